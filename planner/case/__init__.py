@@ -1,0 +1,25 @@
+"""The problem in numbers: what the optimiser works on. Users' words end here."""
+
+from planner.case.model import (
+    Case,
+    FamilyOffer,
+    IntervalRule,
+    Job,
+    Limits,
+    Segment,
+    Storage,
+    System,
+)
+from planner.case.resolve import resolve
+
+__all__ = [
+    "Case",
+    "FamilyOffer",
+    "IntervalRule",
+    "Job",
+    "Limits",
+    "Segment",
+    "Storage",
+    "System",
+    "resolve",
+]

@@ -1,0 +1,159 @@
+"""An item's figures as the problem needs them; what is not known stays None."""
+
+from __future__ import annotations
+
+from planner.case.model import RackUse
+from planner.case.racks import Device
+from planner.case.racks import rack_use as pack
+from planner.loader.checks import needs_energy_cost, needs_flops
+from planner.loader.inputs import Inputs
+from planner.schema.base import Bandwidth
+from planner.schema.catalog import Figure, Item
+from planner.schema.problem import Job, Problem
+from planner.sizing.reliability import FAILURES_PER_GPU_DAY
+
+CLIENT_GB_PER_S_PER_GPU = 1.0
+"""One buffered writer thread per GPU moves about 1 GB/s: 8 per DGX in 001_8b8418f13de637fc.txt."""
+
+
+def parts(item: Item, inputs: Inputs) -> list[tuple[Item, int]]:
+    """Return what one unit is made of: itself, or its components with their quantities."""
+    if not item.components:
+        return [(item, 1)]
+    known = {other.id: other for other in inputs.items}
+    return [(known[part.id], part.quantity) for part in item.components]
+
+
+def it_power_kw(item: Item, inputs: Inputs) -> float | None:
+    """Return the maximum draw of one unit, kW; None where any part's is not known."""
+    total = 0.0
+    for part, quantity in parts(item, inputs):
+        if part.consumes.it_power is None:
+            return None
+        total += part.consumes.it_power.value * quantity
+    return total
+
+
+def rack_units(item: Item, inputs: Inputs) -> float | None:
+    """Return the height of one unit, RU; None where any part's is not known."""
+    total = 0.0
+    for part, quantity in parts(item, inputs):
+        if part.consumes.rack_units is None:
+            return None
+        total += part.consumes.rack_units.value * quantity
+    return total
+
+
+def weight_kg(item: Item, inputs: Inputs) -> float | None:
+    """Return the weight of one unit, kg; None where any part's is not known."""
+    total = 0.0
+    for part, quantity in parts(item, inputs):
+        if part.consumes.weight is None:
+            return None
+        total += part.consumes.weight.value * quantity
+    return total
+
+
+def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
+    """Return how an item uses racks; None without rack data, or where it does not fit."""
+    if item.consumes.racks is not None:
+        return RackUse(racks_each=item.consumes.racks.value)
+    rack = inputs.problem.site.rack
+    if rack is None:
+        return None
+    devices = []
+    for part, quantity in parts(item, inputs):
+        height, power = part.consumes.rack_units, part.consumes.it_power
+        if height is None or (power is None and rack.power_kw is not None):
+            return None
+        devices.append(Device(height.value, power.value if power else 0.0, quantity))
+    return pack(devices, rack.height_ru, rack.power_kw)
+
+
+def tflops_per_gpu(item: Item, job: Job) -> float | None:
+    """Return the dense rate of the job's precision, TFLOP/s per GPU."""
+    figure = item.gpu.bf16_dense if job.training.precision == "bf16" else item.gpu.fp8_dense
+    return figure.value if figure else None
+
+
+def failures_per_gpu_day(item: Item, job: Job) -> float:
+    """Return the failure rate: the problem's, else the catalog's, else the default."""
+    if "failures" not in job.model_fields_set and item.gpu.failures_per_day is not None:
+        return item.gpu.failures_per_day.value
+    if isinstance(job.failures, str):
+        return FAILURES_PER_GPU_DAY[job.failures].value
+    return job.failures.per_gpu_day
+
+
+def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
+    """Return what one GPU system moves as a client, GB/s, before the family's factor."""
+    return figure.value if figure else CLIENT_GB_PER_S_PER_GPU * gpus
+
+
+def why_not(item: Item, inputs: Inputs) -> str | None:
+    """Return why an item cannot enter the plan, or None where it can."""
+    return (
+        _not_wanted(item, inputs.problem)
+        or _no_price(item, inputs)
+        or _missing_figure(item, inputs)
+        or _no_room(item, inputs)
+    )
+
+
+def _not_wanted(item: Item, problem: Problem) -> str | None:
+    consider, rule = problem.consider, problem.items.get(item.id)
+    if rule is not None and rule.exclude:
+        return "excluded by items"
+    names = consider.gpu_systems if item.category == "gpu_system" else consider.storage_families
+    name = item.id if item.category == "gpu_system" else item.family
+    if names is not None and name not in names:
+        return "not among those to consider"
+    if consider.vendors is not None and item.vendor not in consider.vendors:
+        return f"vendor {item.vendor} is not to be considered"
+    if item.lifecycle not in consider.lifecycle:
+        installed = rule is not None and rule.installed
+        return None if installed else f"lifecycle is {item.lifecycle.replace('_', ' ')}"
+    return None
+
+
+def _no_price(item: Item, inputs: Inputs) -> str | None:
+    rule = inputs.problem.items.get(item.id)
+    if item.id in inputs.prices or (rule is not None and rule.installed):
+        return None
+    return "no price in the price books"
+
+
+def _missing_figure(item: Item, inputs: Inputs) -> str | None:
+    missing = _missing_bandwidth(item) if item.category == "storage" else _missing_gpu(item, inputs)
+    site = inputs.problem.site
+    powered = site.facility_power_kw is not None or site.it_power_kw is not None
+    racked = site.racks is not None and item.consumes.racks is None
+    paid = needs_energy_cost(inputs.problem) or inputs.problem.objective.minimize == "power"
+    rack_power = racked and site.rack is not None and site.rack.power_kw is not None
+    if (powered or paid or rack_power) and it_power_kw(item, inputs) is None:
+        missing.append("power draw")
+    if racked and rack_units(item, inputs) is None:
+        missing.append("rack units")
+    return f"not known: {', '.join(missing)}" if missing else None
+
+
+def _missing_bandwidth(item: Item) -> list[str]:
+    missing = []
+    if item.sizes is None:
+        missing += [name for name in ("read", "write") if getattr(item.provides, name) is None]
+    if item.provides.usable is None:
+        missing.append("usable capacity")
+    return missing
+
+
+def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
+    job = inputs.problem.job
+    if needs_flops(inputs.problem) and tflops_per_gpu(item, job) is None:
+        return [f"dense {job.training.precision} rate"]
+    return []
+
+
+def _no_room(item: Item, inputs: Inputs) -> str | None:
+    if inputs.problem.site.racks is None or rack_use(item, inputs) is not None:
+        return None
+    return "one unit does not fit into a rack"

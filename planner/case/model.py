@@ -1,0 +1,205 @@
+"""Plain numbers in canonical units; every name carries its unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from planner.case.racks import RackUse
+
+Mode = Literal["async", "sync"]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One item that may be bought: its count bounds, its money, what it takes."""
+
+    id: str
+    vendor: str
+    low: int
+    high: int | None
+    min_units: int
+    installed: int
+    unit_net_usd: float | None
+    support_usd_per_year: float
+    it_power_kw: float
+    rack_use: RackUse | None
+    forced: bool
+
+
+@dataclass(frozen=True)
+class System(Offer):
+    """A GPU system."""
+
+    gpus: int
+    tflops_per_gpu: float
+    failures_per_gpu_day: float
+    client_write_gb_per_s: float
+    client_read_gb_per_s: float
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A straight piece of a bandwidth table: value = at_low + slope * (units - low)."""
+
+    low: int
+    high: int
+    read_at_low: float
+    read_slope: float
+    write_at_low: float
+    write_slope: float
+
+
+@dataclass(frozen=True)
+class Storage(Offer):
+    """A storage item; with ``segments`` its bandwidth follows a table."""
+
+    family: str
+    read_gb_per_s: float
+    write_gb_per_s: float
+    usable_tb: float
+    endurance_tb_per_day: float | None
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
+class FamilyOffer:
+    """A storage family with at least one item on offer."""
+
+    id: str
+    write_factor: float
+    read_factor: float
+    max_units: int | None
+    forced: bool
+
+
+@dataclass(frozen=True)
+class IntervalRule:
+    """How the interval is set: ``fixed`` (low = high), ``lost_work`` (kappa) or ``optimal``."""
+
+    policy: Literal["fixed", "lost_work", "optimal"]
+    low_s: float
+    high_s: float
+    kappa: float
+
+
+@dataclass(frozen=True)
+class BandwidthRule:
+    """A vendor's rule: nameplate bandwidth per so many GPUs bought, whole units of them."""
+
+    name: str
+    read_gb_per_s: float
+    write_gb_per_s: float
+    per_gpus: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """The training job."""
+
+    name: str
+    checkpoint_gb: float
+    bytes_per_parameter: float
+    active_parameters: float | None
+    tokens: float | None
+    mfu: float | None
+    replica_gpus: int | None
+    modes: tuple[Mode, ...]
+    stall_s: float
+    drain_slowdown: float
+    max_overlap: float
+    max_blocking: float
+    interval: IntervalRule
+    one_replica_writes: bool
+    one_replica_reads: bool
+    fan_out: Literal["broadcast", "sharded_optimizer", "every_replica"]
+    max_restore_s: float | None
+    restart_s: float
+    gpus_min: int
+    gpus_max: int | None
+    whole_replicas: bool
+    max_types: int
+    ingest_per_gpu_gb_per_s: float
+    capacity_needed_tb: float
+
+    def fan_out_terms(self) -> tuple[float, float]:
+        """Return (a, c) with fan-out F = a + c * N: how often a restore reads the checkpoint."""
+        if self.fan_out == "broadcast":
+            return 1.0, 0.0
+        assert self.replica_gpus is not None
+        if self.fan_out == "every_replica":
+            return 0.0, 1.0 / self.replica_gpus
+        b = self.bytes_per_parameter
+        return (b - 2.0) / b, 2.0 / (b * self.replica_gpus)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be used up, and the floors; None where there is none."""
+
+    it_power_kw: float | None
+    racks: int | None
+    capex_usd: float | None
+    opex_usd_per_year: float | None
+    tco_usd: float | None
+    min_gpus: int | None
+    min_goodput: float | None
+    min_useful_gpus: float | None
+    min_useful_pflops: float | None
+    max_days_to_train: float | None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem ready to be optimised. Items and families are sorted by id."""
+
+    systems: tuple[System, ...]
+    storage: tuple[Storage, ...]
+    families: tuple[FamilyOffer, ...]
+    job: Job
+    limits: Limits
+    objective: Literal["goodput", "useful_gpus", "gpus", "cost", "tco", "power"]
+    delivered_read: float
+    delivered_write: float
+    max_families: int
+    rule: BandwidthRule | None
+    energy_usd_per_kw_year: float
+    years: float
+    not_considered: tuple[tuple[str, str], ...]
+    sites: tuple[str, ...] = ("site",)
+    periods: tuple[int, ...] = (0,)
+
+    @property
+    def maximise(self) -> bool:
+        """Say whether more of the objective is better."""
+        return self.objective in ("goodput", "useful_gpus", "gpus")
+
+    @property
+    def needs_goodput(self) -> bool:
+        """Say whether the objective or a floor depends on goodput."""
+        limits = self.limits
+        floors = (
+            limits.min_goodput,
+            limits.min_useful_gpus,
+            limits.min_useful_pflops,
+            limits.max_days_to_train,
+        )
+        return self.objective in ("goodput", "useful_gpus") or any(f is not None for f in floors)
+
+    def offers(self) -> tuple[Offer, ...]:
+        """Return everything that may be bought."""
+        return (*self.systems, *self.storage)
+
+    def useful_pflops_floor(self) -> float | None:
+        """Return the floor on useful PFLOP/s that the targets imply, or None."""
+        floors = []
+        if self.limits.min_useful_pflops is not None:
+            floors.append(self.limits.min_useful_pflops)
+        days = self.limits.max_days_to_train
+        if days is not None:
+            assert self.job.active_parameters is not None
+            assert self.job.tokens is not None
+            floors.append(
+                6.0 * self.job.active_parameters * self.job.tokens / (days * 86_400.0) / 1e15
+            )
+        return max(floors) if floors else None

@@ -1,0 +1,70 @@
+"""Expected failures: one family, one line each, no traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing wrong with the input: where it is, what it is, what would be right."""
+
+    code: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    path: str | None = None
+    fix: str | None = None
+    severity: Severity = "error"
+
+    def text(self) -> str:
+        """Return the finding as one line: ``file:line: path: message; fix [code]``."""
+        place = "" if self.file is None else self.file
+        if self.line is not None:
+            place += f":{self.line}"
+        parts = [part for part in (place, self.path) if part]
+        line = ": ".join([*parts, self.message])
+        if self.fix:
+            line += f"; {self.fix}"
+        return f"{line} [{self.code}]".replace("\n", " ")
+
+
+class PlannerError(Exception):
+    """Base of every failure that planner expects; ``exit_code`` is the process's."""
+
+    exit_code = 1
+
+
+class InputError(PlannerError):
+    """The problem, a catalog, a price book or the command line is wrong (exit code 2)."""
+
+    exit_code = 2
+
+    def __init__(self, findings: Sequence[Finding] | Finding) -> None:
+        self.findings = (findings,) if isinstance(findings, Finding) else tuple(findings)
+        super().__init__("\n".join(finding.text() for finding in self.findings))
+
+
+class VerificationError(PlannerError):
+    """A plan disagrees with the independent re-computation; it must not be handed out."""
+
+    def __init__(self, disagreements: Sequence[str]) -> None:
+        self.disagreements = tuple(disagreements)
+        super().__init__("the plan failed verification: " + "; ".join(disagreements))
+
+
+class SolverError(PlannerError):
+    """The solver ended in a way that says nothing about the problem."""
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str | None:
+    """Return a hint that names the known words nearest to ``word``, or None."""
+    from difflib import get_close_matches
+
+    matches = get_close_matches(word, known, n=2, cutoff=0.6)
+    quoted = " or ".join(f"'{match}'" for match in matches)
+    return f"did you mean {quoted}?" if matches else None

@@ -1,0 +1,92 @@
+"""From files to validated inputs: the one door through which data comes in."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from planner import shipped
+from planner.errors import Finding, InputError
+from planner.loader import market, overrides, yaml12
+from planner.loader.checks import check_problem
+from planner.loader.inputs import Inputs
+from planner.loader.yaml12 import Document
+from planner.schema.problem import Problem
+
+__all__ = ["Inputs", "load", "load_with_findings"]
+
+
+def load(path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = None) -> Inputs:
+    """Return the inputs of a problem file; raise InputError on the first faulty layer.
+
+    Args:
+        path: the problem file.
+        settings: ``path=value`` changes, applied last, in their order.
+        scenario: the name of a scenario of the file to lay over it.
+    """
+    inputs, findings = load_with_findings(path, settings=settings, scenario=scenario)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        raise InputError(errors)
+    return inputs
+
+
+def load_with_findings(
+    path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = None
+) -> tuple[Inputs, list[Finding]]:
+    """Return the inputs and every finding about how their parts fit together."""
+    document = yaml12.read(path)
+    overrides.apply_scenario(document, scenario)
+    overrides.apply_settings(document, settings)
+    problem = market.validated(Problem, document)
+    catalogs = market.load_catalogs(_catalog_paths(problem, path.parent, document))
+    prices = market.load_prices(_price_paths(problem, path.parent, document))
+    parts = [market.digest(path), *catalogs.digests, *prices.digests, scenario or "", *settings]
+    inputs = Inputs(
+        problem=problem,
+        items=tuple(catalogs.items.values()),
+        families=tuple(catalogs.families.values()),
+        prices=prices.prices,
+        discounts=tuple(prices.discounts),
+        item_sources=catalogs.sources,
+        price_sources=prices.sources,
+        price_books=prices.books,
+        document=document,
+        catalog_names=tuple(catalogs.names),
+        price_book_names=tuple(prices.names),
+        scenario=scenario,
+        overrides=settings,
+        sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
+    )
+    return inputs, check_problem(inputs)
+
+
+def _catalog_paths(problem: Problem, base: Path, document: Document) -> list[Path]:
+    known = shipped.catalog_files()
+    if problem.catalogs is None:
+        return list(known.values())
+    if not problem.catalogs:
+        line = document.line(("catalogs",))
+        message = "catalogs is empty; leave it out to use all shipped ones"
+        raise InputError(Finding("catalog", message, document.file, line, "catalogs"))
+    return [
+        market.find(name, known, base, "catalog", _origin(document, "catalogs", index))
+        for index, name in enumerate(problem.catalogs)
+    ]
+
+
+def _price_paths(problem: Problem, base: Path, document: Document) -> list[Path]:
+    known = shipped.price_files()
+    names = problem.prices
+    if names is None:
+        names = (shipped.DEFAULT_PRICES,)
+    elif isinstance(names, str):
+        names = (names,)
+    return [
+        market.find(name, known, base, "price book", _origin(document, "prices", index))
+        for index, name in enumerate(names)
+    ]
+
+
+def _origin(document: Document, key: str, index: int) -> Finding:
+    return Finding("origin", "", document.file, document.line((key, index)), f"{key}.{index}")

@@ -1,0 +1,87 @@
+"""What must hold in every catalog entry beyond its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import BaseModel
+
+from planner.errors import did_you_mean
+from planner.schema.catalog import Family, Figure, Item, Sizes, Source
+
+Fault = tuple[str, str | None]
+
+
+def figures(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Figure[object]]]:
+    """Yield every figure inside a model with its dotted name."""
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        if isinstance(value, Figure):
+            yield prefix + name, value
+        elif isinstance(value, BaseModel):
+            yield from figures(value, f"{prefix}{name}.")
+        elif isinstance(value, dict):
+            for key, entry in value.items():
+                if isinstance(entry, Figure):
+                    yield f"{prefix}{name}.{key}", entry
+
+
+def check_item(
+    item: Item,
+    sources: Mapping[str, Source],
+    items: Mapping[str, Item],
+    families: Mapping[str, Family],
+) -> Iterator[Fault]:
+    """Yield what is wrong with an item, with a hint."""
+    yield from _missing_sources(item, sources)
+    if item.sizes is not None:
+        yield from _sizes(item.sizes, sources)
+    yield from _category(item, families)
+    yield from _components(item, items)
+    low, high = item.min_units, item.max_units
+    if low is not None and high is not None and low.value > high.value:
+        yield f"min_units {low.value} is more than max_units {high.value}", None
+
+
+def _category(item: Item, families: Mapping[str, Family]) -> Iterator[Fault]:
+    if item.category == "gpu_system" and item.provides.gpus is None:
+        yield "a GPU system needs provides.gpus", None
+    if item.category != "storage":
+        if item.family is not None or item.sizes is not None:
+            yield "family and sizes belong to storage items only", None
+    elif item.family is None:
+        yield "a storage item needs its family", None
+    elif item.family not in families:
+        yield f"no family '{item.family}'", did_you_mean(item.family, list(families))
+
+
+def _components(item: Item, items: Mapping[str, Item]) -> Iterator[Fault]:
+    if item.components and (item.consumes.it_power or item.consumes.rack_units):
+        fix = "leave out consumes.it_power and rack_units"
+        yield "what a bundle consumes is the sum of its components'", fix
+    for part in item.components:
+        other = items.get(part.id)
+        if other is None:
+            yield f"no component '{part.id}'", did_you_mean(part.id, list(items))
+        elif other.category != "component":
+            yield f"'{part.id}' is not a component", "give it category: component"
+
+
+def _missing_sources(model: BaseModel, sources: Mapping[str, Source]) -> Iterator[Fault]:
+    for name, figure in figures(model):
+        if figure.source not in sources:
+            hint = did_you_mean(figure.source, list(sources))
+            yield f"{name}: the source '{figure.source}' is not listed under sources", hint
+
+
+def _sizes(sizes: Sizes, sources: Mapping[str, Source]) -> Iterator[Fault]:
+    if sizes.source not in sources:
+        yield f"sizes: the source '{sizes.source}' is not listed under sources", None
+    counts = [row.units for row in sizes.rows]
+    if counts != sorted(set(counts)):
+        yield "sizes: the rows must have rising units", None
+
+
+def check_family(family: Family, sources: Mapping[str, Source]) -> Iterator[Fault]:
+    """Yield what is wrong with a family, with a hint."""
+    yield from _missing_sources(family, sources)

@@ -1,0 +1,215 @@
+"""Whether the parts of a problem fit together: cross-references and provable contradictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.errors import Finding, Severity, did_you_mean
+from planner.loader.inputs import Inputs
+from planner.schema.problem import FixedInterval, OptimalInterval, Problem
+
+SIZE_TOLERANCE = 0.005
+
+
+def check_problem(inputs: Inputs) -> list[Finding]:
+    """Return the findings on how problem, catalogs and prices fit together."""
+    checks = (_references, _needs, _bounded, _job_size, _intervals, _families, _prices)
+    return [finding for check in checks for finding in check(inputs)]
+
+
+def _finding(
+    inputs: Inputs,
+    code: str,
+    path: str,
+    message: str,
+    fix: str | None = None,
+    severity: Severity = "error",
+) -> Finding:
+    document = inputs.document
+    steps = tuple(int(step) if step.isdigit() else step for step in path.split("."))
+    file = document.file if document else None
+    line = document.line(steps) if document else None
+    return Finding(code, message, file, line, path, fix, severity)
+
+
+def _references(inputs: Inputs) -> Iterator[Finding]:
+    known = {item.id: item for item in inputs.items}
+    purchasable = [item.id for item in inputs.items if item.category != "component"]
+    for name in inputs.problem.items:
+        if name not in known:
+            hint = did_you_mean(name, purchasable)
+            yield _finding(inputs, "unknown-id", f"items.{name}", f"no item '{name}'", hint)
+        elif known[name].category == "component":
+            message = f"'{name}' is a component and cannot be bought alone"
+            yield _finding(inputs, "component", f"items.{name}", message)
+    consider = inputs.problem.consider
+    systems = [item.id for item in inputs.items if item.category == "gpu_system"]
+    families = [family.id for family in inputs.families]
+    vendors = sorted({item.vendor for item in inputs.items})
+    named = (
+        ("gpu_systems", consider.gpu_systems, systems, "GPU system"),
+        ("storage_families", consider.storage_families, families, "storage family"),
+        ("vendors", consider.vendors, vendors, "vendor"),
+    )
+    for key, names, choices, what in named:
+        for index, name in enumerate(names or ()):
+            if name not in choices:
+                hint = did_you_mean(name, choices) or "known: " + ", ".join(choices)
+                path = f"consider.{key}.{index}"
+                yield _finding(inputs, "unknown-id", path, f"no {what} '{name}'", hint)
+
+
+def _needs(inputs: Inputs) -> Iterator[Finding]:
+    problem, job = inputs.problem, inputs.problem.job
+    if needs_energy_cost(problem) and problem.term is None:
+        fix = "add term: {years: 4, electricity: 0.08 USD/kWh}"
+        yield _finding(inputs, "missing-term", "term", "TCO and opex need a term", fix)
+    if needs_flops(problem) and job.training.mfu is None:
+        message = "useful FLOP/s and days to train need the model FLOP/s utilisation"
+        yield _finding(inputs, "missing-mfu", "jobs.0.training", message, "add training.mfu: 40 %")
+    if problem.targets.max_days_to_train is not None:
+        if job.training.tokens is None:
+            message, fix = "days to train needs the tokens", "add training.tokens: 15 T"
+            yield _finding(inputs, "missing-tokens", "jobs.0.training", message, fix)
+        if job.parameters is None and job.training.active_parameters is None:
+            message, fix = "days to train needs the parameters", "add parameters: 70 B"
+            yield _finding(inputs, "missing-parameters", "jobs.0", message, fix)
+    if job.restore.fan_out == "sharded_optimizer" and job.parameters is None:
+        message = (
+            "sharded_optimizer needs parameters: only 2 bytes of each are read by every replica"
+        )
+        yield _finding(inputs, "missing-parameters", "jobs.0.restore.fan_out", message)
+    if job.checkpoint.exports and job.parameters is None:
+        message = "weights-only exports need parameters: 2 bytes of each are written"
+        yield _finding(inputs, "missing-parameters", "jobs.0.checkpoint.exports", message)
+
+
+def needs_energy_cost(problem: Problem) -> bool:
+    """Say whether a budget or the objective pays for energy."""
+    budget = problem.budget
+    paid = budget.tco_usd is not None or budget.opex_usd_per_year is not None
+    return paid or problem.objective.minimize == "tco"
+
+
+def needs_flops(problem: Problem) -> bool:
+    """Say whether the objective or a target is in FLOP/s or days."""
+    targets = problem.targets
+    asked = (targets.min_useful_pflops, targets.max_days_to_train)
+    return problem.objective.maximize == "goodput" or any(value is not None for value in asked)
+
+
+def _bounded(inputs: Inputs) -> Iterator[Finding]:
+    problem = inputs.problem
+    if problem.objective.maximize is None or problem.job.gpus.max is not None:
+        return
+    site, budget = problem.site, problem.budget
+    limits = (
+        site.facility_power_kw, site.it_power_kw, site.racks,
+        budget.capex_usd, budget.opex_usd_per_year, budget.tco_usd,
+    )  # fmt: skip
+    bounded = any(limit is not None for limit in limits)
+    systems = [item.id for item in inputs.items if item.category == "gpu_system"]
+    if problem.consider.gpu_systems is not None:
+        systems = [name for name in systems if name in problem.consider.gpu_systems]
+    rules = (problem.items.get(name) for name in systems)
+    capped = all(r is not None and (r.exclude or (r.max, r.fixed) != (None, None)) for r in rules)
+    if not bounded and not capped:
+        message = "nothing limits the purchase, so the best plan is infinitely large"
+        fix = "give site.facility_power, site.racks or a budget"
+        yield _finding(inputs, "unbounded", "objective.maximize", message, fix)
+
+
+def _job_size(inputs: Inputs) -> Iterator[Finding]:
+    job = inputs.problem.job
+    size, parameters = job.checkpoint.size_gb, job.parameters
+    given = "bytes_per_parameter" in job.model_fields_set
+    if size is None or parameters is None or not given:
+        return
+    from planner.sizing.checkpoint import BYTES_PER_PARAMETER
+
+    each = job.bytes_per_parameter
+    each = BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
+    computed = parameters * each * job.trained_share / 1e9
+    if abs(computed / size - 1) > SIZE_TOLERANCE:
+        message = (
+            f"size is {size / 1000:.4g} TB, but parameters times bytes_per_parameter is "
+            f"{computed / 1000:.4g} TB{_binary_hint(size / computed)}"
+        )
+        path = "jobs.0.checkpoint.size"
+        yield _finding(inputs, "size-mismatch", path, message, "give only one of the two")
+
+
+def _binary_hint(ratio: float) -> str:
+    for unit, factor in (("GiB", 1.073741824), ("TiB", 1.099511627776)):
+        for side in (ratio, 1 / ratio):
+            if abs(side / factor - 1) < 0.01:
+                return f" (the ratio is that of {unit} to {unit.replace('i', '')}: units mixed?)"
+    return ""
+
+
+def _intervals(inputs: Inputs) -> Iterator[Finding]:
+    checkpoint = inputs.problem.job.checkpoint
+    interval, stall = checkpoint.interval, checkpoint.stall_s
+    if checkpoint.mode == "sync":
+        return
+    severity: Severity = "error" if checkpoint.mode == "async" else "warning"
+    path = "jobs.0.checkpoint.stall"
+    if isinstance(interval, FixedInterval) and interval.every_s <= stall:
+        message = (
+            f"the stall of {stall:g} s is not shorter than the interval of {interval.every_s:g} s"
+        )
+        yield _finding(inputs, "stall-too-long", path, message, severity=severity)
+    if isinstance(interval, OptimalInterval) and interval.max_s <= stall:
+        message = (
+            f"the stall of {stall:g} s is not shorter than interval.max of {interval.max_s:g} s"
+        )
+        yield _finding(inputs, "stall-too-long", path, message, severity=severity)
+    site = inputs.problem.site
+    if site.rack is not None and site.rack.height_ru > 60:
+        message = f"a rack of {site.rack.height_ru:g} RU is unusually high"
+        yield _finding(inputs, "rack-height", "site.rack.height", message, severity="warning")
+
+
+def demanded(problem: Problem, item_id: str) -> bool:
+    """Say whether the problem demands at least one unit of an item."""
+    rule = problem.items.get(item_id)
+    return rule is not None and bool(rule.fixed or rule.min or rule.required)
+
+
+def _families(inputs: Inputs) -> Iterator[Finding]:
+    problem = inputs.problem
+    storage = [item for item in inputs.items if item.category == "storage"]
+    forced = sorted({str(i.family) for i in storage if demanded(problem, i.id)})
+    limit = problem.storage.max_families
+    if len(forced) > limit:
+        message = f"items demands {len(forced)} storage families ({', '.join(forced)})"
+        fix = f"raise storage.max_families from {limit} to {len(forced)}"
+        yield _finding(inputs, "families", "storage.max_families", message, fix)
+
+
+def _prices(inputs: Inputs) -> Iterator[Finding]:
+    known = {item.id for item in inputs.items}
+    shipped = _shipped_ids()
+    for name in inputs.prices:
+        if name not in known and name not in shipped:
+            book = inputs.price_books.get(name, "a price book")
+            message = f"{book} has a price for '{name}', which no catalog in use holds"
+            fix = did_you_mean(name, sorted(known))
+            yield _finding(inputs, "unused-price", "prices", message, fix, severity="warning")
+    for discount in inputs.discounts:
+        if discount.item is not None and discount.item not in known:
+            message = f"a discount names '{discount.item}', which no catalog in use holds"
+            fix = did_you_mean(discount.item, sorted(known))
+            yield _finding(inputs, "unused-discount", "prices", message, fix, severity="warning")
+
+
+def _shipped_ids() -> set[str]:
+    """Return the ids priced by the shipped books, whose catalogs need not all be in use."""
+    import re
+
+    from planner import shipped
+
+    ids: set[str] = set()
+    for path in shipped.price_files().values():
+        ids |= set(re.findall(r"^  ([a-z][a-z0-9_]*):", path.read_text("utf-8"), re.MULTILINE))
+    return ids

@@ -1,0 +1,163 @@
+"""Validation errors in the user's own words: file, line, what was wrong, what would be right."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from planner.errors import Finding, did_you_mean
+from planner.loader.yaml12 import Document, Path_
+
+_TYPES = {
+    "string_type": "expected text",
+    "int_type": "expected a whole number",
+    "float_type": "expected a number",
+    "bool_type": "expected true or false",
+    "tuple_type": "expected a list",
+    "dict_type": "expected a mapping of keys to values",
+    "model_type": "expected a mapping of keys to values",
+    "model_attributes_type": "expected a mapping of keys to values",
+}
+
+
+def findings(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Finding]:
+    """Return one finding per faulty place of ``document``, in the order of its lines."""
+    chosen: dict[Path_, tuple[int, Finding]] = {}
+    for detail in error.errors(include_url=False):
+        path = data_path(detail["loc"], document.data)
+        finding = _finding(detail, path, document, model)
+        rank = _rank(detail)
+        if path not in chosen or rank > chosen[path][0]:
+            chosen[path] = (rank, finding)
+    result = [finding for _, finding in _without_covered(chosen)]
+    return sorted(result, key=lambda finding: (finding.line or 0, finding.path or ""))
+
+
+def _without_covered(chosen: dict[Path_, tuple[int, Finding]]) -> Iterator[tuple[int, Finding]]:
+    """Leave out a union's complaint about a mapping where a place inside it is known."""
+    for path, (rank, finding) in chosen.items():
+        inside = any(len(other) > len(path) and other[: len(path)] == path for other in chosen)
+        if not (inside and finding.code in {"choice", "type", "quantity"}):
+            yield rank, finding
+
+
+def _rank(detail: Any) -> int:
+    """Rank the branches of a union: the one that fits the kind of value given wins."""
+    kind, value = detail["type"], detail.get("input")
+    if kind == "literal_error":
+        return 2 if isinstance(value, str) and not any(map(str.isdigit, value)) else 0
+    return 0 if kind in _TYPES else 1
+
+
+def data_path(location: tuple[str | int, ...], data: Any) -> Path_:
+    """Return the part of pydantic's location that exists in the data (unions add names)."""
+    path: list[str | int] = []
+    here = data
+    for step in location:
+        children = _children(here)
+        if step in children:
+            here = children[step]
+            path.append(step)
+    return tuple(path)
+
+
+def _children(value: Any) -> dict[str | int, Any]:
+    if isinstance(value, dict):
+        return dict(value)
+    return dict(enumerate(value)) if isinstance(value, tuple) else {}
+
+
+def _finding(detail: Any, path: Path_, document: Document, model: type[BaseModel]) -> Finding:
+    code, message, fix = _words(detail, path, model)
+    return Finding(code, message, document.file, document.line(path), dotted(path) or None, fix)
+
+
+def dotted(path: Path_) -> str:
+    """Return a path as users write it: ``jobs.0.checkpoint.stall``."""
+    return ".".join(str(step) for step in path)
+
+
+def _words(detail: Any, path: Path_, model: type[BaseModel]) -> tuple[str, str, str | None]:
+    kind, context = detail["type"], detail.get("ctx", {})
+    value = detail.get("input")
+    if kind in {"quantity", "range"}:
+        return kind, context["text"], context.get("fix")
+    if kind == "extra_forbidden":
+        known = sorted(field_names(model, path[:-1]))
+        fix = did_you_mean(str(path[-1]), known) or ("expected one of: " + ", ".join(known))
+        return "unknown-key", f"unknown key '{path[-1]}'", fix
+    if kind == "missing":
+        return "missing-key", f"'{detail['loc'][-1]}' is missing", None
+    if kind in {"literal_error", "union_tag_invalid"}:
+        expected = context.get("expected") or context.get("expected_tags", "")
+        return _choice(str(context.get("tag", value)), str(expected))
+    if kind == "union_tag_not_found":
+        return "missing-key", "'policy' is missing", "write fixed, lost_work or optimal"
+    if kind in _TYPES:
+        return "type", f"{_TYPES[kind]}, found {_shown(value)}", _quote_hint(kind, value)
+    if kind == "too_short":
+        return "type", "the list is empty", None
+    if kind == "too_long" and path == ("jobs",):
+        return "several-jobs", "several jobs on one cluster are not supported yet", "keep one job"
+    if kind == "string_pattern_mismatch":
+        return "text", f"{_shown(value)} does not match {context['pattern']}", None
+    text = str(detail["msg"]).removeprefix("Value error, ")
+    return "value", text[:1].lower() + text[1:], None
+
+
+def _choice(value: str, expected: str) -> tuple[str, str, str | None]:
+    options = [part.strip("' ") for part in expected.replace(" or ", ", ").split(",")]
+    hint = did_you_mean(value, options) or "expected one of: " + ", ".join(options)
+    return "choice", f"'{value[:40]}' is not known here", hint
+
+
+def _quote_hint(kind: str, value: object) -> str | None:
+    if kind == "string_type" and isinstance(value, (int, float)):
+        return f"put it in quotes: '{value}'"
+    return None
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, tuple):
+        return "a list"
+    if value is None:
+        return "nothing"
+    text = str(value)
+    return f"'{text if len(text) <= 40 else text[:37] + '...'}'"
+
+
+def field_names(model: type[BaseModel], path: Path_) -> set[str]:
+    """Return the keys that may stand in the mapping at ``path``."""
+    models = [model]
+    for step in path:
+        models = [deeper for one in models for deeper in _step(one, step)]
+    names: set[str] = set()
+    for one in models:
+        names |= {field.alias or name for name, field in one.model_fields.items()}
+    return names
+
+
+def _step(model: type[BaseModel], step: str | int) -> list[type[BaseModel]]:
+    if isinstance(step, int) or not issubclass(model, BaseModel):
+        return [model]
+    for name, field in model.model_fields.items():
+        if step in (name, field.alias):
+            return list(_models(field.annotation))
+    return [model]
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models inside an annotation: through unions, lists, mappings."""
+    origin = get_origin(annotation)
+    if isinstance(annotation, type) and origin is None and issubclass(annotation, BaseModel):
+        yield annotation
+    elif origin is Annotated:
+        yield from _models(get_args(annotation)[0])
+    elif origin in (Union, types.UnionType, tuple) or origin in (dict, Mapping):
+        for part in get_args(annotation):
+            yield from _models(part)

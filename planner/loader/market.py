@@ -1,0 +1,258 @@
+"""Catalogs and price books: found by name or path, included, extended, merged, cross-checked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from planner import shipped
+from planner.errors import Finding, InputError, did_you_mean
+from planner.loader import locate, yaml12
+from planner.loader.yaml12 import Document
+from planner.schema.catalog import Catalog, Family, Item, Source
+from planner.schema.prices import Discount, Price, PriceBook
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+@dataclass
+class Catalogs:
+    """All items and families of the catalogs in use, by id."""
+
+    items: dict[str, Item] = field(default_factory=dict)
+    families: dict[str, Family] = field(default_factory=dict)
+    sources: dict[str, dict[str, Source]] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Prices:
+    """The prices of all books in use; later books override earlier ones."""
+
+    prices: dict[str, Price] = field(default_factory=dict)
+    discounts: list[Discount] = field(default_factory=list)
+    sources: dict[str, dict[str, Source]] = field(default_factory=dict)
+    books: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def find(name: str, known: Mapping[str, Path], base: Path, what: str, origin: Finding) -> Path:
+    """Return the file meant by ``name``: a shipped name, or a path relative to ``base``."""
+    if name in known:
+        return known[name]
+    if "/" not in name and not name.endswith((".yaml", ".yml")):
+        hint = did_you_mean(name, list(known)) or "shipped: " + ", ".join(known)
+        message = f"no {what} named '{name[:60]}'"
+        finding = Finding(f"no-{what}", message, origin.file, origin.line, origin.path, hint)
+        raise InputError(finding.__class__(**{**vars(finding), "code": "not-found"}))
+    if not name.endswith((".yaml", ".yml")):
+        message = f"a {what} is a .yaml file, found '{name[:60]}'"
+        raise InputError(Finding("not-found", message, origin.file, origin.line, origin.path))
+    return base / name
+
+
+def validated(model: type[ModelT], document: Document) -> ModelT:
+    """Return ``document`` as ``model``; raise InputError with every finding."""
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        raise InputError(locate.findings(error, document, model)) from None
+
+
+def load_catalogs(files: list[Path]) -> Catalogs:
+    """Return the merged catalogs of ``files`` and of what they include."""
+    documents = _with_includes(files, "catalog", shipped.catalog_files())
+    raw, homes = _raw_items(documents)
+    result = Catalogs()
+    for path, document in documents:
+        _resolve_extends(document, raw)
+        catalog = validated(Catalog, document)
+        result.names.append(catalog.catalog)
+        result.digests.append(digest(path))
+        _add(result, catalog, document)
+    for item_id, chain in _chains(raw).items():
+        merged: dict[str, Source] = {}
+        for ancestor in chain:
+            merged |= result.sources.get(homes[ancestor].file, {})
+        result.sources[item_id] = merged
+    _cross_check(result, homes)
+    return result
+
+
+def _with_includes(
+    files: list[Path], what: str, known: Mapping[str, Path]
+) -> list[tuple[Path, Document]]:
+    """Read the files and what they include, each once; a circle is an error."""
+    seen: dict[Path, Document] = {}
+
+    def visit(path: Path, open_files: tuple[Path, ...]) -> None:
+        real = path.resolve()
+        if real in open_files:
+            circle = " -> ".join(yaml12.shown(p) for p in (*open_files, real))
+            name = yaml12.shown(open_files[-1])
+            raise InputError(Finding("circular-include", f"circular include: {circle}", name))
+        if real in seen:
+            return
+        document = yaml12.read(path, what)
+        names = document.data.get("include", ())
+        for index, name in enumerate(names if isinstance(names, tuple) else ()):
+            line = document.line(("include", index))
+            origin = Finding("include", "", document.file, line, f"include.{index}")
+            visit(find(str(name), known, path.parent, what, origin), (*open_files, real))
+        seen[real] = document
+
+    for path in files:
+        visit(path, ())
+    return list(seen.items())
+
+
+Raw = dict[str, dict[str, Any]]
+
+
+def _raw_items(documents: list[tuple[Path, Document]]) -> tuple[Raw, dict[str, Document]]:
+    """Return every item's data as written, and the document it stands in."""
+    raw: Raw = {}
+    homes: dict[str, Document] = {}
+    for _, document in documents:
+        items = document.data.get("items", ())
+        for index, item in enumerate(items if isinstance(items, tuple) else ()):
+            if not isinstance(item, dict) or not isinstance(item.get("id"), str):
+                continue  # the schema reports it
+            name, line = item["id"], document.line(("items", index))
+            if name in raw:
+                first = homes[name]
+                message = f"the id '{name}' is used twice (first in {first.file})"
+                path = f"items.{index}.id"
+                raise InputError(Finding("duplicate-id", message, document.file, line, path))
+            raw[name], homes[name] = item, document
+    return raw, homes
+
+
+def _chains(raw: Raw) -> dict[str, list[str]]:
+    """Return for every item the ids it extends, oldest first, and itself."""
+    chains: dict[str, list[str]] = {}
+    for name in raw:
+        chain = [name]
+        while isinstance(parent := raw[chain[0]].get("extends"), str) and parent in raw:
+            if parent in chain:
+                break
+            chain.insert(0, parent)
+        chains[name] = chain
+    return chains
+
+
+def _resolve_extends(document: Document, raw: Raw) -> None:
+    """Replace each item that extends another by the merged data."""
+    items = document.data.get("items", ())
+    if not isinstance(items, tuple):
+        return
+    merged = []
+    for index, item in enumerate(items):
+        if isinstance(item, dict) and isinstance(item.get("extends"), str):
+            place = (document.file, document.line(("items", index, "extends")))
+            item = _extended(item, raw, place, ())
+        merged.append(item)
+    document.data = {**document.data, "items": tuple(merged)}
+
+
+def _extended(
+    item: dict[str, Any], raw: Raw, place: tuple[str, int | None], below: tuple[str, ...]
+) -> dict[str, Any]:
+    parent = item.get("extends")
+    if not isinstance(parent, str):
+        return item
+    if parent in below or parent == item.get("id"):
+        circle = " -> ".join((*below, str(item.get("id")), parent))
+        raise InputError(Finding("circular-extends", f"circular extends: {circle}", *place))
+    if parent not in raw:
+        hint = did_you_mean(parent, list(raw))
+        raise InputError(Finding("unknown-id", f"no item '{parent}'", *place, "extends", hint))
+    base = _extended(raw[parent], raw, place, (*below, str(item.get("id"))))
+    return _merged(base, item)
+
+
+def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Lay ``over`` on ``base``: groups are merged, figures and lists are replaced whole."""
+    result = dict(base)
+    for key, value in over.items():
+        old = result.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        result[key] = _merged(old, value) if both and "value" not in value else value  # type: ignore[arg-type]
+    return result
+
+
+def _add(result: Catalogs, catalog: Catalog, document: Document) -> None:
+    result.sources[document.file] = catalog.sources
+    for index, family in enumerate(catalog.families):
+        place = f"{document.file}:{document.line(('families', index))}"
+        if family.id in result.families:
+            message = (
+                f"the family '{family.id}' is defined twice (first in {result.places[family.id]})"
+            )
+            raise InputError(Finding("duplicate-id", message, *_split(place)))
+        result.families[family.id] = family
+        result.places[family.id] = place
+    for index, item in enumerate(catalog.items):
+        result.items[item.id] = item
+        result.places[item.id] = f"{document.file}:{document.line(('items', index))}"
+
+
+def _split(place: str) -> tuple[str, int | None]:
+    file, _, line = place.rpartition(":")
+    return file, int(line) if line.isdigit() else None
+
+
+def _cross_check(result: Catalogs, homes: Mapping[str, Document]) -> None:
+    from planner.loader.catalog_checks import check_family, check_item
+
+    problems: list[Finding] = []
+    for item in result.items.values():
+        known = result.sources[item.id]
+        for message, hint in check_item(item, known, result.items, result.families):
+            file, line = _split(result.places[item.id])
+            problems.append(Finding("catalog", message, file, line, item.id, hint))
+    for family in result.families.values():
+        file, line = _split(result.places[family.id])
+        for message, hint in check_family(family, result.sources.get(file, {})):
+            problems.append(Finding("catalog", message, file, line, family.id, hint))
+    if problems:
+        raise InputError(problems)
+
+
+def load_prices(files: list[Path]) -> Prices:
+    """Return the merged price books of ``files``, later ones on top of earlier ones."""
+    result = Prices()
+    for path, document in _with_includes(files, "price book", shipped.price_files()):
+        book = validated(PriceBook, document)
+        result.names.append(book.price_book)
+        result.digests.append(digest(path))
+        result.discounts += book.discounts
+        for name, price in book.prices.items():
+            line = document.line(("prices", name))
+            for source in (price.source, price.support_source):
+                if source is not None and source not in book.sources:
+                    message = f"the source '{source}' is not listed under sources"
+                    hint = did_you_mean(source, list(book.sources))
+                    finding = Finding(
+                        "source", message, document.file, line, f"prices.{name}", hint
+                    )
+                    raise InputError(finding)
+            result.prices[name] = price
+            result.sources[name] = dict(book.sources)
+            result.books[name] = book.price_book
+            result.places[name] = f"{document.file}:{line}"
+    return result

@@ -1,0 +1,106 @@
+"""Changes laid over a problem before it is validated: ``--set`` and named scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.errors import Finding, InputError, did_you_mean
+from planner.loader import yaml12
+from planner.loader.yaml12 import Document, Path_
+
+
+def apply_scenario(document: Document, name: str | None) -> None:
+    """Lay the named scenario over the document and remove the ``scenarios`` section."""
+    scenarios = document.data.pop("scenarios", {})
+    if not isinstance(scenarios, dict) or not all(isinstance(s, dict) for s in scenarios.values()):
+        line = document.line(("scenarios",))
+        message = "expected names, each with a mapping of overrides"
+        raise InputError(Finding("type", message, document.file, line, "scenarios"))
+    if name is None:
+        return
+    if name not in scenarios:
+        hint = did_you_mean(name, list(scenarios))
+        known = ", ".join(scenarios) or "none"
+        message = f"no scenario '{name}' (known: {known})"
+        raise InputError(Finding("scenario", message, document.file, None, "scenarios", hint))
+    prefix: Path_ = ("scenarios", name)
+    for path, value in _leaves(scenarios[name], ()):
+        line = document.line((*prefix, *path)) or document.line(prefix)
+        steps = [part for step in path for part in str(step).split(".")]
+        _put(document, steps, value, f"{document.file}:{line}")
+        document.lines[tuple(_typed(steps, document.data))] = line or 1
+
+
+def _leaves(data: Mapping[str, Any], path: Path_) -> list[tuple[Path_, Any]]:
+    result: list[tuple[Path_, Any]] = []
+    for key, value in data.items():
+        below = (*path, key)
+        result += _leaves(value, below) if isinstance(value, dict) else [(below, value)]
+    return result
+
+
+def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
+    """Apply ``path=value`` settings of the command line in their order."""
+    for setting in settings:
+        path, separator, text = setting.partition("=")
+        if not separator or not path.strip():
+            fix = "write for example --set site.facility_power='12 MW'"
+            raise InputError(Finding("set", f"'{setting}' is not PATH=VALUE", "--set", fix=fix))
+        steps = path.strip().split(".")
+        _put(document, steps, yaml12.scalar(text), "--set")
+        for known in [p for p in document.lines if p[: len(steps)] == tuple(steps)]:
+            del document.lines[known]
+
+
+def _put(document: Document, steps: list[str], value: Any, origin: str) -> None:
+    """Replace the value at ``steps``; lists are copied so that nothing is shared."""
+    dotted = ".".join(steps)
+    if not all(steps):
+        raise InputError(Finding("set", f"'{dotted}' is not a path", origin))
+    document.data = _replaced(document.data, steps, value, dotted, origin)
+
+
+def _replaced(here: Any, steps: list[str], value: Any, dotted: str, origin: str) -> Any:
+    if not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    if isinstance(here, tuple):
+        index = _index(here, step, dotted, origin)
+        return (
+            *here[:index],
+            _replaced(here[index], rest, value, dotted, origin),
+            *here[index + 1 :],
+        )
+    if here is not None and not isinstance(here, dict):
+        message = f"'{dotted}' leads into a single value at '{step}'"
+        raise InputError(Finding("set", message, origin))
+    below = dict(here or {})
+    below[step] = _replaced(below.get(step), rest, value, dotted, origin)
+    return below
+
+
+def _index(items: tuple[Any, ...], step: str, dotted: str, origin: str) -> int:
+    """Return the position meant by ``step``: a number, or the name of a list's entry."""
+    if step.isdigit() and int(step) < len(items):
+        return int(step)
+    for index, item in enumerate(items):
+        if isinstance(item, dict) and item.get("name") == step:
+            return index
+    message = f"'{dotted}': the list has {len(items)} entries and none is '{step}'"
+    raise InputError(Finding("set", message, origin))
+
+
+def _typed(steps: list[str], data: Any) -> Path_:
+    """Return ``steps`` as a data path: positions in lists become numbers."""
+    path: list[str | int] = []
+    here = data
+    for step in steps:
+        if isinstance(here, tuple):
+            index = _index(here, step, ".".join(steps), "")
+            path.append(index)
+            here = here[index]
+        else:
+            path.append(step)
+            here = here.get(step) if isinstance(here, dict) else None
+    return tuple(path)

@@ -1,0 +1,1 @@
+"""What users write and what planner writes back: pydantic models, unknown keys forbidden."""

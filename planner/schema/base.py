@@ -1,0 +1,86 @@
+"""What every schema shares: the strict model and the quantity types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from planner import units
+
+
+class Model(BaseModel):
+    """A frozen model that refuses keys it does not know."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, validate_by_name=True, validate_by_alias=True
+    )
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Annotation of a float field: its dimension and range; reads strings with units."""
+
+    dimension: units.Dimension
+    low: float = 0.0
+    high: float = units.HUGE
+    open_low: bool = False
+
+    def read(self, value: object) -> float:
+        """Return ``value`` in the dimension's canonical unit; raise what pydantic expects."""
+        try:
+            number = units.parse(value, self.dimension)
+        except units.QuantityError as error:
+            context = {"text": str(error), "fix": error.fix}
+            raise PydanticCustomError("quantity", "{text}", context) from None
+        if not self.low <= number <= self.high or (self.open_low and number == self.low):
+            raise PydanticCustomError("range", "{text}", {"text": self._range_text(value)})
+        return number
+
+    def _range_text(self, value: object) -> str:
+        unit = "" if self.dimension.unit == "1" else f" {self.dimension.unit}"
+        lower = "more than" if self.open_low else "at least"
+        upper = "" if self.high == units.HUGE else f" and at most {self.high:g}{unit}"
+        return f"{value} is out of range: expected {lower} {self.low:g}{unit}{upper}"
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
+        name = self.dimension.name
+        text = name[0].upper() + name[1:]
+        examples = list(self.dimension.examples)
+        if self.dimension.bare:
+            return {"type": ["number", "string"], "description": text, "examples": examples}
+        return {"type": "string", "description": f"{text} with its unit", "examples": examples}
+
+
+Power = Annotated[float, Unit(units.POWER, open_low=True)]
+PowerOrZero = Annotated[float, Unit(units.POWER)]
+Bandwidth = Annotated[float, Unit(units.BANDWIDTH, open_low=True)]
+BandwidthOrZero = Annotated[float, Unit(units.BANDWIDTH)]
+Size = Annotated[float, Unit(units.SIZE, open_low=True)]
+Capacity = Annotated[float, Unit(units.CAPACITY, open_low=True)]
+CapacityOrZero = Annotated[float, Unit(units.CAPACITY)]
+Seconds = Annotated[float, Unit(units.TIME, open_low=True)]
+SecondsOrZero = Annotated[float, Unit(units.TIME)]
+Days = Annotated[float, Unit(units.DAYS, open_low=True)]
+Money = Annotated[float, Unit(units.MONEY)]
+EnergyPrice = Annotated[float, Unit(units.ENERGY_PRICE)]
+RackUnits = Annotated[float, Unit(units.RACK_UNITS, open_low=True)]
+RackUnitsOrZero = Annotated[float, Unit(units.RACK_UNITS)]
+Weight = Annotated[float, Unit(units.WEIGHT)]
+Compute = Annotated[float, Unit(units.COMPUTE, open_low=True)]
+Share = Annotated[float, Unit(units.SHARE, high=1.0)]
+PositiveShare = Annotated[float, Unit(units.SHARE, high=1.0, open_low=True)]
+Count = Annotated[float, Unit(units.COUNT, open_low=True)]
+CountOrZero = Annotated[float, Unit(units.COUNT)]
+Number = Annotated[float, Unit(units.NUMBER, open_low=True)]
+WriteVolume = Annotated[float, Unit(units.WRITE_VOLUME, open_low=True)]
+
+Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Whole = Annotated[int, Field(ge=0, le=10_000_000)]
+PositiveWhole = Annotated[int, Field(ge=1, le=10_000_000)]
+Text = Annotated[str, Field(min_length=1, max_length=40_000)]

@@ -1,0 +1,159 @@
+"""Catalogs: what exists, with a source and a confidence behind every figure. No prices here."""
+
+from __future__ import annotations
+
+from typing import Generic, Literal, TypeVar
+
+from pydantic import Field
+
+from planner.schema.base import (
+    Bandwidth,
+    Capacity,
+    Compute,
+    Identifier,
+    Model,
+    Number,
+    PositiveWhole,
+    PowerOrZero,
+    RackUnitsOrZero,
+    Size,
+    Text,
+    Weight,
+    WriteVolume,
+)
+
+Confidence = Literal["high", "medium", "low"]
+Category = Literal["gpu_system", "storage", "component"]
+Lifecycle = Literal["announced", "available", "end_of_sale"]
+
+
+T = TypeVar("T")
+
+
+class Source(Model):
+    """Where a figure comes from."""
+
+    title: Text
+    url: Text | None = None
+    note: Text | None = None
+
+
+class Figure(Model, Generic[T]):
+    """A value with its source, its confidence and, where it was derived, how."""
+
+    value: T
+    source: Identifier
+    confidence: Confidence
+    note: Text | None = None
+
+
+class Provides(Model):
+    """What one unit gives: GPUs of a system; bandwidth and capacity of storage."""
+
+    gpus: Figure[PositiveWhole] | None = None
+    read: Figure[Bandwidth] | None = None
+    write: Figure[Bandwidth] | None = None
+    usable: Figure[Capacity] | None = None
+    endurance: Figure[WriteVolume] | None = None
+
+
+class Consumes(Model):
+    """What one unit takes: maximum draw, height, weight, whole racks."""
+
+    it_power: Figure[PowerOrZero] | None = None
+    rack_units: Figure[RackUnitsOrZero] | None = None
+    weight: Figure[Weight] | None = None
+    racks: Figure[PositiveWhole] | None = None
+
+
+class Gpu(Model):
+    """Per-GPU properties of a GPU system."""
+
+    memory: Figure[Size] | None = None
+    bf16_dense: Figure[Compute] | None = None
+    fp8_dense: Figure[Compute] | None = None
+    tdp: Figure[PowerOrZero] | None = None
+    failures_per_day: Figure[Number] | None = None
+
+
+class ClientLimits(Model):
+    """What one GPU system can write and read as a storage client."""
+
+    write: Figure[Bandwidth] | None = None
+    read: Figure[Bandwidth] | None = None
+
+
+class ClientFactor(Model):
+    """What a family's client software multiplies the client limits by."""
+
+    write: Figure[Number]
+    read: Figure[Number]
+
+
+class SizeRow(Model):
+    """One published configuration: so many units deliver so much in total."""
+
+    units: PositiveWhole
+    read: Bandwidth
+    write: Bandwidth
+
+
+class Sizes(Model):
+    """A non-linear table of units against bandwidth, linear between neighbouring rows."""
+
+    source: Identifier
+    confidence: Confidence
+    note: Text | None = None
+    rows: tuple[SizeRow, ...] = Field(min_length=1, max_length=200)
+
+
+class Component(Model):
+    """A part of a bundle."""
+
+    id: Identifier
+    quantity: PositiveWhole
+
+
+class Family(Model):
+    """One file system: the items that can serve one namespace together."""
+
+    id: Identifier
+    vendor: Text
+    name: Text
+    client_factor: ClientFactor | None = None
+    max_units: Figure[PositiveWhole] | None = None
+    note: Text | None = None
+
+
+class Item(Model):
+    """A product as its vendor describes it."""
+
+    id: Identifier
+    vendor: Text
+    model: Text
+    part_number: Text | None = None
+    description: Text | None = None
+    category: Category
+    lifecycle: Lifecycle = "available"
+    family: Identifier | None = None
+    provides: Provides = Provides()
+    consumes: Consumes = Consumes()
+    gpu: Gpu = Gpu()
+    client: ClientLimits = ClientLimits()
+    facts: dict[Identifier, Figure[str | int | float]] = {}
+    min_units: Figure[PositiveWhole] | None = None
+    max_units: Figure[PositiveWhole] | None = None
+    sizes: Sizes | None = None
+    components: tuple[Component, ...] = ()
+    extends: Identifier | None = None
+    notes: tuple[Text, ...] = ()
+
+
+class Catalog(Model):
+    """One catalog file after its ``extends`` are resolved."""
+
+    catalog: Text
+    include: tuple[Text, ...] = ()
+    sources: dict[Identifier, Source] = {}
+    families: tuple[Family, ...] = ()
+    items: tuple[Item, ...] = ()

@@ -1,0 +1,259 @@
+"""The plan, which every output reads. Additive changes only, else ``schema_version`` counts up."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+SCHEMA_VERSION = 1
+
+Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
+Section = Literal["Compute", "Storage", "Components"]
+
+
+class PlanModel(BaseModel):
+    """A frozen part of a plan."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PriceNote(PlanModel):
+    """Where a unit price comes from."""
+
+    source: str
+    date: str
+    confidence: str
+    book: str
+    note: str | None = None
+
+
+class Line(PlanModel):
+    """One line of the bill of materials. None means not known, never zero.
+
+    ``parent`` is the SKU of the bundle a component belongs to; a component's money is in its
+    parent's line and its power, height and weight are informative (also in the parent's).
+    """
+
+    sku: str
+    site: str = "site"
+    period: int = 0
+    parent: str | None = None
+    section: Section
+    vendor: str
+    model: str
+    part_number: str | None
+    description: str | None
+    quantity: int
+    installed: int = 0
+    purchased: int
+    unit_list_usd: float | None
+    discount: float
+    unit_net_usd: float | None
+    extended_list_usd: float | None
+    extended_net_usd: float | None
+    support_usd_per_year: float | None
+    price: PriceNote | None
+    lead_time: str | None = None
+    unit_it_power_kw: float | None
+    it_power_kw: float | None
+    unit_heat_btu_per_h: float | None
+    heat_btu_per_h: float | None
+    unit_rack_units: float | None
+    rack_units: float | None
+    racks: int | None
+    unit_weight_kg: float | None
+    weight_kg: float | None
+    gpus: int = 0
+    read_gb_per_s: float = 0.0
+    write_gb_per_s: float = 0.0
+    usable_tb: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Totals(PlanModel):
+    """Sums over the lines; None where a line's figure is not known."""
+
+    gpus: int
+    gpus_used: int
+    it_power_kw: float | None
+    facility_power_kw: float | None
+    heat_btu_per_h: float | None
+    rack_units: float | None
+    racks: int | None
+    weight_kg: float | None
+    capex_usd: float | None
+    support_usd_per_year: float | None
+    energy_usd_per_year: float | None
+    opex_usd_per_year: float | None
+    tco_usd: float | None
+    read_gb_per_s: float
+    write_gb_per_s: float
+    usable_tb: float | None
+
+
+class Loss(PlanModel):
+    """Where wall-clock time goes, as shares of it; the parts sum to 1 - goodput."""
+
+    stall: float
+    rework: float
+    drain: float
+    restart: float
+    restore: float
+
+
+class JobPlan(PlanModel):
+    """How the job runs on the plan: every figure of the sizing model, and its inputs."""
+
+    name: str
+    gpu_type: str
+    gpu_types: tuple[str, ...]
+    storage_family: str | None
+    storage_families: tuple[str, ...]
+    mode: Literal["async", "sync"]
+    gpus_used: int
+    systems_used: int
+    replica_gpus: int | None
+    replicas: float | None
+    tflops_per_gpu: float
+    mfu: float | None
+    failures_per_gpu_day: float
+    checkpoint_gb: float
+    delivered_write_gb_per_s: float
+    delivered_read_gb_per_s: float
+    write_limited_by: Literal["appliances", "clients"]
+    read_limited_by: Literal["appliances", "clients"]
+    client_write_limit_gb_per_s: float
+    client_read_limit_gb_per_s: float
+    writing_systems: int
+    reading_systems: int
+    interval_s: float
+    interval_policy: Literal["fixed", "lost_work", "optimal"]
+    young_s: float
+    daly_s: float
+    exact_s: float
+    stall_s: float
+    drain_s: float
+    overlap: float
+    blocking: float
+    fan_out: float
+    restore_s: float
+    restart_s: float
+    drain_slowdown: float
+    mtti_s: float
+    goodput: float
+    goodput_first_order: float
+    loss: Loss
+    useful_gpus: float
+    useful_pflops: float | None
+    days_to_train: float | None
+    ingest_gb_per_s: float
+    capacity_needed_tb: float
+    write_volume_tb_per_day: float
+
+
+class LimitReport(PlanModel):
+    """One limit: what the plan reaches, what is allowed, whether it binds.
+
+    ``sense`` is "<=" or ">="; ``slack`` is never negative in a verified plan. ``binding`` is True
+    where the slack is too small for one more unit of the smallest thing that consumes it, or for
+    continuous limits below 1e-6 relative.
+    """
+
+    name: str
+    label: str
+    value: float
+    sense: Literal["<=", ">="]
+    limit: float
+    unit: str
+    slack: float
+    binding: bool
+    source: str | None
+
+
+class ObjectiveReport(PlanModel):
+    """The objective with its certificate.
+
+    ``gap`` is relative to the value (share of useful work, of cost, ...). For goodput and useful
+    GPUs ``log_value`` and ``log_bound`` are the natural logarithms the optimiser works with.
+    """
+
+    name: str
+    sense: Literal["maximize", "minimize"]
+    value: float | None
+    unit: str
+    bound: float | None
+    gap: float | None
+    log_value: float | None = None
+    log_bound: float | None = None
+    gap_asked: float
+
+
+class Assumption(PlanModel):
+    """One input the plan rests on: value, unit, source, confidence."""
+
+    name: str
+    label: str
+    value: float | str | None
+    unit: str
+    source: str
+    date: str | None = None
+    confidence: str | None = None
+    note: str | None = None
+
+
+class NotConsidered(PlanModel):
+    """A catalog item that could not enter the plan, and why."""
+
+    sku: str
+    reason: str
+
+
+class Provenance(PlanModel):
+    """What made this plan. ``seconds`` is None where reproducible bytes are asked for."""
+
+    tool: str
+    catalogs: tuple[str, ...]
+    price_books: tuple[str, ...]
+    problem_file: str
+    scenario: str | None
+    overrides: tuple[str, ...]
+    input_sha256: str
+    solver: str
+    versions: dict[str, str]
+    iterations: int
+    seconds: float | None
+
+
+class Site(PlanModel):
+    """What the outputs need to know of the site, the budget and the term."""
+
+    pue: float
+    it_power_limit_kw: float | None
+    facility_power_limit_kw: float | None
+    racks_limit: int | None
+    years: float | None
+    electricity_usd_per_kwh: float | None
+    delivered_fraction_read: float
+    delivered_fraction_write: float
+    fill_limit: float
+
+
+class Plan(PlanModel):
+    """A verified plan, or why there is none."""
+
+    schema_version: int = SCHEMA_VERSION
+    status: Status
+    problem: str
+    description: str | None
+    message: str | None = None
+    objective: ObjectiveReport
+    site: Site
+    lines: tuple[Line, ...] = ()
+    totals: Totals | None = None
+    jobs: tuple[JobPlan, ...] = ()
+    limits: tuple[LimitReport, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    not_considered: tuple[NotConsidered, ...] = ()
+    warnings: tuple[str, ...] = ()
+    provenance: Provenance

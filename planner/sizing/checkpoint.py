@@ -1,0 +1,227 @@
+"""How large a checkpoint is, who writes it, and how long writing and restoring take."""
+
+from typing import Literal
+
+from planner.sizing.checks import require_non_negative, require_positive, require_share
+from planner.sizing.preset import Preset
+
+WritersPolicy = Literal["one_replica", "all"]
+FanOut = Literal["broadcast", "sharded_optimizer", "every_replica"]
+
+# The bf16 copy is the only part a sharded optimizer keeps on every data-parallel replica.
+REPLICATED_BYTES_PER_PARAMETER = 2.0
+
+BYTES_PER_PARAMETER: dict[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        Preset(
+            "mixed_adam",
+            14.0,
+            "bf16 weights 2 + fp32 master 4 + fp32 Adam moments 4 + 4",
+            "BLOOM-176B training README: 8 optimizer + 4 fp32 + 2 bf16",
+        ),
+        Preset(
+            "fp32_adam",
+            12.0,
+            "fp32 weights 4 + fp32 Adam moments 4 + 4",
+            "Prime Intellect volume capacity guide: 11 to 12 bytes per parameter",
+        ),
+        Preset(
+            "bf16_moments",
+            10.0,
+            "bf16 weights 2 + fp32 master 4 + bf16 Adam moments 2 + 2",
+            "DeepSeek-V3, arXiv 2412.19437 section 3.3.3",
+        ),
+        Preset("weights_only", 2.0, "bf16 weights, no optimizer state", "size of bf16"),
+        Preset(
+            "megatron_1t",
+            13.8,
+            "13.8 TB measured for the 1T model, taken as 1e12 parameters",
+            "Megatron-LM, arXiv 2104.04473 section 5.10; 001_8b8418f13de637fc.txt",
+        ),
+    )
+}
+
+
+def checkpoint_gb(
+    parameters: float, bytes_per_parameter: float, trained_share: float = 1.0
+) -> float:
+    """Return the size of one checkpoint in GB.
+
+    Args:
+        parameters: total parameters (for a mixture of experts all of them, not the active ones).
+        bytes_per_parameter: bytes written per trained parameter, see `BYTES_PER_PARAMETER`.
+        trained_share: share of the parameters that is trained and saved (below 1 for LoRA).
+
+    Raises:
+        ValueError: a size is not positive or the share is outside (0, 1].
+    """
+    require_positive(parameters=parameters, bytes_per_parameter=bytes_per_parameter)
+    require_share(trained_share=trained_share)
+    return parameters * trained_share * bytes_per_parameter / 1e9
+
+
+def replicas(gpus: int, replica_gpus: int) -> int:
+    """Return how many whole data-parallel replicas fit on the GPUs in use.
+
+    Args:
+        gpus: GPUs the job uses.
+        replica_gpus: GPUs that hold one model replica (tensor times pipeline parallel degree).
+
+    Raises:
+        ValueError: a count is not positive or not even one replica fits.
+    """
+    require_positive(gpus=gpus, replica_gpus=replica_gpus)
+    if gpus < replica_gpus:
+        raise ValueError(f"one replica needs {replica_gpus} GPUs, the job uses {gpus}")
+    return gpus // replica_gpus
+
+
+def writing_systems(
+    policy: WritersPolicy, systems_in_use: int, gpus_per_system: int, replica_gpus: int
+) -> int:
+    """Return how many GPU systems write one checkpoint.
+
+    Args:
+        policy: `one_replica` when a single model replica saves (001_8b8418f13de637fc.txt),
+            `all` when saving is fully parallel.
+        systems_in_use: GPU systems the job runs on.
+        gpus_per_system: GPUs per system.
+        replica_gpus: GPUs that hold one model replica.
+
+    Raises:
+        ValueError: a count is not positive or the policy is unknown.
+    """
+    require_positive(
+        systems_in_use=systems_in_use, gpus_per_system=gpus_per_system, replica_gpus=replica_gpus
+    )
+    match policy:
+        case "all":
+            return systems_in_use
+        case "one_replica":
+            return min(systems_in_use, -(-replica_gpus // gpus_per_system))
+        case _:
+            raise ValueError(f"unknown writers policy {policy!r}: one_replica or all")
+
+
+def delivered_gb_per_s(
+    nameplate_gb_per_s: float,
+    delivered_fraction: float,
+    client_systems: float,
+    client_gb_per_s: float,
+) -> float:
+    """Return the bandwidth a job really gets: the lesser of storage and clients.
+
+    Args:
+        nameplate_gb_per_s: sum of the appliances' rated bandwidth, GB/s.
+        delivered_fraction: share of the rating that is delivered in practice.
+        client_systems: GPU systems that read or write.
+        client_gb_per_s: limit of one GPU system, GB/s; `math.inf` when there is none.
+
+    Raises:
+        ValueError: a quantity is not positive or the fraction is outside (0, 1].
+    """
+    require_positive(nameplate_gb_per_s=nameplate_gb_per_s, client_systems=client_systems)
+    require_share(delivered_fraction=delivered_fraction)
+    if not client_gb_per_s > 0:
+        raise ValueError(f"client_gb_per_s must be positive, got {client_gb_per_s!r}")
+    return min(nameplate_gb_per_s * delivered_fraction, client_systems * client_gb_per_s)
+
+
+def drain_s(checkpoint_gb: float, write_gb_per_s: float) -> float:
+    """Return the seconds storage needs to absorb one checkpoint.
+
+    Args:
+        checkpoint_gb: checkpoint size, GB.
+        write_gb_per_s: delivered write bandwidth, GB/s.
+
+    Raises:
+        ValueError: a quantity is not positive.
+    """
+    require_positive(checkpoint_gb=checkpoint_gb, write_gb_per_s=write_gb_per_s)
+    return checkpoint_gb / write_gb_per_s
+
+
+def overlap(drain_s: float, interval_s: float) -> float:
+    """Return the share of the interval in which storage drains; the GPUs keep computing.
+
+    Args:
+        drain_s: drain time, s.
+        interval_s: start of one checkpoint to the start of the next, s.
+
+    Raises:
+        ValueError: the drain is negative or the interval not positive.
+    """
+    require_non_negative(drain_s=drain_s)
+    require_positive(interval_s=interval_s)
+    return drain_s / interval_s
+
+
+def blocking_share(stall_s: float, interval_s: float) -> float:
+    """Return the share of the interval in which the GPUs stand still for a checkpoint.
+
+    Args:
+        stall_s: seconds the GPUs stop per checkpoint (the whole drain when synchronous).
+        interval_s: start of one checkpoint to the start of the next, s.
+
+    Raises:
+        ValueError: the stall is negative or the interval not positive.
+    """
+    require_non_negative(stall_s=stall_s)
+    require_positive(interval_s=interval_s)
+    return stall_s / interval_s
+
+
+def restore_fan_out(kind: FanOut, bytes_per_parameter: float, data_parallel: float) -> float:
+    """Return how many times the checkpoint's bytes are read from storage in one restore.
+
+    Args:
+        kind: `broadcast` (one reader, then the GPU fabric; MegaScale, NSDI'24),
+            `sharded_optimizer` (only the 2-byte weights are read by every replica),
+            `every_replica` (each replica reads everything; 001_8b8418f13de637fc.txt).
+        bytes_per_parameter: checkpoint bytes per parameter, at least 2 for `sharded_optimizer`.
+        data_parallel: number of data-parallel replicas.
+
+    Raises:
+        ValueError: fewer than one replica, impossible bytes per parameter, or an unknown kind.
+    """
+    require_positive(bytes_per_parameter=bytes_per_parameter)
+    if not 1 <= data_parallel < float("inf"):
+        raise ValueError(f"data_parallel must be at least 1 and finite, got {data_parallel!r}")
+    match kind:
+        case "broadcast":
+            return 1.0
+        case "every_replica":
+            return float(data_parallel)
+        case "sharded_optimizer":
+            return _sharded_optimizer_fan_out(bytes_per_parameter, data_parallel)
+        case _:
+            raise ValueError(
+                f"unknown fan-out {kind!r}: broadcast, sharded_optimizer or every_replica"
+            )
+
+
+def _sharded_optimizer_fan_out(bytes_per_parameter: float, data_parallel: float) -> float:
+    sharded_bytes = bytes_per_parameter - REPLICATED_BYTES_PER_PARAMETER
+    if sharded_bytes < 0:
+        raise ValueError(
+            "sharded_optimizer needs at least "
+            f"{REPLICATED_BYTES_PER_PARAMETER:g} bytes per parameter, got {bytes_per_parameter!r}"
+        )
+    replicated_bytes = REPLICATED_BYTES_PER_PARAMETER * data_parallel
+    return (sharded_bytes + replicated_bytes) / bytes_per_parameter
+
+
+def restore_read_s(checkpoint_gb: float, fan_out: float, read_gb_per_s: float) -> float:
+    """Return the seconds it takes to read a checkpoint back.
+
+    Args:
+        checkpoint_gb: checkpoint size, GB.
+        fan_out: how many times it is read, see `restore_fan_out`.
+        read_gb_per_s: delivered read bandwidth, GB/s.
+
+    Raises:
+        ValueError: a quantity is not positive.
+    """
+    require_positive(checkpoint_gb=checkpoint_gb, fan_out=fan_out, read_gb_per_s=read_gb_per_s)
+    return fan_out * checkpoint_gb / read_gb_per_s

@@ -1,0 +1,171 @@
+"""What a job asks of its storage: bandwidth, capacity, write volume, appliances."""
+
+import math
+
+from planner.sizing.checks import require_non_negative, require_positive, require_share
+from planner.sizing.reliability import SECONDS_PER_DAY
+
+WEIGHTS_ONLY_BYTES_PER_PARAMETER = 2.0
+
+# Float noise of a few operations is far smaller, a real shortfall far larger.
+_CEIL_TOLERANCE = 1e-9
+
+
+def write_demand_gb_per_s(checkpoint_gb: float, max_overlap: float, interval_s: float) -> float:
+    """Return the write bandwidth at which a drain fills no more than its share of the interval.
+
+    Args:
+        checkpoint_gb: checkpoint size, GB.
+        max_overlap: largest allowed drain time over interval.
+        interval_s: start of one checkpoint to the start of the next, s.
+
+    Raises:
+        ValueError: a quantity is not positive or the overlap is outside (0, 1].
+
+    Source: S / (overlap x interval), our reading of 000_6cd795e42eac7e33.txt.
+    """
+    require_positive(checkpoint_gb=checkpoint_gb, interval_s=interval_s)
+    require_share(max_overlap=max_overlap)
+    return checkpoint_gb / (max_overlap * interval_s)
+
+
+def write_demand_per_gpu_gb_per_s(
+    checkpoint_gb: float,
+    failures_per_gpu_day: float,
+    max_overlap: float,
+    interval_per_mtti: float,
+) -> float:
+    """Return the write bandwidth per GPU when the interval is a fixed part of the MTTI.
+
+    The interval shrinks as the job grows, so the bandwidth per GPU does not depend on its size.
+
+    Args:
+        checkpoint_gb: checkpoint size, GB.
+        failures_per_gpu_day: job-interrupting failures per GPU and day.
+        max_overlap: largest allowed drain time over interval.
+        interval_per_mtti: interval over mean time to interruption, twice the lost-work budget.
+
+    Raises:
+        ValueError: a quantity is not positive or the overlap is outside (0, 1].
+
+    Source: `write_demand_gb_per_s` with interval = interval_per_mtti x MTTI, divided by the GPUs.
+    """
+    require_positive(failures_per_gpu_day=failures_per_gpu_day, interval_per_mtti=interval_per_mtti)
+    interval_gpu_s = interval_per_mtti * SECONDS_PER_DAY / failures_per_gpu_day
+    return write_demand_gb_per_s(checkpoint_gb, max_overlap, interval_gpu_s)
+
+
+def blocking_write_demand_gb_per_s(
+    checkpoint_gb: float, max_blocking: float, interval_s: float
+) -> float:
+    """Return the write bandwidth at which a synchronous save stays within its GPU overhead.
+
+    Args:
+        checkpoint_gb: checkpoint size, GB.
+        max_blocking: largest allowed stall over interval.
+        interval_s: start of one checkpoint to the start of the next, s.
+
+    Raises:
+        ValueError: a quantity is not positive or the overhead is outside (0, 1].
+
+    Source: NVIDIA's guidance of less than 5 %, 001_8b8418f13de637fc.txt.
+    """
+    require_positive(checkpoint_gb=checkpoint_gb, interval_s=interval_s)
+    require_share(max_blocking=max_blocking)
+    return checkpoint_gb / (max_blocking * interval_s)
+
+
+def restore_demand_gb_per_s(checkpoint_gb: float, fan_out: float, max_restore_s: float) -> float:
+    """Return the read bandwidth at which a restore ends in time.
+
+    Args:
+        checkpoint_gb: checkpoint size, GB.
+        fan_out: how many times it is read, see `checkpoint.restore_fan_out`.
+        max_restore_s: longest allowed restore read, s.
+
+    Raises:
+        ValueError: a quantity is not positive.
+    """
+    require_positive(checkpoint_gb=checkpoint_gb, fan_out=fan_out, max_restore_s=max_restore_s)
+    return fan_out * checkpoint_gb / max_restore_s
+
+
+def capacity_tb(
+    dataset_tb: float,
+    checkpoint_gb: float,
+    keep_last: int,
+    milestones: int,
+    exports: int,
+    parameters: float,
+    fill_limit: float,
+) -> float:
+    """Return the usable capacity a job needs, in TB.
+
+    Args:
+        dataset_tb: training data, TB.
+        checkpoint_gb: checkpoint size, GB.
+        keep_last: recent checkpoints kept; one more is held while the next is being written.
+        milestones: checkpoints archived for good.
+        exports: weights-only exports (bf16) kept for good.
+        parameters: total parameters, for the size of an export.
+        fill_limit: highest allowed share of usable capacity in use.
+
+    Raises:
+        ValueError: a size is impossible, a count is negative or the limit is outside (0, 1].
+    """
+    require_positive(checkpoint_gb=checkpoint_gb, parameters=parameters)
+    require_non_negative(
+        dataset_tb=dataset_tb, keep_last=keep_last, milestones=milestones, exports=exports
+    )
+    require_share(fill_limit=fill_limit)
+    checkpoints_tb = checkpoint_gb * (keep_last + 1 + milestones) / 1e3
+    exports_tb = WEIGHTS_ONLY_BYTES_PER_PARAMETER * parameters * exports / 1e12
+    return (dataset_tb + checkpoints_tb + exports_tb) / fill_limit
+
+
+def write_volume_tb_per_day(checkpoint_gb: float, interval_s: float) -> float:
+    """Return the checkpoint bytes written per day in TB, for the endurance of the media.
+
+    Args:
+        checkpoint_gb: checkpoint size, GB.
+        interval_s: start of one checkpoint to the start of the next, s.
+
+    Raises:
+        ValueError: a quantity is not positive.
+    """
+    require_positive(checkpoint_gb=checkpoint_gb, interval_s=interval_s)
+    return checkpoint_gb / 1e3 * SECONDS_PER_DAY / interval_s
+
+
+def ingest_gb_per_s(gpus: float, per_gpu_gb_per_s: float) -> float:
+    """Return the read bandwidth that feeds the training data.
+
+    Args:
+        gpus: GPUs the job uses.
+        per_gpu_gb_per_s: training data per GPU, GB/s; near 0 for text, up to 4 for raw video.
+
+    Raises:
+        ValueError: the GPUs are not positive or the rate is negative.
+    """
+    require_positive(gpus=gpus)
+    require_non_negative(per_gpu_gb_per_s=per_gpu_gb_per_s)
+    return gpus * per_gpu_gb_per_s
+
+
+def appliances_needed(demand: float, per_appliance: float) -> int:
+    """Return the fewest whole appliances that meet a demand, deaf to float noise.
+
+    Args:
+        demand: what is asked for, in any unit.
+        per_appliance: what one appliance gives, in the same unit.
+
+    Raises:
+        ValueError: the demand is negative or an appliance gives nothing.
+    """
+    require_non_negative(demand=demand)
+    require_positive(per_appliance=per_appliance)
+    ratio = demand / per_appliance
+    nearest = round(ratio)
+    if math.isclose(ratio, nearest, rel_tol=_CEIL_TOLERANCE):
+        return nearest
+    return math.ceil(ratio)

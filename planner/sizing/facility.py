@@ -1,0 +1,69 @@
+"""Power, heat and energy between the IT load and the meter."""
+
+import math
+
+from planner.sizing.checks import require_non_negative
+
+BTU_PER_H_PER_KW = 3412.14
+HOURS_PER_YEAR = 8760.0
+
+
+def heat_btu_per_h(it_power_kw: float) -> float:
+    """Return the heat an IT load gives off, in BTU/h.
+
+    Args:
+        it_power_kw: IT power, kW.
+
+    Raises:
+        ValueError: the power is negative.
+    """
+    require_non_negative(it_power_kw=it_power_kw)
+    return it_power_kw * BTU_PER_H_PER_KW
+
+
+def it_power_kw(facility_kw: float, pue: float) -> float:
+    """Return the IT power in kW that a facility's power supports.
+
+    Args:
+        facility_kw: power at the meter, kW.
+        pue: power usage effectiveness, facility power over IT power.
+
+    Raises:
+        ValueError: the power is negative or the PUE below 1.
+    """
+    require_non_negative(facility_kw=facility_kw)
+    _require_pue(pue)
+    return facility_kw / pue
+
+
+def facility_power_kw(it_kw: float, pue: float) -> float:
+    """Return the power at the meter in kW that an IT load needs.
+
+    Args:
+        it_kw: IT power, kW.
+        pue: power usage effectiveness, facility power over IT power.
+
+    Raises:
+        ValueError: the power is negative or the PUE below 1.
+    """
+    require_non_negative(it_kw=it_kw)
+    _require_pue(pue)
+    return it_kw * pue
+
+
+def annual_energy_kwh(facility_kw: float) -> float:
+    """Return the energy in kWh that a steady load draws in a year of 8,760 hours.
+
+    Args:
+        facility_kw: power at the meter, kW.
+
+    Raises:
+        ValueError: the power is negative.
+    """
+    require_non_negative(facility_kw=facility_kw)
+    return facility_kw * HOURS_PER_YEAR
+
+
+def _require_pue(pue: float) -> None:
+    if not (pue >= 1 and math.isfinite(pue)):
+        raise ValueError(f"pue must be at least 1 and finite, got {pue!r}")

@@ -1,0 +1,268 @@
+"""The share of wall-clock time that ends up as kept training progress (goodput, ETTR)."""
+
+import math
+from dataclasses import dataclass
+
+from planner.sizing.checks import require_non_negative, require_positive, require_share
+from planner.sizing.reliability import SECONDS_PER_DAY, exact_period_s
+
+# Up to this value of (restart + interval/2 + drain) / MTTI the first-order forms stay within
+# about one point of the exact goodput; beyond it they fall away and turn negative.
+FIRST_ORDER_VALID_BELOW = 0.15
+
+# A transformer's forward and backward pass costs six operations per active parameter and token.
+FLOP_PER_PARAMETER_TOKEN = 6.0
+
+_SERIES_BELOW = 0.01
+
+
+@dataclass(frozen=True)
+class GoodputLoss:
+    """Shares of wall-clock time lost, by cause; together they make up 1 - goodput.
+
+    Attributes:
+        stall: GPUs stopped while a checkpoint is captured (or slowed while it drains).
+        rework: progress since the last capture, computed again.
+        drain: progress lost because the newest checkpoint had not reached storage yet.
+        restart: detecting the failure, replacing the system and starting again.
+        restore: reading the checkpoint back.
+    """
+
+    stall: float
+    rework: float
+    drain: float
+    restart: float
+    restore: float
+
+    @property
+    def total(self) -> float:
+        """Return the sum of the shares, 1 - goodput."""
+        return math.fsum((self.stall, self.rework, self.drain, self.restart, self.restore))
+
+
+def goodput(
+    interval_s: float,
+    stall_s: float,
+    drain_s: float,
+    restart_s: float,
+    mtti_s: float,
+    drain_slowdown: float = 0.0,
+) -> float:
+    """Return the share of wall-clock time kept as progress, exact for memoryless failures.
+
+    Failures may strike during a restart, and one that comes before the newest checkpoint has
+    drained falls back to the one before it. The result is 0 when the stall fills the interval.
+
+    Args:
+        interval_s: start of one checkpoint to the start of the next, s.
+        stall_s: seconds the GPUs stop per checkpoint.
+        drain_s: seconds from the end of the stall until the checkpoint is safe (0 if synchronous).
+        restart_s: seconds from a failure until computing goes on, restore read included.
+        mtti_s: mean time to interruption, s.
+        drain_slowdown: share of computing speed lost while a checkpoint drains; it is charged
+            to every interval, the first after a restart included.
+
+    Raises:
+        ValueError: a time is negative, or the interval or time to interruption not positive.
+
+    Source: (1 - s/I) exp(-(D + R)/M) z/(exp(z) - 1) with z = I/M; for D = 0 this is
+    J. T. Daly, doi 10.1016/j.future.2004.11.016.
+    """
+    logs = _log_factors(interval_s, stall_s, drain_s, restart_s, 0.0, mtti_s, drain_slowdown)
+    return math.exp(math.fsum(logs))
+
+
+def goodput_loss(
+    interval_s: float,
+    stall_s: float,
+    drain_s: float,
+    restart_only_s: float,
+    restore_s: float,
+    mtti_s: float,
+    drain_slowdown: float = 0.0,
+) -> GoodputLoss:
+    """Split 1 - goodput over its causes, in proportion to the logarithm of each one's factor.
+
+    Args:
+        interval_s: start of one checkpoint to the start of the next, s.
+        stall_s: seconds the GPUs stop per checkpoint.
+        drain_s: seconds from the end of the stall until the checkpoint is safe (0 if synchronous).
+        restart_only_s: seconds to detect, replace and start again, without the restore read.
+        restore_s: seconds to read the checkpoint back.
+        mtti_s: mean time to interruption, s.
+        drain_slowdown: share of computing speed lost while a checkpoint drains.
+
+    Raises:
+        ValueError: a time is negative, or the interval or time to interruption not positive.
+    """
+    logs = _log_factors(
+        interval_s, stall_s, drain_s, restart_only_s, restore_s, mtti_s, drain_slowdown
+    )
+    if logs[0] == -math.inf:
+        return GoodputLoss(stall=1.0, rework=0.0, drain=0.0, restart=0.0, restore=0.0)
+    log_goodput = math.fsum(logs)
+    loss_per_log = math.expm1(log_goodput) / log_goodput if log_goodput else 1.0
+    return GoodputLoss(*(abs(log * loss_per_log) for log in logs))
+
+
+def _log_factors(
+    interval_s: float,
+    stall_s: float,
+    drain_s: float,
+    restart_only_s: float,
+    restore_s: float,
+    mtti_s: float,
+    drain_slowdown: float,
+) -> tuple[float, float, float, float, float]:
+    """Return the logarithms of goodput's factors, in the order of `GoodputLoss`."""
+    _require_goodput_inputs(interval_s, stall_s, drain_s, mtti_s, drain_slowdown)
+    require_non_negative(restart_s=restart_only_s, restore_s=restore_s)
+    stopped = (stall_s + drain_slowdown * drain_s) / interval_s
+    return (
+        math.log1p(-stopped) if stopped < 1 else -math.inf,
+        _log_rework_factor(interval_s / mtti_s),
+        -drain_s / mtti_s,
+        -restart_only_s / mtti_s,
+        -restore_s / mtti_s,
+    )
+
+
+def _require_goodput_inputs(
+    interval_s: float, stall_s: float, drain_s: float, mtti_s: float, drain_slowdown: float
+) -> None:
+    require_positive(interval_s=interval_s, mtti_s=mtti_s)
+    require_non_negative(stall_s=stall_s, drain_s=drain_s)
+    if not 0 <= drain_slowdown <= 1:
+        raise ValueError(f"drain_slowdown must lie between 0 and 1, got {drain_slowdown!r}")
+
+
+def _log_rework_factor(z: float) -> float:
+    """Return log(z / (exp(z) - 1)) for z = I/M without cancellation or overflow."""
+    if z < _SERIES_BELOW:
+        # -z/2 - log(sinh(z/2) / (z/2)), expanded; the first term left out is z**6 / 181440.
+        return -z / 2 - z**2 / 24 + z**4 / 2880
+    return math.log(z) - z - math.log(-math.expm1(-z))
+
+
+def first_order_goodput(
+    interval_s: float,
+    stall_s: float,
+    drain_s: float,
+    restart_s: float,
+    mtti_s: float,
+    drain_slowdown: float = 0.0,
+) -> float:
+    """Return the first-order goodput, (1 - s/I) (1 - (R + I/2 + D)/M), for comparison only.
+
+    Usable while (R + I/2 + D)/M is below `FIRST_ORDER_VALID_BELOW`; negative for rare saves.
+
+    Args:
+        interval_s: start of one checkpoint to the start of the next, s.
+        stall_s: seconds the GPUs stop per checkpoint.
+        drain_s: seconds from the end of the stall until the checkpoint is safe.
+        restart_s: seconds from a failure until computing goes on, restore read included.
+        mtti_s: mean time to interruption, s.
+        drain_slowdown: share of computing speed lost while a checkpoint drains.
+
+    Raises:
+        ValueError: a time is negative, or the interval or time to interruption not positive.
+
+    Source: Meta's form (`meta_ettr`) with the drain added to the work lost per failure.
+    """
+    _require_goodput_inputs(interval_s, stall_s, drain_s, mtti_s, drain_slowdown)
+    require_non_negative(restart_s=restart_s)
+    running = max(0.0, 1 - (stall_s + drain_slowdown * drain_s) / interval_s)
+    return running * (1 - (restart_s + interval_s / 2 + drain_s) / mtti_s)
+
+
+def meta_ettr(interval_s: float, blocking_s: float, restart_s: float, mtti_s: float) -> float:
+    """Return Meta's first-order ETTR for synchronous checkpoints, for comparison only.
+
+    Args:
+        interval_s: time between checkpoints, s.
+        blocking_s: seconds one checkpoint blocks the GPUs, on top of the interval.
+        restart_s: restart overhead without the lost work, queue time included, s.
+        mtti_s: mean time to interruption, s.
+
+    Raises:
+        ValueError: a time is negative, or the interval or time to interruption not positive.
+
+    Source: arXiv 2410.21680 (HPCA'25), (1 - (u0 + dt/2)/MTTF) / (1 + w/dt).
+    """
+    require_positive(interval_s=interval_s, mtti_s=mtti_s)
+    require_non_negative(blocking_s=blocking_s, restart_s=restart_s)
+    return (1 - (restart_s + interval_s / 2) / mtti_s) / (1 + blocking_s / interval_s)
+
+
+def best_interval_s(stall_s: float, mtti_s: float, low_s: float, high_s: float) -> float:
+    """Return the interval within the bounds that has the highest goodput, in seconds.
+
+    Goodput has a single peak in the interval, so the best allowed one is the peak or the bound
+    nearest to it.
+
+    Args:
+        stall_s: seconds the GPUs stop per checkpoint; with a slowdown while draining, the stall
+            plus slowdown times drain.
+        mtti_s: mean time to interruption, s.
+        low_s: shortest interval allowed, s.
+        high_s: longest interval allowed, s.
+
+    Raises:
+        ValueError: the bounds are not positive or cross, the stall is negative or the time to
+            interruption not positive.
+    """
+    require_positive(low_s=low_s, high_s=high_s)
+    if low_s > high_s:
+        raise ValueError(f"low_s {low_s!r} is above high_s {high_s!r}")
+    return min(max(exact_period_s(stall_s, mtti_s), low_s), high_s)
+
+
+def useful_gpus(gpus: float, goodput: float) -> float:
+    """Return how many GPUs' worth of time becomes kept progress.
+
+    Args:
+        gpus: GPUs the job uses.
+        goodput: share of wall-clock time kept as progress.
+
+    Raises:
+        ValueError: the GPUs are not positive or goodput lies outside 0 to 1.
+    """
+    require_positive(gpus=gpus)
+    if not 0 <= goodput <= 1:
+        raise ValueError(f"goodput must lie between 0 and 1, got {goodput!r}")
+    return gpus * goodput
+
+
+def useful_pflops(gpus: float, tflops_per_gpu: float, mfu: float, goodput: float) -> float:
+    """Return the training rate that becomes kept progress, in PFLOP/s.
+
+    Args:
+        gpus: GPUs the job uses.
+        tflops_per_gpu: dense peak rate of one GPU, TFLOP/s.
+        mfu: model FLOP/s utilisation, the share of the peak reached while computing.
+        goodput: share of wall-clock time kept as progress.
+
+    Raises:
+        ValueError: a rate is not positive or a share is out of range.
+    """
+    require_positive(tflops_per_gpu=tflops_per_gpu)
+    require_share(mfu=mfu)
+    return useful_gpus(gpus, goodput) * tflops_per_gpu * mfu / 1000
+
+
+def days_to_train(active_parameters: float, tokens: float, useful_pflops: float) -> float:
+    """Return the days a training run takes, at six operations per active parameter and token.
+
+    Args:
+        active_parameters: parameters used per token (all of them in a dense model).
+        tokens: tokens to train on.
+        useful_pflops: training rate kept as progress, PFLOP/s.
+
+    Raises:
+        ValueError: a quantity is not positive.
+    """
+    require_positive(
+        active_parameters=active_parameters, tokens=tokens, useful_pflops=useful_pflops
+    )
+    flop = FLOP_PER_PARAMETER_TOKEN * active_parameters * tokens
+    return flop / (useful_pflops * 1e15) / SECONDS_PER_DAY

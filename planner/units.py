@@ -1,0 +1,183 @@
+"""Quantities with units, parsed once at the door into canonical floats.
+
+Canonical units: kW, GB/s, GB (sizes) and TB (capacity), seconds, USD, USD/kWh, rack units, kg,
+TFLOP/s, shares between 0 and 1, plain counts. GB is 1e9 bytes; GiB is accepted and converted.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pint import UnitRegistry
+
+HUGE = 1e21
+"""No quantity of a cluster reaches this in any canonical unit; larger is a slip of the keyboard."""
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A kind of quantity: its canonical unit and how users write it."""
+
+    name: str
+    unit: str
+    examples: tuple[str, ...]
+    bare: bool = False
+
+    def hint(self) -> str:
+        """Return the advice for a value that could not be read."""
+        return "write for example " + " or ".join(f"'{example}'" for example in self.examples)
+
+
+POWER = Dimension("power", "kW", ("10 MW", "14.3 kW", "700 W"))
+BANDWIDTH = Dimension("bandwidth", "GB/s", ("273 GB/s", "1.6 TB/s"))
+SIZE = Dimension("data size", "GB", ("13.8 TB", "500 GB", "12.5 TiB"))
+CAPACITY = Dimension("capacity", "TB", ("60 TB", "2.5 PB"))
+TIME = Dimension("time", "s", ("5 s", "10 min", "4 h"))
+DAYS = Dimension("time", "day", ("90 day", "12 weeks"))
+MONEY = Dimension("money", "USD", ("450 MUSD", "310000 USD", "1.2 BUSD"))
+ENERGY_PRICE = Dimension("energy price", "USD/kWh", ("0.08 USD/kWh", "80 USD/MWh"))
+RACK_UNITS = Dimension("rack height", "RU", ("48 RU", "2 RU"))
+WEIGHT = Dimension("weight", "kg", ("130 kg", "1.4 t"))
+COMPUTE = Dimension("compute rate", "TFLOP/s", ("989 TFLOP/s", "2.25 PFLOP/s"))
+WRITE_VOLUME = Dimension("write volume", "TB/day", ("700 TB/day", "1.2 PB/day"))
+SHARE = Dimension("share", "1", ("10 %", "0.1"), bare=True)
+COUNT = Dimension("count", "1", ("1.008 T", "70 B", "384"), bare=True)
+NUMBER = Dimension("number", "1", ("13.69", "14"), bare=True)
+
+_DEFINITIONS = """
+byte = [data] = B
+bit = byte / 8 = b
+second = [time] = s
+millisecond = second / 1000 = ms
+minute = 60 * second = min
+hour = 60 * minute = h = hours
+day = 24 * hour = d = days
+week = 7 * day = weeks
+year = 8760 * hour = a = years
+watt = [power] = W
+watt_hour = watt * hour = Wh
+btu_per_hour = watt / 3.41214 = BTU/h
+usd = [money] = USD
+busd = 1e9 * usd = BUSD = bnUSD
+rack_unit = [rack_height] = RU = U
+gram = [mass] = g
+tonne = 1e6 * gram = t
+pound = 453.59237 * gram = lb
+flop = [operations] = FLOP
+flops = flop / second = FLOPS
+"""
+_PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
+_COUNT_SUFFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
+_UNIT = re.compile(r"[A-Za-z]{1,8}(/[A-Za-z]{1,8})?\Z")
+_QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*\Z")
+
+
+class QuantityError(ValueError):
+    """A quantity that cannot be read; ``fix`` says what would be right."""
+
+    def __init__(self, message: str, fix: str) -> None:
+        super().__init__(message)
+        self.fix = fix
+
+
+@cache
+def _registry() -> UnitRegistry[Any]:
+    from pint import UnitRegistry
+
+    registry: UnitRegistry[Any] = UnitRegistry(None)
+    for symbol, factor in _PREFIXES.items():
+        registry.define(f"prefix_{symbol}- = {factor} = {symbol}-")
+    for symbol, factor in _BINARY.items():
+        registry.define(f"prefix_{symbol}- = {factor} = {symbol}-")
+    for line in _DEFINITIONS.strip().splitlines():
+        registry.define(line.replace("BTU/h", "BTU_h"))
+    return registry
+
+
+@cache
+def _factor(unit: str, canonical: str) -> float | None:
+    """Return how many canonical units one ``unit`` is, or None where they do not convert."""
+    if not _UNIT.match(unit):
+        return None
+    import pint
+
+    registry = _registry()
+    try:
+        source = registry.parse_units(unit.replace("BTU/h", "BTU_h"))
+        target = registry.parse_units(canonical)
+        return float(registry.Quantity(1.0, source).to(target).magnitude)
+    except pint.PintError:
+        return None
+
+
+def parse(value: object, dimension: Dimension) -> float:
+    """Return ``value`` in the canonical unit of ``dimension``.
+
+    Args:
+        value: what stood in the file: a string with a unit, or a number where that is enough.
+        dimension: what is expected.
+
+    Raises:
+        QuantityError: no number, no unit, the wrong unit, not finite, or absurdly large.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise QuantityError(f"expected a {dimension.name}, found {_shown(value)}", dimension.hint())
+    if isinstance(value, (int, float)):
+        number, unit = _checked(value, value, dimension), ""
+        if not dimension.bare:
+            raise QuantityError(f"{_shown(value)} has no unit", dimension.hint())
+        return number
+    match = _QUANTITY.match(value)
+    if match is None:
+        message = f"cannot read {_shown(value)} as a {dimension.name}"
+        raise QuantityError(message, dimension.hint())
+    number, unit = _checked(match[1], value, dimension), match[2] or ""
+    # 15 digits keep what was written: 13.8 TB is 13800 GB and not 13800.000000000002.
+    product = f"{number * _unit_factor(unit, value, dimension):.15g}"
+    return _checked(product, value, dimension)
+
+
+def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
+    if dimension.bare:
+        factors = {"": 1.0} if dimension is not SHARE else {"": 1.0, "%": 0.01, "percent": 0.01}
+        if dimension is COUNT:
+            factors = _COUNT_SUFFIXES
+        if unit not in factors:
+            message = f"'{unit}' in {_shown(value)} does not fit a {dimension.name}"
+            raise QuantityError(message, dimension.hint())
+        return factors[unit]
+    if not unit:
+        raise QuantityError(f"{_shown(value)} has no unit", dimension.hint())
+    factor = _factor(unit, dimension.unit)
+    if factor is None:
+        message = f"'{_clip(unit)}' in {_shown(value)} is not a unit of {dimension.name}"
+        raise QuantityError(message, dimension.hint())
+    return factor
+
+
+def _checked(number: float | str, value: object, dimension: Dimension) -> float:
+    try:
+        result = float(number)
+    except OverflowError:
+        result = math.inf
+    if not math.isfinite(result) or abs(result) > HUGE:
+        raise QuantityError(f"{_shown(value)} is not a finite, sensible number", dimension.hint())
+    return result
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return f"'{_clip(value)}'"
+    if isinstance(value, (dict, list)):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return "nothing" if value is None else _clip(str(value))
