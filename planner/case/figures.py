@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from planner.case.model import RackUse
-from planner.case.racks import Device
+from planner.case.racks import Device, RackUse
 from planner.case.racks import rack_use as pack
 from planner.loader.checks import needs_energy_cost, needs_flops
 from planner.loader.inputs import Inputs

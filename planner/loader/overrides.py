@@ -72,10 +72,8 @@ def _replaced(here: Any, steps: list[str], value: Any, dotted: str, origin: str)
             _replaced(here[index], rest, value, dotted, origin),
             *here[index + 1 :],
         )
-    if here is not None and not isinstance(here, dict):
-        message = f"'{dotted}' leads into a single value at '{step}'"
-        raise InputError(Finding("set", message, origin))
-    below = dict(here or {})
+    # A single value gives way to a mapping; the schema says where that makes no sense.
+    below = dict(here) if isinstance(here, dict) else {}
     below[step] = _replaced(below.get(step), rest, value, dotted, origin)
     return below
 

@@ -1,0 +1,1 @@
+"""Purchase, GPUs in use and checkpoint interval decided together, to a proven gap."""

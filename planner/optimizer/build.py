@@ -1,0 +1,93 @@
+"""The master problem of a case: shared variables first, then every constraint family."""
+
+from __future__ import annotations
+
+from planner.case import Case, FamilyOffer, Storage, System
+from planner.case.model import Mode, Offer
+from planner.optimizer import constraints
+from planner.optimizer.caps import cap
+from planner.optimizer.context import Build
+from planner.optimizer.goodput import goodput
+from planner.optimizer.model import Model, combination, total
+
+
+def build(case: Case, mode: Mode) -> Build:
+    """Return the master problem of ``case`` with every constraint family in it."""
+    build = Build(case, mode, Model("planner", case.maximise))
+    for offer in case.offers():
+        _add_counts(build, offer)
+    for system in case.systems:
+        _add_system(build, system)
+    for family in case.families:
+        _add_family(build, family)
+    for item in case.storage:
+        _add_bandwidth(build, item)
+    low, high = build.gpus_range
+    build.gpus = build.model.var("gpus", low, high)
+    build.write = build.model.var("write", 0.0, build.write_range[1])
+    build.read = build.model.var("read", 0.0, build.read_range[1])
+    if case.needs_goodput and case.systems:
+        build.goodput = goodput(build)
+    for family_of_rows in constraints.families():
+        family_of_rows(build)
+    return build
+
+
+def _add_counts(build: Build, offer: Offer) -> None:
+    high = build.caps[offer.id] = cap(build.case, offer)
+    counts = []
+    for site in build.case.sites:
+        for period in build.case.periods:
+            name = f"x__{offer.id}__{site}__{period}"
+            # A count demanded beyond what the limits allow is left to the rows to refuse.
+            variable = build.model.var(name, float(offer.low), float(max(high, offer.low)), True)
+            build.counts[offer.id, site, period] = variable
+            counts.append(variable)
+    build.units[offer.id] = total(counts)
+    build.purchased[offer.id] = build.units[offer.id]
+    if offer.installed:
+        buy = build.model.var(f"buy__{offer.id}", 0.0, float(max(high, offer.low)))
+        build.model.row(f"buy_{offer.id}", buy - build.units[offer.id], ">=", -offer.installed)
+        build.purchased[offer.id] = buy
+    if offer.high is not None and offer.low > offer.high:
+        build.model.row(f"demanded_{offer.id}", build.units[offer.id], "<=", offer.high)
+
+
+def _add_system(build: Build, system: System) -> None:
+    high = float(max(build.caps[system.id], system.low))
+    used = build.model.var(f"used__{system.id}", 0.0, high, True)
+    flag = build.model.var(f"type__{system.id}", 0.0, 1.0, True)
+    build.used[system.id], build.type_used[system.id] = used, flag
+    build.model.row(f"used_{system.id}", used - build.units[system.id], "<=", 0.0)
+    build.model.row(f"type_{system.id}", used - high * flag, "<=", 0.0)
+    build.model.row(f"type_used_{system.id}", used - flag, ">=", 0.0)
+
+
+def _add_family(build: Build, family: FamilyOffer) -> None:
+    low = 1.0 if family.forced else 0.0
+    build.serves[family.id] = build.model.var(f"family__{family.id}", low, 1.0, True)
+
+
+def _add_bandwidth(build: Build, item: Storage) -> None:
+    units = build.units[item.id]
+    if not item.segments:
+        build.nameplate_read[item.id] = item.read_gb_per_s * units
+        build.nameplate_write[item.id] = item.write_gb_per_s * units
+        return
+    read, write, parts, chosen = [], [], [], []
+    for number, piece in enumerate(item.segments):
+        flag = build.model.var(f"piece__{item.id}__{number}", 0.0, 1.0, True)
+        count = build.model.var(f"units__{item.id}__{number}", 0.0, float(piece.high))
+        name = f"piece_{item.id}_{number}"
+        build.model.row(f"{name}_low", count - float(piece.low) * flag, ">=", 0.0)
+        build.model.row(f"{name}_high", count - float(piece.high) * flag, "<=", 0.0)
+        read_at_0 = piece.read_at_low - piece.read_slope * piece.low
+        write_at_0 = piece.write_at_low - piece.write_slope * piece.low
+        read.append(combination([(read_at_0, flag), (piece.read_slope, count)]))
+        write.append(combination([(write_at_0, flag), (piece.write_slope, count)]))
+        parts.append(count)
+        chosen.append(flag)
+    build.model.row(f"pieces_{item.id}", total(parts) - units, "==", 0.0)
+    build.model.row(f"one_piece_{item.id}", total(chosen), "<=", 1.0)
+    build.nameplate_read[item.id] = total(read)
+    build.nameplate_write[item.id] = total(write)

@@ -1,0 +1,98 @@
+"""Delivered bandwidth: the lesser of what appliances and clients move, for writing and reading.
+
+    B <= eta * sum_k nameplate_k;   B <= f * C,   C = sum_k c_k u_k  or  sum_k ceil(m/G_k) c_k y_k
+
+f is the client factor of the family that serves; with several families the least of theirs.
+One more unit of eta * nameplate is one more GB/s delivered, until the clients are the limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from planner.case import System
+from planner.optimizer.context import Build
+from planner.optimizer.model import Linear, Variable, combination, total
+
+
+def add(build: Build) -> None:
+    """Add the rows for both directions."""
+    case, job = build.case, build.case.job
+    write = case.delivered_write * total(build.nameplate_write.values())
+    read = case.delivered_read * total(build.nameplate_read.values())
+    build.model.row("appliance_write", build.write - write, "<=", 0.0, unit="GB/s")
+    build.model.row("appliance_read", build.read - read, "<=", 0.0, unit="GB/s")
+    write_clients = {s.id: s.client_write_gb_per_s for s in case.systems}
+    read_clients = {s.id: s.client_read_gb_per_s for s in case.systems}
+    write_factors = {f.id: f.write_factor for f in case.families}
+    read_factors = {f.id: f.read_factor for f in case.families}
+    _clients(build, "write", build.write, write_clients, write_factors, job.one_replica_writes)
+    _clients(build, "read", build.read, read_clients, read_factors, job.one_replica_reads)
+
+
+def _clients(
+    build: Build,
+    name: str,
+    delivered: Variable,
+    limits: Mapping[str, float],
+    factors: Mapping[str, float],
+    one_replica: bool,
+) -> None:
+    if not limits or not factors:
+        return
+    base, most = _base(build, name, limits, one_replica)
+    groups = sorted(set(factors.values()))
+    if len(groups) == 1:
+        build.model.row(f"client_{name}", delivered - groups[0] * base, "<=", 0.0, unit="GB/s")
+        return
+    flags = _least_factor(build, name, groups, factors)
+    shares = []
+    for number, flag in enumerate(flags):
+        share = build.model.var(f"client_{name}__{number}", 0.0, most)
+        build.model.row(f"client_{name}_group_{number}", share - most * flag, "<=", 0.0)
+        shares.append(share)
+    build.model.row(f"client_{name}_base", total(shares) - base, "<=", 0.0)
+    limit = combination(zip(groups, shares, strict=True))
+    build.model.row(f"client_{name}", delivered - limit, "<=", 0.0, unit="GB/s")
+
+
+def _least_factor(
+    build: Build, name: str, groups: list[float], factors: Mapping[str, float]
+) -> list[Variable]:
+    """Return one flag per factor; the one set is no larger than any serving family's factor."""
+    flags = [
+        build.model.var(f"client_{name}_factor__{number}", 0.0, 1.0, True)
+        for number in range(len(groups))
+    ]
+    build.model.row(f"client_{name}_factor", total(flags), "==", 1.0)
+    for family, factor in factors.items():
+        lower = [flag for group, flag in zip(groups, flags, strict=True) if group <= factor]
+        row = total(lower) - build.serves[family]
+        build.model.row(f"client_{name}_factor_{family}", row, ">=", 0.0)
+    return flags
+
+
+def _base(
+    build: Build, name: str, limits: Mapping[str, float], one_replica: bool
+) -> tuple[Linear, float]:
+    """Return what the clients move before the factor, and the most that can be, GB/s."""
+    systems = build.case.systems
+    if not one_replica:
+        base = combination((limits[s.id], build.used[s.id]) for s in systems)
+        return base, sum(limits[s.id] * max(build.caps[s.id], s.low) for s in systems)
+    each = {s.id: _replica_systems(build, s) * limits[s.id] for s in systems}
+    most = max(each.values())
+    if build.case.job.max_types == 1:
+        return combination((each[s.id], build.type_used[s.id]) for s in systems), most
+    slowest = build.model.var(f"client_{name}_slowest", 0.0, most)
+    for system in systems:
+        slack = most - each[system.id]
+        row = slowest + slack * build.type_used[system.id]
+        build.model.row(f"client_{name}_slowest_{system.id}", row, "<=", most)
+    return slowest, most
+
+
+def _replica_systems(build: Build, system: System) -> int:
+    assert build.case.job.replica_gpus is not None
+    return math.ceil(build.case.job.replica_gpus / system.gpus)

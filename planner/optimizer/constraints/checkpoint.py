@@ -1,0 +1,89 @@
+"""Checkpoints drain within the allowed overlap and before the next one begins.
+
+    async: S/(B I) <= overlap,  s + S/B <= I;      sync: S/(B I) <= blocking share
+
+With a fixed interval both are linear in B; with I = kappa M they are linear in B and N; with a
+free interval they are linear in the logarithms. One more percent of overlap is that much less
+bandwidth. A vendor's rule replaces the overlap limit, not the drain's end.
+"""
+
+from __future__ import annotations
+
+import math
+
+from planner.optimizer.context import Build
+from planner.optimizer.curves import NegativeExp
+from planner.optimizer.model import Linear
+
+
+def add(build: Build) -> None:
+    """Add the rows of the mode in use."""
+    case, job = build.case, build.case.job
+    if build.mode == "sync":
+        _share(build, "blocking", job.max_blocking)
+    else:
+        if case.rule is None:
+            _share(build, "overlap", job.max_overlap)
+        _drain_fits(build)
+
+
+def _share(build: Build, name: str, limit: float) -> None:
+    """Add S / (B I) <= limit."""
+    job, policy = build.case.job, build.case.job.interval.policy
+    origin = f"jobs.0.checkpoint.max_{name}"
+    demand = job.checkpoint_gb / limit
+    if policy == "lost_work":
+        _share_of_mtti(build, name, demand / job.interval.kappa, origin)
+        return
+    # Exact for a fixed interval; for a free one no interval is longer than the longest.
+    need = demand / build.longest_interval_s
+    build.model.row(name, build.write, ">=", need, unit="GB/s", origin=origin, relaxable=True)
+    if policy == "optimal" and build.case.needs_goodput:
+        left = build.b + build.i
+        build.model.row(f"{name}_log", left, ">=", math.log(demand), origin=origin, relaxable=True)
+
+
+def _share_of_mtti(build: Build, name: str, per_rate: float, origin: str) -> None:
+    """Add B >= per_rate * failures per second, with the worst rate of the types in use."""
+    systems = build.case.systems
+    rates = {s.id: s.failures_per_gpu_day / 86_400.0 for s in systems}
+    if len(set(rates.values())) == 1:
+        row = build.write - per_rate * next(iter(rates.values())) * build.gpus
+        build.model.row(name, row, ">=", 0.0, unit="GB/s", origin=origin, relaxable=True)
+        return
+    for system in systems:
+        factor = per_rate * rates[system.id]
+        slack = factor * build.gpus_range[1]
+        row = build.write - factor * build.gpus - slack * build.type_used[system.id]
+        name_of = f"{name}_{system.id}"
+        build.model.row(name_of, row, ">=", -slack, unit="GB/s", origin=origin, relaxable=True)
+
+
+def _drain_fits(build: Build) -> None:
+    """Add s + S/B <= I."""
+    job, policy = build.case.job, build.case.job.interval.policy
+    longest = build.longest_interval_s
+    if longest <= job.stall_s:
+        build.model.row("drain_fits", build.write, ">=", 2 * build.write_range[1])  # impossible
+        return
+    if policy == "fixed" or (policy == "optimal" and not build.case.needs_goodput):
+        need = job.checkpoint_gb / (longest - job.stall_s)
+        build.model.row("drain_fits", build.write, ">=", need, unit="GB/s", relaxable=False)
+        return
+    shortest = build.interval_range_s[0]
+    if build.case.rule is None and job.stall_s <= (1.0 - job.max_overlap) * shortest:
+        return  # implied by the overlap limit
+    drain = _share_of_interval(
+        build, "drain_share", math.log(job.checkpoint_gb) - build.b - build.i
+    )
+    stall: Linear = 0.0
+    if job.stall_s > 0:
+        stall = _share_of_interval(build, "stall_share", math.log(job.stall_s) - build.i)
+    build.model.row("drain_fits", drain + stall, "<=", 1.0)
+
+
+def _share_of_interval(build: Build, name: str, log_share: Linear) -> Linear:
+    """Return a variable that is at least exp(log_share) and at most 1."""
+    share = build.model.var(name, 0.0, 1.0)
+    build.model.link(name, -1 * share, log_share, NegativeExp(), (math.log(1e-7), 0.0))
+    return share

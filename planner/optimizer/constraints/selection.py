@@ -1,0 +1,69 @@
+"""Which GPU types and storage families a plan may hold.
+
+    sum_k y_k <= types per job;  N = sum_k G_k u_k  (whole systems)  or  N = m v <= sum_k G_k u_k
+    sum_f z_f <= families;  x_k <= cap_k z_f(k);  x_k = 0 or x_k >= least order
+
+One more unit of a limit here means one more GPU type or storage vendor in the plan.
+"""
+
+from __future__ import annotations
+
+from planner.optimizer.context import Build
+from planner.optimizer.model import combination, total
+
+
+def add(build: Build) -> None:
+    """Add the rows."""
+    _types(build)
+    _gpus(build)
+    _families(build)
+    _least_orders(build)
+
+
+def _types(build: Build) -> None:
+    flags = list(build.type_used.values())
+    job = build.case.job
+    build.model.row("gpu_types", total(flags), "<=", job.max_types, origin="jobs.0.gpus.max_types")
+    build.model.row("some_gpu_type", total(flags), ">=", 1.0)
+
+
+def _gpus(build: Build) -> None:
+    systems, job = build.case.systems, build.case.job
+    in_use = combination((float(s.gpus), build.used[s.id]) for s in systems)
+    if not job.whole_replicas:
+        build.model.row("gpus_in_use", build.gpus - in_use, "==", 0.0)
+        return
+    assert job.replica_gpus is not None
+    most = build.gpus_range[1] // job.replica_gpus
+    replicas = build.model.var("replicas", 1.0, max(1.0, most), True)
+    build.model.row("whole_replicas", build.gpus - job.replica_gpus * replicas, "==", 0.0)
+    build.model.row("gpus_in_use", build.gpus - in_use, "<=", 0.0)
+    spare = combination((float(s.gpus - 1), build.type_used[s.id]) for s in systems)
+    build.model.row("fewest_systems", in_use - build.gpus - spare, "<=", 0.0)
+
+
+def _families(build: Build) -> None:
+    limit, origin = build.case.max_families, "storage.max_families"
+    serving = total(build.serves.values())
+    build.model.row("storage_families", serving, "<=", limit, origin=origin)
+    build.model.row("some_storage", serving, ">=", 1.0)
+    for item in build.case.storage:
+        units = build.units[item.id] - float(build.caps[item.id]) * build.serves[item.family]
+        build.model.row(f"family_of_{item.id}", units, "<=", 0.0)
+    for family in build.case.families:
+        members = [build.units[i.id] for i in build.case.storage if i.family == family.id]
+        build.model.row(
+            f"served_by_{family.id}", total(members) - build.serves[family.id], ">=", 0.0
+        )
+        if family.max_units is not None:
+            build.model.row(f"family_max_units_{family.id}", total(members), "<=", family.max_units)
+
+
+def _least_orders(build: Build) -> None:
+    for offer in build.case.offers():
+        if offer.min_units <= 1:
+            continue
+        bought = build.model.var(f"some__{offer.id}", 0.0, 1.0, True)
+        units, most = build.units[offer.id], float(max(build.caps[offer.id], offer.low))
+        build.model.row(f"least_{offer.id}", units - float(offer.min_units) * bought, ">=", 0.0)
+        build.model.row(f"none_or_{offer.id}", units - most * bought, "<=", 0.0)

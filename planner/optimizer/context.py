@@ -1,0 +1,186 @@
+"""What constraint families share while a model is built: variables, ranges, logarithms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from planner.case import Case, Storage, System
+from planner.case.model import Mode
+from planner.optimizer.curves import Log
+from planner.optimizer.model import Linear, Model, Variable, combination
+
+SMALLEST_INTERVAL_S = 1e-3
+
+
+@dataclass
+class Build:
+    """A model under construction and the expressions families share.
+
+    Counts are indexed by (item, site, period); ``units`` and ``purchased`` are their totals.
+    ``gpus`` is N; ``write`` and ``read`` are delivered GB/s. The logarithms ``n``, ``b``, ``q`` and
+    ``i`` of N, write, read and interval come into being, with their links, when first used.
+    """
+
+    case: Case
+    mode: Mode
+    model: Model
+    counts: dict[tuple[str, str, int], Variable] = field(default_factory=dict)
+    units: dict[str, Linear] = field(default_factory=dict)
+    purchased: dict[str, Linear] = field(default_factory=dict)
+    used: dict[str, Variable] = field(default_factory=dict)
+    type_used: dict[str, Variable] = field(default_factory=dict)
+    serves: dict[str, Variable] = field(default_factory=dict)
+    caps: dict[str, int] = field(default_factory=dict)
+    nameplate_read: dict[str, Linear] = field(default_factory=dict)
+    nameplate_write: dict[str, Linear] = field(default_factory=dict)
+    gpus: Variable = None
+    write: Variable = None
+    read: Variable = None
+    interval: Variable = None
+    goodput: Linear = None
+    by_type: dict[str, Linear] = field(default_factory=dict)
+
+    @cached_property
+    def gpus_range(self) -> tuple[float, float]:
+        """Least and most GPUs in use."""
+        high = sum(system.gpus * self.caps[system.id] for system in self.case.systems)
+        if self.case.job.max_types == 1:
+            sizes = (system.gpus * self.caps[system.id] for system in self.case.systems)
+            high = max(sizes, default=0)
+        limit = self.case.job.gpus_max
+        low = self.case.job.gpus_min
+        return float(low), float(max(low, high if limit is None else min(high, limit)))
+
+    @cached_property
+    def write_range(self) -> tuple[float, float]:
+        """Least and most delivered write bandwidth a plan can have, GB/s.
+
+        A drain (or a synchronous write) must end within the longest interval.
+        """
+        least = self.case.job.checkpoint_gb / self.longest_interval_s
+        return _range(least, self.case.delivered_write * self._most(self._write_of))
+
+    @cached_property
+    def read_range(self) -> tuple[float, float]:
+        """Least and most delivered read bandwidth a plan can have, GB/s."""
+        job = self.case.job
+        most = self.case.delivered_read * self._most(self._read_of)
+        least = 1e-6 * most
+        if job.max_restore_s is not None:
+            a, c = job.fan_out_terms()
+            least = (a + c * self.gpus_range[0]) * job.checkpoint_gb / job.max_restore_s
+        return _range(least, most)
+
+    @property
+    def longest_interval_s(self) -> float:
+        """The longest interval a plan can have, s."""
+        return self.interval_range_s[1]
+
+    @cached_property
+    def interval_range_s(self) -> tuple[float, float]:
+        """Shortest and longest interval a plan can have, s."""
+        rule = self.case.job.interval
+        if rule.policy != "lost_work":
+            return max(rule.low_s, SMALLEST_INTERVAL_S), max(rule.high_s, SMALLEST_INTERVAL_S)
+        rates = [system.failures_per_gpu_day for system in self.case.systems] or [1.0]
+        low, high = self.gpus_range
+        per_gpu_s = rule.kappa * 86_400.0
+        return per_gpu_s / (max(rates) * high), per_gpu_s / (min(rates) * low)
+
+    def _write_of(self, item: Storage) -> float:
+        return max((_most_of(s.write_at_low, s.write_slope, s.high - s.low) for s in item.segments),
+                   default=item.write_gb_per_s * self.caps[item.id])  # fmt: skip
+
+    def _read_of(self, item: Storage) -> float:
+        return max((_most_of(s.read_at_low, s.read_slope, s.high - s.low) for s in item.segments),
+                   default=item.read_gb_per_s * self.caps[item.id])  # fmt: skip
+
+    def _most(self, of: Callable[[Storage], float]) -> float:
+        per_family: dict[str, float] = {}
+        for item in self.case.storage:
+            per_family[item.family] = per_family.get(item.family, 0.0) + of(item)
+        best = sorted(per_family.values(), reverse=True)[: self.case.max_families]
+        return sum(best)
+
+    @cached_property
+    def n(self) -> Linear:
+        """log N."""
+        low, high = self.gpus_range
+        n = self.model.var("log_gpus", math.log(low), math.log(high))
+        self.model.link("log_gpus", n, self.gpus + 0, Log(), (low, high))
+        return n
+
+    @cached_property
+    def b(self) -> Linear:
+        """log of the delivered write bandwidth."""
+        low, high = self.write_range
+        b = self.model.var("log_write", math.log(low), math.log(high))
+        self.model.link("log_write", b, self.write + 0, Log(), (low, high))
+        return b
+
+    @cached_property
+    def q(self) -> Linear:
+        """log of the delivered read bandwidth."""
+        low, high = self.read_range
+        q = self.model.var("log_read", math.log(low), math.log(high))
+        self.model.link("log_read", q, self.read + 0, Log(), (low, high))
+        return q
+
+    @cached_property
+    def i(self) -> Linear:
+        """log of the interval."""
+        low, high = self.interval_range_s
+        rule = self.case.job.interval
+        if rule.policy == "lost_work":
+            return math.log(rule.kappa) - self.mu
+        return self.model.var("log_interval", math.log(low), math.log(high))
+
+    @cached_property
+    def mu(self) -> Linear:
+        """log of the job's failures per second, log(1/M)."""
+        return self.n + self.of_type("failure_rate", lambda s: s.failures_per_gpu_day / 86_400.0, 1)
+
+    def of_type(self, name: str, value: Callable[[System], float], worst: int) -> Linear:
+        """Return log(value) of the GPU type in use; of several the largest (1) or least (-1)."""
+        if name not in self.by_type:
+            logs = {s.id: math.log(value(s)) for s in self.case.systems}
+            self.by_type[name] = self._of_type(name, logs, worst)
+        return self.by_type[name]
+
+    def _of_type(self, name: str, logs: Mapping[str, float], worst: int) -> Linear:
+        if len(set(logs.values())) == 1:
+            return combination([], next(iter(logs.values())))
+        if self.case.job.max_types == 1:
+            return combination((logs[k], self.type_used[k]) for k in logs)
+        return self._worst(name, logs, worst)
+
+    def _worst(self, name: str, logs: Mapping[str, float], worst: int) -> Variable:
+        low, high = min(logs.values()), max(logs.values())
+        result = self.model.var(f"log_{name}", low, high)
+        for key, log in logs.items():
+            if worst > 0:  # result >= log where the type is used
+                slack = log - low
+                right = log - slack
+                self.model.row(
+                    f"{name}_of_{key}", result - slack * self.type_used[key], ">=", right
+                )
+            else:
+                slack = high - log
+                right = log + slack
+                self.model.row(
+                    f"{name}_of_{key}", result + slack * self.type_used[key], "<=", right
+                )
+        return result
+
+
+def _most_of(at_low: float, slope: float, span: int) -> float:
+    return max(at_low, at_low + slope * span)
+
+
+def _range(least: float, most: float) -> tuple[float, float]:
+    """Return a usable range; an empty one is left to the rows to refuse."""
+    low = max(least, 1e-9)
+    return low, max(most, low)

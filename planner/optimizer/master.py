@@ -1,0 +1,103 @@
+"""The master problem in a solver: solve, cut where links are broken, narrow and widen bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from planner.optimizer.context import Build
+from planner.optimizer.model import Linear, Row, Sense, Variable
+from planner.optimizer.operate import Operation
+from planner.optimizer.solver import Outcome, Session
+
+Bounds = dict[str, tuple[Variable, float, float]]
+TIGHTEN = 1e-7
+
+
+class Master:
+    """A build and the session that solves it, kept in step."""
+
+    def __init__(self, build: Build, session: Session, deadline: float) -> None:
+        self.build = build
+        self.session = session
+        self.deadline = deadline
+        self.solves = 0
+        self._narrowed: Bounds = {}
+
+    def objective(self, expression: Linear, maximise: bool) -> None:
+        """Replace the objective."""
+        self.session.objective(expression, maximise)
+
+    def solve(self, *, relaxed: bool, gap: float, relative: bool) -> Outcome:
+        """Solve the model as it stands."""
+        self.solves += 1
+        return self.session.solve(
+            relaxed=relaxed, gap=gap, relative=relative, deadline=self.deadline
+        )
+
+    def row(self, name: str, left: Linear, sense: Sense, right: float) -> None:
+        """Add a row to model and solver."""
+        self.session.add(self.build.model.row(name, left, sense, right))
+
+    def cut(self, values: Mapping[str, float], tolerance: float) -> int:
+        """Add tangents where ``values`` break links by more than ``tolerance``; return how many."""
+        added = 0
+        values = dict(values)
+        for link in self.build.model.links:
+            if link.violation(values) > tolerance:
+                added += self._tangent_at(link, values)
+        return added
+
+    def cut_at(self, values: Mapping[str, float], operation: Operation) -> int:
+        """Add tangents at the exact point of a feasible operation; return how many."""
+        point = dict(values) | self._point(operation)
+        return sum(self._tangent_at(link, point) for link in self.build.model.links)
+
+    def _tangent_at(self, link: object, values: dict[str, float]) -> int:
+        from planner.optimizer.model import Link, evaluate
+
+        assert isinstance(link, Link)
+        row: Row | None = self.build.model.tangent(link, evaluate(link.argument, values))
+        if row is None:
+            return 0
+        self.session.add(row)
+        return 1
+
+    def _point(self, operation: Operation) -> dict[str, float]:
+        known = {
+            "gpus": float(operation.gpus),
+            "write": operation.write_gb_per_s,
+            "read": operation.read_gb_per_s,
+            "log_gpus": math.log(operation.gpus),
+            "log_write": math.log(operation.write_gb_per_s),
+            "log_read": math.log(operation.read_gb_per_s),
+            "log_interval": math.log(operation.interval_s),
+        }
+        names = {variable.name for variable in self.build.model.variables}
+        return {name: value for name, value in known.items() if name in names}
+
+    def tighten(self, names: list[str]) -> None:
+        """Add slightly tighter copies of rows that rounding to whole numbers has broken."""
+        for row in [row for row in self.build.model.rows if row.name in names]:
+            terms, right, sense = row.terms()
+            margin = TIGHTEN * max(1.0, abs(right))
+            left = sum(factor * variable for variable, factor in terms)
+            count = len(self.build.model.rows)
+            direction: Sense = "<=" if sense < 0 else ">="
+            bound = right - margin if sense < 0 else right + margin
+            self.row(f"{row.name}_tight_{count}", left, direction, bound)
+
+    def narrow(self, bounds: Bounds) -> None:
+        """Apply a node's bounds in place of the last node's."""
+        for variable, _, _ in self._narrowed.values():
+            low, high = self._original(variable)
+            self.session.bounds(variable, low, high)
+        for variable, low, high in bounds.values():
+            self._original(variable)
+            self.session.bounds(variable, low, high)
+        self._narrowed = dict(bounds)
+
+    def _original(self, variable: Variable) -> tuple[float, float]:
+        if not hasattr(self, "_originals"):
+            self._originals: dict[str, tuple[float, float]] = {}
+        return self._originals.setdefault(variable.name, (variable.lowBound, variable.upBound))

@@ -1,0 +1,167 @@
+"""The modelling layer: named rows with unit and origin, and concave links, over PuLP.
+
+Only this file and ``solver.py`` import PuLP; constraint families get everything from here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pulp
+
+from planner.optimizer.curves import NEGLIGIBLE, Curve, NegativeExp
+
+Variable = Any
+"""A PuLP variable (PuLP ships no types)."""
+Linear = Any
+"""A PuLP variable or affine expression."""
+Sense = Literal["<=", ">=", "=="]
+
+
+def total(terms: Iterable[Linear]) -> Linear:
+    """Return the sum of linear terms."""
+    return pulp.lpSum(terms)
+
+
+def combination(pairs: Iterable[tuple[float, Variable]], constant: float = 0.0) -> Linear:
+    """Return ``sum(coefficient * variable) + constant``, in one pass."""
+    return pulp.LpAffineExpression([(variable, factor) for factor, variable in pairs], constant)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A named row: what it means in the user's terms, next to what the solver sees.
+
+    ``origin`` is the dotted path of the limit in the problem file, ``unit`` that of its limit;
+    ``relaxable`` says whether a user could decide to loosen it.
+    """
+
+    name: str
+    constraint: Any
+    unit: str
+    origin: str | None
+    relaxable: bool
+
+    def terms(self) -> tuple[list[tuple[Variable, float]], float, int]:
+        """Return (terms, right-hand side, sense as -1, 0 or 1)."""
+        row = self.constraint
+        return list(row.items()), -row.constant, row.sense
+
+
+@dataclass
+class Link:
+    """``low <= curve(argument)``, kept by tangents; ``at`` holds where tangents stand."""
+
+    name: str
+    low: Linear
+    argument: Linear
+    curve: Curve
+    domain: tuple[float, float]
+    at: list[float] = field(default_factory=list)
+
+    def clamp(self, point: float) -> float:
+        """Return the nearest point of the domain."""
+        return min(max(point, self.domain[0]), self.domain[1])
+
+    def violation(self, values: dict[str, float]) -> float:
+        """Return by how much the values break the link (negative: they do not)."""
+        point = self.clamp(evaluate(self.argument, values))
+        return evaluate(self.low, values) - self.curve.value(point)
+
+
+class Model:
+    """A mixed-integer linear master problem that grows tangents."""
+
+    def __init__(self, name: str, maximise: bool) -> None:
+        self.problem = pulp.LpProblem(name, pulp.LpMaximize if maximise else pulp.LpMinimize)
+        self.maximise = maximise
+        self.variables: list[Variable] = []
+        self.rows: list[Row] = []
+        self.links: list[Link] = []
+        self.cuts = 0
+
+    def var(
+        self, name: str, low: float | None, high: float | None, integer: bool = False
+    ) -> Variable:
+        """Return a new variable with its bounds (None: unbounded)."""
+        category = pulp.LpInteger if integer else pulp.LpContinuous
+        variable = self.problem.add_variable(name, low, high, category)
+        self.variables.append(variable)
+        return variable
+
+    def row(
+        self,
+        name: str,
+        left: Linear,
+        sense: Sense,
+        right: float,
+        *,
+        unit: str = "",
+        origin: str | None = None,
+        relaxable: bool = False,
+    ) -> Row:
+        """Add and return ``left sense right``."""
+        left = left + 0  # a lone variable becomes an expression
+        constraint = left <= right if sense == "<=" else left >= right
+        if sense == "==":
+            constraint = left == right
+        self.problem += constraint, name
+        row = Row(name, constraint, unit, origin, relaxable)
+        self.rows.append(row)
+        return row
+
+    def link(
+        self,
+        name: str,
+        low: Linear,
+        argument: Linear,
+        curve: Curve,
+        domain: tuple[float, float],
+        seeds: int = 5,
+    ) -> Link:
+        """Add ``low <= curve(argument)`` with ``seeds`` first tangents over the domain."""
+        link = Link(name, low, argument, curve, domain)
+        self.links.append(link)
+        for point in _spread(domain, seeds):
+            self.tangent(link, point)
+        return link
+
+    def tangent(self, link: Link, point: float, nearest: float = 1e-9) -> Row | None:
+        """Add the tangent of ``link`` at ``point``; None where one stands there already."""
+        point = link.clamp(point)
+        scale = max(1.0, abs(point))
+        if any(abs(point - other) <= nearest * scale for other in link.at):
+            return None
+        link.at.append(point)
+        slope, value = link.curve.slope(point), link.curve.value(point)
+        self.cuts += 1
+        name = f"{link.name}_tangent_{self.cuts}"
+        if isinstance(link.curve, NegativeExp) and -slope < NEGLIGIBLE:
+            return self.row(name, link.low, "<=", 0.0)
+        return self.row(name, link.low - slope * link.argument, "<=", value - slope * point)
+
+
+def _spread(domain: tuple[float, float], count: int) -> list[float]:
+    """Return points over a domain: geometric where it is positive and wide, else even."""
+    low, high = domain
+    if not math.isfinite(low + high):
+        raise ValueError(f"a link needs a finite domain, not {domain}")
+    if high - low <= 1e-12 * max(1.0, abs(low)) or count == 1:
+        return [low]
+    if low > 0 and high / low > 4:
+        ratio = (high / low) ** (1 / (count - 1))
+        return [low * ratio**k for k in range(count)]
+    return [low + (high - low) * k / (count - 1) for k in range(count)]
+
+
+def evaluate(expression: Linear, values: dict[str, float]) -> float:
+    """Return the value of a linear expression or variable at ``values``."""
+    if isinstance(expression, pulp.LpVariable):
+        return values[expression.name]
+    result = expression.constant
+    for variable, factor in expression.items():
+        result += factor * values[variable.name]
+    return float(result)

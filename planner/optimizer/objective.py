@@ -1,0 +1,85 @@
+"""The objectives: one function each, on the model. Values are scaled as ``SCALE`` says.
+
+Goodput and useful GPUs are maximised by their logarithm, which is where they are concave.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from hashlib import sha256
+
+from planner.optimizer import costs
+from planner.optimizer.context import Build
+from planner.optimizer.model import Linear, total
+
+MILLION = 1e6
+
+
+def log_useful_gpus(build: Build) -> Linear:
+    """Return log(N E)."""
+    return build.n + build.goodput
+
+
+def log_useful_pflops(build: Build) -> Linear:
+    """Return log(useful PFLOP/s) = log(N f mfu E / 1000)."""
+    assert build.case.job.mfu is not None
+    rate = build.of_type("flops", lambda system: system.tflops_per_gpu, -1)
+    return build.n + rate + build.goodput + math.log(build.case.job.mfu / 1000.0)
+
+
+def gpus(build: Build) -> Linear:
+    """Return N."""
+    return build.gpus + 0
+
+
+def capex_musd(build: Build) -> Linear:
+    """Return capex in millions of USD."""
+    weights = costs.capex_usd(build.case, build.purchased)
+    return total((usd / MILLION) * units for usd, units in weights)
+
+
+def tco_musd(build: Build) -> Linear:
+    """Return TCO in millions of USD."""
+    weights = costs.tco_usd(build.case, build.units, build.purchased)
+    return total((usd / MILLION) * units for usd, units in weights)
+
+
+def power_kw(build: Build) -> Linear:
+    """Return IT power in kW."""
+    return total(kw * units for kw, units in costs.it_power_kw(build.case, build.units))
+
+
+def count(build: Build) -> Linear:
+    """Return the number of units."""
+    return total(build.units.values())
+
+
+def name_weight(item_id: str) -> float:
+    """Return a fixed number between 1 and 2 for an item id.
+
+    It orders plans that nothing else tells apart, in the same way whatever else is in the catalogs.
+    """
+    return 1.0 + int.from_bytes(sha256(item_id.encode()).digest()[:2], "big") / 65_536.0
+
+
+def named(build: Build) -> Linear:
+    """Return the units weighted by their names."""
+    return total(name_weight(name) * units for name, units in build.units.items())
+
+
+EXPRESSIONS: dict[str, Callable[[Build], Linear]] = {
+    "goodput": log_useful_pflops,
+    "useful_gpus": log_useful_gpus,
+    "gpus": gpus,
+    "cost": capex_musd,
+    "tco": tco_musd,
+    "power": power_kw,
+}
+TIE_BREAKS: dict[str, Callable[[Build], Linear]] = {
+    "capex": capex_musd,
+    "power": power_kw,
+    "units": count,
+    "name": named,
+}
+LOGARITHMIC = frozenset({"goodput", "useful_gpus"})

@@ -1,0 +1,234 @@
+"""How a purchase is best run: the smooth problem in N and I, solved exactly.
+
+Given the counts, everything but GPUs in use and interval is fixed. For each N the best interval is
+the closed-form optimum clamped to what the limits allow, because goodput is unimodal in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from planner.case import Case, Storage, System
+from planner.case.model import Mode
+from planner.sizing.demand import write_volume_tb_per_day
+from planner.sizing.goodput import best_interval_s, goodput
+from planner.sizing.reliability import mtti_s
+
+TOLERANCE = 1e-9
+"""Relative slack in comparing floats that are equal by construction."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A purchase in use: every figure that depends on N and I."""
+
+    mode: Mode
+    units: Mapping[str, int]
+    used: Mapping[str, int]
+    gpus: int
+    write_gb_per_s: float
+    read_gb_per_s: float
+    client_write_gb_per_s: float
+    client_read_gb_per_s: float
+    writing_systems: int
+    reading_systems: int
+    interval_s: float
+    stall_s: float
+    drain_s: float
+    fan_out: float
+    restore_s: float
+    mtti_s: float
+    failures_per_gpu_day: float
+    tflops_per_gpu: float
+    goodput: float
+
+    @property
+    def useful_gpus(self) -> float:
+        """N * E."""
+        return self.gpus * self.goodput
+
+    def useful_pflops(self, mfu: float) -> float:
+        """N * f * mfu * E, PFLOP/s."""
+        return self.useful_gpus * self.tflops_per_gpu * mfu / 1000.0
+
+
+def nameplate(item: Storage, units: int) -> tuple[float, float]:
+    """Return the (read, write) nameplate bandwidth of so many units, GB/s."""
+    if not item.segments:
+        return item.read_gb_per_s * units, item.write_gb_per_s * units
+    for piece in item.segments:
+        if piece.low <= units <= piece.high:
+            over = units - piece.low
+            read = piece.read_at_low + piece.read_slope * over
+            return read, piece.write_at_low + piece.write_slope * over
+    return 0.0, 0.0
+
+
+def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, int], gpus: int,
+         value: Callable[[Operation], float]) -> Operation | None:  # fmt: skip
+    """Return the best feasible operation near the given use of the GPUs, or None.
+
+    N moves in growing steps from the proposed point for as long as ``value`` improves, which finds
+    the best N because value is unimodal in it.
+    """
+    start = operate(case, mode, units, used, gpus)
+    if len(used) != 1:
+        return start
+    system = next(s for s in case.systems if s.id in used)
+    step = case.job.replica_gpus if case.job.whole_replicas else system.gpus
+    assert step is not None
+    most = units[system.id] * system.gpus // step
+    found, here = start, gpus // step
+    for direction in (1, -1):
+        width = 1
+        while width:
+            there = here + direction * width
+            other = _at(case, mode, units, system, there, step) if 1 <= there <= most else None
+            if other is not None and (found is None or value(other) > value(found)):
+                found, here, width = other, there, width * 2
+            else:
+                width //= 2
+    return found
+
+
+def _at(
+    case: Case, mode: Mode, units: Mapping[str, int], system: System, steps: int, step: int
+) -> Operation | None:
+    gpus = steps * step
+    return operate(case, mode, units, {system.id: math.ceil(gpus / system.gpus)}, gpus)
+
+
+def operate(
+    case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, int], gpus: int
+) -> Operation | None:
+    """Return the purchase run on so many GPUs at its best interval; None where a limit breaks."""
+    job = case.job
+    types = [system for system in case.systems if used.get(system.id)]
+    if not types or not _gpus_allowed(case, types, units, used, gpus):
+        return None
+    write_clients, read_clients, writers, readers = _clients(case, types, used, units)
+    read_plate, write_plate = _nameplate(case, units)
+    write = min(case.delivered_write * write_plate, write_clients)
+    read = min(case.delivered_read * read_plate, read_clients)
+    if write <= 0 or read <= 0:
+        return None
+    a, c = job.fan_out_terms()
+    fan_out = a + c * gpus
+    restore_s = fan_out * job.checkpoint_gb / read
+    if job.max_restore_s is not None and restore_s > job.max_restore_s * (1 + TOLERANCE):
+        return None
+    if gpus * job.ingest_per_gpu_gb_per_s > read * (1 + TOLERANCE):
+        return None
+    rate = max(system.failures_per_gpu_day for system in types)
+    mtti = mtti_s(rate, gpus)
+    transfer_s = job.checkpoint_gb / write
+    interval = _interval(case, mode, units, transfer_s, mtti)
+    if interval is None:
+        return None
+    stall = transfer_s if mode == "sync" else job.stall_s
+    drain = 0.0 if mode == "sync" else transfer_s
+    slowdown = 0.0 if mode == "sync" else job.drain_slowdown
+    if stall + slowdown * drain >= interval:
+        return None
+    kept = goodput(interval, stall, drain, job.restart_s + restore_s, mtti, slowdown)
+    if kept <= 0:
+        return None
+    return Operation(
+        mode, units, used, gpus, write, read, write_clients, read_clients, writers, readers,
+        interval, stall, drain, fan_out, restore_s, mtti, rate,
+        min(system.tflops_per_gpu for system in types), kept,
+    )  # fmt: skip
+
+
+def _gpus_allowed(
+    case: Case,
+    types: list[System],
+    units: Mapping[str, int],
+    used: Mapping[str, int],
+    gpus: int,
+) -> bool:
+    job = case.job
+    within = gpus >= job.gpus_min and (job.gpus_max is None or gpus <= job.gpus_max)
+    return within and all(used[system.id] <= units[system.id] for system in types)
+
+
+def _clients(
+    case: Case, types: list[System], used: Mapping[str, int], units: Mapping[str, int]
+) -> tuple[float, float, int, int]:
+    """Return the clients' write and read limits, GB/s, and how many systems write and read."""
+    serving = {item.family for item in case.storage if units.get(item.id)}
+    families = [family for family in case.families if family.id in serving]
+    write_factor = min((family.write_factor for family in families), default=1.0)
+    read_factor = min((family.read_factor for family in families), default=1.0)
+    job = case.job
+    write, writers = _side(
+        [(s.client_write_gb_per_s, s.gpus, used[s.id]) for s in types],
+        job.replica_gpus if job.one_replica_writes else None,
+    )
+    read, readers = _side(
+        [(s.client_read_gb_per_s, s.gpus, used[s.id]) for s in types],
+        job.replica_gpus if job.one_replica_reads else None,
+    )
+    return write * write_factor, read * read_factor, writers, readers
+
+
+def _side(types: list[tuple[float, int, int]], replica_gpus: int | None) -> tuple[float, int]:
+    if replica_gpus is None:
+        return sum(limit * used for limit, _, used in types), sum(used for _, _, used in types)
+    return min((math.ceil(replica_gpus / gpus) * limit, math.ceil(replica_gpus / gpus))
+               for limit, gpus, _ in types)  # fmt: skip
+
+
+def _nameplate(case: Case, units: Mapping[str, int]) -> tuple[float, float]:
+    read = write = 0.0
+    for item in case.storage:
+        item_read, item_write = nameplate(item, units.get(item.id, 0))
+        read += item_read
+        write += item_write
+    return read, write
+
+
+def _interval(
+    case: Case, mode: Mode, units: Mapping[str, int], transfer_s: float, mtti: float
+) -> float | None:
+    """Return the best interval within the limits, or None where there is none."""
+    job, rule = case.job, case.job.interval
+    low = _shortest(case, mode, units, transfer_s)
+    if rule.policy != "optimal":
+        interval = rule.low_s if rule.policy == "fixed" else rule.kappa * mtti
+        return interval if interval * (1 + TOLERANCE) >= low else None
+    low = max(low, rule.low_s)
+    if low > rule.high_s * (1 + TOLERANCE):
+        return None
+    low = min(low, rule.high_s)
+    stall = transfer_s if mode == "sync" else job.stall_s + job.drain_slowdown * transfer_s
+    return best_interval_s(stall, mtti, low, rule.high_s)
+
+
+def _shortest(case: Case, mode: Mode, units: Mapping[str, int], transfer_s: float) -> float:
+    job = case.job
+    bounds = [_endurance_interval(case, units)]
+    if mode == "sync":
+        bounds.append(transfer_s / job.max_blocking)
+    else:
+        bounds.append(job.stall_s + transfer_s)
+        if case.rule is None:
+            bounds.append(transfer_s / job.max_overlap)
+    return max(bounds)
+
+
+def _endurance_interval(case: Case, units: Mapping[str, int]) -> float:
+    """Return the shortest interval the drives endure, s; 0 where no family in use is rated."""
+    shortest = 0.0
+    for family in case.families:
+        members = [item for item in case.storage if item.family == family.id]
+        rated = [item.endurance_tb_per_day for item in members]
+        if not any(units.get(item.id) for item in members) or None in rated:
+            continue
+        endured = sum((i.endurance_tb_per_day or 0.0) * units.get(i.id, 0) for i in members)
+        if endured <= 0:
+            return math.inf
+        shortest = max(shortest, write_volume_tb_per_day(case.job.checkpoint_gb, 1.0) / endured)
+    return shortest

@@ -1,0 +1,230 @@
+"""One objective over the master problem, to a proven gap: outer approximation with branching on N.
+
+The master's bound is true because it only ever relaxes; each of its purchases, run as well as it
+can be, is a feasible plan. Tangents at both points bring the two together. Where they do not meet
+although every link holds, more GPUs would hurt and the whole number of systems in use lies between
+two neighbours: then the GPUs in use are split there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from planner.optimizer import operate, purchase
+from planner.optimizer.master import Bounds, Master
+from planner.optimizer.model import Linear, evaluate
+from planner.optimizer.operate import Operation
+from planner.optimizer.solver import Outcome
+
+MOST_ROUNDS = 200
+RELAXED_ROUNDS = 12
+LEAST_VIOLATION = 2e-8
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a stage optimises: on the model, on a feasible operation, and how exactly.
+
+    ``value`` and ``expression`` are in the same scale. ``allowed`` says whether an operation meets
+    every floor, those of earlier stages included; ``prefer`` orders uses of the same purchase.
+    """
+
+    name: str
+    expression: Linear
+    maximise: bool
+    value: Callable[[Operation], float]
+    allowed: Callable[[Operation], bool]
+    prefer: Callable[[Operation], float]
+    gap: float
+    relative: bool
+
+    def width(self, value: float) -> float:
+        """Return the absolute gap allowed at ``value``."""
+        return self.gap * max(abs(value), 1e-9) if self.relative else self.gap
+
+    def better(self, one: float, other: float) -> bool:
+        """Say whether ``one`` is better than ``other``."""
+        return one > other if self.maximise else one < other
+
+
+@dataclass
+class Found:
+    """Where a stage ended: the best operation, the proven bound, and whether it was stopped."""
+
+    operation: Operation | None = None
+    value: float | None = None
+    bound: float | None = None
+    stopped: bool = False
+    unbounded: bool = False
+
+    def closed(self, goal: Goal, bound: float) -> bool:
+        """Say whether ``bound`` leaves no more than the goal's gap."""
+        if self.value is None:
+            return False
+        distance = bound - self.value if goal.maximise else self.value - bound
+        return distance <= goal.width(self.value)
+
+
+@dataclass
+class Node:
+    """A part of the search: narrowed bounds, and the bound proven so far."""
+
+    bound: float
+    bounds: Bounds = field(default_factory=dict)
+
+
+def run(master: Master, goal: Goal, start: Operation | None = None) -> Found:
+    """Return the best operation of ``goal`` with a proven bound.
+
+    Args:
+        master: the model; keeps the tangents that are added.
+        goal: what to optimise.
+        start: a feasible operation to begin with.
+    """
+    master.objective(goal.expression, goal.maximise)
+    found = Found()
+    if start is not None and goal.allowed(start):
+        found.operation, found.value = start, goal.value(start)
+    worst = math.inf if goal.maximise else -math.inf
+    nodes, settled = [Node(worst)], []
+    while nodes and not found.stopped and not found.unbounded:
+        nodes.sort(key=lambda node: node.bound if goal.maximise else -node.bound)
+        node = nodes.pop()
+        if found.closed(goal, node.bound):
+            settled.append(node.bound)
+            continue
+        master.narrow(node.bounds)
+        children = _explore(master, goal, node, found)
+        if found.stopped or not children:
+            settled.append(node.bound)
+        nodes += children
+    master.narrow({})
+    open_bounds = [b for b in [*settled, *(node.bound for node in nodes)] if math.isfinite(b)]
+    found.bound = _overall(goal, found, open_bounds)
+    return found
+
+
+def _overall(goal: Goal, found: Found, bounds: list[float]) -> float | None:
+    """Return the bound over all parts; parts proven empty or worse than the plan count as it."""
+    if found.value is not None:
+        bounds = [*bounds, found.value]
+    if not bounds:
+        return None
+    return max(bounds) if goal.maximise else min(bounds)
+
+
+def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]:
+    """Work on one node until it is closed, empty (bound set beyond reach) or must be split."""
+    if not _relax(master, goal, node, found):
+        return []
+    for _ in range(MOST_ROUNDS):
+        outcome = _solve(master, goal, relaxed=False)
+        if _ended(outcome, goal, node, found):
+            return []
+        if outcome.values:
+            moved = _improve(master, goal, outcome, found)
+            if outcome.status == "limit":
+                found.stopped = True
+                return []
+            if found.closed(goal, node.bound):
+                return []
+            if not moved:
+                return _split(master, node, outcome)
+        else:
+            found.stopped = True
+            return []
+    found.stopped = True
+    return []
+
+
+def _solve(master: Master, goal: Goal, *, relaxed: bool) -> Outcome:
+    return master.solve(relaxed=relaxed, gap=goal.gap / 4.0, relative=goal.relative)
+
+
+def _relax(master: Master, goal: Goal, node: Node, found: Found) -> bool:
+    """Cut on the linear relaxation first, which is cheap; False where that settles the node."""
+    for _ in range(RELAXED_ROUNDS):
+        outcome = _solve(master, goal, relaxed=True)
+        if _ended(outcome, goal, node, found):
+            return False
+        if outcome.status == "limit":
+            found.stopped = True
+            return False
+        if found.closed(goal, node.bound):
+            return False
+        if not master.cut(outcome.values, 1e-4):
+            return True
+    return True
+
+
+def _ended(outcome: Outcome, goal: Goal, node: Node, found: Found) -> bool:
+    """Take over the outcome's bound; say whether the node is empty or without end."""
+    if outcome.status == "infeasible":
+        node.bound = -math.inf if goal.maximise else math.inf
+        return True
+    if outcome.status == "unbounded":
+        found.unbounded = True
+        return True
+    if outcome.bound is not None:
+        pick = min if goal.maximise else max
+        node.bound = pick(node.bound, outcome.bound)
+    return False
+
+
+def _improve(master: Master, goal: Goal, outcome: Outcome, found: Found) -> bool:
+    """Try the outcome's purchase, cut around it; say whether the model has changed."""
+    bought = purchase.read(master.build, outcome.values)
+    case = master.build.case
+    broken = purchase.broken_rows(case, bought.units)
+    if broken:
+        master.tighten(broken)
+        return True
+    mode = master.build.mode
+    proposed = operate.operate(case, mode, bought.units, bought.used, bought.gpus)
+    candidates = [proposed] if proposed is not None else []
+    best = operate.best(case, mode, bought.units, bought.used, bought.gpus, goal.prefer)
+    candidates += [best] if best is not None else []
+    for operation in candidates:
+        if not goal.allowed(operation):
+            continue
+        value = goal.value(operation)
+        if found.value is None or goal.better(value, found.value):
+            found.operation, found.value = operation, value
+    added = master.cut(
+        outcome.values, max(LEAST_VIOLATION, goal.gap / 50 if not goal.relative else 0)
+    )
+    for operation in candidates:
+        added += master.cut_at(outcome.values, operation)
+    return added > 0
+
+
+def _split(master: Master, node: Node, outcome: Outcome) -> list[Node]:
+    """Split the GPUs in use of the type in use at the point the logarithm asks for."""
+    build, values = master.build, outcome.values
+    if "n" not in vars(build):
+        return []
+    asked = math.exp(evaluate(build.n, values))
+    types = [s for s in build.case.systems if values[build.type_used[s.id].name] > 0.5]
+    if len(types) != 1 or asked >= values[build.gpus.name] * (1 - 1e-9):
+        return []
+    system, job = types[0], build.case.job
+    step = job.replica_gpus if job.whole_replicas and job.replica_gpus else system.gpus
+    below = float(math.floor(asked / step + 1e-9) * step)
+    flag, gpus, log_gpus = build.type_used[system.id], build.gpus, build.n
+    low, high = build.gpus_range
+    _, now_low, now_high = node.bounds.get(gpus.name, (gpus, low, high))
+    if not now_low <= below < now_high:
+        return []
+    this_type = (flag, 1.0, 1.0)
+    children = []
+    for least, most in ((now_low, below), (below + step, now_high)):
+        if least <= most and least > 0:
+            logs = (log_gpus, math.log(least), math.log(most))
+            bounds = {gpus.name: (gpus, least, most), log_gpus.name: logs, flag.name: this_type}
+            children.append(Node(node.bound, {**node.bounds, **bounds}))
+    others = node.bounds.get(flag.name, (flag, 0.0, 1.0))
+    if others[1] < 1.0:
+        children.append(Node(node.bound, {**node.bounds, flag.name: (flag, 0.0, 0.0)}))
+    return children
