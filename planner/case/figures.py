@@ -153,6 +153,9 @@ def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
 
 
 def _no_room(item: Item, inputs: Inputs) -> str | None:
-    if inputs.problem.site.racks is None or rack_use(item, inputs) is not None:
+    """Return why an item has no place, where the rack and the item's size are known."""
+    site = inputs.problem.site
+    known = rack_units(item, inputs) is not None and it_power_kw(item, inputs) is not None
+    if site.rack is None or item.consumes.racks is not None or not known:
         return None
-    return "one unit does not fit into a rack"
+    return None if rack_use(item, inputs) is not None else "one unit does not fit into a rack"

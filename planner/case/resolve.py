@@ -82,7 +82,7 @@ def _base(item: Item, inputs: Inputs) -> Offer:
     price = inputs.prices.get(item.id)
     low = rule.fixed if rule.fixed is not None else max(rule.min or 0, int(rule.required))
     highs = [rule.fixed, rule.max, item.max_units.value if item.max_units else None]
-    if price is None:
+    if price is None or item.lifecycle not in problem.consider.lifecycle:
         highs.append(rule.installed)
     bounds = [high for high in highs if high is not None]
     return Offer(

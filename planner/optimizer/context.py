@@ -68,11 +68,22 @@ class Build:
         """Least and most delivered read bandwidth a plan can have, GB/s."""
         job = self.case.job
         most = self.case.delivered_read * self._most(self._read_of)
-        least = 1e-6 * most
+        least = self._least_read()
         if job.max_restore_s is not None:
             a, c = job.fan_out_terms()
             least = (a + c * self.gpus_range[0]) * job.checkpoint_gb / job.max_restore_s
         return _range(least, most)
+
+    def _least_read(self) -> float:
+        """Return less than any plan with storage and a GPU system can read, GB/s."""
+        reads = [
+            item.segments[0].read_at_low if item.segments else item.read_gb_per_s
+            for item in self.case.storage
+        ]
+        factors = [family.read_factor for family in self.case.families]
+        clients = [system.client_read_gb_per_s for system in self.case.systems]
+        appliances = self.case.delivered_read * min(reads, default=1.0)
+        return min(appliances, min(factors, default=1.0) * min(clients, default=1.0)) / 2.0
 
     @property
     def longest_interval_s(self) -> float:

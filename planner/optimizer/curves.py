@@ -10,8 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-NEGLIGIBLE = 1e-9
-"""Slopes below this vanish in solvers; such a tangent of ``-exp`` says only ``low <= 0``."""
+NEGLIGIBLE = 1e-7
+"""Solvers drop coefficients near 1e-9. All curves but ``Log`` are at most 0 and flat only near 0,
+so where the slope is below this ``low <= 0`` stands in; ``Log`` is never that flat here."""
 
 
 class Curve(Protocol):

@@ -16,8 +16,8 @@ from planner.optimizer.curves import Log, LogOneMinusExp, LogRework, NegativeExp
 from planner.optimizer.model import Linear, combination
 
 MOST = math.log(60.0)
-LEAST = math.log(1e-9)
-LEAST_PRODUCTIVE = 1e-4
+LEAST = math.log(1e-7)
+LEAST_PRODUCTIVE = 1e-3
 """Intervals that leave less than this share between stalls are cut off: E would be below it too."""
 
 

@@ -43,7 +43,7 @@ def optimise(
     case: Case,
     *,
     solver: SolverName = "highs",
-    gap: float = 1e-6,
+    gap: float = 2e-6,
     time_limit_s: float | None = None,
     save_model: Path | None = None,
 ) -> Certificate:
@@ -82,18 +82,20 @@ def _in_mode(
     relative = case.objective not in LOGARITHMIC
     meets_floors = _floors(case)
     prefer = _preference(case, meets_floors)
+    # Half the gap is for the proof, the rest for what breaking ties may give away.
+    proof = gap / 2.0
     goal = Goal(
-        case.objective, expression, case.maximise, value, meets_floors, prefer, gap, relative
+        case.objective, expression, case.maximise, value, meets_floors, prefer, proof, relative
     )
     found = run(master, goal)
     if found.operation is not None and not found.stopped:
-        _break_ties(master, goal, found)
+        _break_ties(master, goal, found, min(TIE_TOLERANCE, proof))
     if save_model is not None:
         save_mps(master_problem.model, save_model)
     return found, master.solves
 
 
-def _break_ties(master: Master, goal: Goal, found: Found) -> None:
+def _break_ties(master: Master, goal: Goal, found: Found, tolerance: float) -> None:
     """Among equally good plans take the cheapest, then the least power, then the fewest units."""
     case = master.build.case
     allowed, last, last_value = goal.allowed, goal, found.value
@@ -101,8 +103,8 @@ def _break_ties(master: Master, goal: Goal, found: Found) -> None:
         if name == {"cost": "capex"}.get(case.objective, case.objective):
             continue
         assert last_value is not None
-        allowed = _hold(master, last, last_value, allowed)
-        gap, relative = (0.5, False) if name == "units" else (TIE_TOLERANCE / 5, True)
+        allowed = _hold(master, last, last_value, allowed, tolerance)
+        gap, relative = (0.5, False) if name == "units" else (tolerance / 5, True)
         expression = expression_of(master.build)
         value = _value(case, name)
         stage = Goal(name, expression, False, value, allowed, goal.prefer, gap, relative)
@@ -114,10 +116,14 @@ def _break_ties(master: Master, goal: Goal, found: Found) -> None:
 
 
 def _hold(
-    master: Master, goal: Goal, value: float, allowed: Callable[[Operation], bool]
+    master: Master,
+    goal: Goal,
+    value: float,
+    allowed: Callable[[Operation], bool],
+    tolerance: float,
 ) -> Callable[[Operation], bool]:
     """Keep ``goal`` at ``value`` within the tolerance of ties from now on."""
-    width = TIE_TOLERANCE if goal.name in LOGARITHMIC else TIE_TOLERANCE * max(abs(value), 1e-9)
+    width = tolerance if goal.name in LOGARITHMIC else tolerance * max(abs(value), 1e-9)
     floor = value - width if goal.maximise else value + width
     sense: Literal[">=", "<="] = ">=" if goal.maximise else "<="
     master.row(f"hold_{goal.name}", goal.expression, sense, floor)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pulp
 
-from planner.optimizer.curves import NEGLIGIBLE, Curve, NegativeExp
+from planner.optimizer.curves import NEGLIGIBLE, Curve
 
 Variable = Any
 """A PuLP variable (PuLP ships no types)."""
@@ -139,9 +139,11 @@ class Model:
         slope, value = link.curve.slope(point), link.curve.value(point)
         self.cuts += 1
         name = f"{link.name}_tangent_{self.cuts}"
-        if isinstance(link.curve, NegativeExp) and -slope < NEGLIGIBLE:
+        if abs(slope) < NEGLIGIBLE:
             return self.row(name, link.low, "<=", 0.0)
-        return self.row(name, link.low - slope * link.argument, "<=", value - slope * point)
+        scale = 1.0 / max(1.0, abs(slope))  # steep tangents would otherwise dwarf the other rows
+        left = scale * (link.low - slope * link.argument)
+        return self.row(name, left, "<=", scale * (value - slope * point))
 
 
 def _spread(domain: tuple[float, float], count: int) -> list[float]:

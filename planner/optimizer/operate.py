@@ -220,15 +220,12 @@ def _shortest(case: Case, mode: Mode, units: Mapping[str, int], transfer_s: floa
 
 
 def _endurance_interval(case: Case, units: Mapping[str, int]) -> float:
-    """Return the shortest interval the drives endure, s; 0 where no family in use is rated."""
-    shortest = 0.0
-    for family in case.families:
-        members = [item for item in case.storage if item.family == family.id]
-        rated = [item.endurance_tb_per_day for item in members]
-        if not any(units.get(item.id) for item in members) or None in rated:
+    """Return the shortest interval the drives endure, s; 0 where an item bought is not rated."""
+    endured = 0.0
+    for item in case.storage:
+        if not units.get(item.id):
             continue
-        endured = sum((i.endurance_tb_per_day or 0.0) * units.get(i.id, 0) for i in members)
-        if endured <= 0:
-            return math.inf
-        shortest = max(shortest, write_volume_tb_per_day(case.job.checkpoint_gb, 1.0) / endured)
-    return shortest
+        if item.endurance_tb_per_day is None:
+            return 0.0
+        endured += item.endurance_tb_per_day * units[item.id]
+    return write_volume_tb_per_day(case.job.checkpoint_gb, 1.0) / endured if endured else 0.0

@@ -243,6 +243,8 @@ class GpuRange(Model):
     def _ordered(self) -> GpuRange:
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min {self.min} is more than max {self.max}")
+        if self.whole == "replicas" and self.max_types > 1:
+            raise ValueError("whole: replicas needs max_types: 1")
         return self
 
 

@@ -2,15 +2,14 @@
 
     sum_k usable_k x_k >= TB needed;   N g <= Br;   86400 S / I <= sum_k endurance_k x_k
 
-Endurance is checked for families whose every item states it. One more unit of capacity needed is
-one more TB of appliances.
+Endurance counts where every storage item bought states it: one unit of an item that does not
+lifts the limit. One more unit of capacity needed is one more TB of appliances.
 """
 
 from __future__ import annotations
 
 import math
 
-from planner.case import FamilyOffer, Storage
 from planner.optimizer.context import Build
 from planner.optimizer.curves import NegativeExp
 from planner.optimizer.model import Linear, combination
@@ -32,19 +31,8 @@ def add(build: Build) -> None:
         row = build.read - job.ingest_per_gpu_gb_per_s * build.gpus
         origin = "jobs.0.ingest_per_gpu"
         build.model.row("ingest", row, ">=", 0.0, unit="GB/s", origin=origin, relaxable=True)
-    rated = [family for family in case.families if _rated(build, family)]
-    if rated:
-        volume = _volume_tb_per_day(build)
-        for family in rated:
-            _endurance(build, family, volume)
-
-
-def _items(build: Build, family: FamilyOffer) -> list[Storage]:
-    return [item for item in build.case.storage if item.family == family.id]
-
-
-def _rated(build: Build, family: FamilyOffer) -> bool:
-    return all(item.endurance_tb_per_day is not None for item in _items(build, family))
+    if any(item.endurance_tb_per_day is not None for item in case.storage):
+        _endurance(build)
 
 
 def _volume_tb_per_day(build: Build) -> Linear:
@@ -64,8 +52,13 @@ def _volume_tb_per_day(build: Build) -> Linear:
     return volume
 
 
-def _endurance(build: Build, family: FamilyOffer, volume: Linear) -> None:
-    rated = [(i.endurance_tb_per_day or 0.0) * build.units[i.id] for i in _items(build, family)]
+def _endurance(build: Build) -> None:
     most = build.case.job.checkpoint_gb / 1000.0 * DAY_S / build.interval_range_s[0]
-    row = sum(rated) - volume - most * build.serves[family.id]
-    build.model.row(f"endurance_{family.id}", row, ">=", -most, unit="TB/day", relaxable=True)
+    endured = combination(
+        (most if item.endurance_tb_per_day is None else item.endurance_tb_per_day, variable)
+        for item in build.case.storage
+        for (name, _, _), variable in build.counts.items()
+        if name == item.id
+    )
+    row = endured - _volume_tb_per_day(build)
+    build.model.row("endurance", row, ">=", 0.0, unit="TB/day", relaxable=True)

@@ -1,0 +1,105 @@
+"""The pipeline as a library: load, check, size, optimise, verify; everything else reads a Plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from planner.case import Case, resolve
+from planner.errors import VerificationError
+from planner.loader import Inputs, load
+from planner.schema.plan import Plan
+
+DEFAULT_GAP = 2e-6
+"""Half of it is for the proof, half for preferring the cheaper of equally good plans."""
+SolverName = Literal["highs", "cbc"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to solve: solver, largest gap as a share, time limit, where to save the model."""
+
+    solver: SolverName = "highs"
+    gap: float = DEFAULT_GAP
+    time_limit_s: float | None = None
+    save_model: Path | None = None
+    state_seconds: bool = False
+
+
+def solve(
+    path: Path | str,
+    *,
+    settings: tuple[str, ...] = (),
+    scenario: str | None = None,
+    options: Options | None = None,
+) -> Plan:
+    """Return the best plan of a problem file, verified by independent arithmetic.
+
+    Args:
+        path: the problem file.
+        settings: ``path=value`` changes laid over it.
+        scenario: a named scenario of the file.
+        options: how to solve.
+
+    Raises:
+        InputError: the problem, a catalog or a price book is wrong.
+        VerificationError: the plan does not agree with its independent re-computation.
+    """
+    inputs = load(Path(path), settings=settings, scenario=scenario)
+    return solve_with(inputs, options or Options())
+
+
+def solve_inputs(
+    inputs: Inputs,
+    *,
+    solver: SolverName = "highs",
+    gap: float = DEFAULT_GAP,
+    time_limit: float | None = None,
+) -> Plan:
+    """Return the best plan of inputs made in memory; see ``solve``."""
+    return solve_with(inputs, Options(solver=solver, gap=gap, time_limit_s=time_limit))
+
+
+def solve_with(inputs: Inputs, options: Options) -> Plan:
+    """Return the best plan of validated inputs; see ``solve``."""
+    from planner.assemble import assemble
+    from planner.optimizer.joint import optimise
+    from planner.verify import verify
+
+    case = resolve(inputs)
+    answer = optimise(
+        case,
+        solver=options.solver,
+        gap=options.gap,
+        time_limit_s=options.time_limit_s,
+        save_model=options.save_model,
+    )
+    message = None
+    if answer.status == "infeasible":
+        message = why_infeasible(inputs, case, options)
+    elif answer.status == "unbounded":
+        message = "nothing limits the purchase: give a power, space or cost budget"
+    elif answer.status == "no_solution":
+        message = "the time limit was reached before any plan was found"
+    plan = assemble(
+        inputs,
+        case,
+        answer,
+        solver=options.solver,
+        gap=options.gap,
+        message=message,
+        seconds=answer.seconds if options.state_seconds else None,
+    )
+    verify(inputs, plan)
+    return plan
+
+
+def why_infeasible(inputs: Inputs, case: Case, options: Options) -> str:
+    """Return which single limits, if dropped, would make an infeasible case feasible."""
+    from planner.optimizer.relax import culprits
+
+    return culprits(inputs, case, options.solver)
+
+
+__all__ = ["DEFAULT_GAP", "Inputs", "Options", "VerificationError", "solve", "solve_inputs"]

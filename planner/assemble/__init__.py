@@ -1,0 +1,139 @@
+"""From a proven operation to the plan that every output reads."""
+
+from __future__ import annotations
+
+import math
+import platform
+from importlib import metadata
+
+from planner import __version__
+from planner.assemble.assumptions import assumptions
+from planner.assemble.jobs import job_plan
+from planner.assemble.limits import limits
+from planner.assemble.lines import lines
+from planner.assemble.totals import totals
+from planner.assemble.warnings import warnings
+from planner.case import Case
+from planner.loader.inputs import Inputs
+from planner.optimizer.joint import Certificate
+from planner.optimizer.objective import LOGARITHMIC, MILLION
+from planner.schema.plan import NotConsidered, ObjectiveReport, Plan, Provenance, Site
+
+UNITS = {
+    "goodput": "PFLOP/s",
+    "useful_gpus": "GPUs",
+    "gpus": "GPUs",
+    "cost": "USD",
+    "tco": "USD",
+    "power": "kW",
+}
+
+
+def assemble(
+    inputs: Inputs,
+    case: Case,
+    answer: Certificate,
+    *,
+    solver: str,
+    gap: float,
+    message: str | None = None,
+    seconds: float | None = None,
+) -> Plan:
+    """Return the plan of a certificate.
+
+    Args:
+        inputs: the problem, catalogs and prices.
+        case: the same in numbers.
+        answer: what the optimiser proved.
+        solver: the solver's name.
+        gap: the gap that was asked for.
+        message: why there is no plan, where there is none.
+        seconds: the time to state; None keeps the plan's bytes reproducible.
+    """
+    base = Plan(
+        status=answer.status,
+        problem=inputs.problem.name,
+        description=inputs.problem.description,
+        message=message,
+        objective=_objective(case, answer, gap),
+        site=_site(inputs, case),
+        not_considered=tuple(
+            NotConsidered(sku=sku, reason=reason) for sku, reason in case.not_considered
+        ),
+        provenance=_provenance(inputs, answer, solver, seconds),
+    )
+    operation = answer.operation
+    if operation is None:
+        return base
+    bill = lines(inputs, case, operation)
+    sums = totals(inputs, case, operation, bill)
+    job = job_plan(inputs, case, operation)
+    return base.model_copy(
+        update={
+            "lines": bill,
+            "totals": sums,
+            "jobs": (job,),
+            "limits": limits(inputs, case, operation, sums, job),
+            "assumptions": assumptions(inputs, case, operation),
+            "warnings": warnings(inputs, case, operation, bill, job),
+        }
+    )
+
+
+def _objective(case: Case, answer: Certificate, gap: float) -> ObjectiveReport:
+    logarithmic = case.objective in LOGARITHMIC
+    return ObjectiveReport(
+        name=case.objective,
+        sense="maximize" if case.maximise else "minimize",
+        value=_natural(case, answer.value),
+        unit=UNITS[case.objective],
+        bound=_natural(case, answer.bound),
+        gap=answer.gap,
+        log_value=answer.value if logarithmic else None,
+        log_bound=answer.bound if logarithmic else None,
+        gap_asked=gap,
+    )
+
+
+def _natural(case: Case, value: float | None) -> float | None:
+    """Return an optimiser's value in the objective's own unit."""
+    if value is None:
+        return None
+    if case.objective in LOGARITHMIC:
+        return math.exp(value)
+    return value * MILLION if case.objective in ("cost", "tco") else value
+
+
+def _site(inputs: Inputs, case: Case) -> Site:
+    problem = inputs.problem
+    return Site(
+        pue=problem.site.pue,
+        it_power_limit_kw=problem.site.it_power_kw,
+        facility_power_limit_kw=problem.site.facility_power_kw,
+        racks_limit=problem.site.racks,
+        years=problem.term.years if problem.term else None,
+        electricity_usd_per_kwh=problem.term.electricity_usd_per_kwh if problem.term else None,
+        delivered_fraction_read=case.delivered_read,
+        delivered_fraction_write=case.delivered_write,
+        fill_limit=problem.storage.fill_limit,
+    )
+
+
+def _provenance(
+    inputs: Inputs, answer: Certificate, solver: str, seconds: float | None
+) -> Provenance:
+    packages = ("pulp", "highspy", "pydantic")
+    versions = {name: metadata.version(name) for name in packages}
+    return Provenance(
+        tool=f"planner {__version__}",
+        catalogs=inputs.catalog_names,
+        price_books=inputs.price_book_names,
+        problem_file=inputs.document.file if inputs.document else "",
+        scenario=inputs.scenario,
+        overrides=inputs.overrides,
+        input_sha256=inputs.sha256,
+        solver=solver,
+        versions={"python": platform.python_version(), **versions},
+        iterations=answer.iterations,
+        seconds=seconds,
+    )

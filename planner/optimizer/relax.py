@@ -1,0 +1,97 @@
+"""Which single limits stand in the way of an infeasible problem: drop each in turn and solve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from planner.case import Case
+from planner.loader.inputs import Inputs
+from planner.optimizer.joint import SolverName, optimise
+
+EVERY_STORAGE = "no storage item is on offer"
+EVERY_SYSTEM = "no GPU system is on offer"
+
+
+def culprits(inputs: Inputs, case: Case, solver: SolverName) -> str:
+    """Return one line that names the limits whose removal alone makes the case feasible.
+
+    Args:
+        inputs: for the lines of the limits in the problem file.
+        case: the infeasible case.
+        solver: which solver to ask.
+    """
+    if not case.systems:
+        return f"{EVERY_SYSTEM}: {_reasons(case)}"
+    if not case.storage:
+        return f"{EVERY_STORAGE}: {_reasons(case)}"
+    helpful = []
+    for label, path, relaxed in _relaxations(case):
+        answer = optimise(_feasibility(relaxed), solver=solver, gap=1.0, time_limit_s=5.0)
+        if answer.status != "infeasible":
+            place = inputs.where(path)
+            helpful.append(f"{label}{f' ({place})' if place else ''}")
+    if helpful:
+        return "no plan meets every limit; there is one without " + ", or without ".join(helpful)
+    return "no plan meets every limit, and dropping any single one does not help"
+
+
+def _reasons(case: Case) -> str:
+    return "; ".join(f"{sku}: {reason}" for sku, reason in case.not_considered)[:400]
+
+
+def _feasibility(case: Case) -> Case:
+    """Return the case with the objective that is easiest to reach: least power."""
+    return replace(case, objective="power")
+
+
+def _relaxations(case: Case) -> Iterator[tuple[str, str, Case]]:
+    limits, job = case.limits, case.job
+    for name, label, path in (
+        ("it_power_kw", "the power limit", "site.facility_power"),
+        ("racks", "the limit on racks", "site.racks"),
+        ("capex_usd", "the capital budget", "budget.capex"),
+        ("opex_usd_per_year", "the operating budget", "budget.opex_per_year"),
+        ("tco_usd", "the TCO budget", "budget.tco"),
+        ("min_goodput", "the floor on goodput", "targets.min_goodput"),
+        ("min_useful_gpus", "the floor on useful GPUs", "targets.min_useful_gpus"),
+        ("min_useful_pflops", "the floor on useful PFLOP/s", "targets.min_useful_pflops"),
+        ("max_days_to_train", "the deadline", "targets.max_days_to_train"),
+    ):
+        if getattr(limits, name) is not None:
+            # The model has no row for a limit that is None.
+            yield label, path, replace(case, limits=replace(limits, **{name: None}))
+    yield from _job_relaxations(case)
+    if case.rule is not None:
+        yield "the bandwidth rule", "storage.rule", replace(case, rule=None)
+    if job.gpus_max is not None:
+        path = "jobs.0.gpus.max"
+        yield "the most GPUs in use", path, replace(case, job=replace(job, gpus_max=None))
+    least = job.replica_gpus or 1
+    if job.gpus_min > least:
+        label = "the least GPUs in use"
+        path = "targets.min_gpus" if limits.min_gpus else "jobs.0.gpus.min"
+        yield label, path, replace(case, job=replace(job, gpus_min=least))
+
+
+def _job_relaxations(case: Case) -> Iterator[tuple[str, str, Case]]:
+    job = case.job
+    if job.max_restore_s is not None:
+        relaxed = replace(job, max_restore_s=None)
+        yield "the restore time limit", "jobs.0.restore.max_time", replace(case, job=relaxed)
+    if "async" in job.modes and case.rule is None:
+        relaxed = replace(job, max_overlap=1.0)
+        label = "the overlap limit"
+        yield label, "jobs.0.checkpoint.max_overlap", replace(case, job=relaxed)
+    if "sync" in job.modes:
+        relaxed = replace(job, max_blocking=0.99)
+        label = "the blocking limit"
+        yield label, "jobs.0.checkpoint.max_blocking", replace(case, job=relaxed)
+    relaxed = replace(job, capacity_needed_tb=0.0)
+    yield "the capacity needed", "jobs.0.checkpoint.keep_last", replace(case, job=relaxed)
+    if job.ingest_per_gpu_gb_per_s > 0:
+        relaxed = replace(job, ingest_per_gpu_gb_per_s=0.0)
+        yield "ingest", "jobs.0.ingest_per_gpu", replace(case, job=relaxed)
+    if job.replica_gpus is not None and job.gpus_min == job.replica_gpus:
+        relaxed = replace(job, gpus_min=1)
+        yield "the GPUs one replica needs", "jobs.0.parallelism", replace(case, job=relaxed)

@@ -1,0 +1,1 @@
+"""Outputs: each reads a plan, and nothing else, and writes one kind of document."""

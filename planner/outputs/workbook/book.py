@@ -1,0 +1,68 @@
+"""What every sheet shares: the plan, the workbook, the formats and the named figures."""
+
+from __future__ import annotations
+
+from xlsxwriter import Workbook
+
+from planner.outputs.workbook.formats import Formats
+from planner.schema.plan import JobPlan, Plan
+
+Scalar = float | str | None
+
+
+class Book:
+    """A workbook in the making.
+
+    Sheets talk through defined names only: `define` gives a cell its name and keeps its value, and
+    any sheet written later can use the name in a formula and `value` for what that formula shows.
+    """
+
+    def __init__(self, plan: Plan, workbook: Workbook) -> None:
+        self.plan = plan
+        self.workbook = workbook
+        self.formats = Formats(workbook)
+        self._values: dict[str, Scalar] = {}
+
+    @property
+    def job(self) -> JobPlan | None:
+        """The plan's job, None where there is no plan."""
+        return self.plan.jobs[0] if self.plan.jobs else None
+
+    @property
+    def as_solved(self) -> str:
+        """What the banner says while nothing is edited."""
+        plan, gap = self.plan, self.plan.objective.gap
+        if not plan.lines:
+            return f"No plan: {plan.status}"
+        proven = "" if gap is None else f", proven within {gap:.2g} of the best possible (relative)"
+        return f"As solved: {plan.status}{proven}"
+
+    def define(self, name: str, reference: str, value: Scalar) -> None:
+        """Give a cell a workbook-wide name.
+
+        Args:
+            name: a name that does not look like a cell address.
+            reference: absolute address with its sheet, such as ``BOM!$A$1``.
+            value: what the cell shows.
+
+        Raises:
+            ValueError: the name is taken or not allowed.
+        """
+        if name in self._values:
+            raise ValueError(f"the name {name} is taken")
+        if self.workbook.define_name(name, f"={reference}") != 0:
+            raise ValueError(f"{name} is not a name a workbook allows")
+        self._values[name] = value
+
+    def has(self, *names: str) -> bool:
+        """Return whether all these names are defined."""
+        return all(name in self._values for name in names)
+
+    def value(self, name: str) -> Scalar:
+        """Return what the cell with this name shows; None where it is blank or does not exist."""
+        return self._values.get(name)
+
+    def number(self, name: str) -> float | None:
+        """Return the number in the cell with this name, None where it shows none."""
+        value = self._values.get(name)
+        return value if isinstance(value, (int, float)) else None

@@ -1,0 +1,68 @@
+"""The rows of the sheet ``Checkpoint``: an input, or a result with its formula."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.outputs.workbook.book import Scalar
+from planner.outputs.workbook.formats import DECIMAL_2
+
+UNKNOWN = "n/a"
+"""What a result shows where an input is missing or nothing would ever finish."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A cell the reader may change.
+
+    ``low`` and ``high`` bound a number; ``choices`` are the words allowed instead of numbers.
+    """
+
+    name: str
+    label: str
+    unit: str
+    value: Scalar
+    number: str
+    note: str = ""
+    low: float = 0.0
+    high: float = 1e15
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """A cell that follows from the inputs and the quantities.
+
+    ``formula`` is over defined names and has no equals sign; ``needs`` are the names that must
+    hold a number, else the cell shows `UNKNOWN`; ``flag`` is a name that marks an incomplete sum.
+    """
+
+    name: str
+    label: str
+    unit: str
+    value: Scalar
+    formula: str
+    how: str = ""
+    number: str = DECIMAL_2
+    needs: tuple[str, ...] = ()
+    flag: str = ""
+    cross: bool = False
+
+    @property
+    def cell_formula(self) -> str:
+        """The formula as the cell holds it."""
+        text = self.formula
+        if self.needs:
+            known = "*".join(f"ISNUMBER({name})" for name in self.needs)
+            text = f'IF({known}=1,{text},"{UNKNOWN}")'
+        return f'=IFERROR({text},"{UNKNOWN}")'
+
+    @property
+    def cell_value(self) -> float | str:
+        """The value as the cell shows it."""
+        return UNKNOWN if self.value is None else self.value
+
+
+Inputs = tuple[str, tuple[Input, ...]]
+Results = tuple[str, tuple[Result, ...]]
+"""A heading with its rows."""

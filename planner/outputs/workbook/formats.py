@@ -1,0 +1,94 @@
+"""The look of a cell: a role (input, formula, ...) combined with a number format."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from xlsxwriter import Workbook
+from xlsxwriter.format import Format
+
+Role = Literal[
+    "text", "input", "formula", "cross", "part", "total", "fixed", "title", "subtitle", "heading",
+    "header", "band", "banner", "flag",
+]  # fmt: skip
+
+INTEGER = "#,##0"
+DECIMAL_1 = "#,##0.0"
+DECIMAL_2 = "#,##0.00"
+DECIMAL_3 = "#,##0.000"
+GENERAL = "General"
+INTEGER_OR_DASH = '#,##0;-#,##0;"–"'
+DECIMAL_1_OR_DASH = '#,##0.0;-#,##0.0;"–"'
+PERCENT = "0.0%"
+PERCENT_2 = "0.00%"
+SMALL = "0.000E+00"
+
+_INK = "#1A1A1A"
+_BLUE, _GREEN, _GREY, _NAVY = "#0000FF", "#00703C", "#6B6B6B", "#1F3A5F"
+_RULE = {"bottom": 4, "bottom_color": "#BFBFBF"}
+
+_ROLES: dict[Role, dict[str, Any]] = {
+    "text": {"text_wrap": True, "align": "left", "indent": 1, **_RULE},
+    "input": {"font_color": _BLUE, "bg_color": "#FFFBE6", "locked": False, **_RULE},
+    "formula": {**_RULE},
+    "cross": {"font_color": _GREEN, **_RULE},
+    "part": {"font_color": _GREY, "italic": True, "text_wrap": True, **_RULE},
+    "fixed": {"font_color": _GREY, **_RULE},
+    "total": {"bold": True, "top": 1, "bg_color": "#EEF2F7"},
+    "title": {"bold": True, "font_size": 16, "font_color": _NAVY},
+    "subtitle": {"font_color": _GREY},
+    "heading": {"bold": True, "font_color": _NAVY, "bg_color": "#DCE6F1"},
+    "header": {
+        "bold": True,
+        "font_color": "#FFFFFF",
+        "bg_color": _NAVY,
+        "text_wrap": True,
+        "align": "center",
+        "valign": "vcenter",
+    },
+    "band": {"bold": True, "font_color": _NAVY, "align": "center", "bottom": 2},
+    "banner": {"bold": True, "font_color": "#1B5E20", "bg_color": "#E8F5E9"},
+    "flag": {"font_color": _GREY, "italic": True, "align": "right"},
+}
+
+_FONT_KEYS = ("font_color", "italic", "bold")
+
+
+class Formats:
+    """Formats of one workbook, each made once."""
+
+    def __init__(self, workbook: Workbook) -> None:
+        self._workbook = workbook
+        self._made: dict[tuple[Role, str, str], Format] = {}
+
+    def get(self, role: Role, number: str = GENERAL, align: str = "") -> Format:
+        """Return the format of a role.
+
+        Args:
+            role: what the cell is.
+            number: number format.
+            align: horizontal alignment, empty for the role's own.
+        """
+        key = (role, number, align)
+        if key not in self._made:
+            look = {"font_name": "Arial", "font_size": 10, "font_color": _INK, "valign": "top"}
+            look |= _ROLES[role] | {"num_format": number}
+            if align:
+                look["align"] = align
+                look.pop("indent", None)
+            self._made[key] = self._workbook.add_format(look)
+        return self._made[key]
+
+    def pen(self, role: Role) -> Format:
+        """Return the font alone of a role, for a part of a cell's text."""
+        font = {key: value for key, value in _ROLES[role].items() if key in _FONT_KEYS}
+        look = {"font_name": "Arial", "font_size": 10, "font_color": _INK} | font
+        return self._workbook.add_format(look)
+
+    def condition(self, kind: Literal["bad", "good"]) -> Format:
+        """Return the format that a conditional format lays over a cell."""
+        look = {
+            "bad": {"bold": True, "font_color": "#9C0006", "bg_color": "#FFC7CE"},
+            "good": {"font_color": "#1B5E20", "bg_color": "#E8F5E9"},
+        }[kind]
+        return self._workbook.add_format(look)

@@ -1,0 +1,234 @@
+"""One sheet: typed writing of cells, the title block, print set-up and protection."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from xlsxwriter.utility import xl_rowcol_to_cell
+from xlsxwriter.worksheet import Worksheet
+
+from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.formats import GENERAL, Role
+from planner.outputs.workbook.text import clean, footer
+
+BANNER_ROW = 2
+BANNER_BAD = ("EDITED", "No plan")
+"""How a banner begins that says the workbook is not a solved plan."""
+
+_LEGEND_ROW = 3
+_STRIP_COLUMNS = 5
+_LINE_HEIGHT = 13.0
+_MOST_LINES = 12
+# Column widths count digits; running text in a proportional font is narrower than digits.
+_WIDTH_OF_LETTER = 0.88
+FIRST_ROW = 5
+"""First row under the title block."""
+
+_PAPER_A4, _PAPER_A3 = 9, 8
+
+
+class Page:
+    """A worksheet that writes user strings as text and formulas with their values."""
+
+    def __init__(self, book: Book, name: str, title: str) -> None:
+        self.book = book
+        self.name = name
+        self.sheet: Worksheet = book.workbook.add_worksheet(name)
+        self.sheet.hide_gridlines(2)
+        self.text(0, 0, title, "title")
+        self.sheet.set_row(0, 24)
+        self.text(1, 0, _subtitle(book), "subtitle")
+
+    def text(self, row: int, column: int, text: str, role: Role = "text", align: str = "") -> None:
+        """Write a string that no program takes for a formula; an empty one is a blank cell."""
+        style = self.book.formats.get(role, align=align)
+        shown = clean(text)
+        if shown:
+            self.sheet.write_string(row, column, shown, style)
+        else:
+            self.sheet.write_blank(row, column, None, style)
+
+    def number(
+        self,
+        row: int,
+        column: int,
+        value: float | None,
+        number: str = GENERAL,
+        role: Role = "formula",
+    ) -> None:
+        """Write a number; one that is not known or not finite leaves the cell blank."""
+        style = self.book.formats.get(role, number)
+        if value is None or not math.isfinite(value):
+            self.sheet.write_blank(row, column, None, style)
+        else:
+            self.sheet.write_number(row, column, value, style)
+
+    def scalar(
+        self, row: int, column: int, value: Scalar, number: str = GENERAL, role: Role = "formula"
+    ) -> None:
+        """Write a number, a string or nothing."""
+        if isinstance(value, str):
+            self.text(row, column, value, role, "right" if role != "text" else "")
+        else:
+            self.number(row, column, value, number, role)
+
+    def formula(
+        self,
+        row: int,
+        column: int,
+        formula: str,
+        value: Scalar,
+        number: str = GENERAL,
+        role: Role = "formula",
+        align: str = "",
+    ) -> None:
+        """Write a formula together with the value it has in the solved plan."""
+        cached: float | str = "" if value is None else value
+        if isinstance(cached, str):
+            cached = clean(cached)
+        style = self.book.formats.get(role, number, align)
+        self.sheet.write_formula(row, column, formula, style, cached)
+
+    def address(self, row: int, column: int) -> str:
+        """Return a cell's absolute address with its sheet."""
+        return f"{self.name}!{xl_rowcol_to_cell(row, column, row_abs=True, col_abs=True)}"
+
+    def define(self, name: str, row: int, column: int, value: Scalar) -> None:
+        """Give the cell a workbook-wide name and keep its value."""
+        self.book.define(name, self.address(row, column), value)
+
+    def headers(self, row: int, titles: Sequence[tuple[str, float]], height: float = 30) -> None:
+        """Write a header row and set the column widths.
+
+        Args:
+            row: row of the headers; it is repeated on every printed page.
+            titles: header and width in characters, column by column.
+            height: row height in points.
+        """
+        self.sheet.set_row(row, height)
+        for column, (title, width) in enumerate(titles):
+            self.text(row, column, title, "header")
+            self.sheet.set_column(column, column, width)
+        self.sheet.repeat_rows(row)
+
+    def banner(self) -> None:
+        """Show whether the workbook still is the solved plan, on any sheet but its own."""
+        self.strip(BANNER_ROW, "=plan_banner", self.book.as_solved, BANNER_BAD)
+
+    def strip(self, row: int, formula: str, value: str, bad: Sequence[str]) -> None:
+        """Write a message over the first columns, coloured by how it begins.
+
+        Args:
+            row: the message's row.
+            formula: the message.
+            value: what it says in the solved plan.
+            bad: the beginnings that turn it red.
+        """
+        style = self.book.formats.get("banner")
+        for column in range(1, _STRIP_COLUMNS):
+            self.sheet.write_blank(row, column, None, style)
+        self.formula(row, 0, formula, value, role="banner")
+        first = xl_rowcol_to_cell(row, 0, row_abs=True, col_abs=True)
+        begins = ",".join(f'LEFT({first},{len(text)})="{text}"' for text in bad)
+        rule = {
+            "type": "formula",
+            "criteria": f"=OR({begins})",
+            "format": self.book.formats.condition("bad"),
+        }
+        self.sheet.conditional_format(row, 0, row, _STRIP_COLUMNS - 1, rule)
+
+    def grow(self, row: int, texts: Iterable[tuple[str, float]]) -> None:
+        """Make a row as high as its longest wrapped text, up to a limit.
+
+        Args:
+            row: the row.
+            texts: each text with the width of its column in characters.
+        """
+        lines = max(
+            (
+                sum(
+                    max(1, math.ceil(len(part) * _WIDTH_OF_LETTER / width))
+                    for part in text.split("\n")
+                )
+            )
+            for text, width in texts
+        )
+        if lines > 1:
+            self.sheet.set_row(row, _LINE_HEIGHT * min(lines, _MOST_LINES) + 1)
+
+    def legend(self, more: str = "") -> None:
+        """Explain the colours of the cells, each word in its own colour.
+
+        Args:
+            more: a further entry of this sheet, in the planner's own words.
+        """
+        pen = self.book.formats.pen
+        parts: list[object] = [
+            *(pen("input"), "Blue on yellow: input"),
+            *(pen("text"), "  ·  black: formula or figure of the plan  ·  "),
+            *(pen("cross"), "green: from another sheet"),
+        ]
+        if more:
+            parts += [pen("part"), f"  ·  {more}"]
+        self.sheet.write_rich_string(_LEGEND_ROW, 0, *parts)
+
+    def mark(
+        self, row: int, column: int, criteria: str, value: str, kind: Literal["bad", "good"]
+    ) -> None:
+        """Colour a cell while its text meets a condition; the text says the same in words.
+
+        Args:
+            row: the cell's row.
+            column: the cell's column.
+            criteria: a text criterion of the spreadsheet writer, such as ``begins with``.
+            value: what it is compared with.
+            kind: which colours.
+        """
+        style = self.book.formats.condition(kind)
+        rule = {"type": "text", "criteria": criteria, "value": value, "format": style}
+        self.sheet.conditional_format(row, column, row, column, rule)
+
+    def finish(
+        self, last_column: int, frozen: tuple[int, int], scale_percent: int | None = None
+    ) -> None:
+        """Set up printing, frozen panes and protection; the last thing done to a sheet.
+
+        Args:
+            last_column: last column to print.
+            frozen: rows and columns that stay in view.
+            scale_percent: print on A3 at this scale, breaking where the sheet says; without it
+                the sheet prints one A4 page wide.
+        """
+        sheet = self.sheet
+        sheet.freeze_panes(*frozen)
+        sheet.set_landscape()
+        if scale_percent is None:
+            sheet.set_paper(_PAPER_A4)
+            sheet.fit_to_pages(1, 0)
+        else:
+            sheet.set_paper(_PAPER_A3)
+            sheet.set_print_scale(scale_percent)
+        sheet.set_margins(left=0.4, right=0.4, top=0.5, bottom=0.6)
+        sheet.set_footer(f"&L{footer(self.book.plan.problem)}&C&A&RPage &P of &N")
+        sheet.print_area(0, 0, sheet.dim_rowmax, last_column)
+        sheet.protect(
+            "",
+            {
+                "insert_rows": True,
+                "format_columns": True,
+                "format_rows": True,
+                "autofilter": True,
+                "sort": True,
+            },
+        )
+
+
+def _subtitle(book: Book) -> str:
+    plan = book.plan
+    goal = plan.objective
+    parts = [plan.problem, f"status: {plan.status}"]
+    if goal.value is not None:
+        parts.append(f"{goal.sense} {goal.name} = {goal.value:,.6g} {goal.unit}".strip())
+    return clean(" · ".join(parts), 300).replace("\n", " ")

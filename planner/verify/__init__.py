@@ -1,0 +1,60 @@
+"""The plan re-checked in plain arithmetic, from the problem and the catalogs alone.
+
+Nothing here shares code with the optimiser or with the sizing formulas it is judged by; only the
+tables of presets and vendor rules, which are data, are read from `planner.sizing`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.errors import VerificationError
+from planner.verify.basis import Basis
+from planner.verify.decisions import Decisions, read_decisions
+from planner.verify.job import check_job
+from planner.verify.ledger import Ledger
+from planner.verify.limits import check_limits
+from planner.verify.lines import check_lines
+from planner.verify.objective import check_objective, check_status
+from planner.verify.site import check_site
+from planner.verify.totals import check_totals
+
+if TYPE_CHECKING:
+    from planner.loader import Inputs
+    from planner.schema.plan import Plan
+
+__all__ = ["verify"]
+
+
+def verify(inputs: Inputs, plan: Plan) -> None:
+    """Re-compute a whole plan from its decisions and refuse it where anything disagrees.
+
+    Args:
+        inputs: the problem, catalogs and prices the plan was made from.
+        plan: the plan as it would be handed out.
+
+    Raises:
+        VerificationError: a figure is wrong, a limit is broken, or a declared limit is missing.
+
+    Source of the rules: docs/model.md.
+    """
+    ledger = Ledger()
+    basis = Basis.from_inputs(inputs)
+    check_site(ledger, basis, plan)
+    check_status(ledger, plan)
+    if plan.status in ("optimal", "feasible"):
+        decisions = read_decisions(ledger, basis, plan)
+        if decisions is not None:
+            _check_figures(ledger, basis, decisions, plan)
+    if ledger.disagreements:
+        raise VerificationError(ledger.disagreements)
+
+
+def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> None:
+    check_lines(ledger, basis, decisions, plan)
+    totals = check_totals(ledger, basis, decisions, plan)
+    figures = check_job(ledger, basis, decisions, plan)
+    if figures is None:
+        return
+    check_limits(ledger, basis, decisions, plan, totals, figures)
+    check_objective(ledger, basis, plan, totals, figures)

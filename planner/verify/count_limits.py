@@ -1,0 +1,60 @@
+"""How many units may be bought: the catalog's limits and the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.schema.catalog import Item
+from planner.verify.basis import Basis
+from planner.verify.decisions import Decisions
+from planner.verify.limit import Limit
+
+
+def count_limits(basis: Basis, decisions: Decisions) -> Iterator[Limit]:
+    """Yield the limits on unit counts.
+
+    Args:
+        basis: the problem and the catalogs.
+        decisions: what the plan decided.
+    """
+    for sku, item in basis.items.items():
+        count = decisions.counts.get(sku, 0)
+        if count > 0:
+            yield from _catalog_limits(item, count)
+        yield from _demanded_limits(basis, sku, count)
+    yield from _family_limits(basis, decisions)
+
+
+def _catalog_limits(item: Item, count: int) -> Iterator[Limit]:
+    if item.min_units is not None:
+        yield Limit(f"min_units.{item.id}", count, ">=", item.min_units.value, "units")
+    if item.max_units is not None:
+        yield Limit(f"max_units.{item.id}", count, "<=", item.max_units.value, "units")
+
+
+def _demanded_limits(basis: Basis, sku: str, count: int) -> Iterator[Limit]:
+    rule, name = basis.demanded(sku), f"items.{sku}"
+    if rule.fixed is not None:
+        must_be_listed = rule.fixed > 0 or count > 0
+        yield Limit(
+            f"{name}.fixed", count, "<=", rule.fixed, "units",
+            must_be_listed=must_be_listed, exact=True,
+        )  # fmt: skip
+    least = max(rule.min or 0, 1 if rule.required else 0)
+    if rule.min is not None or rule.required:
+        yield Limit(f"{name}.min", count, ">=", least, "units", must_be_listed=least > 0)
+    if rule.max is not None:
+        yield Limit(f"{name}.max", count, "<=", rule.max, "units", must_be_listed=count > 0)
+
+
+def _family_limits(basis: Basis, decisions: Decisions) -> Iterator[Limit]:
+    for family in basis.families.values():
+        if family.max_units is None:
+            continue
+        members = [
+            count for sku, count in decisions.counts.items() if basis.items[sku].family == family.id
+        ]
+        yield Limit(
+            f"family_max_units.{family.id}", sum(members), "<=", family.max_units.value, "units",
+            must_be_listed=sum(members) > 0,
+        )  # fmt: skip

@@ -1,0 +1,86 @@
+"""The job's figures, compared one by one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+
+from planner.schema.plan import JobPlan, Plan
+from planner.schema.problem import Job
+from planner.verify import progress
+from planner.verify.bandwidth import total_nameplate_gb_per_s
+from planner.verify.basis import Basis
+from planner.verify.clients import Clients, find_clients
+from planner.verify.decisions import Decisions
+from planner.verify.figures import JobFigures, compute_figures
+from planner.verify.ledger import Ledger, close
+
+
+def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> JobFigures | None:
+    """Re-compute the job, compare every figure, and return them; None where nothing follows.
+
+    Args:
+        ledger: takes the disagreements.
+        basis: the problem and the catalogs.
+        decisions: what the plan decided.
+        plan: the plan to check.
+    """
+    stated, job = plan.jobs[0], basis.problem.job
+    clients = find_clients(ledger, basis, decisions, stated)
+    read, write = total_nameplate_gb_per_s(basis, decisions.counts)
+    if clients is None:
+        return None
+    figures, rhythm = compute_figures(basis, decisions, clients)
+    for field in fields(JobFigures):
+        computed = getattr(figures, field.name)
+        ledger.same(f"jobs.{field.name}", getattr(stated, field.name), computed)
+    ledger.equal("jobs.name", stated.name, job.name)
+    ledger.equal("jobs.interval_policy", stated.interval_policy, job.checkpoint.interval.policy)
+    _check_slowdown(ledger, job, stated)
+    _check_bottlenecks(ledger, basis, clients, stated, (read, write))
+    _check_losses(ledger, stated, rhythm)
+    _check_replicas(ledger, job, decisions)
+    ledger.require(figures.goodput > 0, "jobs.goodput: the job makes no progress")
+    return figures
+
+
+def _check_slowdown(ledger: Ledger, job: Job, stated: JobPlan) -> None:
+    """Synchronous jobs do not compute while they drain, so the slowdown may read 0 there."""
+    asked = job.checkpoint.drain_slowdown
+    choices = (asked,) if stated.mode == "async" else (asked, 0.0)
+    ledger.one_of("jobs.drain_slowdown", stated.drain_slowdown, choices)
+
+
+def _check_bottlenecks(
+    ledger: Ledger,
+    basis: Basis,
+    clients: Clients,
+    stated: JobPlan,
+    nameplate_gb_per_s: tuple[float, float],
+) -> None:
+    share, (read, write) = basis.problem.storage.delivered_fraction, nameplate_gb_per_s
+    sides = (
+        ("write_limited_by", write * share.write, clients.write_gb_per_s),
+        ("read_limited_by", read * share.read, clients.read_gb_per_s),
+    )
+    for field, appliances, limit in sides:
+        if not close(appliances, limit):
+            expected = "appliances" if appliances < limit else "clients"
+            ledger.equal(f"jobs.{field}", getattr(stated, field), expected)
+    for field in ("writing_systems", "reading_systems"):
+        ledger.one_of(f"jobs.{field}", getattr(stated, field), sorted(getattr(clients, field)))
+
+
+def _check_losses(ledger: Ledger, stated: JobPlan, rhythm: progress.Rhythm) -> None:
+    computed = progress.losses(rhythm)
+    for cause, share in computed.items():
+        ledger.same(f"jobs.loss.{cause}", getattr(stated.loss, cause), share)
+    total = math.fsum(getattr(stated.loss, cause) for cause in computed)
+    ledger.same("jobs.loss: the sum of the parts", total, 1 - stated.goodput)
+
+
+def _check_replicas(ledger: Ledger, job: Job, decisions: Decisions) -> None:
+    if job.gpus.whole != "replicas" or job.parallelism is None:
+        return
+    if decisions.gpus_used % job.parallelism.replica_gpus:
+        ledger.fail("jobs.gpus_used: not a whole multiple of one replica's GPUs")

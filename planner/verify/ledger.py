@@ -1,0 +1,67 @@
+"""The list of disagreements, and the comparisons that add to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+RELATIVE = 1e-9
+"""Far above the noise of summing floats in another order, far below any real difference."""
+
+_NEARLY_ZERO = 1e-12
+
+
+def close(stated: float | None, computed: float | None, tolerance: float = RELATIVE) -> bool:
+    """Return whether two figures agree; an unknown figure agrees with an unknown one only.
+
+    Args:
+        stated: what the plan says.
+        computed: what the re-computation says, in the same unit.
+        tolerance: relative.
+    """
+    if stated is None or computed is None:
+        return stated is computed
+    return math.isclose(stated, computed, rel_tol=tolerance, abs_tol=_NEARLY_ZERO)
+
+
+class Ledger:
+    """Collects every disagreement, so that one run names them all."""
+
+    def __init__(self) -> None:
+        self.disagreements: list[str] = []
+
+    def fail(self, text: str) -> None:
+        """Add a disagreement."""
+        self.disagreements.append(text)
+
+    def require(self, holds: bool, text: str) -> None:
+        """Add a disagreement unless ``holds``."""
+        if not holds:
+            self.fail(text)
+
+    def same(self, name: str, stated: float | None, computed: float | None) -> None:
+        """Compare two figures; None is an unknown figure.
+
+        Args:
+            name: the figure's place in the plan.
+            stated: what the plan says.
+            computed: what the re-computation says, in the same unit.
+        """
+        if not close(stated, computed):
+            self.fail(f"{name}: the plan says {_shown(stated)}, computed {_shown(computed)}")
+
+    def one_of(self, name: str, stated: float | None, choices: Iterable[float | None]) -> None:
+        """Compare a figure with every answer the rules leave open."""
+        choices = tuple(choices)
+        if not any(close(stated, choice) for choice in choices):
+            expected = " or ".join(_shown(choice) for choice in choices)
+            self.fail(f"{name}: the plan says {_shown(stated)}, computed {expected}")
+
+    def equal(self, name: str, stated: object, expected: object) -> None:
+        """Compare two texts, sequences or whole numbers exactly."""
+        if stated != expected:
+            self.fail(f"{name}: the plan says {stated!r}, expected {expected!r}")
+
+
+def _shown(figure: float | None) -> str:
+    return "not known" if figure is None else f"{figure:.12g}"

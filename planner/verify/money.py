@@ -1,0 +1,64 @@
+"""Prices as the buyer sees them: discounts, cents, support."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from planner.schema.catalog import Item
+from planner.schema.prices import Price, SupportMoney, SupportShare
+from planner.verify.basis import Basis
+
+# Half a cent may be rounded either way; the floats do not tell on which side it lies.
+_HALF_CENT_NOISE = 1e-6
+_FLOAT_NOISE = 1e-15
+
+
+@dataclass(frozen=True)
+class UnitMoney:
+    """One unit's money in USD, with every answer that rounding leaves open."""
+
+    list_usd: float
+    discount: float
+    net_usd: tuple[float, ...]
+
+
+def discount_share(basis: Basis, item: Item) -> float:
+    """Return the share taken off an item's list price; the most specific discount counts."""
+    ways = (
+        ("item", item.id),
+        ("vendor", item.vendor),
+        ("category", item.category),
+    )
+    for key, wanted in ways:
+        found = [entry.discount for entry in basis.discounts if getattr(entry, key) == wanted]
+        if found:
+            return found[-1]
+    return 0.0
+
+
+def unit_money(basis: Basis, item: Item, price: Price) -> UnitMoney:
+    """Return the list price, the discount and the net price of one unit, USD."""
+    discount = discount_share(basis, item)
+    return UnitMoney(price.list_usd, discount, cents(price.list_usd * (1 - discount)))
+
+
+def support_usd_per_year(price: Price, unit_net_usd: float, purchased: int) -> tuple[float, ...]:
+    """Return support per year for the purchased units, USD, with every rounding allowed."""
+    support = price.support_per_year
+    match support:
+        case None:
+            return (0.0,)
+        case SupportShare():
+            return tuple(unit * purchased for unit in cents(support.share * unit_net_usd))
+        case SupportMoney():
+            return tuple(unit * purchased for unit in cents(support.usd))
+
+
+def cents(amount_usd: float) -> tuple[float, ...]:
+    """Return an amount in whole cents; both neighbours where it lies half-way between two."""
+    exact = amount_usd * 100
+    below = math.floor(exact)
+    if abs(exact - below - 0.5) <= max(_HALF_CENT_NOISE, _FLOAT_NOISE * exact):
+        return below / 100, (below + 1) / 100
+    return (round(exact) / 100,)

@@ -1,0 +1,115 @@
+"""The objective, its bound and its gap; and what each status allows."""
+
+from __future__ import annotations
+
+import math
+
+from planner.schema.plan import ObjectiveReport, Plan
+from planner.verify.basis import Basis
+from planner.verify.figures import JobFigures
+from planner.verify.ledger import RELATIVE, Ledger
+from planner.verify.totals import TotalFigures
+
+_UNITS = {
+    "goodput": "PFLOP/s",
+    "useful_gpus": "GPUs",
+    "gpus": "GPUs",
+    "cost": "USD",
+    "tco": "USD",
+    "power": "kW",
+}
+_GAP_NOISE = 1e-9
+
+
+def check_status(ledger: Ledger, plan: Plan) -> None:
+    """Require that a plan without a solution carries none.
+
+    Args:
+        ledger: takes the disagreements.
+        plan: the plan to check.
+    """
+    if plan.status in ("optimal", "feasible"):
+        return
+    ledger.require(not plan.lines, f"lines: a plan that is {plan.status} has none")
+    ledger.require(not plan.jobs, f"jobs: a plan that is {plan.status} has none")
+    ledger.require(plan.totals is None, f"totals: a plan that is {plan.status} has none")
+    no_value = plan.objective.value is None
+    ledger.require(no_value, f"objective.value: a plan that is {plan.status} has none")
+
+
+def check_objective(
+    ledger: Ledger, basis: Basis, plan: Plan, totals: TotalFigures, figures: JobFigures
+) -> None:
+    """Re-compute the objective and require a bound and a gap that fit it.
+
+    Args:
+        ledger: takes the disagreements.
+        basis: the problem and the catalogs.
+        plan: the plan to check.
+        totals: the sums as re-computed.
+        figures: the job as re-computed.
+    """
+    asked, stated = basis.problem.objective, plan.objective
+    name = asked.maximize or asked.minimize or ""
+    ledger.equal("objective.name", stated.name, name)
+    sense = "maximize" if asked.maximize else "minimize"
+    ledger.equal("objective.sense", stated.sense, sense)
+    ledger.equal("objective.unit", stated.unit, _UNITS[name])
+    value = _value(name, totals, figures)
+    ledger.same("objective.value", stated.value, value)
+    if value is None:
+        ledger.fail(f"objective.value: {name} cannot be computed, a figure is not known")
+    else:
+        _check_bound(ledger, stated, sense, value)
+    _check_optimal(ledger, plan)
+
+
+def _value(name: str, totals: TotalFigures, figures: JobFigures) -> float | None:
+    values: dict[str, float | None] = {
+        "goodput": figures.useful_pflops,
+        "useful_gpus": figures.useful_gpus,
+        "gpus": totals.gpus_used,
+        "cost": totals.capex_usd,
+        "tco": totals.tco_usd,
+        "power": totals.it_power_kw,
+    }
+    return values[name]
+
+
+def _check_bound(ledger: Ledger, stated: ObjectiveReport, sense: str, value: float) -> None:
+    bound, gap = stated.bound, stated.gap
+    if (bound is None) != (gap is None):
+        ledger.fail("objective.gap: bound and gap go together")
+    if bound is None or gap is None:
+        return
+    better = bound - value if sense == "maximize" else value - bound
+    if not better >= -RELATIVE * max(abs(value), abs(bound)):
+        ledger.fail(f"objective.bound: {bound!r} is on the wrong side of the value {value:.12g}")
+    if not gap >= 0:
+        ledger.fail(f"objective.gap: {gap!r} is negative")
+    elif value != 0:
+        expected = max(0.0, better / abs(value))
+        if not math.isclose(gap, expected, rel_tol=1e-6, abs_tol=_GAP_NOISE):
+            ledger.fail(f"objective.gap: the plan says {gap!r}, computed {expected:.12g}")
+        _check_logs(ledger, stated, bound, value)
+
+
+def _check_logs(ledger: Ledger, stated: ObjectiveReport, bound: float, value: float) -> None:
+    """The optimiser may leave constants out of its logarithms; their difference has none."""
+    if stated.log_value is None or stated.log_bound is None or bound <= 0 or value <= 0:
+        return
+    stated_log, log = stated.log_bound - stated.log_value, math.log(bound / value)
+    if not math.isclose(stated_log, log, rel_tol=1e-6, abs_tol=_GAP_NOISE):
+        ledger.fail(
+            f"objective.log_bound: it lies {stated_log!r} from log_value, computed {log:.12g}"
+        )
+
+
+def _check_optimal(ledger: Ledger, plan: Plan) -> None:
+    if plan.status != "optimal":
+        return
+    gap = plan.objective.gap
+    if gap is None or not gap <= plan.objective.gap_asked + _GAP_NOISE:
+        ledger.fail(
+            f"status: optimal, but the gap {gap!r} is not within {plan.objective.gap_asked!r}"
+        )

@@ -1,0 +1,107 @@
+"""Goodput and the classic intervals, written out once more from the formulas."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """What decides how much time becomes kept progress; all in seconds but the slowdown.
+
+    ``stopped_s`` is the stall plus what the slowdown costs while a checkpoint drains.
+    """
+
+    interval_s: float
+    stopped_s: float
+    drain_s: float
+    restart_s: float
+    restore_s: float
+    mtti_s: float
+
+
+def goodput(rhythm: Rhythm) -> float:
+    """Return the share of wall-clock time kept as progress; 0 where the stall fills it.
+
+    Source: (1 - s/I) exp(-(D + R)/M) z/(exp(z) - 1), z = I/M, see docs/model.md.
+    """
+    logs = _log_factors(rhythm)
+    return 0.0 if logs is None else math.exp(sum(logs.values()))
+
+
+def first_order_goodput(rhythm: Rhythm) -> float:
+    """Return the first-order form (1 - s/I) (1 - (R + I/2 + D)/M)."""
+    running = max(0.0, 1 - rhythm.stopped_s / rhythm.interval_s)
+    recovery_s = rhythm.restart_s + rhythm.restore_s
+    lost_s = recovery_s + rhythm.interval_s / 2 + rhythm.drain_s
+    return running * (1 - lost_s / rhythm.mtti_s)
+
+
+def losses(rhythm: Rhythm) -> dict[str, float]:
+    """Return 1 - goodput by cause, split in proportion to the logarithm of each factor."""
+    logs = _log_factors(rhythm)
+    if logs is None:
+        return {"stall": 1.0, "rework": 0.0, "drain": 0.0, "restart": 0.0, "restore": 0.0}
+    log_goodput = sum(logs.values())
+    lost = -math.expm1(log_goodput)
+    return {cause: lost * log / log_goodput for cause, log in logs.items()}
+
+
+def _log_factors(rhythm: Rhythm) -> dict[str, float] | None:
+    if rhythm.stopped_s >= rhythm.interval_s:
+        return None
+    z = rhythm.interval_s / rhythm.mtti_s
+    return {
+        "stall": math.log1p(-rhythm.stopped_s / rhythm.interval_s),
+        "rework": _log_rework(z),
+        "drain": -rhythm.drain_s / rhythm.mtti_s,
+        "restart": -rhythm.restart_s / rhythm.mtti_s,
+        "restore": -rhythm.restore_s / rhythm.mtti_s,
+    }
+
+
+def _log_rework(z: float) -> float:
+    """Return log(z / (exp(z) - 1)); the series where the difference would lose digits."""
+    if z < 1e-3:
+        return -z / 2 - z * z / 24
+    if z > 500:
+        return math.log(z) - z
+    return math.log(z / math.expm1(z))
+
+
+def young_s(stopped_s: float, mtti_s: float) -> float:
+    """Return Young's interval sqrt(2 s M) in seconds."""
+    return math.sqrt(2 * stopped_s * mtti_s)
+
+
+def daly_s(stopped_s: float, mtti_s: float) -> float:
+    """Return Daly's higher-order interval in seconds (doi 10.1016/j.future.2004.11.016)."""
+    if stopped_s >= 2 * mtti_s:
+        return mtti_s
+    half = stopped_s / (2 * mtti_s)
+    return young_s(stopped_s, mtti_s) * (1 + math.sqrt(half) / 3 + half / 9) - stopped_s
+
+
+def exact_s(stopped_s: float, mtti_s: float) -> float:
+    """Return the interval with the highest goodput in seconds, by bisection.
+
+    It is where z - 1 + exp(-z) = s/M, with z the interval over the MTTI; the left side rises.
+    """
+    wanted = stopped_s / mtti_s
+    low, high = 0.0, wanted + 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if _deficit(middle) < wanted:
+            low = middle
+        else:
+            high = middle
+    return high * mtti_s if wanted > 0 else 0.0
+
+
+def _deficit(z: float) -> float:
+    if z < 1e-2:
+        return z**2 / 2 - z**3 / 6 + z**4 / 24 - z**5 / 120 + z**6 / 720
+    return z + math.expm1(-z)

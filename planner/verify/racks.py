@@ -1,0 +1,90 @@
+"""How many racks a line takes, worked out device by device."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from planner.schema.catalog import Item
+from planner.schema.problem import Rack
+from planner.verify.basis import Basis
+
+# Twelve units of a twelfth of a rack fill it, whatever the floats say.
+_NOISE = 1e-9
+_ENOUGH_FOR_ANY_PLAN = 10**9
+
+
+@dataclass(frozen=True)
+class Placement:
+    """So many racks hold so many units of an item; no units where one unit does not fit."""
+
+    racks: int
+    units: int
+
+    def racks_for(self, count: int) -> int | None:
+        """Return the racks that ``count`` units take, None where one unit does not fit."""
+        return -(-count // self.units) * self.racks if self.units else None
+
+
+def place(basis: Basis, item: Item) -> Placement | None:
+    """Return how an item fills racks, or None where a figure or the rack is not known.
+
+    Args:
+        basis: the problem and the catalogs.
+        item: the item, alone in its racks.
+    """
+    if item.consumes.racks is not None:
+        return Placement(item.consumes.racks.value, 1)
+    rack = basis.problem.site.rack
+    if rack is None:
+        return None
+    if item.components:
+        return _place_bundle(basis, item, rack)
+    return _place_device(basis, item, rack)
+
+
+def _place_device(basis: Basis, item: Item, rack: Rack) -> Placement | None:
+    height_ru, power_kw = basis.unit_rack_units(item), basis.unit_it_power_kw(item)
+    if height_ru is None or (rack.power_kw is not None and power_kw is None):
+        return None
+    fits = _how_often(height_ru, rack.height_ru)
+    if rack.power_kw is not None and power_kw is not None:
+        fits = min(fits, _how_often(power_kw, rack.power_kw))
+    return Placement(1, fits)
+
+
+def _how_often(part: float, whole: float) -> int:
+    if part == 0:
+        return _ENOUGH_FOR_ANY_PLAN
+    return math.floor(whole / part * (1 + _NOISE))
+
+
+def _place_bundle(basis: Basis, item: Item, rack: Rack) -> Placement | None:
+    """Place the components first-fit; a bundle within one rack is placed like one device."""
+    racks: list[tuple[float, float]] = []
+    for component in item.components:
+        part = basis.items[component.id]
+        height_ru, power_kw = basis.unit_rack_units(part), basis.unit_it_power_kw(part)
+        if height_ru is None or (rack.power_kw is not None and power_kw is None):
+            return None
+        device = (height_ru, power_kw or 0.0)
+        if not _fits((0.0, 0.0), device, rack):
+            return Placement(1, 0)
+        for _ in range(component.quantity):
+            _put(racks, device, rack)
+    return Placement(len(racks), 1) if len(racks) > 1 else _place_device(basis, item, rack)
+
+
+def _put(racks: list[tuple[float, float]], device: tuple[float, float], rack: Rack) -> None:
+    """Put a device (height in RU, power in kW) into the first rack that still takes it."""
+    for index, filled in enumerate(racks):
+        if _fits(filled, device, rack):
+            racks[index] = (filled[0] + device[0], filled[1] + device[1])
+            return
+    racks.append(device)
+
+
+def _fits(filled: tuple[float, float], device: tuple[float, float], rack: Rack) -> bool:
+    if filled[0] + device[0] > rack.height_ru * (1 + _NOISE):
+        return False
+    return rack.power_kw is None or filled[1] + device[1] <= rack.power_kw * (1 + _NOISE)

@@ -1,0 +1,34 @@
+"""What the plan repeats of the problem: its name, the site, the term."""
+
+from __future__ import annotations
+
+from planner.schema.plan import Plan
+from planner.verify.basis import Basis
+from planner.verify.ledger import Ledger
+
+
+def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:
+    """Compare what the plan repeats of the problem.
+
+    Args:
+        ledger: takes the disagreements.
+        basis: the problem and the catalogs.
+        plan: the plan to check.
+    """
+    problem, site = basis.problem, plan.site
+    term = problem.term
+    ledger.equal("problem", plan.problem, problem.name)
+    ledger.equal("description", plan.description, problem.description)
+    expected = {
+        "pue": problem.site.pue,
+        "it_power_limit_kw": problem.site.it_power_kw,
+        "facility_power_limit_kw": problem.site.facility_power_kw,
+        "racks_limit": problem.site.racks,
+        "years": None if term is None else term.years,
+        "electricity_usd_per_kwh": None if term is None else term.electricity_usd_per_kwh,
+        "delivered_fraction_read": problem.storage.delivered_fraction.read,
+        "delivered_fraction_write": problem.storage.delivered_fraction.write,
+        "fill_limit": problem.storage.fill_limit,
+    }
+    for field, value in expected.items():
+        ledger.same(f"site.{field}", getattr(site, field), value)

@@ -1,0 +1,151 @@
+"""Which items may enter a plan, and in which counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from planner.schema.catalog import Family, Item
+from planner.schema.problem import Problem, Quantity
+from tests.oracle import facility
+from tests.oracle.money import Array, Market, within
+
+MOST_UNITS = 400
+"""Enumeration gives up beyond: the problem is not small."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An item with every count it may have and what each count consumes."""
+
+    item: Item
+    counts: tuple[int, ...]
+    consumed: Mapping[int, Array]
+
+    @property
+    def forced(self) -> bool:
+        """Whether the item cannot be left out."""
+        return not self.counts or self.counts[0] > 0
+
+    def least(self, units: int) -> int | None:
+        """Return the smallest allowed count that is at least ``units``."""
+        return next((count for count in self.counts if count >= units), None)
+
+
+def candidates(market: Market, category: str, families: Sequence[Family]) -> list[Candidate]:
+    """Return the items of a category that may enter, with their counts."""
+    items = [item for item in market.catalog.values() if item.category == category]
+    return [_candidate(item, market, families) for item in items if _enters(item, market)]
+
+
+def _enters(item: Item, market: Market) -> bool:
+    problem = market.problem
+    quantity = problem.items.get(item.id, Quantity())
+    if quantity.exclude or not _considered(item, problem):
+        return False
+    if item.id not in market.prices and quantity.installed == 0:
+        return False
+    rack = problem.site.rack
+    if rack is not None and not facility.fits(item, market.catalog, rack):
+        return False
+    return _has_figures(item, market) and _has_performance(item, problem)
+
+
+def _considered(item: Item, problem: Problem) -> bool:
+    consider = problem.consider
+    allowed = [(consider.vendors, item.vendor), (consider.lifecycle, item.lifecycle)]
+    if item.category == "gpu_system":
+        allowed.append((consider.gpu_systems, item.id))
+    else:
+        allowed.append((consider.storage_families, family_of(item)))
+    return all(names is None or name in names for names, name in allowed)
+
+
+def _has_figures(item: Item, market: Market) -> bool:
+    problem, site = market.problem, market.problem.site
+    energy_paid = (
+        problem.budget.tco_usd is not None
+        or problem.budget.opex_usd_per_year is not None
+        or problem.objective.minimize == "tco"
+    )
+    limited = site.it_power_kw is not None or site.facility_power_kw is not None
+    power_needed = limited or energy_paid or problem.objective.minimize == "power"
+    if power_needed and facility.power_kw(item, market.catalog) is None:
+        return False
+    height_needed = site.racks is not None and item.consumes.racks is None
+    return not height_needed or facility.height_ru(item, market.catalog) is not None
+
+
+def _has_performance(item: Item, problem: Problem) -> bool:
+    if item.category == "gpu_system":
+        return item.provides.gpus is not None and (
+            not flops_needed(problem) or gpu_tflops(item, problem) is not None
+        )
+    bandwidth = item.sizes is not None or (
+        item.provides.read is not None and item.provides.write is not None
+    )
+    return bandwidth and item.provides.usable is not None
+
+
+def flops_needed(problem: Problem) -> bool:
+    """Return whether the objective or a target is in FLOP/s or days."""
+    targets = problem.targets
+    return problem.objective.maximize == "goodput" or not (
+        targets.min_useful_pflops is None and targets.max_days_to_train is None
+    )
+
+
+def gpu_tflops(item: Item, problem: Problem) -> float | None:
+    """Return the FLOP/s of one GPU at the job's precision."""
+    precision = problem.job.training.precision
+    figure = item.gpu.bf16_dense if precision == "bf16" else item.gpu.fp8_dense
+    return None if figure is None else figure.value
+
+
+def family_of(item: Item) -> str:
+    """Return the family an item serves in."""
+    return item.family or item.id
+
+
+def _candidate(item: Item, market: Market, families: Sequence[Family]) -> Candidate:
+    quantity = market.problem.items.get(item.id, Quantity())
+    ceiling = _ceiling(item, quantity, market, families)
+    limits = market.limits()
+    consumed: dict[int, Array] = {}
+    # Consumption grows with the count, so the first count beyond a budget ends the list.
+    for units in range(MOST_UNITS + 1):
+        if units > ceiling:
+            break
+        used = market.consumption(item, units)
+        if not within(used, limits):
+            break
+        consumed[units] = used
+    else:
+        raise ValueError(f"{item.id}: nothing limits its count to {MOST_UNITS}")
+    counts = tuple(units for units in consumed if _allowed(units, item, quantity))
+    return Candidate(item, counts, consumed)
+
+
+def _ceiling(
+    item: Item, quantity: Quantity, market: Market, families: Sequence[Family]
+) -> int | float:
+    most: list[int | float] = [float("inf")]
+    most += [] if quantity.max is None else [quantity.max]
+    most += [] if quantity.fixed is None else [quantity.fixed]
+    most += [] if item.max_units is None else [item.max_units.value]
+    most += [] if item.id in market.prices else [quantity.installed]
+    most += [] if item.sizes is None else [item.sizes.rows[-1].units]
+    for family in families:
+        if family.id == family_of(item) and family.max_units is not None:
+            most.append(family.max_units.value)
+    return min(most)
+
+
+def _allowed(units: int, item: Item, quantity: Quantity) -> bool:
+    if quantity.fixed is not None and units != quantity.fixed:
+        return False
+    if units < max(quantity.min or 0, int(quantity.required)):
+        return False
+    smallest = [1 if item.min_units is None else item.min_units.value]
+    smallest += [] if item.sizes is None else [item.sizes.rows[0].units]
+    return units == 0 or units >= max(smallest)

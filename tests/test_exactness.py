@@ -1,0 +1,97 @@
+"""The optimiser against exhaustive enumeration on random small problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from planner import api
+from planner.loader import Inputs
+from planner.schema.plan import Plan
+from tests.oracle.enumerate import Best, best
+from tests.oracle.generate import Case, random_case
+
+CHUNKS = 16
+SEEDS_PER_CHUNK = 20
+VALUE_TOLERANCE = 1e-5
+BOUND_TOLERANCE = 1e-6
+CERTIFICATE = 5e-6
+"""A gap of 1e-6, what a tie may give away on top, and room for rounding."""
+CBC_SEEDS = range(1000, 1025)
+
+
+def inputs_of(case: Case) -> Inputs:
+    return Inputs.from_parts(
+        problem=case.problem,
+        items=case.items,
+        families=case.families,
+        prices=case.prices,
+        discounts=case.discounts,
+    )
+
+
+def disagreements(plan: Plan, truth: Best | None) -> list[str]:
+    """Return what is wrong with a plan, given the enumerated best one."""
+    if truth is None or plan.status != "optimal":
+        expected = "infeasible" if truth is None else "optimal"
+        wrong = plan.status != expected
+        return [f"status {plan.status}, enumerated {truth}"] if wrong else []
+    return [*_objective_faults(plan, truth), *_tie_faults(plan, truth)]
+
+
+def _objective_faults(plan: Plan, truth: Best) -> Iterator[str]:
+    value, bound = plan.objective.value, plan.objective.bound
+    assert value is not None
+    assert bound is not None
+    scale = max(abs(truth.value), 1e-9)
+    if abs(value - truth.value) > VALUE_TOLERANCE * scale:
+        yield f"value {value!r}, enumerated {truth}"
+    sign = 1.0 if plan.objective.sense == "maximize" else -1.0
+    if sign * (truth.value - bound) > BOUND_TOLERANCE * scale:
+        yield f"bound {bound!r} is beaten by {truth}"
+    if sign * (bound - value) > CERTIFICATE * scale:
+        yield f"status optimal, yet bound {bound!r} is far from value {value!r}"
+
+
+def _tie_faults(plan: Plan, truth: Best) -> Iterator[str]:
+    """Yield the first tie-breaker on which the enumerated plan does better."""
+    assert plan.totals is not None
+    units = sum(line.quantity for line in plan.lines if line.parent is None)
+    pairs = (
+        ("capex", plan.totals.capex_usd, truth.capex_usd),
+        ("IT power", plan.totals.it_power_kw, truth.it_power_kw),
+        ("units", units, truth.units),
+    )
+    for name, mine, best_known in pairs:
+        # A total that a line does not know cannot be compared, nor can what comes after it.
+        if mine is None or mine < best_known * (1.0 - BOUND_TOLERANCE) - 0.001:
+            return
+        if mine > best_known * (1.0 + VALUE_TOLERANCE) + 0.001:
+            yield f"{name} {mine!r}, enumerated {truth}"
+            return
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_optimiser_finds_the_enumerated_best(chunk: int) -> None:
+    wrong: dict[int, list[str]] = {}
+    for seed in range(chunk * SEEDS_PER_CHUNK, (chunk + 1) * SEEDS_PER_CHUNK):
+        case = random_case(seed)
+        truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+        try:
+            found = disagreements(api.solve_inputs(inputs_of(case)), truth)
+        except Exception as error:  # so that one seed does not hide the other nineteen
+            found = [f"{type(error).__name__}: {error}; enumerated {truth}"]
+        wrong |= {seed: found} if found else {}
+    assert not wrong, "\n".join(f"seed {seed}: {found}" for seed, found in wrong.items())
+
+
+@pytest.mark.parametrize("seed", CBC_SEEDS)
+def test_cbc_agrees_with_highs(seed: int) -> None:
+    inputs = inputs_of(random_case(seed))
+    by_highs = api.solve_inputs(inputs, solver="highs")
+    by_cbc = api.solve_inputs(inputs, solver="cbc")
+    assert by_cbc.status == by_highs.status
+    if by_highs.objective.value is not None:
+        expected = pytest.approx(by_highs.objective.value, rel=VALUE_TOLERANCE)
+        assert by_cbc.objective.value == expected

@@ -1,0 +1,212 @@
+"""The sizing model once more, in plain arithmetic; shares nothing with the workbook's formulas."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True)
+class Gear:
+    """One product in the plan; ``parts`` are (sku, count per unit, kW, RU, kg)."""
+
+    sku: str
+    section: str
+    quantity: int
+    list_usd: float | None = None
+    discount: float = 0.0
+    installed: int = 0
+    support_usd: float = 0.0
+    kw: float | None = 1.0
+    rack_units: float | None = 2.0
+    per_rack: int = 4
+    kg: float | None = 100.0
+    gpus: int = 0
+    read: float = 0.0
+    write: float = 0.0
+    usable: float | None = None
+    parts: tuple[tuple[str, int, float, float, float], ...] = ()
+    vendor: str = "Vendor"
+    model: str = "Model"
+    part_number: str | None = "0012"
+    description: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def purchased(self) -> int:
+        return max(0, self.quantity - self.installed)
+
+    @property
+    def net_usd(self) -> float | None:
+        if self.list_usd is None:
+            return None
+        return math.floor(self.list_usd * (1 - self.discount) * 100 + 0.5) / 100
+
+    @property
+    def racks(self) -> int:
+        return -(-self.quantity // self.per_rack)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A cluster, its job and its site."""
+
+    gear: tuple[Gear, ...]
+    mode: str = "async"
+    checkpoint_gb: float = 13800.0
+    stall_s: float = 5.0
+    interval_s: float = 1234.5
+    failures: float = 4.74e-4
+    idle: int = 0
+    replica_gpus: int | None = 512
+    fan_out: str = "broadcast"
+    bytes_per_parameter: float = 14.0
+    writers_at_most: int | None = None
+    readers_at_most: int | None = None
+    client_write: float = 8.0
+    client_read: float = 16.0
+    fraction_write: float = 0.8
+    fraction_read: float = 0.9
+    slowdown: float = 0.0
+    restart_s: float = 600.0
+    tflops: float = 989.0
+    mfu: float | None = 0.4
+    flop: float | None = 6 * 1.008e12 * 15e12
+    ingest_per_gpu: float = 0.01
+    capacity_tb: float = 400.0
+    pue: float = 1.25
+    years: float | None = 4.0
+    electricity: float | None = 0.08
+    limits: dict[str, tuple[str, float, str]] = field(default_factory=dict)
+
+    def change(self, sku: str, **changes: object) -> Setup:
+        """Return the set-up with one product changed."""
+        gear = tuple(replace(item, **changes) if item.sku == sku else item for item in self.gear)
+        return replace(self, gear=gear)
+
+
+def _sum(values: list[float | None]) -> float:
+    return math.fsum(value for value in values if value is not None)
+
+
+def totals(setup: Setup) -> dict[str, float | None]:
+    """Return the sums over the known figures of all products."""
+    gear = setup.gear
+    result: dict[str, float | None] = {
+        "it_power_kw": _sum([g.kw and g.kw * g.quantity for g in gear]),
+        "rack_units": _sum([g.rack_units and g.rack_units * g.quantity for g in gear]),
+        "racks": float(sum(g.racks for g in gear)),
+        "weight_kg": _sum([g.kg and g.kg * g.quantity for g in gear]),
+        "gpus": float(sum(g.gpus * g.quantity for g in gear)),
+        "nameplate_read": _sum([g.read * g.quantity for g in gear]),
+        "nameplate_write": _sum([g.write * g.quantity for g in gear]),
+        "usable_tb": _sum([g.usable and g.usable * g.quantity for g in gear]),
+        "capex_usd": _sum([g.net_usd and round(g.net_usd * g.purchased, 2) for g in gear]),
+        "support": _sum([round(g.support_usd * g.purchased, 2) for g in gear if g.list_usd]),
+    }
+    power = result["it_power_kw"] or 0.0
+    result["facility_power_kw"] = power * setup.pue
+    result["heat"] = power * 3412.14
+    result |= {"energy": None, "opex": None, "tco": None}
+    if setup.electricity is not None:
+        result["energy"] = power * setup.pue * 8760 * setup.electricity
+        result["opex"] = result["energy"] + (result["support"] or 0.0)
+        if setup.years is not None:
+            result["tco"] = (result["capex_usd"] or 0.0) + setup.years * result["opex"]
+    return result
+
+
+def job(setup: Setup) -> dict[str, float | None]:
+    """Return every figure of the sizing model."""
+    sums = totals(setup)
+    per_system = next(g.gpus for g in setup.gear if g.gpus)
+    gpus = int(sums["gpus"] or 0) - setup.idle
+    systems = math.ceil(gpus / per_system)
+    writing = min(systems, setup.writers_at_most or systems)
+    reading = min(systems, setup.readers_at_most or systems)
+    client_write, client_read = writing * setup.client_write, reading * setup.client_read
+    rated_write = setup.fraction_write * (sums["nameplate_write"] or 0.0)
+    rated_read = setup.fraction_read * (sums["nameplate_read"] or 0.0)
+    write, read = min(rated_write, client_write), min(rated_read, client_read)
+    sync = setup.mode == "sync"
+    save_s = setup.checkpoint_gb / write
+    stall, drain = (save_s, 0.0) if sync else (setup.stall_s, save_s)
+    charged = stall + setup.slowdown * drain
+    mtti = 86400 / setup.failures / gpus
+    replicas = gpus / setup.replica_gpus if setup.replica_gpus else None
+    fan_out = _fan_out(setup, replicas)
+    restore = fan_out * setup.checkpoint_gb / read
+    goodput, loss = _goodput(setup, charged, drain, restore, mtti)
+    pflops = gpus * setup.tflops * setup.mfu * goodput / 1000 if setup.mfu else None
+    days = setup.flop / (pflops * 1e15) / 86400 if pflops and setup.flop else None
+    lost = (setup.restart_s + restore + setup.interval_s / 2 + drain) / mtti
+    young = math.sqrt(2 * charged * mtti)
+    ratio = charged / (2 * mtti)
+    return {
+        "gpus": gpus,
+        "systems": systems,
+        "writing": writing,
+        "reading": reading,
+        "client_write": client_write,
+        "client_read": client_read,
+        "write": write,
+        "read": read,
+        "write_by_appliances": rated_write <= client_write,
+        "read_by_appliances": rated_read <= client_read,
+        "stall_s": stall,
+        "drain_s": drain,
+        "overlap": drain / setup.interval_s,
+        "blocking": stall / setup.interval_s,
+        "mtti_s": mtti,
+        "replicas": replicas,
+        "fan_out": fan_out,
+        "restore_s": restore,
+        "goodput": goodput,
+        "first_order": (1 - charged / setup.interval_s) * (1 - lost),
+        "young_s": young,
+        "daly_s": young * (1 + math.sqrt(ratio) / 3 + ratio / 9) - charged,
+        "exact_s": mtti * _best_z(charged / mtti),
+        "useful_gpus": gpus * goodput,
+        "useful_pflops": pflops,
+        "days": days,
+        "ingest": gpus * setup.ingest_per_gpu,
+        "volume": setup.checkpoint_gb * 86.4 / setup.interval_s,
+        **loss,
+    }
+
+
+def _fan_out(setup: Setup, replicas: float | None) -> float:
+    if replicas is None or setup.fan_out == "broadcast":
+        return 1.0
+    if setup.fan_out == "every_replica":
+        return replicas
+    size = setup.bytes_per_parameter
+    return ((size - 2) + 2 * replicas) / size
+
+
+def _goodput(
+    setup: Setup, charged: float, drain: float, restore: float, mtti: float
+) -> tuple[float, dict[str, float | None]]:
+    z = setup.interval_s / mtti
+    logs = {
+        "stall": -math.log(1 - charged / setup.interval_s),
+        "rework": math.log(math.expm1(z) / z),
+        "drain": drain / mtti,
+        "restart": setup.restart_s / mtti,
+        "restore": restore / mtti,
+    }
+    total = math.fsum(logs.values())
+    goodput = math.exp(-total)
+    return goodput, {f"loss_{name}": log * (1 - goodput) / total for name, log in logs.items()}
+
+
+def _best_z(stall_per_mtti: float) -> float:
+    """Bisect z - (1 - exp(-z)) = s/M."""
+    low, high = 0.0, 2 + stall_per_mtti
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle + math.expm1(-middle) < stall_per_mtti:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,0 +1,44 @@
+"""One run of LibreOffice for every case."""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from planner.outputs.workbook import write
+from planner.schema.plan import Plan
+from tests.workbook.cases import CASES
+from tests.workbook.factory import infeasible, plan
+from tests.workbook.office import convert
+
+CREATED = datetime(2026, 3, 1, 12, 0)
+
+
+def written(document: Plan) -> bytes:
+    """Return a plan's workbook."""
+    stream = io.BytesIO()
+    write(document, stream, created=CREATED)
+    return stream.getvalue()
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that holds the workbook of every case, and of a plan without lines."""
+    base = tmp_path_factory.mktemp("workbooks")
+    for name, setup in CASES.items():
+        (base / f"{name}.xlsx").write_bytes(written(plan(setup)))
+    (base / "infeasible.xlsx").write_bytes(written(infeasible()))
+    return base
+
+
+@pytest.fixture(scope="session")
+def recalculated(folder: Path) -> dict[str, tuple[Path, Path]]:
+    """Return (written, recalculated) files by case."""
+    files = sorted(folder.glob("*.xlsx"))
+    return {
+        source.stem: (source, result)
+        for source, result in zip(files, convert(folder, files), strict=True)
+    }

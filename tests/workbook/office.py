@@ -1,0 +1,64 @@
+"""LibreOffice without a window: recalculate a workbook for certain, and read it back."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+SOFFICE = shutil.which("soffice")
+needs_office = pytest.mark.skipif(
+    SOFFICE is None and not os.environ.get("CI"), reason="soffice is not installed"
+)
+
+# Left to itself LibreOffice shows the cached values of a file; 0 makes it always recalculate.
+_SETTINGS = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry"
+ xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
+<item oor:path="/org.openoffice.Office.Calc/Formula/Load"><prop oor:name="OOXMLRecalcMode"
+ oor:op="fuse"><value>0</value></prop></item>
+</oor:items>
+"""
+
+Cells = dict[tuple[str, str], object]
+
+
+def convert(folder: Path, files: list[Path], kind: str = "xlsx") -> list[Path]:
+    """Convert files in one go with a throw-away profile; the results lie in ``folder/out``."""
+    assert SOFFICE is not None, "soffice must be installed where CI is set"
+    user = folder / "profile" / "user"
+    user.mkdir(parents=True, exist_ok=True)
+    (user / "registrymodifications.xcu").write_text(_SETTINGS, encoding="utf-8")
+    out = folder / "out"
+    profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
+    command = [SOFFICE, profile, "--headless", "--convert-to", kind, "--outdir", str(out)]
+    subprocess.run([*command, *map(str, files)], check=True, capture_output=True, timeout=300)
+    return [out / f"{file.stem}.{kind}" for file in files]
+
+
+def values(source: Path | bytes) -> Cells:
+    """Return what every cell shows, by sheet and address; blank or empty ones left out."""
+    stream = source if isinstance(source, Path) else io.BytesIO(source)
+    book = openpyxl.load_workbook(stream, data_only=True)
+    return {
+        (sheet.title, cell.coordinate): cell.value
+        for sheet in book.worksheets
+        for cells in sheet.iter_rows()
+        for cell in cells
+        if cell.value not in (None, "")
+    }
+
+
+def named(source: Path, cells: Cells) -> dict[str, object]:
+    """Return the values of all defined names."""
+    book = openpyxl.load_workbook(source)
+    result: dict[str, object] = {}
+    for name, defined in book.defined_names.items():
+        sheet, address = next(iter(defined.destinations))
+        result[name] = cells.get((sheet, address.replace("$", "")))
+    return result

@@ -1,0 +1,204 @@
+"""The file itself: reproducible, safe against hostile text, protected, set up for print."""
+
+from __future__ import annotations
+
+import io
+import time
+import zipfile
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import openpyxl
+import pytest
+from openpyxl.workbook import Workbook
+
+from planner.outputs.workbook import write
+from planner.outputs.workbook.text import CELL_LIMIT, clean
+from planner.schema.plan import Assumption, NotConsidered, Plan
+from tests.workbook.arithmetic import Gear, Setup
+from tests.workbook.cases import ASYNC, MINIMAL, SYNC
+from tests.workbook.conftest import written
+from tests.workbook.factory import infeasible, plan
+
+SHEETS = ["BOM", "Checkpoint", "Checks", "Assumptions"]
+HOSTILE = (
+    "=cmd|' /C calc'!A0",
+    "+1",
+    "-1+1",
+    "@SUM(A1)",
+    "{=1}",
+    "'quoted",
+    "_x0041_",
+    "a\x00b\x07c\x1bd\ufffe",
+    "\ud800 lone",
+    "http://example.com/ &amp; <b>",
+    "[]:*?/\\",
+    "first\r\nsecond\tthird",
+    "x" * 40_000,
+    "𝔘" * 40_000,
+    "&P &D &[Tab]",
+)
+
+
+def opened(content: bytes, **options: Any) -> Workbook:
+    return openpyxl.load_workbook(io.BytesIO(content), **options)
+
+
+def test_same_plan_and_date_same_bytes() -> None:
+    first = written(plan(ASYNC))
+    time.sleep(1.1)
+    assert written(plan(ASYNC)) == first
+
+
+def test_another_date_other_bytes() -> None:
+    stream = io.BytesIO()
+    write(plan(ASYNC), stream, created=datetime(2026, 3, 2))
+    assert stream.getvalue() != written(plan(ASYNC))
+
+
+def hostile_plan(text: str) -> Plan:
+    """Return a plan in which every free string is ``text``."""
+    everywhere = {"vendor": text, "model": text, "part_number": text, "description": text}
+    setup = MINIMAL.change("gpu_b", **everywhere).change("box", notes=(text,), **everywhere)
+    return plan(
+        setup,
+        problem=text,
+        description=text,
+        message=text,
+        warnings=(text,),
+        not_considered=(NotConsidered(sku=text, reason=text),),
+        assumptions=(Assumption(name=text, label=text, value=text, unit=text, source=text),),
+    )
+
+
+def all_cells(book: Workbook) -> Iterator[Any]:
+    return (cell for sheet in book for row in sheet.iter_rows() for cell in row)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_stays_text(text: str) -> None:
+    book = opened(written(hostile_plan(text)))
+    harmless = opened(written(hostile_plan("harmless")))
+    formulas = [cell.coordinate for cell in all_cells(book) if cell.data_type == "f"]
+    assert formulas == [cell.coordinate for cell in all_cells(harmless) if cell.data_type == "f"]
+    # The writer escapes what looks like an escape; openpyxl shows that as it is.
+    expected = clean(text).replace("_x0041_", "_x005F_x0041_")
+    shown = [cell.value for cell in all_cells(book) if cell.data_type == "s"]
+    assert shown.count(expected) + shown.count(clean(text)) >= 8
+    assert all(len(value.encode("utf-16-le")) // 2 <= CELL_LIMIT for value in shown)
+
+
+def test_a_footer_has_no_codes_but_our_own() -> None:
+    content = written(plan(MINIMAL, problem="R&D &P &[Tab]"))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        sheet = archive.read("xl/worksheets/sheet1.xml").decode()
+    assert "&amp;LR&amp;&amp;D &amp;&amp;P &amp;&amp;[Tab]&amp;C" in sheet
+
+
+def test_clean_keeps_what_fits_and_cuts_the_rest() -> None:
+    assert clean("plain ü 漢\nnext") == "plain ü 漢\nnext"
+    assert clean("a\x00b\x0bc\ud800") == "abc"
+    assert clean("x" * CELL_LIMIT) == "x" * CELL_LIMIT
+    for text in ("x" * 40_000, "𝔘" * 20_000, "x𝔘" * 15_000):
+        cut = clean(text)
+        assert cut.endswith("[cut]")
+        assert len(cut.encode("utf-16-le")) // 2 <= CELL_LIMIT
+        assert text.startswith(cut.removesuffix(" … [cut]"))
+
+
+def test_sheets_print_and_protection() -> None:
+    book = opened(written(plan(ASYNC)))
+    assert book.sheetnames == SHEETS
+    for sheet in book:
+        assert sheet.page_setup.orientation == "landscape"
+        assert sheet.print_title_rows
+        assert "&P" in (sheet.oddFooter.right.text or "") and "&N" in sheet.oddFooter.right.text
+        assert sheet.freeze_panes
+        assert sheet.protection.sheet and not sheet.protection.password
+    for name in SHEETS[1:]:
+        set_up = book[name].page_setup
+        assert book[name].sheet_properties.pageSetUpPr.fitToPage
+        assert (set_up.fitToWidth or 1, int(set_up.fitToHeight)) == (1, 0)
+    assert book["BOM"].col_breaks.brk
+
+
+def test_formulas_are_locked() -> None:
+    for sheet in opened(written(plan(ASYNC))):
+        for row in sheet.iter_rows():
+            assert all(cell.protection.locked for cell in row if cell.data_type == "f")
+
+
+def test_only_functions_that_old_spreadsheets_know() -> None:
+    content = written(plan(ASYNC))
+    text = " ".join(
+        str(cell.value)
+        for sheet in opened(content)
+        for row in sheet.iter_rows()
+        for cell in row
+        if cell.data_type == "f"
+    )
+    assert "SUMIF(" in text
+    for newer in ("_xlfn", "XLOOKUP", "LET(", "FILTER(", "INDIRECT", "["):
+        assert newer not in text
+
+
+def bom_row(book: Workbook, sku: str) -> dict[str, Any]:
+    sheet = book["BOM"]
+    titles = [str(cell.value) for cell in sheet[7]]
+    row = next(row for row in sheet.iter_rows() if any(cell.value == sku for cell in row))
+    return {title: cell for title, cell in zip(titles, row, strict=True)}
+
+
+def test_what_is_not_known_is_blank_and_flagged() -> None:
+    row = bom_row(opened(written(plan(SYNC)), data_only=True), "flash")
+    for title in ("Unit net", "Extended list", "Extended net", "kW each", "kW total"):
+        assert row[title].value in (None, ""), title
+    for flag in ("price not known", "power not known", "usable capacity not known"):
+        assert flag in row["Note"].value
+
+
+def test_components_follow_their_bundle() -> None:
+    content = written(plan(ASYNC))
+    row = bom_row(opened(content), "power_supply")
+    assert row["Line"].value == "1.2"
+    bundle = bom_row(opened(content), "dgx_h100")["Quantity"].coordinate
+    assert row["Quantity"].value == f"={bundle}*6"
+    assert row["Purchased"].value.endswith("*6")
+    assert row["Extended net"].value is None
+    assert row["Section"].value == "in line 1.0"
+
+
+def test_part_numbers_are_text() -> None:
+    row = bom_row(opened(written(plan(ASYNC))), "ai400x2")
+    assert row["Part number"].value == "0012"
+
+
+def test_a_plan_without_lines_says_why() -> None:
+    book = opened(written(infeasible()), data_only=True)
+    text = " ".join(str(cell.value) for row in book["BOM"].iter_rows() for cell in row)
+    assert "the racks hold no GPU system" in text
+    assert book["Checks"]["A3"].value == "No plan: infeasible"
+
+
+def test_two_jobs_are_refused() -> None:
+    document = plan(ASYNC)
+    twice = document.model_copy(update={"jobs": document.jobs * 2})
+    with pytest.raises(ValueError, match="one job"):
+        written(twice)
+
+
+def test_thirty_lines_are_quick() -> None:
+    gear = tuple(
+        Gear(f"box_{number}", "Storage", 3, list_usd=1e5, read=9.0, write=5.0, usable=100.0)
+        for number in range(29)
+    )
+    document = plan(
+        Setup(gear=(*MINIMAL.gear[:1], *gear), limits=dict(list(ASYNC.limits.items())[:9]))
+    )
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        written(document)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.15
