@@ -122,6 +122,10 @@ class Build:
         low, high = self.gpus_range
         n = self.model.var("log_gpus", math.log(low), math.log(high))
         self.model.link("log_gpus", n, self.gpus + 0, Log(), (low, high))
+        if high > low:  # the chord: fewer GPUs than are in use cannot be pretended at will
+            slope = math.log(high / low) / (high - low)
+            right = math.log(low) - slope * low
+            self.model.row("log_gpus_chord", n - slope * self.gpus, ">=", right)
         return n
 
     @cached_property

@@ -12,9 +12,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from planner.case import System
 from planner.optimizer import operate, purchase
+from planner.optimizer.context import Build
 from planner.optimizer.master import Bounds, Master
 from planner.optimizer.model import Linear, evaluate
+from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Operation
 from planner.optimizer.solver import Outcome
 
@@ -131,7 +134,7 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]
             if found.closed(goal, node.bound):
                 return []
             if not moved:
-                return _split(master, node, outcome)
+                return _split(master, goal, node, outcome)
         else:
             found.stopped = True
             return []
@@ -200,31 +203,44 @@ def _improve(master: Master, goal: Goal, outcome: Outcome, found: Found) -> bool
     return added > 0
 
 
-def _split(master: Master, node: Node, outcome: Outcome) -> list[Node]:
-    """Split the GPUs in use of the type in use at the point the logarithm asks for."""
+def _split(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Node]:
+    """Split the GPUs in use between what their logarithm asks for and what their number is.
+
+    GPUs in use come in steps: those of the type in use, or the greatest common part of all types.
+    With one type the split is of that type only, and a third part holds the other types.
+    """
     build, values = master.build, outcome.values
     if "n" not in vars(build):
         return []
-    asked = math.exp(evaluate(build.n, values))
+    asked, now = math.exp(evaluate(build.n, values)), values[build.gpus.name]
+    if asked >= now * (1 - 1e-9):
+        return []
     types = [s for s in build.case.systems if values[build.type_used[s.id].name] > 0.5]
-    if len(types) != 1 or asked >= values[build.gpus.name] * (1 - 1e-9):
-        return []
-    system, job = types[0], build.case.job
-    step = job.replica_gpus if job.whole_replicas and job.replica_gpus else system.gpus
-    below = float(math.floor(asked / step + 1e-9) * step)
-    flag, gpus, log_gpus = build.type_used[system.id], build.gpus, build.n
-    low, high = build.gpus_range
-    _, now_low, now_high = node.bounds.get(gpus.name, (gpus, low, high))
-    if not now_low <= below < now_high:
-        return []
-    this_type = (flag, 1.0, 1.0)
+    single = types[0] if len(types) == 1 and build.case.job.max_types == 1 else None
+    step = _step(build, single)
+    _, low, high = node.bounds.get(build.gpus.name, (build.gpus, *build.gpus_range))
+    # More GPUs than asked for hurt: that point decides. Where only a floor asks, halve instead.
+    point = asked if goal.name in LOGARITHMIC else (asked + now) / 2.0
+    below = min(math.floor(point / step + 1e-9), round(now / step) - 1) * step
+    flags: Bounds = {}
     children = []
-    for least, most in ((now_low, below), (below + step, now_high)):
-        if least <= most and least > 0:
-            logs = (log_gpus, math.log(least), math.log(most))
-            bounds = {gpus.name: (gpus, least, most), log_gpus.name: logs, flag.name: this_type}
-            children.append(Node(node.bound, {**node.bounds, **bounds}))
-    others = node.bounds.get(flag.name, (flag, 0.0, 1.0))
-    if others[1] < 1.0:
-        children.append(Node(node.bound, {**node.bounds, flag.name: (flag, 0.0, 0.0)}))
+    if single is not None:
+        flag = build.type_used[single.id]
+        flags = {flag.name: (flag, 1.0, 1.0)}
+        if node.bounds.get(flag.name, (flag, 0.0, 1.0))[1] < 1.0:
+            children.append(Node(node.bound, {**node.bounds, flag.name: (flag, 0.0, 0.0)}))
+    for least, most in ((low, float(below)), (float(below + step), high)):
+        if 0 < least <= most:
+            bounds: Bounds = {
+                build.gpus.name: (build.gpus, least, most),
+                build.n.name: (build.n, math.log(least), math.log(most)),
+            }
+            children.append(Node(node.bound, {**node.bounds, **flags, **bounds}))
     return children
+
+
+def _step(build: Build, single: System | None) -> int:
+    job = build.case.job
+    if job.whole_replicas and job.replica_gpus is not None:
+        return job.replica_gpus
+    return single.gpus if single else math.gcd(*(system.gpus for system in build.case.systems))

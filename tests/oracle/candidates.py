@@ -43,7 +43,7 @@ def _enters(item: Item, market: Market) -> bool:
     quantity = problem.items.get(item.id, Quantity())
     if quantity.exclude or not _considered(item, problem):
         return False
-    if item.id not in market.prices and quantity.installed == 0:
+    if not _for_sale(item, market) and quantity.installed == 0:
         return False
     rack = problem.site.rack
     if rack is not None and not facility.fits(item, market.catalog, rack):
@@ -51,9 +51,13 @@ def _enters(item: Item, market: Market) -> bool:
     return _has_figures(item, market) and _has_performance(item, problem)
 
 
+def _for_sale(item: Item, market: Market) -> bool:
+    return item.id in market.prices and item.lifecycle in market.problem.consider.lifecycle
+
+
 def _considered(item: Item, problem: Problem) -> bool:
     consider = problem.consider
-    allowed = [(consider.vendors, item.vendor), (consider.lifecycle, item.lifecycle)]
+    allowed: list[tuple[tuple[str, ...] | None, str]] = [(consider.vendors, item.vendor)]
     if item.category == "gpu_system":
         allowed.append((consider.gpu_systems, item.id))
     else:
@@ -133,7 +137,7 @@ def _ceiling(
     most += [] if quantity.max is None else [quantity.max]
     most += [] if quantity.fixed is None else [quantity.fixed]
     most += [] if item.max_units is None else [item.max_units.value]
-    most += [] if item.id in market.prices else [quantity.installed]
+    most += [] if _for_sale(item, market) else [quantity.installed]
     most += [] if item.sizes is None else [item.sizes.rows[-1].units]
     for family in families:
         if family.id == family_of(item) and family.max_units is not None:

@@ -105,7 +105,7 @@ def _direction(
             "GB/s",
             nameplate,
             f"bom_{kind}_gb_per_s",
-            "sum of quantity x bandwidth per unit on BOM",
+            "BOM: quantity x bandwidth per unit (the solved line's average if not linear)",
             DECIMAL_1,
             cross=True,
         ),
