@@ -10,18 +10,10 @@ from planner.loader.catalog_checks import figures
 from planner.loader.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.schema.catalog import Figure, Item, Source
+from planner.schema.figure_units import UNITS
 from planner.schema.plan import Assumption
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY
-
-UNITS = {
-    "provides.gpus": "GPUs", "provides.read": "GB/s", "provides.write": "GB/s",
-    "provides.usable": "TB", "provides.endurance": "TB/day", "consumes.it_power": "kW",
-    "consumes.rack_units": "RU", "consumes.weight": "kg", "consumes.racks": "racks",
-    "gpu.memory": "GB", "gpu.bf16_dense": "TFLOP/s", "gpu.fp8_dense": "TFLOP/s", "gpu.tdp": "kW",
-    "gpu.failures_per_day": "1/day", "client.write": "GB/s", "client.read": "GB/s",
-    "min_units": "units", "max_units": "units",
-}  # fmt: skip
 
 
 def assumptions(inputs: Inputs, case: Case, operation: Operation) -> tuple[Assumption, ...]:

@@ -157,7 +157,7 @@ def _relax(master: Master, goal: Goal, node: Node, found: Found) -> bool:
             return False
         if found.closed(goal, node.bound):
             return False
-        if not master.cut(outcome.values, 1e-4):
+        if not outcome.values or not master.cut(outcome.values, 1e-4):
             return True
     return True
 

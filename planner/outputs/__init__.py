@@ -1,1 +1,1 @@
-"""Outputs: each reads a plan, and nothing else, and writes one kind of document."""
+"""One file per output; each reads a Plan only, and none knows another."""

@@ -1,0 +1,270 @@
+"""The command line: words in, calls of the library, words out; no logic of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from planner import __version__
+from planner.errors import Finding, InputError, PlannerError
+
+app = typer.Typer(
+    name="planner",
+    help="Decide what to buy for an AI training cluster, to a proven gap.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+catalog_app = typer.Typer(help="Look at the catalogs.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(catalog_app, name="catalog")
+
+EXIT_CODES = {"optimal": 0, "feasible": 5, "infeasible": 3, "no_solution": 4, "unbounded": 2}
+
+
+class Solver(StrEnum):
+    """The solvers."""
+
+    highs = "highs"
+    cbc = "cbc"
+
+
+class SchemaName(StrEnum):
+    """The files that have a schema."""
+
+    problem = "problem"
+    catalog = "catalog"
+    prices = "prices"
+    plan = "plan"
+
+
+ProblemFile = Annotated[Path, typer.Argument(help="Problem file (YAML).", show_default=False)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="Change a value: --set site.facility_power='12 MW'. Repeatable.",
+        metavar="PATH=VALUE",
+    ),
+]
+Scenario = Annotated[str | None, typer.Option(help="Lay a named scenario of the file over it.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no messages.")]
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="Folder for the files.", show_default=".")
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"planner {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Decide what to buy for an AI training cluster, to a proven gap."""
+
+
+@app.command()
+def solve(
+    problem: ProblemFile,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    output: Output = Path(),
+    as_json: AsJson = False,
+    gap: Annotated[
+        str, typer.Option(help="Largest gap to prove, as a share or in percent.")
+    ] = "2e-6",
+    time_limit: Annotated[
+        str | None, typer.Option(help="Stop with the best plan so far, e.g. '30 s'.")
+    ] = None,
+    solver: Annotated[Solver, typer.Option(help="Solver.")] = Solver.highs,
+    save_model: Annotated[
+        Path | None, typer.Option(help="Write the last master problem as MPS.")
+    ] = None,
+    quiet: Quiet = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the time taken.")] = False,
+) -> None:
+    """Find the best plan; print it, and write PROBLEM.xlsx and PROBLEM.plan.json."""
+    from planner import api
+    from planner.commands.solve import deliver
+
+    options = api.Options(
+        solver=solver.value,
+        gap=_share("--gap", gap),
+        time_limit_s=_seconds("--time-limit", time_limit),
+        save_model=save_model,
+        state_seconds=verbose,
+    )
+    plan = api.solve(problem, settings=tuple(set_ or ()), scenario=scenario, options=options)
+    written = deliver(plan, problem, output, as_json=as_json)
+    if written and not quiet:
+        typer.echo("wrote " + " and ".join(str(path) for path in written), err=True)
+    raise typer.Exit(EXIT_CODES[plan.status])
+
+
+@app.command()
+def check(
+    problem: ProblemFile,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    as_json: AsJson = False,
+) -> None:
+    """Validate a problem with its catalogs and prices; list every finding."""
+    from planner.commands.check import report
+
+    text, faulty = report(problem, tuple(set_ or ()), scenario, as_json=as_json)
+    typer.echo(text)
+    raise typer.Exit(2 if faulty else 0)
+
+
+@app.command()
+def size(
+    problem: ProblemFile,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    gpus: Annotated[
+        int | None, typer.Option(min=1, help="GPUs to size for; default: what the site can hold.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the sizing model without solving: sizes, intervals, what each rule would ask for."""
+    from planner.commands.size import report
+
+    typer.echo(report(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json))
+
+
+@app.command()
+def schema(
+    name: Annotated[SchemaName, typer.Argument(help="Which file.", show_default=False)],
+) -> None:
+    """Print the JSON Schema of a file, for editors."""
+    from planner.commands.schema import document
+
+    typer.echo(document(name.value), nl=False)
+
+
+@app.command()
+def init(
+    example: Annotated[str, typer.Argument(help="A shipped example problem.")] = "10MW",
+    output: Output = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Write a shipped example problem to start from."""
+    from planner.commands.init import write_example
+
+    path = write_example(example, output, force=force)
+    typer.echo(f"wrote {path}; next: planner solve {path}", err=True)
+
+
+CatalogFiles = Annotated[
+    list[Path] | None, typer.Argument(help="Catalog files; default: the shipped ones.")
+]
+
+
+@catalog_app.command("list")
+def catalog_list(files: CatalogFiles = None, as_json: AsJson = False) -> None:
+    """List the items of the catalogs with their prices."""
+    from planner.commands.catalog import listing
+
+    typer.echo(listing(tuple(files or ()), as_json=as_json))
+
+
+@catalog_app.command("show")
+def catalog_show(
+    item: Annotated[str, typer.Argument(help="Item id.", show_default=False)],
+    files: CatalogFiles = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show every figure of an item with its source and confidence."""
+    from planner.commands.catalog import details
+
+    typer.echo(details(item, tuple(files or ()), as_json=as_json))
+
+
+@catalog_app.command("check")
+def catalog_check(files: CatalogFiles = None, as_json: AsJson = False) -> None:
+    """Validate catalogs: shapes, sources, and what hardware cannot be."""
+    from planner.commands.catalog import check as check_catalogs
+
+    text, faulty = check_catalogs(tuple(files or ()), as_json=as_json)
+    typer.echo(text)
+    raise typer.Exit(2 if faulty else 0)
+
+
+def _share(option: str, text: str) -> float:
+    from planner import units
+
+    value = _quantity(option, text, units.SHARE)
+    if not 0 < value < 1:
+        raise InputError(Finding("option", f"{option} {text} must lie between 0 and 1"))
+    return value
+
+
+def _seconds(option: str, text: str | None) -> float | None:
+    from planner import units
+
+    if text is None:
+        return None
+    value = _quantity(option, text, units.TIME)
+    if value <= 0:
+        raise InputError(Finding("option", f"{option} {text} must be more than 0"))
+    return value
+
+
+def _quantity(option: str, text: str, dimension: Any) -> float:
+    from planner import units
+
+    try:
+        return units.parse(text, dimension)
+    except units.QuantityError as error:
+        raise InputError(Finding("option", f"{option}: {error}", fix=error.fix)) from None
+
+
+def main() -> None:
+    """Run the command line; expected failures are one line each, the rest exit code 1."""
+    sys.exit(_run(app))
+
+
+def _run(application: Callable[..., Any]) -> int:
+    try:
+        result = application(standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except PlannerError as error:
+        for line in str(error).splitlines():
+            typer.echo(f"planner: {line}", err=True)
+        return error.exit_code
+    except typer.Exit as ended:
+        return int(ended.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        typer.echo("planner: interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _unexpected(error)
+
+
+def _unexpected(error: Exception) -> int:
+    import click
+
+    if isinstance(error, click.ClickException):
+        error.show()
+        return 2
+    if os.environ.get("PLANNER_DEBUG"):
+        raise error
+    typer.echo(f"planner: internal error: {type(error).__name__}: {error}", err=True)
+    typer.echo("planner: set PLANNER_DEBUG=1 for the traceback, and please report it", err=True)
+    return 1

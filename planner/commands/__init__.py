@@ -1,0 +1,1 @@
+"""What each command does, apart from its words on the command line."""

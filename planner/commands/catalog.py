@@ -1,0 +1,130 @@
+"""Look at catalogs: lists, single items, and checks beyond the schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from planner import shipped
+from planner.errors import Finding, InputError, did_you_mean
+from planner.loader.catalog_checks import figures
+from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
+from planner.outputs.words import money
+from planner.schema.catalog import Item
+
+
+def _load(files: tuple[Path, ...]) -> tuple[Catalogs, Prices]:
+    chosen = list(files) or list(shipped.catalog_files().values())
+    return load_catalogs(chosen), load_prices([shipped.price_files()[shipped.DEFAULT_PRICES]])
+
+
+def listing(files: tuple[Path, ...], *, as_json: bool) -> str:
+    """Return the items with category, vendor, price and what they give."""
+    catalogs, prices = _load(files)
+    rows = [_row(item, prices) for item in sorted(catalogs.items.values(), key=_order)]
+    if as_json:
+        return json.dumps(rows, indent=2)
+    head = {"id": "id", "category": "category", "vendor": "vendor", "model": "model",
+            "gives": "gives per unit", "price": "list price"}  # fmt: skip
+    table = [head, *rows]
+    widths = {key: max(len(str(row[key])) for row in table) for key in head}
+    lines = ["  ".join(str(row[key]).ljust(widths[key]) for key in head) for row in table]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _order(item: Item) -> tuple[str, str]:
+    return item.category, item.id
+
+
+def _row(item: Item, prices: Prices) -> dict[str, str]:
+    price = prices.prices.get(item.id)
+    cost = f"{money(price.list_usd)} ({price.confidence})" if price else "not known"
+    return {
+        "id": item.id,
+        "category": item.category,
+        "vendor": item.vendor,
+        "model": item.model,
+        "gives": _gives(item),
+        "price": "" if item.category == "component" else cost,
+    }
+
+
+def _gives(item: Item) -> str:
+    provides = item.provides
+    if provides.gpus is not None:
+        return f"{provides.gpus.value} GPUs"
+    if item.sizes is not None:
+        return f"{item.sizes.rows[0].units} to {item.sizes.rows[-1].units} units by table"
+    if provides.read is not None and provides.write is not None:
+        return f"{provides.read.value:g}/{provides.write.value:g} GB/s read/write"
+    return ""
+
+
+def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
+    """Return every figure of an item with its source and confidence."""
+    catalogs, prices = _load(files)
+    item = catalogs.items.get(name)
+    if item is None:
+        hint = did_you_mean(name, list(catalogs.items))
+        raise InputError(Finding("unknown-id", f"no item '{name}' in the catalogs", fix=hint))
+    price = prices.prices.get(name)
+    if as_json:
+        content = item.model_dump(mode="json", exclude_defaults=True)
+        content["price"] = price.model_dump(mode="json", by_alias=True) if price else None
+        return json.dumps(content, indent=2)
+    lines = [f"{item.vendor} {item.model}  ({item.id}, {item.category}, {item.lifecycle})"]
+    lines += [item.description] if item.description else []
+    sources = catalogs.sources[item.id]
+    for label, figure in figures(item):
+        unit = _unit(label)
+        lines.append(
+            f"  {label} = {figure.value}{unit}  [{figure.confidence}] "
+            f"{sources[figure.source].title}{f'; {figure.note}' if figure.note else ''}"
+        )
+    lines += [f"  made of {part.quantity} x {part.id}" for part in item.components]
+    if item.sizes is not None:
+        lines += [f"  {r.units} units: {r.read:g}/{r.write:g} GB/s" for r in item.sizes.rows]
+    if price is not None:
+        source = prices.sources[name][price.source].title
+        lines.append(
+            f"  list price {money(price.list_usd)} of {price.date}  [{price.confidence}] {source}"
+        )
+    lines += [f"  note: {note}" for note in item.notes]
+    return "\n".join(lines)
+
+
+def _unit(label: str) -> str:
+    from planner.schema.figure_units import UNITS
+
+    unit = UNITS.get(label, "")
+    return f" {unit}" if unit else ""
+
+
+def check(files: tuple[Path, ...], *, as_json: bool) -> tuple[str, bool]:
+    """Return what is wrong with the catalogs as text or JSON, and whether anything is."""
+    try:
+        catalogs, _ = _load(files)
+        problems = [
+            Finding("invariant", message, *_place(catalogs, sku), sku)
+            for sku, message in _invariants(catalogs)
+        ]
+    except InputError as error:
+        problems, catalogs = list(error.findings), Catalogs()
+    if as_json:
+        return json.dumps([vars(finding) for finding in problems], indent=2), bool(problems)
+    lines = [f"error: {finding.text()}" for finding in problems]
+    if not problems:
+        count = sum(1 for item in catalogs.items.values() for _ in figures(item))
+        lines.append(f"valid: {len(catalogs.items)} items, {count} figures, each with its source")
+    return "\n".join(lines), bool(problems)
+
+
+def _place(catalogs: Catalogs, sku: str) -> tuple[str, int | None]:
+    file, _, line = catalogs.places[sku].rpartition(":")
+    return file, int(line) if line.isdigit() else None
+
+
+def _invariants(catalogs: Catalogs) -> list[tuple[str, str]]:
+    from planner.loader.invariants import broken
+
+    return [fault for item in catalogs.items.values() for fault in broken(item)]

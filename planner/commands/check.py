@@ -1,0 +1,39 @@
+"""Every finding about a problem, its catalogs and prices."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from planner.case import resolve
+from planner.errors import Finding, InputError
+from planner.loader import load_with_findings
+
+
+def report(
+    path: Path, settings: tuple[str, ...], scenario: str | None, *, as_json: bool
+) -> tuple[str, bool]:
+    """Return the findings as text or JSON, and whether any of them is an error."""
+    items = 0
+    try:
+        inputs, findings = load_with_findings(path, settings=settings, scenario=scenario)
+        items = len(inputs.items)
+        if not any(finding.severity == "error" for finding in findings):
+            case = resolve(inputs)
+            findings += [
+                Finding("left-out", f"{sku} is left out: {reason}", severity="warning")
+                for sku, reason in case.not_considered
+            ]
+    except InputError as error:
+        findings = list(error.findings)
+    faulty = any(finding.severity == "error" for finding in findings)
+    if as_json:
+        return json.dumps([asdict(finding) for finding in findings], indent=2), faulty
+    lines = [f"{finding.severity}: {finding.text()}" for finding in findings]
+    errors = sum(finding.severity == "error" for finding in findings)
+    if not faulty:
+        lines.append(f"{path}: valid; {items} catalog items; {len(findings)} warnings")
+    else:
+        lines.append(f"{path}: {errors} errors, {len(findings) - errors} warnings")
+    return "\n".join(lines), faulty

@@ -1,0 +1,33 @@
+"""Start from an example."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planner import shipped
+from planner.errors import Finding, InputError, did_you_mean
+from planner.outputs.files import write_all
+
+
+def write_example(name: str, folder: Path, *, force: bool) -> Path:
+    """Write the shipped problem ``name`` into ``folder`` and return its path.
+
+    Raises:
+        InputError: no such example, or the file is there already and ``force`` is not given.
+    """
+    known = shipped.problem_files()
+    name = name.removesuffix(".yaml")
+    if name not in known:
+        hint = did_you_mean(name, list(known)) or "examples: " + ", ".join(known)
+        raise InputError(Finding("not-found", f"no example named '{name}'", fix=hint))
+    target = folder / f"{name}.yaml"
+    if target.exists() and not force:
+        fix = "choose another folder with -o, or --force to replace it"
+        raise InputError(Finding("exists", "the file is there already", str(target), fix=fix))
+    contents = {target: known[name].read_bytes()}
+    catalogs = known[name].parent / "catalogs"
+    for own in sorted(catalogs.glob("*.yaml")):
+        if f"catalogs/{own.name}" in known[name].read_text("utf-8"):
+            contents[folder / "catalogs" / own.name] = own.read_bytes()
+    write_all(contents)
+    return target

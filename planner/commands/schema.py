@@ -1,0 +1,38 @@
+"""The JSON Schemas of the files users write and read."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import BaseModel
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def document(name: str) -> str:
+    """Return the JSON Schema of ``problem``, ``catalog``, ``prices`` or ``plan`` as text."""
+    model = _model(name)
+    schema = model.model_json_schema(mode="validation", by_alias=True)
+    if name == "problem":
+        schema["properties"]["scenarios"] = {
+            "type": "object",
+            "description": "Named overrides, laid over the problem by --scenario NAME.",
+            "additionalProperties": {"type": "object"},
+        }
+    whole = {"$schema": DRAFT, "title": f"planner {name} file", **schema}
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def _model(name: str) -> type[BaseModel]:
+    from planner.schema.catalog import Catalog
+    from planner.schema.plan import Plan
+    from planner.schema.prices import PriceBook
+    from planner.schema.problem import Problem
+
+    models: dict[str, type[BaseModel]] = {
+        "problem": Problem,
+        "catalog": Catalog,
+        "prices": PriceBook,
+        "plan": Plan,
+    }
+    return models[name]
