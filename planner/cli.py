@@ -258,10 +258,9 @@ def _run(application: Callable[..., Any]) -> int:
 
 
 def _unexpected(error: Exception) -> int:
-    import click
-
-    if isinstance(error, click.ClickException):
-        error.show()
+    usage = getattr(error, "format_message", None)  # click's own, which typer may bring along
+    if usage is not None:
+        typer.echo(f"planner: {usage()} [usage]; see planner --help", err=True)
         return 2
     if os.environ.get("PLANNER_DEBUG"):
         raise error

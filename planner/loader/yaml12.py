@@ -19,6 +19,7 @@ Path_ = tuple[str | int, ...]
 MAX_BYTES = 5_000_000
 MAX_NODES = 200_000
 MAX_DEPTH = 40
+SUSPECT_DEPTH = 5_000
 
 _INT = re.compile(r"[-+]?[0-9]+\Z")
 _BASED = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
@@ -29,6 +30,10 @@ _SPECIAL = {
     ".nan": float("nan"), ".NaN": float("nan"), ".NAN": float("nan"),
 }  # fmt: skip
 _INFINITE = re.compile(r"([-+]?)(\.inf|\.Inf|\.INF)\Z")
+_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}"
+    for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge", "value")
+)
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -91,15 +96,22 @@ def read(path: Path, what: str = "problem file") -> Document:
     """Return the single YAML document of ``path``, which must be a mapping."""
     document = parse(read_text(path, what), shown(path), what)
     if not isinstance(document.data, dict):
-        kind = "empty" if document.data is None else "not a mapping of keys to values"
-        raise InputError(Finding("not-a-mapping", f"the {what} is {kind}", document.file, 1))
+        raise InputError(_no_mapping(document, what))
     return document
+
+
+def _no_mapping(document: Document, what: str) -> Finding:
+    kind = "empty" if document.data is None else "not a mapping of keys to values"
+    begin = f"begin with '{what.removesuffix(' file').replace(' ', '_')}: ' and its title"
+    fix = "start from an example: planner init" if what == "problem file" else begin
+    return Finding("not-a-mapping", f"the {what} is {kind}", document.file, 1, fix=fix)
 
 
 def parse(text: str, file: str, what: str = "problem file") -> Document:
     """Return the data of ``text``; ``file`` names it in messages."""
     document = Document(file, None)
     try:
+        _refuse_depth(text, file)
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         raise InputError(_syntax(error, file)) from None
@@ -107,7 +119,7 @@ def parse(text: str, file: str, what: str = "problem file") -> Document:
         message = f"not readable as YAML: {_first_line(error)}"
         raise InputError(Finding("yaml", message, file)) from None
     except RecursionError:
-        raise InputError(Finding("yaml-depth", "nested too deeply", file)) from None
+        raise InputError(_too_deep(file, None)) from None
     if node is not None:
         document.data = _Builder(document).build(node, (), ())
     return document
@@ -118,19 +130,81 @@ def scalar(text: str) -> Any:
     return parse(text, "--set").data
 
 
+def _refuse_depth(text: str, file: str) -> None:
+    """Raise on hostile nesting: the C composer recurses, and would overflow the stack.
+
+    Every level needs a bracket, or half a column at least; only where those suffice for
+    ``SUSPECT_DEPTH`` levels the events, which need no recursion, are counted first.
+    """
+    longest = max(map(len, text.splitlines()), default=0)
+    if text.count("[") + text.count("{") + 2 * longest < SUSPECT_DEPTH:
+        return
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise InputError(_too_deep(file, event.start_mark.line + 1))
+
+
+def _too_deep(file: str, line: int | None) -> Finding:
+    message = f"nested deeper than {MAX_DEPTH} levels"
+    return Finding("yaml-depth", message, file, line, fix="no planner file needs more than ten")
+
+
+# What libyaml says, and what it means to someone who does not write parsers.
+_SYNTAX = (
+    (
+        "mapping values are not allowed",
+        "a key stands where none can stand",
+        "check the indentation, and put text that holds ': ' in quotes",
+    ),
+    (
+        "did not find expected key",
+        "this line does not fit the indentation of those above",
+        "give keys of one group the same indentation",
+    ),
+    (
+        "did not find expected '-' indicator",
+        "this line does not fit the list above",
+        "give its entries '- ' at the same indentation",
+    ),
+    ("could not find expected ':'", "a key without its ':'", "write 'key: value'"),
+    ("cannot start any token", "a character that no value begins with", "put the text in quotes"),
+    ("undefined alias", "'*' refers to an '&' that is not above", "put text with '*' in quotes"),
+    ("control characters", "a control character", "remove what is not visible text"),
+    ("unexpected end of stream", "a quote that is opened here is not closed", "add the quote"),
+    ("expected ',' or", "a bracket that is opened here is not closed", "add ']' or '}'"),
+)
+_OPENED = ("unexpected end of stream", "expected ',' or", "could not find expected ':'")
+
+
 def _syntax(error: yaml.MarkedYAMLError, file: str) -> Finding:
-    mark = error.problem_mark or error.context_mark
-    line = None if mark is None else mark.line + 1
     problem = (error.problem or "syntax error").replace("\n", " ")
+    began = any(words in problem for words in _OPENED) and error.context_mark is not None
+    mark = error.context_mark if began else error.problem_mark or error.context_mark
+    fix = None
     if "expected a single document" in (error.context or ""):
-        problem = "more than one document; keep one and remove '---'"
+        problem, fix = "more than one document", "keep one and remove '---'"
     elif "\\t" in problem or "tab" in problem.lower():
-        problem = "a tab is used for indentation; use spaces"
-    return Finding("yaml", f"not readable as YAML: {problem}", file, line)
+        problem, fix = "a tab is used for indentation", "use spaces"
+    else:
+        problem, fix = _plain(problem)
+    line = None if mark is None else mark.line + 1
+    return Finding("yaml", f"not readable as YAML: {problem}", file, line, fix=fix)
+
+
+def _plain(problem: str) -> tuple[str, str | None]:
+    for words, meaning, fix in _SYNTAX:
+        if words in problem:
+            return meaning, fix
+    return problem, None
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or ["syntax error"])[0][:200]
+    return _plain((str(error).splitlines() or ["syntax error"])[0][:200])[0]
 
 
 class _Builder:
@@ -145,11 +219,17 @@ class _Builder:
         line = node.start_mark.line + 1
         self.document.lines.setdefault(path, line)
         if id(node) in parents:
-            raise self._error("yaml-cycle", "an alias refers to itself", line)
+            fix = "write the value in its place"
+            raise self._error("yaml-cycle", "an alias refers to itself", line, fix)
         if self.nodes > MAX_NODES:
-            raise self._error("yaml-bomb", f"aliases expand to over {MAX_NODES:,} values", line)
+            message = f"aliases expand to over {MAX_NODES:,} values"
+            raise self._error("yaml-bomb", message, line, "use fewer aliases")
         if len(parents) > MAX_DEPTH:
-            raise self._error("yaml-depth", f"nested deeper than {MAX_DEPTH} levels", line)
+            raise InputError(_too_deep(self.document.file, line))
+        if node.tag not in _TAGS:
+            tag = node.tag.replace("tag:yaml.org,2002:", "!!")[:60]
+            fix = "remove it: plain values are enough"
+            raise self._error("yaml-tag", f"the tag '{tag}' is not allowed", line, fix)
         below = (*parents, id(node))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path, below)
@@ -167,14 +247,14 @@ class _Builder:
             if key in result:
                 first = self.document.lines[below]
                 message = f"key '{key}' stands twice (first in line {first})"
-                raise self._error("duplicate-key", message, line)
+                raise self._error("duplicate-key", message, line, "keep one of them")
             self.document.lines[below] = line
             result[key] = self.build(value_node, below, parents)
         return result
 
     def _key(self, node: Any, line: int) -> str:
         if not isinstance(node, yaml.ScalarNode):
-            raise self._error("key", "a key must be text", line)
+            raise self._error("key", "a key must be text", line, "write 'key: value'")
         value = self._scalar(node, line)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
@@ -183,8 +263,6 @@ class _Builder:
         return value
 
     def _scalar(self, node: Any, line: int) -> Any:
-        if node.tag.startswith("!") or "python" in node.tag:
-            raise self._error("yaml-tag", f"the tag {node.tag!r} is not allowed", line)
         text: str = node.value
         if node.style:  # quoted or block text is text; libyaml gives plain scalars an empty style
             return text
@@ -193,12 +271,12 @@ class _Builder:
         try:
             return _number(text)
         except (ValueError, OverflowError):
-            raise self._error(
-                "number", f"'{text[:30]}...' is not a sensible number", line
-            ) from None
+            message = f"'{text[:30]}...' is not a sensible number"
+            fix = "write fewer digits, for example 70 B or 60 MUSD"
+            raise self._error("number", message, line, fix) from None
 
-    def _error(self, code: str, message: str, line: int) -> InputError:
-        return InputError(Finding(code, message, self.document.file, line))
+    def _error(self, code: str, message: str, line: int, fix: str | None = None) -> InputError:
+        return InputError(Finding(code, message, self.document.file, line, fix=fix))
 
 
 def _number(text: str) -> str | int | float:

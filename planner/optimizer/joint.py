@@ -91,7 +91,7 @@ def _in_mode(
     if found.operation is not None and not found.stopped:
         _break_ties(master, goal, found, min(TIE_TOLERANCE, proof))
     if save_model is not None:
-        save_mps(master_problem.model, save_model)
+        save_mps(master_problem.model, expression, case.maximise, save_model)
     return found, master.solves
 
 

@@ -22,7 +22,9 @@ class Master:
         self.session = session
         self.deadline = deadline
         self.solves = 0
+        self.probed = False
         self._narrowed: Bounds = {}
+        self._originals: dict[str, tuple[float, float]] = {}
 
     def objective(self, expression: Linear, maximise: bool) -> None:
         """Replace the objective."""
@@ -90,14 +92,18 @@ class Master:
     def narrow(self, bounds: Bounds) -> None:
         """Apply a node's bounds in place of the last node's."""
         for variable, _, _ in self._narrowed.values():
-            low, high = self._original(variable)
+            low, high = self.original(variable)
             self.session.bounds(variable, low, high)
         for variable, low, high in bounds.values():
-            self._original(variable)
-            self.session.bounds(variable, low, high)
+            _, most = self.original(variable)
+            self.session.bounds(variable, low, min(high, most))
         self._narrowed = dict(bounds)
 
-    def _original(self, variable: Variable) -> tuple[float, float]:
-        if not hasattr(self, "_originals"):
-            self._originals: dict[str, tuple[float, float]] = {}
+    def original(self, variable: Variable) -> tuple[float, float]:
+        """Return a variable's bounds outside any node."""
         return self._originals.setdefault(variable.name, (variable.lowBound, variable.upBound))
+
+    def exclude(self, flag: Variable) -> None:
+        """Fix a flag at 0 for good."""
+        self._originals[flag.name] = (0.0, 0.0)
+        self.session.bounds(flag, 0.0, 0.0)

@@ -18,7 +18,7 @@ import highspy
 import numpy as np
 import pulp
 
-from planner.errors import SolverError
+from planner.errors import Finding, InputError, SolverError
 from planner.optimizer.model import Linear, Model, Row, Variable
 
 Status = Literal["optimal", "infeasible", "unbounded", "limit"]
@@ -155,6 +155,8 @@ class HighsSession:
             return Outcome("infeasible", None, None)
         if status == kinds.kUnbounded:
             return Outcome("unbounded", None, None)
+        if relaxed and status in UNDECIDED:
+            return Outcome("optimal", None, None)  # the relaxation only helps; the MILP decides
         if status in (kinds.kOptimal, kinds.kTimeLimit, kinds.kInterrupt, kinds.kSolutionLimit):
             return self._read(highs, "optimal" if status == kinds.kOptimal else "limit", relaxed)
         raise SolverError(f"HiGHS ended with {highs.modelStatusToString(status)}")
@@ -183,15 +185,22 @@ class HighsSession:
         return Outcome("infeasible" if infeasible else "unbounded", None, None)
 
 
+UNDECIDED = (highspy.HighsModelStatus.kUnknown, highspy.HighsModelStatus.kSolveError)
+FALLBACKS = (("simplex_scale_strategy", 0), ("presolve", "off"), ("solver", "ipm"))
+
+
 def _run(highs: Any) -> Any:
-    """Run HiGHS; where it gives up without a verdict, once more from scratch without presolve."""
+    """Run HiGHS; where numerics leave it without a verdict, start afresh in another way."""
     highs.run()
     status = highs.getModelStatus()
-    if status in (highspy.HighsModelStatus.kUnknown, highspy.HighsModelStatus.kSolveError):
+    for option, value in FALLBACKS:
+        if status not in UNDECIDED:
+            break
+        _, usual = highs.getOptionValue(option)
         highs.clearSolver()
-        highs.setOptionValue("presolve", "off")
+        highs.setOptionValue(option, value)
         highs.run()
-        highs.setOptionValue("presolve", "choose")
+        highs.setOptionValue(option, usual)
         status = highs.getModelStatus()
     return status
 
@@ -294,15 +303,29 @@ def _cbc_bound(log: str, objective: float | None, stopped: bool, problem: Any) -
     return None if stopped else objective
 
 
-def save_mps(model: Model, path: Path) -> None:
-    """Write the model as an MPS file, whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".mps")
-    os.close(handle)
+def save_mps(model: Model, expression: Linear, maximise: bool, path: Path) -> None:
+    """Write the model with an objective as an MPS file, whole or not at all.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    expression = expression + 0
+    if expression.constant:  # MPS as PuLP writes it has no place for a constant
+        one = model.var("one", 1.0, 1.0)
+        expression = expression - expression.constant + expression.constant * one
+    model.problem.sense = pulp.LpMaximize if maximise else pulp.LpMinimize
+    model.problem.setObjective(expression)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        model.problem.writeMPS(temporary)
-        Path(temporary).replace(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        model.problem.writeMPS(str(temporary), with_objsense=True)
+        temporary.replace(path)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(Finding("unwritable", f"cannot write: {reason}", str(path))) from None
     finally:
-        Path(temporary).unlink(missing_ok=True)
+        if path.parent.is_dir():
+            temporary.unlink(missing_ok=True)
 
 
 def _ok(status: Any, what: str) -> None:

@@ -24,6 +24,7 @@ from planner.optimizer.solver import Outcome
 MOST_ROUNDS = 200
 RELAXED_ROUNDS = 12
 LEAST_VIOLATION = 2e-8
+PROBE_MARGIN = 1e-4
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,8 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]
                 return []
             if found.closed(goal, node.bound):
                 return []
+            if not node.bounds:
+                _probe(master, goal, found)
             if not moved:
                 return _split(master, goal, node, outcome)
         else:
@@ -201,6 +204,31 @@ def _improve(master: Master, goal: Goal, outcome: Outcome, found: Found) -> bool
     for operation in candidates:
         added += master.cut_at(outcome.values, operation)
     return added > 0
+
+
+def _probe(master: Master, goal: Goal, found: Found) -> None:
+    """Rule out GPU types and families whose relaxation is worse than the plan in hand, for good.
+
+    Later stages keep this goal within the tolerance of ties, which ``PROBE_MARGIN`` exceeds by far.
+    """
+    if found.value is None or master.probed:
+        return
+    master.probed = True
+    build, margin = master.build, PROBE_MARGIN * max(1.0, abs(found.value))
+    for flag in (*build.type_used.values(), *build.serves.values()):
+        low, high = master.original(flag)
+        if low > 0.5 or high < 0.5:
+            continue
+        master.session.bounds(flag, 1.0, 1.0)
+        outcome = _solve(master, goal, relaxed=True)
+        worse = outcome.status == "infeasible"
+        if outcome.bound is not None:
+            bound, value = outcome.bound, found.value
+            worse = bound < value - margin if goal.maximise else bound > value + margin
+        if worse:
+            master.exclude(flag)
+        else:
+            master.session.bounds(flag, low, high)
 
 
 def _split(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Node]:

@@ -15,7 +15,12 @@ class Model(BaseModel):
     """A frozen model that refuses keys it does not know."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, validate_by_name=True, validate_by_alias=True
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        defer_build=True,  # parts are built as parts of the whole, once
     )
 
 

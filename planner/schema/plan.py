@@ -15,7 +15,7 @@ Section = Literal["Compute", "Storage", "Components"]
 class PlanModel(BaseModel):
     """A frozen part of a plan."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class PriceNote(PlanModel):

@@ -107,15 +107,19 @@ def capacity_tb(
         keep_last: recent checkpoints kept; one more is held while the next is being written.
         milestones: checkpoints archived for good.
         exports: weights-only exports (bf16) kept for good.
-        parameters: total parameters, for the size of an export.
+        parameters: total parameters, for the size of an export; 0 where no size is known.
         fill_limit: highest allowed share of usable capacity in use.
 
     Raises:
         ValueError: a size is impossible, a count is negative or the limit is outside (0, 1].
     """
-    require_positive(checkpoint_gb=checkpoint_gb, parameters=parameters)
+    require_positive(checkpoint_gb=checkpoint_gb)
     require_non_negative(
-        dataset_tb=dataset_tb, keep_last=keep_last, milestones=milestones, exports=exports
+        dataset_tb=dataset_tb,
+        keep_last=keep_last,
+        milestones=milestones,
+        exports=exports,
+        parameters=parameters,
     )
     require_share(fill_limit=fill_limit)
     checkpoints_tb = checkpoint_gb * (keep_last + 1 + milestones) / 1e3
