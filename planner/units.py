@@ -32,6 +32,12 @@ class Dimension:
         """Return the advice for a value that could not be read."""
         return "write for example " + " or ".join(f"'{example}'" for example in self.examples)
 
+    def words(self) -> str:
+        """Return the dimension's name as it stands in a sentence."""
+        if self.name in {"power", "bandwidth", "capacity", "time", "money"}:
+            return self.name
+        return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name}"
+
 
 POWER = Dimension("power", "kW", ("10 MW", "14.3 kW", "700 W"))
 BANDWIDTH = Dimension("bandwidth", "GB/s", ("273 GB/s", "1.6 TB/s"))
@@ -75,6 +81,7 @@ _PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 _COUNT_SUFFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
 _UNIT = re.compile(r"[A-Za-z]{1,8}(/[A-Za-z]{1,8})?\Z")
+_BITS = re.compile(r"b(it)?(/|\Z)")
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*\Z")
 
 
@@ -143,7 +150,8 @@ def parse(value: object, dimension: Dimension) -> float:
         QuantityError: no number, no unit, the wrong unit, not finite, or absurdly large.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise QuantityError(f"expected a {dimension.name}, found {_shown(value)}", dimension.hint())
+        message = f"expected {dimension.words()}, found {_shown(value)}"
+        raise QuantityError(message, dimension.hint())
     if isinstance(value, (int, float)):
         number, unit = _checked(value, value, dimension), ""
         if not dimension.bare:
@@ -151,7 +159,7 @@ def parse(value: object, dimension: Dimension) -> float:
         return number
     match = _QUANTITY.match(value)
     if match is None:
-        message = f"cannot read {_shown(value)} as a {dimension.name}"
+        message = f"cannot read {_shown(value)} as {dimension.words()}"
         raise QuantityError(message, dimension.hint())
     number, unit = _checked(match[1], value, dimension), match[2] or ""
     # 15 digits keep what was written: 13.8 TB is 13800 GB and not 13800.000000000002.
@@ -160,12 +168,15 @@ def parse(value: object, dimension: Dimension) -> float:
 
 
 def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
+    if unit.startswith(","):
+        fix = "write numbers with a decimal point and without commas, and " + dimension.hint()[6:]
+        raise QuantityError(f"a comma in {_shown(value)}", fix)
     if dimension.bare:
         factors = {"": 1.0} if dimension is not SHARE else {"": 1.0, "%": 0.01, "percent": 0.01}
         if dimension is COUNT:
             factors = _COUNT_SUFFIXES
         if unit not in factors:
-            message = f"'{unit}' in {_shown(value)} does not fit a {dimension.name}"
+            message = f"'{_clip(unit)}' in {_shown(value)} does not fit {dimension.words()}"
             raise QuantityError(message, dimension.hint())
         return factors[unit]
     if not unit:
@@ -173,8 +184,23 @@ def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
     factor = _factor(unit, dimension.unit)
     if factor is None:
         message = f"'{_clip(unit)}' in {_shown(value)} is not a unit of {dimension.name}"
-        raise QuantityError(message, dimension.hint())
+        raise QuantityError(message, _other_case(unit, dimension) or dimension.hint())
+    if "B" in dimension.unit and _BITS.search(unit):
+        right = f"{float(value.split(unit)[0]) * factor:.6g} {dimension.unit}"
+        message = f"'{unit}' in {_shown(value)} is in bits, and everything here is in bytes"
+        raise QuantityError(message, f"write '{right}' if bits are meant")
     return factor
+
+
+def _other_case(unit: str, dimension: Dimension) -> str | None:
+    """Return a hint at the unit whose letters are the same but for their case."""
+    symbols = {example.split()[-1] for example in dimension.examples}
+    stems = {symbol.lstrip("kMGTP") for symbol in symbols} | symbols
+    known = stems | {prefix + stem for prefix in _PREFIXES for stem in stems}
+    near = sorted(one for one in known if one.lower() == unit.lower())
+    near = [one for one in near if _factor(one, dimension.unit) is not None]
+    quoted = " or ".join(f"'{one}'" for one in near)
+    return f"did you mean {quoted}?" if near else None
 
 
 def _checked(number: float | str, value: object, dimension: Dimension) -> float:
@@ -194,6 +220,8 @@ def _clip(text: str) -> str:
 def _shown(value: object) -> str:
     if isinstance(value, str):
         return f"'{_clip(value)}'"
-    if isinstance(value, (dict, list)):
+    if isinstance(value, (dict, list, tuple)):
         return "a mapping" if isinstance(value, dict) else "a list"
+    if isinstance(value, bool):
+        return str(value).lower()
     return "nothing" if value is None else _clip(str(value))

@@ -11,7 +11,7 @@ from planner.schema.prices import Discount, Price
 
 def cents(amount_usd: float) -> float:
     """Return an amount rounded to cents, halves away from zero, as spreadsheets do."""
-    exact = Decimal(f"{amount_usd:.10f}")
+    exact = Decimal(f"{amount_usd:.15g}")  # 15 digits: what was written, not its float
     return float(exact.quantize(Decimal("0.01"), rounding=ROUND_HALF_UP))
 
 

@@ -9,6 +9,7 @@ from planner.loader.inputs import Inputs
 from planner.schema.problem import FixedInterval, OptimalInterval, Problem
 
 SIZE_TOLERANCE = 0.005
+STALL_FIX = "shorten the stall or lengthen the interval"
 
 
 def check_problem(inputs: Inputs) -> list[Finding]:
@@ -37,11 +38,12 @@ def _references(inputs: Inputs) -> Iterator[Finding]:
     purchasable = [item.id for item in inputs.items if item.category != "component"]
     for name in inputs.problem.items:
         if name not in known:
-            hint = did_you_mean(name, purchasable)
+            hint = did_you_mean(name, purchasable) or _known(purchasable)
             yield _finding(inputs, "unknown-id", f"items.{name}", f"no item '{name}'", hint)
         elif known[name].category == "component":
             message = f"'{name}' is a component and cannot be bought alone"
-            yield _finding(inputs, "component", f"items.{name}", message)
+            fix = "name the item it is part of"
+            yield _finding(inputs, "component", f"items.{name}", message, fix)
     consider = inputs.problem.consider
     systems = [item.id for item in inputs.items if item.category == "gpu_system"]
     families = [family.id for family in inputs.families]
@@ -54,9 +56,13 @@ def _references(inputs: Inputs) -> Iterator[Finding]:
     for key, names, choices, what in named:
         for index, name in enumerate(names or ()):
             if name not in choices:
-                hint = did_you_mean(name, choices) or "known: " + ", ".join(choices)
+                hint = did_you_mean(name, choices) or _known(choices)
                 path = f"consider.{key}.{index}"
                 yield _finding(inputs, "unknown-id", path, f"no {what} '{name}'", hint)
+
+
+def _known(names: list[str]) -> str:
+    return "known: " + (", ".join(names) or "none, as the catalogs in use hold none")
 
 
 def _needs(inputs: Inputs) -> Iterator[Finding]:
@@ -78,10 +84,12 @@ def _needs(inputs: Inputs) -> Iterator[Finding]:
         message = (
             "sharded_optimizer needs parameters: only 2 bytes of each are read by every replica"
         )
-        yield _finding(inputs, "missing-parameters", "jobs.0.restore.fan_out", message)
+        fix = "add parameters, or choose another fan_out"
+        yield _finding(inputs, "missing-parameters", "jobs.0.restore.fan_out", message, fix)
     if job.checkpoint.exports and job.parameters is None:
         message = "weights-only exports need parameters: 2 bytes of each are written"
-        yield _finding(inputs, "missing-parameters", "jobs.0.checkpoint.exports", message)
+        fix = "add parameters: 70 B, or leave out exports"
+        yield _finding(inputs, "missing-parameters", "jobs.0.checkpoint.exports", message, fix)
 
 
 def needs_energy_cost(problem: Problem) -> bool:
@@ -158,12 +166,12 @@ def _intervals(inputs: Inputs) -> Iterator[Finding]:
         message = (
             f"the stall of {stall:g} s is not shorter than the interval of {interval.every_s:g} s"
         )
-        yield _finding(inputs, "stall-too-long", path, message, severity=severity)
+        yield _finding(inputs, "stall-too-long", path, message, STALL_FIX, severity)
     if isinstance(interval, OptimalInterval) and interval.max_s <= stall:
         message = (
             f"the stall of {stall:g} s is not shorter than interval.max of {interval.max_s:g} s"
         )
-        yield _finding(inputs, "stall-too-long", path, message, severity=severity)
+        yield _finding(inputs, "stall-too-long", path, message, STALL_FIX, severity)
     site = inputs.problem.site
     if site.rack is not None and site.rack.height_ru > 60:
         message = f"a rack of {site.rack.height_ru:g} RU is unusually high"

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from planner.errors import Finding, did_you_mean
+from planner.loader import examples
 from planner.loader.yaml12 import Document, Path_
 
 _TYPES = {
@@ -21,6 +22,7 @@ _TYPES = {
     "model_type": "expected a mapping of keys to values",
     "model_attributes_type": "expected a mapping of keys to values",
 }
+_BOUNDS = {"greater_than_equal": ("at least", "ge"), "less_than_equal": ("at most", "le")}
 
 
 def findings(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Finding]:
@@ -90,20 +92,26 @@ def _words(detail: Any, path: Path_, model: type[BaseModel]) -> tuple[str, str, 
         fix = did_you_mean(str(path[-1]), known) or ("expected one of: " + ", ".join(known))
         return "unknown-key", f"unknown key '{path[-1]}'", fix
     if kind == "missing":
-        return "missing-key", f"'{detail['loc'][-1]}' is missing", None
+        name = str(detail["loc"][-1])
+        return "missing-key", f"'{name}' is missing", examples.hint(models_at(model, path), name)
     if kind in {"literal_error", "union_tag_invalid"}:
         expected = context.get("expected") or context.get("expected_tags", "")
         return _choice(str(context.get("tag", value)), str(expected))
     if kind == "union_tag_not_found":
         return "missing-key", "'policy' is missing", "write fixed, lost_work or optimal"
     if kind in _TYPES:
-        return "type", f"{_TYPES[kind]}, found {_shown(value)}", _quote_hint(kind, value)
+        fix = _quote_hint(kind, value) or _keys_hint(kind, model, path)
+        return "type", f"{_TYPES[kind]}, found {_shown(value)}", fix
+    if kind in _BOUNDS:
+        words, key = _BOUNDS[kind]
+        return "range", f"{value} is out of range: expected {words} {context[key]:,}", None
     if kind == "too_short":
-        return "type", "the list is empty", None
+        return "type", "the list is empty", f"give at least {context['min_length']}"
     if kind == "too_long" and path == ("jobs",):
         return "several-jobs", "several jobs on one cluster are not supported yet", "keep one job"
     if kind == "string_pattern_mismatch":
-        return "text", f"{_shown(value)} does not match {context['pattern']}", None
+        words = examples.PATTERNS.get(context["pattern"], f"it must match {context['pattern']}")
+        return "text", f"{_shown(value)} is not well formed", words
     text = str(detail["msg"]).removeprefix("Value error, ")
     return "value", text[:1].lower() + text[1:], None
 
@@ -120,7 +128,15 @@ def _quote_hint(kind: str, value: object) -> str | None:
     return None
 
 
+def _keys_hint(kind: str, model: type[BaseModel], path: Path_) -> str | None:
+    if not kind.startswith("model"):
+        return None
+    return "its keys: " + ", ".join(sorted(field_names(model, path)))
+
+
 def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return f"'{str(value).lower()}'"
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, tuple):
@@ -133,13 +149,20 @@ def _shown(value: object) -> str:
 
 def field_names(model: type[BaseModel], path: Path_) -> set[str]:
     """Return the keys that may stand in the mapping at ``path``."""
+    return {name for one in models_at(model, path) for name in key_names(one)}
+
+
+def key_names(model: type[BaseModel]) -> set[str]:
+    """Return a model's keys as users write them."""
+    return {field.alias or name for name, field in model.model_fields.items()}
+
+
+def models_at(model: type[BaseModel], path: Path_) -> list[type[BaseModel]]:
+    """Return the models the mapping at ``path`` may be of."""
     models = [model]
     for step in path:
         models = [deeper for one in models for deeper in _step(one, step)]
-    names: set[str] = set()
-    for one in models:
-        names |= {field.alias or name for name, field in one.model_fields.items()}
-    return names
+    return models
 
 
 def _step(model: type[BaseModel], step: str | int) -> list[type[BaseModel]]:

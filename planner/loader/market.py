@@ -57,12 +57,32 @@ def find(name: str, known: Mapping[str, Path], base: Path, what: str, origin: Fi
     if "/" not in name and not name.endswith((".yaml", ".yml")):
         hint = did_you_mean(name, list(known)) or "shipped: " + ", ".join(known)
         message = f"no {what} named '{name[:60]}'"
-        finding = Finding(f"no-{what}", message, origin.file, origin.line, origin.path, hint)
-        raise InputError(finding.__class__(**{**vars(finding), "code": "not-found"}))
+        raise InputError(Finding("not-found", message, origin.file, origin.line, origin.path, hint))
     if not name.endswith((".yaml", ".yml")):
         message = f"a {what} is a .yaml file, found '{name[:60]}'"
         raise InputError(Finding("not-found", message, origin.file, origin.line, origin.path))
-    return base / name
+    return _existing(base / name, base, what, origin)
+
+
+def _existing(path: Path, base: Path, what: str, origin: Finding) -> Path:
+    """Return ``path``; raise InputError at the place that names it where it is not there."""
+    try:
+        there = path.exists()
+    except (OSError, ValueError):
+        there = True  # reading it says what is the matter
+    if there:
+        return path
+    near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.y*ml")])
+    folder = yaml12.shown(base)
+    fix = near or f"the path counts from {'this folder' if folder == '.' else folder}"
+    message = f"no such {what}: '{_clip(str(path))}'"
+    raise InputError(
+        Finding("not-found", message, origin.file, origin.line, origin.path, fix)
+    )
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= 120 else text[:117] + "..."
 
 
 def validated(model: type[ModelT], document: Document) -> ModelT:

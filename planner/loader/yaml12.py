@@ -65,9 +65,8 @@ def read_text(path: Path, what: str) -> str:
     """Return the file's text; raise InputError in one line where that cannot be done."""
     name = shown(path)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(Finding("too-large", f"{what} is larger than 5 MB", name))
-        content = path.read_bytes()
+        with path.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise InputError(Finding("not-found", f"no such {what}", name)) from None
     except IsADirectoryError:
@@ -79,6 +78,8 @@ def read_text(path: Path, what: str) -> str:
         raise InputError(Finding("unreadable", f"cannot read the {what}: {text}", name)) from None
     except ValueError:
         raise InputError(Finding("not-found", f"not a path of a {what}", repr(name))) from None
+    if len(content) > MAX_BYTES:
+        raise InputError(Finding("too-large", f"the {what} is larger than 5 MB", name))
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

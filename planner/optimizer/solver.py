@@ -287,11 +287,20 @@ class CbcSession:
             values.setdefault(variable.name, _low(variable.lowBound))
         found = problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible)
         stopped = "Stopped on" in log or problem.sol_status != pulp.LpSolutionOptimal
-        objective = float(pulp.value(problem.objective)) if found else None
+        objective = _objective_value(problem, values) if found else None
         bound = (
             objective if relaxed and not stopped else _cbc_bound(log, objective, stopped, problem)
         )
         return Outcome("limit" if stopped else "optimal", objective, bound, values if found else {})
+
+
+def _objective_value(problem: Any, values: dict[str, float]) -> float:
+    """Return the objective at ``values``.
+
+    PuLP leaves a dummy variable without a value in an objective that has no terms.
+    """
+    terms = ((factor, values.get(v.name, 0.0)) for v, factor in problem.objective.items())
+    return float(problem.objective.constant + sum(factor * value for factor, value in terms))
 
 
 def _cbc_bound(log: str, objective: float | None, stopped: bool, problem: Any) -> float | None:

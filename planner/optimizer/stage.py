@@ -25,6 +25,7 @@ MOST_ROUNDS = 200
 RELAXED_ROUNDS = 12
 LEAST_VIOLATION = 2e-8
 PROBE_MARGIN = 1e-4
+MOST_PRETENDED = 3
 
 
 @dataclass(frozen=True)
@@ -123,24 +124,23 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]
     """Work on one node until it is closed, empty (bound set beyond reach) or must be split."""
     if not _relax(master, goal, node, found):
         return []
+    pretended = 0
     for _ in range(MOST_ROUNDS):
         outcome = _solve(master, goal, relaxed=False)
         if _ended(outcome, goal, node, found):
             return []
-        if outcome.values:
-            moved = _improve(master, goal, outcome, found)
-            if outcome.status == "limit":
-                found.stopped = True
-                return []
-            if found.closed(goal, node.bound):
-                return []
-            if not node.bounds:
-                _probe(master, goal, found)
-            if not moved:
-                return _split(master, goal, node, outcome)
-        else:
+        moved = bool(outcome.values) and _improve(master, goal, outcome, found)
+        if outcome.status == "limit":
             found.stopped = True
             return []
+        if found.closed(goal, node.bound):
+            return []
+        if not node.bounds:
+            _probe(master, goal, found)
+        pretended += _pretends(master, outcome)
+        # Tangents cannot keep the master from counting GPUs it does not pay for; a split can.
+        if pretended >= MOST_PRETENDED or not moved:
+            return _split(master, goal, node, outcome)
     found.stopped = True
     return []
 
@@ -206,6 +206,15 @@ def _improve(master: Master, goal: Goal, outcome: Outcome, found: Found) -> bool
     return added > 0
 
 
+def _pretends(master: Master, outcome: Outcome) -> bool:
+    """Say whether the master counts GPUs in use whose logarithm it does not pay for."""
+    build = master.build
+    if "n" not in vars(build):
+        return False
+    asked = math.exp(evaluate(build.n, outcome.values))
+    return asked < outcome.values[build.gpus.name] * (1 - 1e-9)
+
+
 def _probe(master: Master, goal: Goal, found: Found) -> None:
     """Rule out GPU types and families whose relaxation is worse than the plan in hand, for good.
 
@@ -241,7 +250,7 @@ def _split(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Nod
     if "n" not in vars(build):
         return []
     asked, now = math.exp(evaluate(build.n, values)), values[build.gpus.name]
-    if asked >= now * (1 - 1e-9):
+    if not _pretends(master, outcome):
         return []
     types = [s for s in build.case.systems if values[build.type_used[s.id].name] > 0.5]
     single = types[0] if len(types) == 1 and build.case.job.max_types == 1 else None
