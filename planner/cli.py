@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -234,7 +235,15 @@ def _quantity(option: str, text: str, dimension: Any) -> float:
 
 def main() -> None:
     """Run the command line; expected failures are one line each, the rest exit code 1."""
+    _settle_in()
     sys.exit(_run(app))
+
+
+def _settle_in() -> None:
+    """Spare a short process what it does not need: thread pools, plug-ins, frequent collections."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    gc.set_threshold(100_000, 50, 50)
 
 
 def _run(application: Callable[..., Any]) -> int:

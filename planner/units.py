@@ -53,7 +53,7 @@ COMPUTE = Dimension("compute rate", "TFLOP/s", ("989 TFLOP/s", "2.25 PFLOP/s"))
 WRITE_VOLUME = Dimension("write volume", "TB/day", ("700 TB/day", "1.2 PB/day"))
 SHARE = Dimension("share", "1", ("10 %", "0.1"), bare=True)
 COUNT = Dimension("count", "1", ("1.008 T", "70 B", "384"), bare=True)
-NUMBER = Dimension("number", "1", ("13.69", "14"), bare=True)
+NUMBER = Dimension("number", "1", ("1.25", "14"), bare=True)
 
 _DEFINITIONS = """
 byte = [data] = B
@@ -169,7 +169,7 @@ def parse(value: object, dimension: Dimension) -> float:
 
 def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
     if unit.startswith(","):
-        fix = "write numbers with a decimal point and without commas, and " + dimension.hint()[6:]
+        fix = f"write a decimal point and no other marks, for example '{dimension.examples[0]}'"
         raise QuantityError(f"a comma in {_shown(value)}", fix)
     if dimension.bare:
         factors = {"": 1.0} if dimension is not SHARE else {"": 1.0, "%": 0.01, "percent": 0.01}

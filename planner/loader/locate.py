@@ -106,7 +106,7 @@ def _words(detail: Any, path: Path_, model: type[BaseModel]) -> tuple[str, str, 
         words, key = _BOUNDS[kind]
         return "range", f"{value} is out of range: expected {words} {context[key]:,}", None
     if kind == "too_short":
-        return "type", "the list is empty", f"give at least {context['min_length']}"
+        return "type", "the list is empty", "give one entry"
     if kind == "too_long" and path == ("jobs",):
         return "several-jobs", "several jobs on one cluster are not supported yet", "keep one job"
     if kind == "string_pattern_mismatch":

@@ -72,7 +72,7 @@ def _existing(path: Path, base: Path, what: str, origin: Finding) -> Path:
         there = True  # reading it says what is the matter
     if there:
         return path
-    near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.y*ml")])
+    near = did_you_mean(path.stem, [other.stem for other in path.parent.glob("*.y*ml")])
     folder = yaml12.shown(base)
     fix = near or f"the path counts from {'this folder' if folder == '.' else folder}"
     message = f"no such {what}: '{_clip(str(path))}'"

@@ -13,10 +13,7 @@ from planner.loader.yaml12 import Document, Path_
 def apply_scenario(document: Document, name: str | None) -> None:
     """Lay the named scenario over the document and remove the ``scenarios`` section."""
     scenarios = document.data.pop("scenarios", {})
-    if not isinstance(scenarios, dict) or not all(isinstance(s, dict) for s in scenarios.values()):
-        line = document.line(("scenarios",))
-        message = "expected names, each with a mapping of overrides"
-        raise InputError(Finding("type", message, document.file, line, "scenarios"))
+    _check_shape(document, scenarios)
     if name is None:
         return
     if name not in scenarios:
@@ -30,6 +27,17 @@ def apply_scenario(document: Document, name: str | None) -> None:
         steps = [part for step in path for part in str(step).split(".")]
         _put(document, steps, value, f"{document.file}:{line}")
         document.lines[tuple(_typed(steps, document.data))] = line or 1
+
+
+def _check_shape(document: Document, scenarios: Any) -> None:
+    wrong: list[Path_] = [("scenarios",)]
+    if isinstance(scenarios, dict):
+        wrong = [("scenarios", name) for name, laid in scenarios.items() if not isinstance(laid, dict)]
+    for path in wrong:
+        message = "expected names, each with a mapping of overrides"
+        fix = "write for example half_power: {site: {facility_power: 5 MW}}"
+        line = document.line(path)
+        raise InputError(Finding("type", message, document.file, line, ".".join(map(str, path)), fix))
 
 
 def _leaves(data: Mapping[str, Any], path: Path_) -> list[tuple[Path_, Any]]:

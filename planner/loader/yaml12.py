@@ -116,9 +116,8 @@ def parse(text: str, file: str, what: str = "problem file") -> Document:
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         raise InputError(_syntax(error, file)) from None
-    except yaml.YAMLError as error:
-        message = f"not readable as YAML: {_first_line(error)}"
-        raise InputError(Finding("yaml", message, file)) from None
+    except yaml.YAMLError:
+        raise InputError(_unprintable(text, file)) from None
     except RecursionError:
         raise InputError(_too_deep(file, None)) from None
     if node is not None:
@@ -175,7 +174,6 @@ _SYNTAX = (
     ("could not find expected ':'", "a key without its ':'", "write 'key: value'"),
     ("cannot start any token", "a character that no value begins with", "put the text in quotes"),
     ("undefined alias", "'*' refers to an '&' that is not above", "put text with '*' in quotes"),
-    ("control characters", "a control character", "remove what is not visible text"),
     ("unexpected end of stream", "a quote that is opened here is not closed", "add the quote"),
     ("expected ',' or", "a bracket that is opened here is not closed", "add ']' or '}'"),
 )
@@ -204,8 +202,12 @@ def _plain(problem: str) -> tuple[str, str | None]:
     return problem, None
 
 
-def _first_line(error: Exception) -> str:
-    return _plain((str(error).splitlines() or ["syntax error"])[0][:200])[0]
+def _unprintable(text: str, file: str) -> Finding:
+    found = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    line = text.count("\n", 0, found.start()) + 1 if found else None
+    what = f"the control character {found[0]!r}" if found else "a control character"
+    fix = "remove what is not visible text"
+    return Finding("yaml", f"not readable as YAML: {what}", file, line, fix=fix)
 
 
 class _Builder:

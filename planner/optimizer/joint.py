@@ -124,9 +124,13 @@ def _hold(
 ) -> Callable[[Operation], bool]:
     """Keep ``goal`` at ``value`` within the tolerance of ties from now on."""
     width = tolerance if goal.name in LOGARITHMIC else tolerance * max(abs(value), 1e-9)
+    # The row is a little stricter than the check, so that what the solver's tolerance lets through
+    # the row still passes the check.
+    strict = 0.9 * width
     floor = value - width if goal.maximise else value + width
+    row = value - strict if goal.maximise else value + strict
     sense: Literal[">=", "<="] = ">=" if goal.maximise else "<="
-    master.row(f"hold_{goal.name}", goal.expression, sense, floor)
+    master.row(f"hold_{goal.name}", goal.expression, sense, row)
 
     def still_allowed(operation: Operation) -> bool:
         return allowed(operation) and not goal.better(floor, goal.value(operation))

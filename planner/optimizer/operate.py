@@ -80,16 +80,18 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
     step = case.job.replica_gpus if case.job.whole_replicas else system.gpus
     assert step is not None
     most = units[system.id] * system.gpus // step
-    found, here = start, gpus // step
-    for direction in (1, -1):
-        width = 1
-        while width:
-            there = here + direction * width
-            other = _at(case, mode, units, system, there, step) if 1 <= there <= most else None
-            if other is not None and (found is None or value(other) > value(found)):
-                found, here, width = other, there, width * 2
-            else:
-                width //= 2
+    found, here, moved = start, gpus // step, True
+    while moved:  # a long step may have gone past the best N: turn round until neither side helps
+        moved = False
+        for direction in (1, -1):
+            width = 1
+            while width:
+                there = here + direction * width
+                other = _at(case, mode, units, system, there, step) if 1 <= there <= most else None
+                if other is not None and (found is None or value(other) > value(found)):
+                    found, here, width, moved = other, there, width * 2, True
+                else:
+                    width //= 2
     return found
 
 

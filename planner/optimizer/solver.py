@@ -237,7 +237,11 @@ class CbcSession:
     def objective(self, expression: Linear, maximise: bool) -> None:
         """Replace the objective."""
         self.model.problem.sense = pulp.LpMaximize if maximise else pulp.LpMinimize
-        self.model.problem.setObjective(expression + 0)
+        expression = expression + 0
+        if len(expression) == 0:
+            # PuLP would add a dummy variable, which has no column in the next model it writes.
+            expression.addterm(self.model.variables[0], 0.0)
+        self.model.problem.setObjective(expression)
 
     def bounds(self, variable: Variable, low: float, high: float | None) -> None:
         """Replace a variable's bounds."""
@@ -295,11 +299,8 @@ class CbcSession:
 
 
 def _objective_value(problem: Any, values: dict[str, float]) -> float:
-    """Return the objective at ``values``.
-
-    PuLP leaves a dummy variable without a value in an objective that has no terms.
-    """
-    terms = ((factor, values.get(v.name, 0.0)) for v, factor in problem.objective.items())
+    """Return the objective at ``values``, which know variables that PuLP left without one."""
+    terms = ((factor, values[v.name]) for v, factor in problem.objective.items())
     return float(problem.objective.constant + sum(factor * value for factor, value in terms))
 
 

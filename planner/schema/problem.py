@@ -123,11 +123,11 @@ class Quantity(Model):
     @model_validator(mode="after")
     def _consistent(self) -> Quantity:
         if self.fixed is not None and (self.min is not None or self.max is not None):
-            raise ValueError("fixed does not go with min or max")
+            raise ValueError("fixed does not go with min or max; leave out the one or the other")
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min {self.min} is more than max {self.max}")
         if self.exclude and (self.fixed or self.min or self.required):
-            raise ValueError("exclude does not go with fixed, min or required")
+            raise ValueError("exclude does not go with fixed, min or required; leave out the one or the other")
         return self
 
 

@@ -61,7 +61,8 @@ def _by_power(row: ApplianceRow) -> tuple[bool, float, float, str]:
 
 def _row(inputs: Inputs, case: Case, cluster: Cluster, item: Storage, need: Need) -> ApplianceRow:
     empty = ApplianceRow(
-        item=item.id, name=name(inputs, item.id), family=item.family, best_of_family=False,
+        item=item.id, name=name(inputs, item.id), family=item.family,
+        family_name=_family_name(inputs, item.family), best_of_family=False,
         units=None, decided_by=None, it_power_kw=None, racks=None, net_usd=None,
         power_equivalent_gpus=None, whole_systems_gpus=None, reason=None,
     )  # fmt: skip
@@ -88,6 +89,11 @@ def _row(inputs: Inputs, case: Case, cluster: Cluster, item: Storage, need: Need
     )
 
 
+def _family_name(inputs: Inputs, family_id: str) -> str:
+    family = next(family for family in inputs.families if family.id == family_id)
+    return f"{family.vendor} {family.name}"
+
+
 def _clients_cannot(case: Case, cluster: Cluster, item: Storage, need: Need) -> str | None:
     family = next(family for family in case.families if family.id == item.family)
     sides = (
@@ -111,7 +117,7 @@ def _most(case: Case, item: Storage) -> float:
 def _too_few(most: float) -> str:
     if math.isinf(most):
         return "gives nothing of what is asked"
-    return "one unit is not enough, and one is the most" if most == 1 else f"more than {most:,.0f}"
+    return "one unit is not enough" if most == 1 else f"{most:,.0f} units are not enough"
 
 
 def _asked(case: Case, need: Need) -> _Asked:

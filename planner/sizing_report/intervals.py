@@ -38,6 +38,7 @@ def mode_report(case: Case, cluster: Cluster, mode: Mode) -> ModeReport:
         policy=job.interval.policy,
         law="blocking law" if mode == "sync" else "demand law",
         limit_share=limit,
+        max_blocking_share=job.max_blocking,
         stall_s=stall_s,
         young_compute_s=reliability.young_s(stall_s, mtti_s),
         daly_compute_s=reliability.daly_s(stall_s, mtti_s),
@@ -69,9 +70,7 @@ def policy_interval_s(job: Job, mode: Mode, mtti_s: float) -> float:
     if mode == "sync":
         best = _best_with_growing_stall_s(0.0, job.max_blocking, mtti_s)
     else:
-        best = _best_with_growing_stall_s(
-            job.stall_s, job.drain_slowdown * job.max_overlap, mtti_s
-        )
+        best = _best_with_growing_stall_s(job.stall_s, job.drain_slowdown * job.max_overlap, mtti_s)
     return min(max(best, rule.low_s), rule.high_s)
 
 
@@ -140,6 +139,9 @@ def interval_row(
         interval_per_mtti=interval_s / cluster.mtti_s,
         write_gb_per_s=write,
         write_mb_per_s_per_gpu=None if write is None else 1000 * write / cluster.gpus,
+        blocking_law_write_gb_per_s=blocking_write_demand_gb_per_s(
+            job.checkpoint_gb, job.max_blocking, interval_s
+        ),
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, interval_s),
         read_gb_per_s=read,
         running=runs,

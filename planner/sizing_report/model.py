@@ -105,13 +105,17 @@ class Running:
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """The bandwidth that one interval asks for; None where its stall fills the interval."""
+    """The bandwidth that one interval asks for; None where its stall fills the interval.
+
+    ``blocking_law_write_gb_per_s`` is what synchronous saves would ask for, whatever the mode.
+    """
 
     interval_s: float
     by_policy: bool
     interval_per_mtti: float
     write_gb_per_s: float | None
     write_mb_per_s_per_gpu: float | None
+    blocking_law_write_gb_per_s: float
     write_volume_tb_per_day: float
     read_gb_per_s: float | None
     running: Running | None
@@ -128,11 +132,12 @@ class ModeReport:
     policy: str
     law: str
     limit_share: float
-    stall_s: float | None
-    young_compute_s: float | None
-    daly_compute_s: float | None
-    exact_compute_s: float | None
-    exact_interval_s: float | None
+    max_blocking_share: float
+    stall_s: float
+    young_compute_s: float
+    daly_compute_s: float
+    exact_compute_s: float
+    exact_interval_s: float
     interval_s: float
     lost_work_budget_share: float
     lost_work_write_mb_per_s_per_gpu: float
@@ -146,6 +151,7 @@ class ApplianceRow:
     item: str
     name: str
     family: str
+    family_name: str
     best_of_family: bool
     units: int | None
     decided_by: str | None

@@ -1,0 +1,89 @@
+"""The plain way: one MILP in PuLP, solved by CBC. It does less than planner does.
+
+It reads the same problem and catalogs, maximises peak PFLOP/s under the same power, space and cost
+budgets, and sizes storage for one fixed interval and the restore limit: the linear part only. No
+goodput, no choice of interval, no certificate, no check of the input, no workbook.
+"""
+
+from __future__ import annotations
+
+import sys
+from math import floor
+from pathlib import Path
+
+import pulp
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+UNITS = {"kW": 1, "MW": 1e3, "W": 1e-3, "GB/s": 1, "TB": 1, "TFLOP/s": 1, "RU": 1, "USD": 1,
+         "MUSD": 1e6, "s": 1, "min": 60}  # fmt: skip
+
+
+def value(text: object) -> float:
+    """Return the number of '10 MW' in the unit this script works with."""
+    if isinstance(text, (int, float)):
+        return float(text)
+    number, _, unit = str(text).partition(" ")
+    return float(number) * UNITS[unit]
+
+
+def figure(item: dict, group: str, name: str) -> float | None:
+    """Return a catalog figure, or None."""
+    entry = item.get(group, {}).get(name)
+    return None if entry is None else value(entry["value"])
+
+
+def load(path: Path) -> dict:
+    """Return a YAML file."""
+    with path.open() as stream:
+        return yaml.load(stream, Loader=yaml.CSafeLoader)
+
+
+def main() -> None:
+    """Solve and print."""
+    problem = load(Path(sys.argv[1]))
+    prices = load(ROOT / "catalogs/prices/estimates_2026.yaml")["prices"]
+    items = []
+    for name in problem["catalogs"]:
+        items += load(ROOT / "catalogs" / f"{name}.yaml")["items"]
+    site, job = problem["site"], problem["jobs"][0]
+    power = value(site["facility_power"]) / float(site["pue"])
+    height, rack_kw = value(site["rack"]["height"]), value(site["rack"]["power"])
+    size_gb = 1008 * float(job["bytes_per_parameter"])
+    model = pulp.LpProblem("plain", pulp.LpMaximize)
+    flops, kw, usd, racks, read, write = [], [], [], [], [], []
+    for item in items:
+        price, draw = prices.get(item["id"]), figure(item, "consumes", "it_power")
+        units = figure(item, "consumes", "rack_units")
+        if price is None or draw is None or units is None:
+            continue
+        count = model.add_variable(item["id"], 0, None, pulp.LpInteger)
+        if item["category"] == "gpu_system":
+            rate = figure(item, "gpu", "bf16_dense")
+            flops.append(figure(item, "provides", "gpus") * rate / 1000 * count)
+        elif figure(item, "provides", "read") is None:
+            continue
+        else:
+            read.append(0.8 * figure(item, "provides", "read") * count)
+            write.append(0.8 * figure(item, "provides", "write") * count)
+        per_rack = max(1, floor(min(height / units, rack_kw / draw)))
+        rack = model.add_variable(f"racks_{item['id']}", 0, None, pulp.LpInteger)
+        model += per_rack * rack >= count
+        racks.append(rack)
+        kw.append(draw * count)
+        usd.append(value(price["list"]) / 1e6 * count)
+    model += pulp.lpSum(flops)
+    model += pulp.lpSum(kw) <= power
+    model += pulp.lpSum(racks) <= site["racks"]
+    model += pulp.lpSum(usd) <= value(problem["budget"]["capex"]) / 1e6
+    model += pulp.lpSum(write) >= size_gb / (0.10 * 1800)
+    model += pulp.lpSum(read) >= size_gb / 300
+    model.solve(pulp.COIN_CMD(path=pulp.PULP_CBC_CMD.pulp_cbc_path, msg=False, gapRel=1e-6))
+    print(pulp.LpStatus[model.status], pulp.value(model.objective))
+    for variable in model.variables():
+        if variable.varValue and not variable.name.startswith("racks_"):
+            print(variable.name, round(variable.varValue))
+
+
+if __name__ == "__main__":
+    main()

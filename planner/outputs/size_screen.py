@@ -1,0 +1,222 @@
+"""The screen of `planner size`: the job's sizes and intervals, and what each rule asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from planner.outputs.console import INDENT
+from planner.outputs.size_appliances import GROUPS, appliance_blocks
+from planner.outputs.size_text import Rows, block, table, wrapped
+from planner.outputs.words import duration, number, percent, size
+from planner.sizing_report.model import (
+    Cluster,
+    IntervalRow,
+    ModeReport,
+    RuleRow,
+    SizeReport,
+)
+
+_FAN_OUTS = {
+    "broadcast": "broadcast: one reader, then the GPU fabric",
+    "sharded_optimizer": "sharded optimizer: replicas read only the weights",
+    "every_replica": "every replica reads all of it",
+}
+_POLICIES = {
+    "optimal": "the best within the problem's bounds",
+    "fixed": "as given",
+    "lost_work": "as a given part of the time between interruptions",
+}
+
+
+def render(report: SizeReport) -> str:
+    """Return the whole screen, at most ``WIDTH`` columns wide."""
+    parts = [f"{report.problem}  (sizing only, nothing is optimised)", _gpus(report)]
+    parts += [_checkpoint(report), _restore(report)]
+    parts += [_mode(mode) for mode in report.modes]
+    parts += [_asked(report), *appliance_blocks(report), _notes(report)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _gpus(report: SizeReport) -> str:
+    held = report.cluster
+    texts = [
+        f"{held.gpus:,} GPUs in {held.systems:,} {held.name} ({held.count}); it is {held.choice}",
+        f"an interruption every {duration(held.mtti_s)}: {held.failures_per_gpu_day:.3g} failures "
+        f"per GPU and day ({held.failures_reason})",
+        _layout(held),
+    ]
+    if held.gpus_bought != held.gpus:
+        texts.append(f"vendor rules count the {held.gpus_bought:,} GPUs bought")
+    lines = [block("GPUs", *texts)]
+    if len(report.gpu_types) > 1:
+        lines.append(f"{INDENT}the most of each type on offer:")
+        lines += table(_type_rows(report), (0,))
+    return "\n".join(lines)
+
+
+def _layout(held: Cluster) -> str:
+    clients = (
+        f"{held.writing_systems:,} systems write a checkpoint (at most "
+        f"{held.client_write_gb_per_s:,.0f} GB/s), {held.reading_systems:,} read it back (at most "
+        f"{held.client_read_gb_per_s:,.0f} GB/s)"
+    )
+    if held.replicas is None or held.replica_gpus is None:
+        return clients
+    return f"{held.replicas:,} whole replicas of {held.replica_gpus:,} GPUs; {clients}"
+
+
+def _type_rows(report: SizeReport) -> Rows:
+    rows = [["  type", "systems", "GPUs", "peak PFLOP/s"]]
+    for kind in report.gpu_types:
+        counts = [f"{kind.systems:,}", f"{kind.gpus:,}"] if kind.limited else ["no limit", ""]
+        peak = number(kind.peak_pflops) if kind.limited else ""
+        rows.append([f"  {kind.name[:48]}", *counts, peak])
+    return rows
+
+
+def _checkpoint(report: SizeReport) -> str:
+    saved = report.checkpoint
+    parts = [f"dataset {number(saved.dataset_tb)}", f"checkpoints {number(saved.checkpoints_tb)}"]
+    if saved.exports_tb:
+        parts.append(f"exports {number(saved.exports_tb)}")
+    texts = [
+        f"{size(saved.size_gb)}: {saved.size_reason}",
+        f"usable capacity {number(saved.capacity_needed_tb)} TB: {', '.join(parts)} TB, filled to "
+        f"at most {percent(saved.fill_limit_share, 0)}",
+    ]
+    if saved.ingest_gb_per_s:
+        texts.append(f"training data {number(saved.ingest_gb_per_s, 1)} GB/s")
+    return block("Checkpoint", *texts)
+
+
+def _restore(report: SizeReport) -> str:
+    rows = [["", "how", "reads the checkpoint", "reads", "asks for"]]
+    for way in report.restore:
+        asks = "no limit in time" if way.read_gb_per_s is None else f"{_rate(way.read_gb_per_s)}"
+        asks += "" if way.read_gb_per_s is None else " GB/s"
+        mark = "*" if way.used else ""
+        times = f"{way.reads_of_checkpoint:,.2f} x"
+        rows.append([mark, _FAN_OUTS[way.fan_out], times, size(way.read_gb), asks])
+    within = report.restore[0].max_restore_s
+    title = "Restore" if within is None else f"Restore within {duration(within)}"
+    return "\n".join([f"{title}  (* this problem)", *table(rows, (0, 1))])
+
+
+def _rate(gb_per_s: float | None) -> str:
+    if gb_per_s is None:
+        return "impossible"
+    return f"{gb_per_s:,.0f}" if gb_per_s >= 1000 else f"{gb_per_s:,.3g}"
+
+
+def _mode(mode: ModeReport) -> str:
+    title = {
+        "async": f"Asynchronous checkpoints: the demand law, at most {_limit(mode)} of the "
+        "interval draining",
+        "sync": f"Synchronous checkpoints: the blocking law, at most {_limit(mode)} of the "
+        "interval stalled",
+    }[mode.mode]
+    return "\n".join([block(title, *_mode_texts(mode)), *table(_interval_rows(mode), (0,))])
+
+
+def _limit(mode: ModeReport) -> str:
+    return f"{100 * mode.limit_share:g} %"
+
+
+def _mode_texts(mode: ModeReport) -> Iterator[str]:
+    yield f"interval {duration(mode.interval_s)} ({_POLICIES[mode.policy]})"
+    yield (
+        f"best for a stall of {duration(mode.stall_s)}, computing between checkpoints: Young "
+        f"{duration(mode.young_compute_s)}, Daly {duration(mode.daly_compute_s)}, exact "
+        f"{duration(mode.exact_compute_s)} ({duration(mode.exact_interval_s)} start to start)"
+    )
+    first = mode.rows[0]
+    yield (
+        f"as a lost-work budget: {percent(mode.lost_work_budget_share, 2)} of the time between "
+        f"interruptions, {_rate(mode.lost_work_write_mb_per_s_per_gpu)} MB/s per GPU however many"
+    )
+    if mode.mode == "async":
+        yield (
+            f"synchronous saves at that interval would ask for "
+            f"{_rate(first.blocking_law_write_gb_per_s)} GB/s (GPUs waiting at most "
+            f"{100 * mode.max_blocking_share:g} % of it)"
+        )
+    runs = first.running
+    if runs is not None:
+        parts = ("stall", "rework", "drain", "restart", "restore")
+        shares = (f"{part} {percent(getattr(runs.loss, f'{part}_share'), 2)}" for part in parts)
+        yield f"time lost with just that bandwidth: {', '.join(shares)}"
+
+
+def _interval_rows(mode: ModeReport) -> Rows:
+    share = "waiting" if mode.mode == "sync" else "overlap"
+    head = ["", "every", "write GB/s", "MB/s per GPU", "TB a day", "stall", "drain", share]
+    rows = [[*head, "goodput", "1st order"]]
+    for row in mode.rows:
+        rows.append([*_interval_cells(row), *_running_cells(row, mode.mode)])
+    return rows
+
+
+def _interval_cells(row: IntervalRow) -> list[str]:
+    per_gpu = "" if row.write_mb_per_s_per_gpu is None else _rate(row.write_mb_per_s_per_gpu)
+    mark = "*" if row.by_policy else ""
+    volume = number(row.write_volume_tb_per_day)
+    return [mark, duration(row.interval_s), _rate(row.write_gb_per_s), per_gpu, volume]
+
+
+def _running_cells(row: IntervalRow, mode: str) -> list[str]:
+    runs = row.running
+    if runs is None:
+        return [""] * 5
+    first = percent(runs.first_order_goodput_share, 2) if runs.first_order_valid else "invalid"
+    share = runs.blocking_share if mode == "sync" else runs.overlap_share
+    return [
+        duration(runs.stall_s), duration(runs.drain_s), percent(share),
+        percent(runs.goodput_share, 2), first,
+    ]  # fmt: skip
+
+
+def _asked(report: SizeReport) -> str:
+    lines = ["What each rule asks for  (* the rule of this problem)"]
+    rows = [["", "rule", "read GB/s", "write GB/s", "saves every", "stall", "drain", "overlap",
+             "goodput"]]  # fmt: skip
+    groups: list[tuple[int, str]] = []
+    for group, members in groupby(report.rules, lambda rule: rule.group):
+        groups.append((len(rows), GROUPS[group]))
+        rows += [_rule_cells(rule) for rule in members]
+    table = table(rows, (0, 1))
+    starts = dict(groups)
+    for index, line in enumerate(table):
+        if index in starts:
+            lines.append(f"{INDENT}{starts[index]}")
+        lines.append(line)
+    return "\n".join([*lines, *_rule_texts(report)])
+
+
+def _rule_texts(report: SizeReport) -> list[str]:
+    read, write = report.delivered_read_share, report.delivered_write_share
+    return wrapped(
+        "The two families do not compare directly: the job's law is met by what appliances "
+        f"deliver ({percent(write, 0)} of nameplate in writing, {percent(read, 0)} in reading), a "
+        "vendor's rule by their nameplate. Goodput is what the job reaches with just that "
+        "bandwidth, as far as the GPU systems can move it."
+    )
+
+
+def _rule_cells(rule: RuleRow) -> list[str]:
+    cells = ["*" if rule.chosen else "", rule.rule[:20]]
+    cells += [_rate(rule.read_gb_per_s), _rate(rule.write_gb_per_s)]
+    runs = rule.running
+    if runs is None or rule.interval_s is None:
+        return [*cells, "", "", "", "", "not reached"]
+    return [
+        *cells, duration(rule.interval_s), duration(runs.stall_s), duration(runs.drain_s),
+        percent(runs.overlap_share), percent(runs.goodput_share, 2),
+    ]  # fmt: skip
+
+
+def _notes(report: SizeReport) -> str:
+    if not report.notes:
+        return ""
+    lines = [line for text in report.notes for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")]
+    return "\n".join(["Read this too", *lines])

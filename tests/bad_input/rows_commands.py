@@ -1,0 +1,52 @@
+"""Broken command lines on valid files."""
+
+from __future__ import annotations
+
+from tests.bad_input.world import Row
+
+HELP = "planner --help"
+
+
+def said(name: str, command: str, *, wrong: str, right: str, at: str | None = None) -> Row:
+    """Return a row that breaks the command line only."""
+    return Row(name, wrong, right, at=at, command=command)
+
+
+SOLVE = "solve problem.yaml"
+
+ROWS: tuple[Row, ...] = (
+    said("unknown_command", "slove problem.yaml", wrong="No such command 'slove'", right="solve"),
+    said("unknown_option", f"{SOLVE} --gaps 1", wrong="No such option: --gaps", right="--gap"),
+    said("missing_argument", "solve", wrong="Missing argument 'PROBLEM'", right=HELP),
+    said("extra_argument", f"{SOLVE} more.yaml", wrong="unexpected extra argument", right="more.yaml"),
+    said("option_without_value", f"{SOLVE} --scenario", wrong="--scenario.* requires an argument", right=HELP),
+    said("unknown_solver", f"{SOLVE} --solver glpk", wrong="'glpk' is not one of", right="'highs', 'cbc'"),
+    said("unknown_schema", "schema problems", wrong="'problems' is not one of", right="'problem', 'catalog'"),
+    said("unknown_example", "init 10MV", wrong="no example named '10MV'", right="did you mean '10MW'"),
+    said("init_over_a_file", "init 10MW -o there", wrong="the file is there already", right="--force") if False else
+    said("unknown_catalog_command", "catalog lst", wrong="No such command 'lst'", right="list|planner"),
+    said("unknown_item_shown", "catalog show nvidia_dgx_h10", wrong="no item 'nvidia_dgx_h10'", right="did you mean 'nvidia_dgx_h100'"),
+    said("catalog_not_there", "catalog list none.yaml", wrong="no such catalog", right="none.yaml", at="none.yaml"),
+    said("bad_gap", f"{SOLVE} --gap small", wrong="--gap: cannot read 'small' as a share", right="'10 %'"),
+    said("gap_of_zero", f"{SOLVE} --gap 0", wrong="--gap 0", right="must lie between 0 and 1"),
+    said("negative_gap", f"{SOLVE} --gap=-1e-3", wrong="--gap -1e-3", right="must lie between 0 and 1"),
+    said("gap_over_one", f"{SOLVE} --gap 5", wrong="--gap 5", right="must lie between 0 and 1"),
+    said("gap_is_nan", f"{SOLVE} --gap nan", wrong="--gap: cannot read 'nan'", right="'10 %'"),
+    said("time_limit_without_unit", f"{SOLVE} --time-limit 30", wrong="--time-limit: '30' has no unit", right="'5 s'"),
+    said("time_limit_of_wrong_unit", f"{SOLVE} --time-limit '30 MW'", wrong="'MW' in '30 MW' is not a unit of time", right="'5 s'"),
+    said("negative_time_limit", f"{SOLVE} --time-limit=-5s", wrong="--time-limit -5s", right="must be more than 0"),
+    said("unknown_scenario", f"{SOLVE} --scenario half_pwr", wrong=r"no scenario 'half_pwr' \(known: half_power\)", right="did you mean 'half_power'", at="problem.yaml"),
+    said("set_without_equals", f"{SOLVE} --set site.pue", wrong="'site.pue' is not PATH=VALUE", right="write for example --set site.facility_power='12 MW'", at="--set"),
+    said("set_nothing", f"{SOLVE} --set =5", wrong="'=5' is not PATH=VALUE", right="write for example --set", at="--set"),
+    said("set_double_dot", f"{SOLVE} --set site..pue=1.2", wrong="'site..pue' is not a path", right="write for example --set", at="--set"),
+    said("set_unknown_key", f"{SOLVE} --set site.power=5MW", wrong=r"site\.power: unknown key 'power'", right="expected one of: facility_power|did you mean", at="--set site.power=5MW"),
+    said("set_deep_unknown", f"{SOLVE} --set jobs.0.checkpoint.stal=5s", wrong="unknown key 'stal'", right="did you mean 'stall'", at="--set jobs.0.checkpoint.stal=5s"),
+    said("set_missing_entry", f"{SOLVE} --set jobs.3.name=x", wrong=r"'jobs\.3\.name': the list has 1 entry and none is '3'", right="0|seventy", at="--set"),
+    said("set_bad_unit", f"{SOLVE} --set site.facility_power=12", wrong="12 has no unit", right="'10 MW'", at="--set site.facility_power=12"),
+    said("set_wrong_unit", f"{SOLVE} --set 'site.facility_power=12 GB'", wrong="'GB' in '12 GB' is not a unit of power", right="'10 MW'", at="--set site.facility_power=12 GB"),
+    said("set_broken_yaml", f"{SOLVE} --set 'site.rack=[1'", wrong="a bracket that is opened here is not closed", right="add ']'", at="--set"),
+    said("set_two_documents", f"{SOLVE} --set 'name=a\n---\nb'", wrong="more than one document", right="keep one", at="--set"),
+    said("set_over_a_value", f"{SOLVE} --set site.pue.deep=1", wrong=r"site\.pue: expected a number, found a mapping", right="write for example '1.25'", at="--set site.pue.deep=1"),
+    said("set_a_section_to_a_word", f"{SOLVE} --set site=big", wrong="site: expected a mapping of keys to values, found 'big'", right="its keys: facility_power", at="--set site=big"),
+    said("path_with_a_null_byte", f"{SOLVE} --set catalogs='[\"a\\0.yaml\"]'", wrong="not a path|a\\\\x00", right="catalog"),
+)  # fmt: skip

@@ -1,0 +1,283 @@
+"""Broken catalogs and price books."""
+
+from __future__ import annotations
+
+from tests.bad_input.world import BOOK, CATALOG, PROBLEM, Row, book, catalog, changed
+
+GPUS = "gpus: {value: 8, source: sheet, confidence: high}"
+READ = "read: {value: 90 GB/s, source: sheet, confidence: high}"
+DRAW = "it_power: {value: 10 kW, source: sheet, confidence: high}"
+GPU_PRICE = '  gpu_box:\n    list: 300000 USD\n    date: "2026-01"'
+DISCOUNT = "  - {vendor: Boxes, discount: 5 %}"
+BUNDLE = """\
+  - id: bundle
+    vendor: Boxes
+    model: Bundle
+    category: gpu_system
+    provides: {gpus: {value: 8, source: sheet, confidence: high}}
+    consumes: {it_power: {value: 10 kW, source: sheet, confidence: high}}
+    components: [{id: tray, quantity: 2}]
+"""
+
+
+def circle(names: tuple[str, ...]) -> dict[str, str]:
+    """Return catalogs of which each includes the next, and the last the first."""
+    files = {}
+    for name, following in zip(names, (*names[1:], names[0]), strict=True):
+        head = f"catalog: Part {name}\ninclude:\n  - {following}\n"
+        files[name] = CATALOG.replace("catalog: Own hardware\n", head) if name == "own.yaml" else head
+    return files
+
+
+def circle_of(*names: str) -> Row:
+    """Return a row whose catalogs include one another in a circle."""
+    return Row(
+        f"circle_of_{len(names)}",
+        wrong="circular include: " + " -> ".join((*names, names[0])).replace(".", r"\."),
+        right="remove one of these includes",
+        at=(names[-1], f"  - {names[0]}"),
+        files=circle(names),
+    )
+
+
+def second(name: str, catalog_text: str, *, wrong: str, right: str, at: str) -> Row:
+    """Return a row with a second catalog beside the first."""
+    return Row(
+        name, wrong, right, at=("two.yaml", at),
+        files={
+            "problem.yaml": changed(PROBLEM, "  - own.yaml", "  - own.yaml\n  - two.yaml"),
+            "two.yaml": catalog_text,
+        },
+    )  # fmt: skip
+
+
+ROWS: tuple[Row, ...] = (
+    catalog(
+        "figure_of_wrong_unit", READ, "read: {value: 90 GB, source: sheet, confidence: high}",
+        wrong="'GB' in '90 GB' is not a unit of bandwidth", right="'273 GB/s'",
+    ),
+    catalog(
+        "figure_in_bits", READ, "read: {value: 720 Gb/s, source: sheet, confidence: high}",
+        wrong="'Gb/s' in '720 Gb/s' is in bits", right="write '90 GB/s'",
+    ),
+    catalog(
+        "bare_figure", GPUS, "gpus: 8",
+        wrong=r"items\.0\.provides\.gpus: expected a mapping of keys to values, found '8'",
+        right="its keys: confidence, note, source, value",
+    ),
+    catalog(
+        "missing_source", DRAW, "it_power: {value: 10 kW, confidence: high}",
+        wrong="'source' is missing", right="one of the names under sources",
+    ),
+    catalog(
+        "missing_confidence", DRAW, "it_power: {value: 10 kW, source: sheet}",
+        wrong="'confidence' is missing", right="one of: high, medium, low",
+    ),
+    catalog(
+        "unknown_confidence", DRAW, "it_power: {value: 10 kW, source: sheet, confidence: sure}",
+        wrong="'sure' is not known here", right="expected one of: high, medium, low",
+    ),
+    catalog(
+        "unknown_source", DRAW, "it_power: {value: 10 kW, source: sheets, confidence: high}",
+        wrong=r"consumes\.it_power: the source 'sheets' is not listed under sources",
+        right="did you mean 'sheet'",
+    ),
+    catalog(
+        "misspelt_figure", DRAW, "power: {value: 10 kW, source: sheet, confidence: high}",
+        wrong="unknown key 'power'", right="did you mean|expected one of: it_power",
+    ),
+    catalog(
+        "fraction_of_a_gpu", GPUS, "gpus: {value: 7.5, source: sheet, confidence: high}",
+        wrong="found '7.5'", right="expected a whole number",
+    ),
+    catalog(
+        "negative_draw", DRAW, "it_power: {value: -1 kW, source: sheet, confidence: high}",
+        wrong="-1 kW is out of range", right="at least 0 kW",
+    ),
+    catalog(
+        "id_twice", "  - id: quick_store", "  - id: gpu_box",
+        wrong=r"the id 'gpu_box' is used twice \(first in own\.yaml:8\)", right="rename",
+        at="    model: Quick 1",
+    ),
+    second(
+        "id_in_two_files", "catalog: Two\nitems:\n  - {id: gpu_box, extends: quick_store}\n",
+        wrong=r"the id 'gpu_box' is used twice \(first in own\.yaml:8\)", right="rename",
+        at="  - {id: gpu_box, extends: quick_store}",
+    ),
+    second(
+        "family_in_two_files",
+        "catalog: Two\nfamilies:\n  - {id: quick_fs, vendor: Quick, name: Again}\n",
+        wrong=r"the family 'quick_fs' is defined twice \(first in own\.yaml:5\)", right="rename",
+        at="  - {id: quick_fs, vendor: Quick, name: Again}",
+    ),
+    catalog(
+        "bad_id", "  - id: gpu_box", "  - id: GPU Box",
+        wrong="'GPU Box' is not well formed", right="an id is lower-case letters, digits and _",
+    ),
+    catalog(
+        "unknown_category", "category: gpu_system", "category: gpu",
+        wrong="'gpu' is not known here", right="'gpu_system'|gpu_system, storage, component",
+    ),
+    catalog(
+        "family_unknown", "family: quick_fs", "family: quik_fs",
+        wrong="no family 'quik_fs'", right="did you mean 'quick_fs'", at="  - id: quick_store",
+    ),
+    catalog(
+        "storage_without_family", "    family: quick_fs\n", "",
+        wrong="a storage item needs its family", right="add family: .*quick_fs",
+        at="  - id: quick_store",
+    ),
+    catalog(
+        "gpu_system_without_gpus", f"    provides:\n      {GPUS}\n", "",
+        wrong=r"a GPU system needs provides\.gpus", right="add .*gpus: {value: 8",
+        at="  - id: gpu_box",
+    ),
+    catalog(
+        "unknown_extends", "  - id: tray\n", "  - id: more\n    extends: gpu_bx\n  - id: tray\n",
+        wrong="no item 'gpu_bx'", right="did you mean 'gpu_box'", at="    extends: gpu_bx",
+    ),
+    catalog(
+        "extends_itself", "  - id: tray\n", "  - id: tray\n    extends: tray\n",
+        wrong="circular extends: tray -> tray", right="remove one", at="    extends: tray",
+    ),
+    catalog(
+        "circular_extends", "  - id: tray\n",
+        "  - {id: left, extends: right}\n  - {id: right, extends: left}\n  - id: tray\n",
+        wrong="circular extends: left -> right -> left", right="remove one",
+        at="  - {id: left, extends: right}",
+    ),
+    catalog(
+        "missing_component", "  - id: tray\n",
+        BUNDLE.replace("    consumes: {it_power: {value: 10 kW, source: sheet, confidence: high}}\n", "")
+        .replace("id: tray", "id: trai") + "  - id: tray\n",
+        wrong="no component 'trai'", right="did you mean 'tray'", at="  - id: bundle",
+    ),
+    catalog(
+        "component_is_storage", "  - id: tray\n",
+        BUNDLE.replace("    consumes: {it_power: {value: 10 kW, source: sheet, confidence: high}}\n", "")
+        .replace("id: tray", "id: quick_store") + "  - id: tray\n",
+        wrong="'quick_store' is not a component", right="give it category: component",
+        at="  - id: bundle",
+    ),
+    catalog(
+        "bundle_with_own_power", "  - id: tray\n", BUNDLE + "  - id: tray\n",
+        wrong="a bundle consumes is the sum of its components'",
+        right=r"leave out consumes\.it_power and rack_units", at="  - id: bundle",
+    ),
+    catalog(
+        "min_over_max_units", "    family: quick_fs\n",
+        "    family: quick_fs\n    min_units: {value: 5, source: sheet, confidence: low}\n"
+        "    max_units: {value: 4, source: sheet, confidence: low}\n",
+        wrong="min_units 5 is more than max_units 4", right="is more than", at="  - id: quick_store",
+    ),
+    catalog(
+        "sizes_fall", "    family: quick_fs\n",
+        "    family: quick_fs\n    sizes:\n      source: sheet\n      confidence: low\n      rows:\n"
+        "        - {units: 4, read: 9 GB/s, write: 9 GB/s}\n"
+        "        - {units: 2, read: 4 GB/s, write: 4 GB/s}\n",
+        wrong="sizes: the rows must have rising units", right="rising units",
+        at="  - id: quick_store",
+    ),
+    Row(
+        "catalog_is_a_price_book", wrong="'catalog' is missing", right="add 'catalog: ",
+        at=("own.yaml", "price_book: Own prices"), files={"own.yaml": BOOK}, lines=5,
+    ),
+    Row(
+        "empty_catalog", wrong="the catalog is empty", right="begin with 'catalog: '",
+        at=("own.yaml", ""), files={"own.yaml": ""},
+    ),
+    Row(
+        "binary_catalog", wrong="not a text file", right="a catalog is YAML in UTF-8",
+        at="own.yaml", files={"own.yaml": b"\x89PNG\r\n\x1a\n\0\0"},
+    ),
+    circle_of("own.yaml"),
+    circle_of("own.yaml", "b.yaml"),
+    circle_of("own.yaml", "b.yaml", "c.yaml"),
+    catalog(
+        "missing_include", "sources:\n", "include: [none.yaml]\nsources:\n",
+        wrong=r"no such catalog: 'none\.yaml'", right="the path counts from this folder",
+    ),
+    catalog(
+        "include_is_not_a_list", "sources:\n", "include: two.yaml\nsources:\n",
+        wrong="include: .*found 'two.yaml'", right="expected a list",
+    ),
+    book(
+        "wrong_book_currency", "currency: USD", "currency: EUR",
+        wrong="'EUR' is not known here", right="expected one of: USD",
+    ),
+    book(
+        "price_in_euro", "list: 300000 USD", "list: 300000 EUR",
+        wrong="'EUR' in '300000 EUR' is not a unit of money", right="USD",
+    ),
+    book(
+        "price_without_unit", "list: 300000 USD", "list: 300000",
+        wrong="300000 has no unit", right="'450 MUSD'",
+    ),
+    book(
+        "negative_price", "list: 300000 USD", "list: -300000 USD",
+        wrong="-300000 USD is out of range", right="at least 0 USD",
+    ),
+    book(
+        "date_not_quoted", GPU_PRICE, GPU_PRICE.replace('"2026-01"', "2026"),
+        wrong="expected text, found '2026'", right="put it in quotes: '2026'", at="    date: 2026",
+    ),
+    book(
+        "date_of_another_form", GPU_PRICE, GPU_PRICE.replace('"2026-01"', "Jan 2026"),
+        wrong="'Jan 2026' is not well formed", right='write a date as "2026-01-31"',
+        at="    date: Jan 2026",
+    ),
+    book(
+        "lead_time_of_another_form", "    support_per_year: 8 %", "    lead_time: soon",
+        wrong="'soon' is not well formed", right="'12 weeks'",
+    ),
+    book(
+        "price_without_date", '    list: 200000 USD\n    date: "2026-01"\n', "    list: 200000 USD\n",
+        wrong="'date' is missing", right='add date: "2026-01-31"', at="  quick_store:",
+    ),
+    book(
+        "unknown_price_source", GPU_PRICE + "\n    source: quote", GPU_PRICE + "\n    source: quot",
+        wrong="the source 'quot' is not listed under sources", right="did you mean 'quote'",
+        at="  gpu_box:",
+    ),
+    book(
+        "price_twice", "  quick_store:\n", "  gpu_box:\n",
+        wrong=r"key 'gpu_box' stands twice \(first in line 6\)", right="keep one of them",
+        at='  gpu_box:',
+    ) if False else book(
+        "price_twice", "discounts:\n", "prices: {}\ndiscounts:\n",
+        wrong=r"key 'prices' stands twice \(first in line 5\)", right="keep one of them",
+    ),
+    book(
+        "discount_with_two_selectors", DISCOUNT, "  - {vendor: Boxes, item: gpu_box, discount: 5 %}",
+        wrong="exactly one of", right="item, vendor or category",
+    ),
+    book(
+        "discount_of_nothing", DISCOUNT, "  - {discount: 5 %}",
+        wrong="exactly one of", right="item, vendor or category",
+    ),
+    book(
+        "discount_over_100", DISCOUNT, "  - {vendor: Boxes, discount: 105 %}",
+        wrong="105 % is out of range", right="at most 1",
+    ),
+    book(
+        "negative_discount", DISCOUNT, "  - {vendor: Boxes, discount: -5 %}",
+        wrong="-5 % is out of range", right="at least 0",
+    ),
+    book(
+        "negative_support", "support_per_year: 8 %", "support_per_year: -8 %",
+        wrong="-8 % is out of range", right="at least 0",
+    ),
+    book(
+        "support_in_no_unit", "support_per_year: 8 %", "support_per_year: 0.08",
+        wrong="0.08 has no unit", right="8 %|USD",
+    ),
+    Row(
+        "book_is_a_catalog", wrong="'price_book' is missing", right="add 'price_book: ",
+        at=("book.yaml", "catalog: Own hardware"), files={"book.yaml": CATALOG}, lines=4,
+    ),
+    Row(
+        "circle_of_books", wrong="circular include: book.yaml -> book.yaml",
+        right="remove one of these includes", at=("book.yaml", "include: [book.yaml]"),
+        files={"book.yaml": changed(BOOK, "currency: USD", "include: [book.yaml]")},
+    ),
+)  # fmt: skip

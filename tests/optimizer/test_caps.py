@@ -1,0 +1,106 @@
+"""Caps on counts: never below what a plan can hold, and no looser than the limits themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.case import resolve
+from planner.case.model import Case, Offer, Storage, System
+from planner.optimizer import purchase
+from planner.optimizer.caps import UNLIMITED_UNITS, cap
+from tests.optimizer.cases import inputs_of, resolved
+from tests.oracle.enumerate import best
+from tests.oracle.generate import random_case
+from tests.oracle.hardware import Raw, figure
+from tests.oracle.test_oracle import Request, price
+
+TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
+RACK = {"height": "48 RU", "power": "45 kW"}
+# Energy of the 10 kW system: 10 * 1.25 * 8760 * 0.1 = 10,950 USD a year; support is 1,000.
+
+
+def caps(**changes: Raw) -> dict[str, int]:
+    request = Request(maximize="gpus")
+    request.site = {"pue": 1.25} | changes.pop("site", {})
+    request.job |= changes.pop("job", {})
+    request.prices["gpu"] = price("100000", support_per_year="1000 USD")
+    request.more |= changes
+    case = resolve(inputs_of(request.case()))
+    return {offer.id: cap(case, offer) for offer in case.offers()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "gpu", "box"),
+    [
+        ({}, UNLIMITED_UNITS, UNLIMITED_UNITS),
+        ({"site": {"it_power": "57 kW"}}, 5, 11),
+        ({"site": {"facility_power": "57 kW"}}, 4, 9),
+        ({"site": {"it_power": "57 kW", "facility_power": "57 kW"}}, 4, 9),
+        ({"site": {"racks": 2, "rack": RACK}}, 8, 18),
+        ({"budget": {"capex": "0.35 MUSD"}}, 3, 35),
+        ({"budget": {"capex": "0.3 MUSD"}}, 3, 30),
+        ({"budget": {"capex": "0.3 MUSD"}, "items": {"gpu": {"installed": 2}}}, 5, 30),
+        ({"budget": {"opex_per_year": "24000 USD"}, "term": TERM}, 2, 4),
+        ({"budget": {"tco": "0.45 MUSD"}, "term": TERM}, 3, 14),
+        ({"items": {"gpu": {"max": 7}, "box": {"fixed": 3}}}, 7, 3),
+        ({"job": {"gpus": {"max": 20}}}, 3, UNLIMITED_UNITS),
+        ({"job": {"gpus": {"max": 20}}, "items": {"gpu": {"min": 5}}}, 5, UNLIMITED_UNITS),
+    ],
+)
+def test_by_hand(changes: dict[str, Any], gpu: int, box: int) -> None:
+    assert caps(**changes) == {"gpu": gpu, "box": box}
+
+
+def test_tables_and_catalogs_cap_too() -> None:
+    request = Request(maximize="gpus")
+    row = {"units": 6, "read": "8 GB/s", "write": "4 GB/s"}
+    request.items[1]["sizes"] = {"source": "made_up", "confidence": "low", "rows": [row]}
+    request.items[0]["max_units"] = figure(2)
+    case = resolve(inputs_of(request.case()))
+    assert [cap(case, offer) for offer in case.offers()] == [2, 6]
+
+
+def within(case: Case, offer: Offer, units: int) -> bool:
+    """Say whether so many units, and nothing else, keep every limit that counts units."""
+    counts = {other.id: 0 for other in case.offers()} | {offer.id: units}
+    limits = case.limits
+    opex = purchase.opex_usd_per_year(case, counts)
+    broken = set(purchase.broken_rows(case, counts)) & {"it_power", "racks", "capex", "tco"}
+    if limits.opex_usd_per_year is not None and opex > limits.opex_usd_per_year * (1 + 1e-9):
+        return False
+    if isinstance(offer, Storage) and offer.segments and units > offer.segments[-1].high:
+        return False
+    if isinstance(offer, System) and case.job.gpus_max is not None:
+        needed = -(-case.job.gpus_max // offer.gpus)
+        if units > max(needed, offer.low):
+            return False
+    return not broken and (offer.high is None or units <= offer.high)
+
+
+def test_caps_are_as_tight_as_the_limits() -> None:
+    attained = 0
+    for seed in range(200, 260):
+        case = resolved(seed)
+        for offer in case.offers():
+            most = cap(case, offer)
+            if offer.installed and case.limits.opex_usd_per_year is not None:
+                continue  # installed units pay no support: their cap is looser, never tighter
+            if offer.installed and case.limits.tco_usd is not None:
+                continue
+            assert within(case, offer, most), (seed, offer.id)
+            assert not within(case, offer, most + 1), (seed, offer.id)
+            attained += 1
+    assert attained > 100
+
+
+def test_no_best_plan_is_above_its_caps() -> None:
+    for seed in range(60):
+        drawn = random_case(seed)
+        truth = best(drawn.problem, drawn.items, drawn.families, drawn.prices, drawn.discounts)
+        if truth is None:
+            continue
+        case = resolve(inputs_of(drawn))
+        for offer in case.offers():
+            assert truth.counts.get(offer.id, 0) <= max(cap(case, offer), offer.low)

@@ -1,0 +1,137 @@
+"""Money: cents, discounts, and that the money reported is the money optimised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner import api
+from planner.case import resolve
+from planner.case.model import Case
+from planner.case.money import cents, discount, support_usd_per_year, unit_net_usd
+from planner.optimizer import objective
+from planner.optimizer.build import build
+from planner.optimizer.context import Build
+from planner.optimizer.model import evaluate
+from planner.schema.catalog import Item
+from planner.schema.plan import Plan
+from planner.schema.prices import Discount, Price
+from tests.optimizer.cases import inputs_of
+from tests.oracle.generate import random_case
+from tests.oracle.test_oracle import Request, gpu_system, price
+
+ITEM = Item.model_validate(gpu_system("gpu", 8, "10 kW"))
+
+
+@pytest.mark.parametrize(
+    ("amount_usd", "expected_usd"),
+    [
+        (0.0, 0.0),
+        (0.005, 0.01),
+        (0.0049, 0.0),
+        (1.005, 1.01),  # as a float it is 1.00499999999999989
+        (2.675, 2.68),
+        (8_500.125, 8_500.13),
+        (84_999.9915, 84_999.99),
+        (1e9 + 0.125, 1_000_000_000.13),
+    ],
+)
+def test_halves_of_a_cent_go_up(amount_usd: float, expected_usd: float) -> None:
+    assert cents(amount_usd) == expected_usd
+
+
+@given(st.integers(0, 10**11))
+def test_tenths_of_a_cent_round_like_decimals(tenths: int) -> None:
+    exact = (Decimal(tenths) / 1000).quantize(Decimal("0.01"), rounding=ROUND_HALF_UP)
+    assert cents(tenths / 1000) == float(exact)
+
+
+@pytest.mark.parametrize(
+    ("given_discounts", "expected"),
+    [
+        ((), 0.0),
+        (({"category": "gpu_system", "discount": 0.1},), 0.1),
+        (({"vendor": "Alpha", "discount": 0.2}, {"category": "gpu_system", "discount": 0.5}), 0.2),
+        (({"item": "gpu", "discount": 0.0}, {"vendor": "Alpha", "discount": 0.2}), 0.0),
+        (({"vendor": "Alpha", "discount": 0.2}, {"vendor": "Alpha", "discount": 0.05}), 0.05),
+        (({"vendor": "Beta", "discount": 0.2}, {"item": "box", "discount": 0.3}), 0.0),
+        (({"category": "storage", "discount": 0.4},), 0.0),
+    ],
+)
+def test_the_most_specific_and_latest_discount_counts(
+    given_discounts: tuple[dict[str, object], ...], expected: float
+) -> None:
+    assert discount(ITEM, [Discount.model_validate(d) for d in given_discounts]) == expected
+
+
+def test_net_price_and_support_are_in_cents() -> None:
+    book = Price.model_validate(price("99999.99", support_per_year="7.5 %"))
+    discounts = [Discount.model_validate({"item": "gpu", "discount": 0.15})]
+    assert unit_net_usd(ITEM, book, discounts) == 84_999.99  # of 84,999.9915
+    assert support_usd_per_year(ITEM, book, discounts) == 6_375.00  # of 6,374.99925
+    fixed = Price.model_validate(price("99999.99", support_per_year="123.456 USD"))
+    assert support_usd_per_year(ITEM, fixed, discounts) == 123.46
+
+
+def values_of(master: Build, units: Mapping[str, int]) -> dict[str, float]:
+    """Return the model's counts for a bill."""
+    values = {name: 0.0 for name in (variable.name for variable in master.model.variables)}
+    for offer in master.case.offers():
+        count = units.get(offer.id, 0)
+        values[f"x__{offer.id}__site__0"] = float(count)
+        if offer.installed:
+            values[f"buy__{offer.id}"] = float(max(0, count - offer.installed))
+    return values
+
+
+def check_money(case: Case, plan: Plan) -> None:
+    totals = plan.totals
+    assert totals is not None
+    master = build(case, case.job.modes[0])
+    values = values_of(master, {line.sku: line.quantity for line in plan.lines if not line.parent})
+    capex = 1e6 * evaluate(objective.capex_musd(master), values)
+    assert capex == pytest.approx(totals.capex_usd, rel=1e-12)
+    power_kw = evaluate(objective.power_kw(master), values)
+    if totals.it_power_kw is not None:
+        assert power_kw == pytest.approx(totals.it_power_kw, rel=1e-12)
+    if totals.tco_usd is not None:
+        tco = 1e6 * evaluate(objective.tco_musd(master), values)
+        assert tco == pytest.approx(totals.tco_usd, rel=1e-12)
+    reported = {"cost": totals.capex_usd, "tco": totals.tco_usd, "power": totals.it_power_kw}
+    if plan.objective.name in reported:
+        assert plan.objective.value == pytest.approx(reported[plan.objective.name], rel=1e-12)
+
+
+def test_money_reported_is_money_optimised() -> None:
+    checked = paid_for_energy = 0
+    for seed in range(60, 90):
+        inputs = inputs_of(random_case(seed))
+        plan = api.solve_inputs(inputs)
+        if plan.status == "optimal":
+            check_money(resolve(inputs), plan)
+            checked += 1
+            paid_for_energy += plan.totals is not None and plan.totals.tco_usd is not None
+    assert checked >= 15
+    assert paid_for_energy >= 5
+
+
+def test_installed_units_cost_energy_only() -> None:
+    request = Request(minimize="tco")
+    request.prices["gpu"] = price("100000.01", support_per_year="10 %")
+    request.more |= {
+        "items": {"gpu": {"installed": 2}},
+        "targets": {"min_gpus": 24},
+        "term": {"years": 3, "electricity": "0.1 USD/kWh"},
+    }
+    inputs = inputs_of(request.case())
+    plan = api.solve_inputs(inputs)
+    check_money(resolve(inputs), plan)
+    assert plan.totals is not None
+    assert plan.totals.capex_usd == pytest.approx(100_000.01 + 2 * 10_000)
+    assert plan.totals.support_usd_per_year == pytest.approx(10_000.0)
+    energy = (3 * 10 + 2 * 5) * 1.25 * 8760 * 0.1
+    assert plan.totals.energy_usd_per_year == pytest.approx(energy)

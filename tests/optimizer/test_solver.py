@@ -1,0 +1,219 @@
+"""Our reading of HiGHS and CBC: status, best values, bound."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+import highspy
+import pytest
+
+from planner import api
+from planner.errors import InputError
+from planner.optimizer import solver
+from planner.optimizer.build import build
+from planner.optimizer.model import Model, evaluate
+from planner.optimizer.objective import EXPRESSIONS
+from planner.optimizer.solver import HighsSession, Session, session
+from tests.optimizer.cases import inputs_of, market_split, resolved, solve
+from tests.oracle.generate import random_case
+
+SOLVERS: tuple[Literal["highs", "cbc"], ...] = ("highs", "cbc")
+either = pytest.mark.parametrize("name", SOLVERS)
+relaxed_or_not = pytest.mark.parametrize("relaxed", [True, False])
+TRAP_SEED = 232
+TRAP_MUSD = 1.72536477
+
+
+def small(name: Literal["highs", "cbc"]) -> tuple[Model, Session]:
+    """Return max 5a + 4b + 1, 6a + 4b <= 24, a + 2b <= 6: 22 at (3, 1.5), 21 in whole numbers."""
+    model = Model("small", True)
+    a, b = model.var("a", 0.0, None, True), model.var("b", 0.0, None, True)
+    model.row("one", 6 * a + 4 * b, "<=", 24.0)
+    model.row("two", a + 2 * b, "<=", 6.0)
+    opened = session(name, model)
+    opened.objective(5 * a + 4 * b + 1, True)
+    return model, opened
+
+
+@either
+def test_optimum_bound_and_values(name: Literal["highs", "cbc"]) -> None:
+    _, opened = small(name)
+    relaxed, whole = solve(opened, relaxed=True), solve(opened)
+    assert (relaxed.status, whole.status) == ("optimal", "optimal")
+    assert relaxed.objective == pytest.approx(22.0)
+    assert relaxed.bound == pytest.approx(22.0)
+    assert relaxed.values == pytest.approx({"a": 3.0, "b": 1.5})
+    assert whole.objective == pytest.approx(21.0)
+    assert whole.values == pytest.approx({"a": 4.0, "b": 0.0})
+    assert whole.bound == pytest.approx(21.0, rel=1e-6)
+    assert whole.bound is not None
+    assert whole.bound >= 21.0 - 1e-9
+
+
+@either
+def test_rows_bounds_and_objective_change_in_place(name: Literal["highs", "cbc"]) -> None:
+    model, opened = small(name)
+    a, b = model.variables
+    assert solve(opened).objective == pytest.approx(21.0)
+    opened.add(model.row("three", a + 0, "<=", 3.0))
+    assert solve(opened).objective == pytest.approx(20.0)
+    opened.bounds(b, 0.0, 0.0)
+    assert solve(opened).objective == pytest.approx(16.0)
+    opened.bounds(b, 0.0, None)
+    opened.objective(a - b, False)
+    outcome = solve(opened)
+    assert outcome.objective == pytest.approx(-3.0)
+    assert outcome.values == pytest.approx({"a": 0.0, "b": 3.0})
+
+
+@either
+@relaxed_or_not
+def test_infeasible(name: Literal["highs", "cbc"], relaxed: bool) -> None:
+    model, opened = small(name)
+    opened.add(model.row("three", model.variables[0] + 0, ">=", 5.0))
+    outcome = solve(opened, relaxed=relaxed)
+    assert (outcome.status, outcome.objective, outcome.values) == ("infeasible", None, {})
+
+
+@either
+def test_infeasible_in_whole_numbers_only(name: Literal["highs", "cbc"]) -> None:
+    model, opened = small(name)
+    a, b = model.variables
+    opened.add(model.row("odd", 2 * a + 2 * b, "==", 3.0))
+    assert solve(opened, relaxed=True).status == "optimal"
+    assert solve(opened).status == "infeasible"
+
+
+def open_ended(name: Literal["highs", "cbc"], feasible: bool) -> tuple[Model, Session]:
+    """Return max a + b, a - b <= 1, b - a <= 1 without end; or empty by a whole-number clash."""
+    model = Model("open_ended", True)
+    a, b = model.var("a", 0.0, None, True), model.var("b", 0.0, None, True)
+    model.row("one", a - b, "<=", 1.0)
+    model.row("two", b - a, "<=", 1.0 if feasible else -2.0)
+    opened = session(name, model)
+    opened.objective(a + b, True)
+    return model, opened
+
+
+@either
+@relaxed_or_not
+def test_unbounded_and_infeasible_are_told_apart(
+    name: Literal["highs", "cbc"], relaxed: bool
+) -> None:
+    assert solve(open_ended(name, True)[1], relaxed=relaxed).status == "unbounded"
+    assert solve(open_ended(name, False)[1], relaxed=relaxed).status == "infeasible"
+
+
+@pytest.mark.parametrize("feasible", [True, False])
+def test_highs_undecided_is_decided(monkeypatch: pytest.MonkeyPatch, feasible: bool) -> None:
+    model, opened = open_ended("highs", feasible)
+    told = highspy.HighsModelStatus.kUnboundedOrInfeasible
+    run = solver._run
+
+    def undecided(highs: Any) -> Any:
+        run(highs)
+        return told
+
+    monkeypatch.setattr(solver, "_run", undecided)
+    expected = "unbounded" if feasible else "infeasible"
+    assert solve(opened).status == expected
+    assert solve(opened, relaxed=True).status == expected
+    monkeypatch.undo()
+    if feasible:  # the objective is back: with an end, the model has its optimum
+        opened.add(model.row("end", model.variables[0] + 0, "<=", 7.0))
+        assert solve(opened).objective == pytest.approx(15.0)
+
+
+@either
+@relaxed_or_not
+def test_no_time_left(name: Literal["highs", "cbc"], relaxed: bool) -> None:
+    outcome = solve(small(name)[1], relaxed=relaxed, deadline=time.monotonic() - 1.0)
+    assert (outcome.status, outcome.objective, outcome.bound) == ("limit", None, None)
+
+
+@either
+def test_time_limit_with_a_solution(name: Literal["highs", "cbc"]) -> None:
+    model, objective = market_split(slack=True)
+    opened = session(name, model)
+    opened.objective(objective, False)
+    outcome = solve(opened, deadline=time.monotonic() + 0.7)
+    assert outcome.status == "limit"
+    assert outcome.objective is not None
+    assert outcome.bound is not None
+    assert outcome.bound < outcome.objective - 0.5
+    assert evaluate(objective, outcome.values) == pytest.approx(outcome.objective)
+    assert all(
+        abs(outcome.values[f"x{j}"] - round(outcome.values[f"x{j}"])) < 1e-6 for j in range(40)
+    )
+
+
+@either
+def test_time_limit_without_a_solution(name: Literal["highs", "cbc"]) -> None:
+    model, objective = market_split(slack=False)
+    opened = session(name, model)
+    opened.objective(objective, False)
+    outcome = solve(opened, deadline=time.monotonic() + 0.7)
+    assert (outcome.status, outcome.objective, outcome.values) == ("limit", None, {})
+
+
+@either
+def test_time_limit_is_kept_over_several_solves(name: Literal["highs", "cbc"]) -> None:
+    # HiGHS counts its run time over all solves of an instance, so the limit must move along.
+    model, objective = market_split(slack=True)
+    opened = session(name, model)
+    opened.objective(objective, False)
+    for _ in range(2):
+        started = time.monotonic()
+        assert solve(opened, deadline=started + 0.4).objective is not None
+        assert 0.2 < time.monotonic() - started < 2.0
+
+
+def test_milp_after_its_relaxation_is_optimal() -> None:
+    """A case whose MILP, solved in the relaxation's HiGHS instance, was called optimal wrongly."""
+    case = resolved(TRAP_SEED)
+    master = build(case, "sync")
+    opened = HighsSession(master.model)
+    opened.objective(EXPRESSIONS[case.objective](master), case.maximise)
+    relaxed = [solve(opened, relaxed=True).objective for _ in range(3)]
+    outcome = solve(opened)
+    assert relaxed == pytest.approx([relaxed[0]] * 3)
+    assert outcome.status == "optimal"
+    assert outcome.objective == pytest.approx(TRAP_MUSD, rel=1e-9)
+    assert outcome.bound == pytest.approx(TRAP_MUSD, rel=1e-7)
+
+
+def test_the_whole_optimisation_avoids_the_trap() -> None:
+    plan = api.solve_inputs(inputs_of(random_case(TRAP_SEED)))
+    assert plan.status == "optimal"
+    assert plan.objective.value == pytest.approx(TRAP_MUSD * 1e6, rel=1e-9)
+
+
+def test_saved_model_has_the_same_optimum(tmp_path: Path) -> None:
+    model, _ = small("highs")
+    a, b = model.variables
+    target = tmp_path / "model.mps"
+    target.write_text("old")
+    solver.save_mps(model, 5 * a + 4 * b + 1, True, target)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.mps"]
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    assert highs.readModel(str(target)) == highspy.HighsStatus.kOk
+    highs.run()
+    assert highs.getInfo().objective_function_value == pytest.approx(21.0)
+
+
+def test_no_model_is_left_half_written(tmp_path: Path) -> None:
+    model, _ = small("highs")
+    (tmp_path / "model.mps").mkdir()
+    with pytest.raises(InputError, match=r"model\.mps: cannot write"):
+        solver.save_mps(model, model.variables[0], True, tmp_path / "model.mps")
+    assert [path.name for path in tmp_path.iterdir()] == ["model.mps"]
+
+
+def test_infinite_bounds_are_no_bounds() -> None:
+    assert solver._finite(highspy.kHighsInf) is None
+    assert solver._finite(-math.inf) is None
+    assert solver._finite(2.0) == 2.0

@@ -1,0 +1,337 @@
+"""Every shipped problem and scenario solves to its proven answer, from a fresh folder too."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from planner import shipped
+from planner.api import Options, solve
+from planner.cli import main
+from planner.loader import load, load_with_findings
+from planner.loader.yaml12 import read
+from planner.schema.plan import JobPlan, LimitReport, Plan, Totals
+from planner.verify import verify
+
+PROBLEMS = shipped.problem_files()
+EXPECTED = {
+    "10MW": "optimal",
+    "enterprise_1MW": "optimal",
+    "gpt3_octet": "optimal",
+    "infeasible_restore": "infeasible",
+    "light_rule": "optimal",
+    "megatron_1t": "optimal",
+    "space_limited": "optimal",
+}
+EXIT_CODES = {"optimal": 0, "infeasible": 3}
+SCENARIOS = [
+    (name, scenario)
+    for name, path in PROBLEMS.items()
+    for scenario in read(path).data.get("scenarios", {})
+]
+LARGEST_GAP = 1e-4
+
+
+@cache
+def solved(name: str, scenario: str | None = None, *settings: str) -> Plan:
+    return solve(PROBLEMS[name], scenario=scenario, settings=settings)
+
+
+def job(name: str, scenario: str | None = None) -> JobPlan:
+    return solved(name, scenario).jobs[0]
+
+
+def totals(plan: Plan) -> Totals:
+    assert plan.totals is not None
+    return plan.totals
+
+
+def limit(plan: Plan, name: str) -> LimitReport:
+    (found,) = [limit for limit in plan.limits if limit.name == name]
+    return found
+
+
+def units(plan: Plan) -> dict[str, int]:
+    return {line.sku: line.quantity for line in plan.lines if line.parent is None}
+
+
+def useful_pflops(plan: Plan) -> float:
+    assert plan.jobs[0].useful_pflops is not None
+    return plan.jobs[0].useful_pflops
+
+
+def assert_proven(name: str, scenario: str | None, plan: Plan) -> None:
+    assert plan.status == "optimal", plan.message
+    assert plan.objective.gap is not None
+    assert 0 <= plan.objective.gap <= LARGEST_GAP
+    verify(load(PROBLEMS[name], scenario=scenario), plan)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["planner", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_every_shipped_problem_has_an_expected_status() -> None:
+    assert PROBLEMS.keys() == EXPECTED.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario"), [*((name, None) for name in PROBLEMS), *SCENARIOS], ids=str
+)
+def test_loads_without_errors(name: str, scenario: str | None) -> None:
+    _, findings = load_with_findings(PROBLEMS[name], scenario=scenario)
+    assert [finding.text() for finding in findings if finding.severity == "error"] == []
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_solves_to_the_expected_status(name: str) -> None:
+    plan = solved(name)
+    if EXPECTED[name] == "optimal":
+        assert_proven(name, None, plan)
+    assert plan.status == EXPECTED[name]
+
+
+@pytest.mark.parametrize(("name", "scenario"), SCENARIOS)
+def test_every_scenario_is_proven(name: str, scenario: str) -> None:
+    assert_proven(name, scenario, solved(name, scenario))
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if EXPECTED[name] == "optimal"])
+def test_cbc_agrees(name: str) -> None:
+    highs = solved(name)
+    cbc = solve(PROBLEMS[name], options=Options(solver="cbc"))
+    assert cbc.status == "optimal"
+    assert cbc.objective.value == pytest.approx(highs.objective.value, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_init_into_an_empty_folder_and_solve_there(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, "init", name) == 0
+    assert (tmp_path / f"{name}.yaml").read_bytes() == PROBLEMS[name].read_bytes()
+    assert run(monkeypatch, "solve", f"{name}.yaml") == EXIT_CODES[EXPECTED[name]]
+    written = {path.name for path in tmp_path.iterdir()} - {f"{name}.yaml", "catalogs"}
+    outputs = {f"{name}.xlsx", f"{name}.plan.json"} if EXPECTED[name] == "optimal" else set()
+    assert written == outputs
+    if outputs:
+        copied = Plan.model_validate_json((tmp_path / f"{name}.plan.json").read_bytes())
+        assert units(copied) == units(solved(name))
+        assert copied.jobs[0].interval_s == pytest.approx(job(name).interval_s, rel=1e-9)
+
+
+def test_init_copies_only_the_catalogs_that_the_problem_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in PROBLEMS:
+        assert run(monkeypatch, "init", name, "-o", str(tmp_path / name)) == 0
+    copied = {path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/catalogs/*")}
+    assert copied == {"megatron_1t/catalogs/selene.yaml"}
+
+
+# The figures of arXiv 2104.04473 section 5.10 and 001_8b8418f13de637fc.txt.
+
+
+def test_megatron_checkpoint_takes_51_s_and_a_third_of_a_percent() -> None:
+    run_ = job("megatron_1t")
+    assert (run_.gpus_used, run_.systems_used, run_.replicas) == (3072, 384, 6)
+    assert run_.delivered_write_gb_per_s == pytest.approx(273)
+    assert run_.write_limited_by == "appliances"
+    assert run_.stall_s == pytest.approx(50.55, abs=0.005)
+    assert run_.blocking == pytest.approx(0.00351, abs=5e-6)
+    assert run_.writing_systems == 64
+    assert run_.replica_gpus == 512
+    assert run_.delivered_write_gb_per_s / run_.replica_gpus == pytest.approx(0.533, abs=5e-4)
+    assert run_.delivered_write_gb_per_s / run_.writing_systems == pytest.approx(4.27, abs=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "fan_out", "read_gb_per_s", "restore_s"),
+    [
+        (None, 1, 1000, 13.8),
+        ("every_replica", 6, 1000, 82.8),
+        ("restore_parity", 6, 1638, 50.55),
+    ],
+)
+def test_megatron_restores(
+    scenario: str | None, fan_out: float, read_gb_per_s: float, restore_s: float
+) -> None:
+    run_ = job("megatron_1t", scenario)
+    assert run_.fan_out == pytest.approx(fan_out)
+    assert run_.delivered_read_gb_per_s == pytest.approx(read_gb_per_s)
+    assert run_.restore_s == pytest.approx(restore_s, abs=0.005)
+
+
+def test_megatron_trains_in_the_papers_84_days_but_for_the_goodput() -> None:
+    run_ = job("megatron_1t")
+    assert run_.days_to_train is not None
+    assert run_.days_to_train * run_.goodput == pytest.approx(84, rel=0.005)
+
+
+def test_megatron_wins_by_checkpointing_more_often_than_the_overhead_rule_suggests() -> None:
+    every_4_h, half_hourly = job("megatron_1t"), job("megatron_1t", "half_hourly")
+    assert half_hourly.blocking == pytest.approx(8 * every_4_h.blocking)
+    assert half_hourly.goodput > every_4_h.goodput + 0.1
+
+
+def test_megatron_buys_nothing_and_the_assumed_capacity_is_ample() -> None:
+    plan = solved("megatron_1t")
+    assert totals(plan).capex_usd == 0
+    assert limit(plan, "capacity").value > 100 * limit(plan, "capacity").limit
+
+
+def test_gpt3_octet_is_limited_by_its_eight_systems() -> None:
+    run_ = job("gpt3_octet")
+    assert (run_.gpus_used, run_.replica_gpus, run_.replicas) == (1024, 64, 16)
+    assert run_.checkpoint_gb == pytest.approx(2415)
+    assert run_.writing_systems == 8
+    assert run_.write_limited_by == "clients"
+    assert run_.delivered_write_gb_per_s == pytest.approx(64)
+    assert run_.stall_s == pytest.approx(37.7, abs=0.05)
+
+
+def test_gpt3_octet_gains_nothing_in_writing_from_more_appliances() -> None:
+    richer = solved("gpt3_octet", None, "budget.capex=2 MUSD")
+    assert totals(richer).write_gb_per_s > 2 * totals(solved("gpt3_octet")).write_gb_per_s
+    assert richer.jobs[0].delivered_write_gb_per_s == pytest.approx(64)
+
+
+def test_gpt3_hybrid_io_relieves_the_octet_for_the_same_money() -> None:
+    plan, relieved = solved("gpt3_octet"), solved("gpt3_octet", "hybrid_io")
+    assert relieved.jobs[0].delivered_write_gb_per_s == pytest.approx(1.7 * 64)
+    assert relieved.jobs[0].stall_s == pytest.approx(37.7 / 1.7, abs=0.05)
+    assert relieved.jobs[0].goodput > plan.jobs[0].goodput
+    assert totals(relieved).capex_usd == totals(plan).capex_usd
+
+
+def test_gpt3_is_limited_by_appliances_when_every_replica_writes() -> None:
+    run_ = job("gpt3_octet", "all_write")
+    assert run_.writing_systems == 128
+    assert run_.write_limited_by == "appliances"
+    assert run_.stall_s < job("gpt3_octet", "hybrid_io").stall_s
+
+
+def test_enterprise_meets_its_deadline_with_the_fewest_systems() -> None:
+    plan = solved("enterprise_1MW")
+    deadline = limit(plan, "max_days_to_train")
+    assert deadline.value <= deadline.limit == 30
+    systems = {line.sku: line.quantity for line in plan.lines if line.section == "Compute"}
+    ((sku, count),) = systems.items()
+    fewer = solved("enterprise_1MW", None, f"items.{sku}.max={count - 1}")
+    if fewer.status == "optimal":
+        spent, saved = totals(fewer).capex_usd, totals(plan).capex_usd
+        assert spent is not None
+        assert saved is not None
+        assert spent > saved
+    alone = f"consider.gpu_systems.{{}}={sku}"
+    choices = len(load(PROBLEMS["enterprise_1MW"]).problem.consider.gpu_systems or ())
+    settings = [alone.format(index) for index in range(choices)]
+    late = solved("enterprise_1MW", None, *settings, f"items.{sku}.max={count - 1}")
+    assert late.status == "infeasible"
+    assert "the deadline" in (late.message or "")
+
+
+def test_enterprise_pays_for_haste() -> None:
+    plan, sooner = solved("enterprise_1MW"), solved("enterprise_1MW", "three_weeks")
+    assert (totals(sooner).capex_usd or 0) > (totals(plan).capex_usd or 0)
+    assert (job("enterprise_1MW", "three_weeks").days_to_train or 99) <= 21
+
+
+def test_enterprise_least_tco_is_no_dearer_over_the_years_and_no_cheaper_to_buy() -> None:
+    bought, kept = totals(solved("enterprise_1MW")), totals(solved("enterprise_1MW", "least_tco"))
+    assert bought.tco_usd is not None
+    assert kept.tco_usd is not None
+    assert bought.capex_usd is not None
+    assert kept.capex_usd is not None
+    assert kept.tco_usd <= bought.tco_usd
+    assert kept.capex_usd >= bought.capex_usd
+
+
+def test_space_limited_runs_out_of_racks_and_not_of_power() -> None:
+    plan = solved("space_limited")
+    assert limit(plan, "racks").binding
+    assert limit(plan, "racks").slack == 0
+    power = limit(plan, "facility_power")
+    assert not power.binding
+    assert power.value < 0.6 * power.limit
+    assert [limit.name for limit in plan.limits if limit.binding] == ["racks"]
+
+
+def test_more_racks_help_where_more_power_does_not() -> None:
+    here = useful_pflops(solved("space_limited"))
+    powered = solved("space_limited", None, "site.facility_power=6 MW")
+    assert useful_pflops(powered) == pytest.approx(here, rel=1e-6)
+    assert useful_pflops(solved("space_limited", "ten_more_racks")) > 1.4 * here
+
+
+def test_liquid_cooled_racks_run_out_of_power() -> None:
+    plan = solved("space_limited", "liquid_cooled")
+    assert limit(plan, "facility_power").binding
+    assert useful_pflops(plan) > 2 * useful_pflops(solved("space_limited"))
+
+
+def test_light_rule_costs_useful_work() -> None:
+    demand, light = solved("10MW"), solved("light_rule")
+    assert useful_pflops(light) < useful_pflops(demand)
+    for name, each in (("rule_read", 1.0), ("rule_write", 0.75)):
+        asked = limit(light, name)
+        assert asked.limit == pytest.approx(each * totals(light).gpus)
+        assert asked.value >= asked.limit
+    assert totals(demand).write_gb_per_s < 0.75 * totals(demand).gpus
+
+
+def test_light_rule_is_the_10_mw_hall_but_for_the_rule() -> None:
+    hall, ruled = (load(PROBLEMS[name]).problem for name in ("10MW", "light_rule"))
+    texts = {"name", "description"}
+    storage = ruled.storage.model_copy(update={"rule": "demand"})
+    same = ruled.model_copy(update={"storage": storage})
+    assert same.model_dump(exclude=texts) == hall.model_dump(exclude=texts)
+    assert units(solved("light_rule", "demand")) == units(solved("10MW"))
+
+
+def test_heavier_rules_cost_more_useful_work() -> None:
+    work = [
+        useful_pflops(solved("light_rule", name)) for name in ("demand", None, "medium", "high")
+    ]
+    assert work == sorted(work, reverse=True)
+    assert work[-1] < 0.97 * work[0]
+
+
+def test_infeasible_restore_names_the_limit_and_its_line() -> None:
+    plan = solved("infeasible_restore")
+    assert plan.lines == ()
+    path = PROBLEMS["infeasible_restore"]
+    lines = path.read_text("utf-8").splitlines()
+    (number,) = [index for index, line in enumerate(lines, 1) if "max_time:" in line]
+    assert plan.message is not None
+    assert "restore time limit" in plan.message
+    assert f"infeasible_restore.yaml:{number}" in plan.message
+    assert plan.message.count("without") == 1, "no other limit is to blame"
+
+
+def test_infeasible_restore_explains_itself_on_the_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = PROBLEMS["infeasible_restore"]
+    assert run(monkeypatch, "solve", str(path), "-o", str(tmp_path)) == 3
+    screen = " ".join(capsys.readouterr().out.split())
+    assert "no plan is possible" in screen
+    assert "restore time limit" in screen
+
+
+def test_no_purchase_repairs_the_thin_network() -> None:
+    settings = ("budget.capex=5 BUSD", "site.facility_power=200 MW", "site.racks=5000")
+    assert solved("infeasible_restore", None, *settings).status == "infeasible"
+    # The shortest restore there is: 16 ports and the best client software, a factor of 1.6.
+    shortest_s = 5670 / (16 * 3.1 * 1.6)
+    for seconds, status in ((shortest_s - 1, "infeasible"), (shortest_s + 1, "optimal")):
+        setting = f"jobs.0.restore.max_time={seconds:.2f} s"
+        assert solved("infeasible_restore", None, setting).status == status
