@@ -269,7 +269,12 @@ def _run(application: Callable[..., Any]) -> int:
 def _unexpected(error: Exception) -> int:
     usage = getattr(error, "format_message", None)  # click's own, which typer may bring along
     if usage is not None:
-        typer.echo(f"planner: {usage()} [usage]; see planner --help", err=True)
+        text = str(usage())
+        if text.startswith("Usage:"):  # nothing was asked for: the whole help
+            typer.echo(text, err=True)
+            return 2
+        text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
+        typer.echo(f"planner: {text}; see planner --help [usage]", err=True)
         return 2
     if os.environ.get("PLANNER_DEBUG"):
         raise error

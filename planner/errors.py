@@ -30,7 +30,7 @@ class Finding:
         line = ": ".join([*parts, self.message])
         if self.fix:
             line += f"; {self.fix}"
-        return f"{line} [{self.code}]".replace("\n", " ")
+        return "".join(c if c.isprintable() else " " for c in f"{line} [{self.code}]")
 
 
 class PlannerError(Exception):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from functools import cache
 from pathlib import Path
@@ -301,7 +302,8 @@ def test_heavier_rules_cost_more_useful_work() -> None:
     work = [
         useful_pflops(solved("light_rule", name)) for name in ("demand", None, "medium", "high")
     ]
-    assert work == sorted(work, reverse=True)
+    # Each may give away the indifference of 0.005 % for a cheaper bill.
+    assert all(lighter > 0.9999 * heavier for lighter, heavier in itertools.pairwise(work))
     assert work[-1] < 0.97 * work[0]
 
 

@@ -48,7 +48,7 @@ def _unknown(lines: list[Line]) -> Iterator[str]:
 
 
 def _figures(inputs: Inputs, operation: Operation) -> Iterator[str]:
-    for item in inputs.items:
+    for item in sorted(inputs.items, key=lambda item: item.id):
         if not operation.units.get(item.id):
             continue
         weak = [
@@ -59,7 +59,8 @@ def _figures(inputs: Inputs, operation: Operation) -> Iterator[str]:
         if item.consumes.it_power is not None and item.consumes.it_power.confidence == "low":
             weak.append("power")
         if weak:
-            yield f"{item.model}: {', '.join(weak)} rest on weak sources; confirm before ordering"
+            names = ", ".join(weak)
+            yield f"{item.model}: weak sources for {names}; confirm before ordering"
 
 
 def _job(case: Case, job: JobPlan) -> Iterator[str]:

@@ -92,14 +92,15 @@ def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
 def why_not(item: Item, inputs: Inputs) -> str | None:
     """Return why an item cannot enter the plan, or None where it can."""
     return (
-        _not_wanted(item, inputs.problem)
+        not_wanted(item, inputs.problem)
         or _no_price(item, inputs)
         or _missing_figure(item, inputs)
         or _no_room(item, inputs)
     )
 
 
-def _not_wanted(item: Item, problem: Problem) -> str | None:
+def not_wanted(item: Item, problem: Problem) -> str | None:
+    """Return why the problem does not want an item, or None where it does."""
     consider, rule = problem.consider, problem.items.get(item.id)
     if rule is not None and rule.exclude:
         return "excluded by items"

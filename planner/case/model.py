@@ -165,6 +165,7 @@ class Case:
     rule: BandwidthRule | None
     energy_usd_per_kw_year: float
     years: float
+    indifference: float
     not_considered: tuple[tuple[str, str], ...]
     sites: tuple[str, ...] = ("site",)
     periods: tuple[int, ...] = (0,)

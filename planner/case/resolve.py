@@ -61,6 +61,7 @@ def resolve(inputs: Inputs) -> Case:
         rule=_rule(problem),
         energy_usd_per_kw_year=_energy(problem),
         years=problem.term.years if problem.term else 0.0,
+        indifference=problem.objective.indifference,
         not_considered=tuple(left_out),
     )
 
@@ -69,8 +70,7 @@ def _refuse_if_demanded(inputs: Inputs, item: Item, reason: str) -> None:
     if not demanded(inputs.problem, item.id):
         return
     document = inputs.document
-    line = document.line(("items", item.id)) if document else None
-    file = document.file if document else None
+    file, line = document.place(("items", item.id)) if document else (None, None)
     message = f"'{item.id}' is demanded but cannot be planned: {reason}"
     fix = "give the figure in a catalog or price book of your own"
     raise InputError(Finding("demanded", message, file, line, f"items.{item.id}", fix))

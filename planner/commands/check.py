@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from planner.case import resolve
+from planner.case import figures, resolve
 from planner.errors import Finding, InputError
 from planner.loader import load_with_findings
 
@@ -21,9 +21,15 @@ def report(
         items = len(inputs.items)
         if not any(finding.severity == "error" for finding in findings):
             case = resolve(inputs)
+            known = {item.id: item for item in inputs.items}
+
+            def unwanted(sku: str) -> bool:
+                return figures.not_wanted(known[sku], inputs.problem) is not None
+
             findings += [
                 Finding("left-out", f"{sku} is left out: {reason}", severity="warning")
                 for sku, reason in case.not_considered
+                if not unwanted(sku)
             ]
     except InputError as error:
         findings = list(error.findings)

@@ -20,9 +20,11 @@ def deliver(plan: Plan, problem: Path, folder: Path, *, as_json: bool) -> list[P
     """
     written: list[Path] = []
     if plan.lines:
+        scenario = plan.provenance.scenario
+        stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
         contents = {
-            folder / f"{problem.stem}.xlsx": _workbook(plan),
-            folder / f"{problem.stem}.plan.json": plan_json.to_bytes(plan),
+            folder / f"{stem}.xlsx": _workbook(plan),
+            folder / f"{stem}.plan.json": plan_json.to_bytes(plan),
         }
         write_all(contents)
         written = list(contents)

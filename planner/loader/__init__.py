@@ -66,9 +66,9 @@ def _catalog_paths(problem: Problem, base: Path, document: Document) -> list[Pat
     if problem.catalogs is None:
         return list(known.values())
     if not problem.catalogs:
-        line = document.line(("catalogs",))
-        message = "catalogs is empty; leave it out to use all shipped ones"
-        raise InputError(Finding("catalog", message, document.file, line, "catalogs"))
+        fix = "leave it out to use all shipped ones"
+        place = document.place(("catalogs",))
+        raise InputError(Finding("catalog", "the list is empty", *place, "catalogs", fix))
     return [
         market.find(name, known, base, "catalog", _origin(document, "catalogs", index))
         for index, name in enumerate(problem.catalogs)
@@ -89,4 +89,5 @@ def _price_paths(problem: Problem, base: Path, document: Document) -> list[Path]
 
 
 def _origin(document: Document, key: str, index: int) -> Finding:
-    return Finding("origin", "", document.file, document.line((key, index)), f"{key}.{index}")
+    file, line = document.place((key, index))
+    return Finding("origin", "", file, line, f"{key}.{index}")

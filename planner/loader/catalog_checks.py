@@ -9,7 +9,11 @@ from pydantic import BaseModel
 from planner.errors import did_you_mean
 from planner.schema.catalog import Family, Figure, Item, Sizes, Source
 
-Fault = tuple[str, str | None]
+Fault = tuple[str, str | None, str]
+"""What is wrong, what would be right, and the dotted part it is about."""
+
+
+LIST_IT = "list it there with its title"
 
 
 def figures(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Figure[object]]]:
@@ -40,46 +44,51 @@ def check_item(
     yield from _components(item, items)
     low, high = item.min_units, item.max_units
     if low is not None and high is not None and low.value > high.value:
-        yield f"min_units {low.value} is more than max_units {high.value}", None
+        yield f"min_units {low.value} is more than max_units {high.value}", None, "min_units"
 
 
 def _category(item: Item, families: Mapping[str, Family]) -> Iterator[Fault]:
     if item.category == "gpu_system" and item.provides.gpus is None:
-        yield "a GPU system needs provides.gpus", None
+        fix = "add gpus: {value: 8, source: ..., confidence: ...}"
+        yield "a GPU system needs provides.gpus", fix, "provides"
     if item.category != "storage":
         if item.family is not None or item.sizes is not None:
-            yield "family and sizes belong to storage items only", None
+            yield "family and sizes belong to storage items only", "leave them out", "family"
     elif item.family is None:
-        yield "a storage item needs its family", None
+        yield "a storage item needs its family", "add family: " + " or ".join(families), "id"
     elif item.family not in families:
-        yield f"no family '{item.family}'", did_you_mean(item.family, list(families))
+        hint = did_you_mean(item.family, list(families)) or "list it under families"
+        yield f"no family '{item.family}'", hint, "family"
 
 
 def _components(item: Item, items: Mapping[str, Item]) -> Iterator[Fault]:
     if item.components and (item.consumes.it_power or item.consumes.rack_units):
         fix = "leave out consumes.it_power and rack_units"
-        yield "what a bundle consumes is the sum of its components'", fix
+        yield "what a bundle consumes is the sum of its components'", fix, "consumes"
     for part in item.components:
         other = items.get(part.id)
         if other is None:
-            yield f"no component '{part.id}'", did_you_mean(part.id, list(items))
+            hint = did_you_mean(part.id, list(items)) or "add an item of category component"
+            yield f"no component '{part.id}'", hint, "components"
         elif other.category != "component":
-            yield f"'{part.id}' is not a component", "give it category: component"
+            yield f"'{part.id}' is not a component", "give it category: component", "components"
 
 
 def _missing_sources(model: BaseModel, sources: Mapping[str, Source]) -> Iterator[Fault]:
     for name, figure in figures(model):
         if figure.source not in sources:
-            hint = did_you_mean(figure.source, list(sources))
-            yield f"{name}: the source '{figure.source}' is not listed under sources", hint
+            hint = did_you_mean(figure.source, list(sources)) or LIST_IT
+            yield f"{name}: the source '{figure.source}' is not listed under sources", hint, name
 
 
 def _sizes(sizes: Sizes, sources: Mapping[str, Source]) -> Iterator[Fault]:
     if sizes.source not in sources:
-        yield f"sizes: the source '{sizes.source}' is not listed under sources", None
+        message = f"sizes: the source '{sizes.source}' is not listed under sources"
+        yield message, did_you_mean(sizes.source, list(sources)) or LIST_IT, "sizes.source"
     counts = [row.units for row in sizes.rows]
     if counts != sorted(set(counts)):
-        yield "sizes: the rows must have rising units", None
+        fix = "order the rows from the fewest units to the most"
+        yield "sizes: the rows must have rising units", fix, "sizes.rows"
 
 
 def check_family(family: Family, sources: Mapping[str, Source]) -> Iterator[Fault]:

@@ -28,8 +28,7 @@ def _finding(
 ) -> Finding:
     document = inputs.document
     steps = tuple(int(step) if step.isdigit() else step for step in path.split("."))
-    file = document.file if document else None
-    line = document.line(steps) if document else None
+    file, line = document.place(steps) if document else (None, None)
     return Finding(code, message, file, line, path, fix, severity)
 
 

@@ -12,7 +12,7 @@ from planner.schema.base import Unit
 ID_WORDS = "an id is lower-case letters, digits and _, and begins with a letter"
 PATTERNS = {
     r"^[a-z][a-z0-9_]{0,63}$": ID_WORDS,
-    r"^\d{4}(-\d{2}(-\d{2})?)?$": "write a date as \"2026-01-31\", \"2026-01\" or \"2026\"",
+    r"^\d{4}(-\d{2}(-\d{2})?)?$": 'write a date as "2026-01-31", "2026-01" or "2026"',
     r"^\d+(-\d+)? (weeks|months)$": "write for example '12 weeks' or '8-16 weeks'",
 }
 _GROUPS = {

@@ -48,11 +48,11 @@ class Inputs:
         return cls(problem, tuple(items), tuple(families), dict(prices or {}), tuple(discounts))
 
     def where(self, dotted: str) -> str | None:
-        """Return ``file:line`` of a part of the problem file, or None where it has no line."""
+        """Return ``file:line`` or the ``--set`` of a part of the problem, or None for a default."""
         if self.document is None:
             return None
         path = tuple(int(step) if step.isdigit() else step for step in dotted.split("."))
-        if path not in self.document.lines:
-            settings = [text for text in self.overrides if text.split("=")[0].strip() == dotted]
-            return f"--set {settings[-1]}" if settings else None
+        origin = self.document.origin(path)
+        if origin is not None or path not in self.document.lines:
+            return origin
         return f"{self.document.file}:{self.document.lines[path]}"

@@ -34,7 +34,9 @@ def findings(error: ValidationError, document: Document, model: type[BaseModel])
         rank = _rank(detail)
         if path not in chosen or rank > chosen[path][0]:
             chosen[path] = (rank, finding)
-    result = [finding for _, finding in _without_covered(chosen)]
+    # A part written once and used twice through an alias is one mistake, not two.
+    once = {(f.file, f.line, f.message): f for _, f in reversed(list(_without_covered(chosen)))}
+    result = list(once.values())
     return sorted(result, key=lambda finding: (finding.line or 0, finding.path or ""))
 
 
@@ -50,8 +52,10 @@ def _rank(detail: Any) -> int:
     """Rank the branches of a union: the one that fits the kind of value given wins."""
     kind, value = detail["type"], detail.get("input")
     if kind == "literal_error":
-        return 2 if isinstance(value, str) and not any(map(str.isdigit, value)) else 0
-    return 0 if kind in _TYPES else 1
+        return 3 if isinstance(value, str) and not any(map(str.isdigit, value)) else 0
+    if kind in _TYPES:
+        return 0
+    return 1 if kind in {"missing", "extra_forbidden"} else 2
 
 
 def data_path(location: tuple[str | int, ...], data: Any) -> Path_:
@@ -74,7 +78,7 @@ def _children(value: Any) -> dict[str | int, Any]:
 
 def _finding(detail: Any, path: Path_, document: Document, model: type[BaseModel]) -> Finding:
     code, message, fix = _words(detail, path, model)
-    return Finding(code, message, document.file, document.line(path), dotted(path) or None, fix)
+    return Finding(code, message, *document.place(path), dotted(path) or None, fix)
 
 
 def dotted(path: Path_) -> str:
@@ -87,21 +91,32 @@ def _words(detail: Any, path: Path_, model: type[BaseModel]) -> tuple[str, str, 
     value = detail.get("input")
     if kind in {"quantity", "range"}:
         return kind, context["text"], context.get("fix")
-    if kind == "extra_forbidden":
-        known = sorted(field_names(model, path[:-1]))
-        fix = did_you_mean(str(path[-1]), known) or ("expected one of: " + ", ".join(known))
-        return "unknown-key", f"unknown key '{path[-1]}'", fix
-    if kind == "missing":
-        name = str(detail["loc"][-1])
-        return "missing-key", f"'{name}' is missing", examples.hint(models_at(model, path), name)
+    if kind in {"extra_forbidden", "missing", "union_tag_not_found"}:
+        return _key_words(detail, path, model)
     if kind in {"literal_error", "union_tag_invalid"}:
         expected = context.get("expected") or context.get("expected_tags", "")
         return _choice(str(context.get("tag", value)), str(expected))
-    if kind == "union_tag_not_found":
-        return "missing-key", "'policy' is missing", "write fixed, lost_work or optimal"
     if kind in _TYPES:
         fix = _quote_hint(kind, value) or _keys_hint(kind, model, path)
         return "type", f"{_TYPES[kind]}, found {_shown(value)}", fix
+    return _limit_words(detail, path)
+
+
+def _key_words(detail: Any, path: Path_, model: type[BaseModel]) -> tuple[str, str, str | None]:
+    """Return what to say of a key that is unknown or missing."""
+    if detail["type"] == "union_tag_not_found":
+        return "missing-key", "'policy' is missing", "write fixed, lost_work or optimal"
+    if detail["type"] == "missing":
+        name = str(detail["loc"][-1])
+        return "missing-key", f"'{name}' is missing", examples.hint(models_at(model, path), name)
+    known = sorted(field_names(model, path[:-1]))
+    fix = did_you_mean(str(path[-1]), known) or ("expected one of: " + ", ".join(known))
+    return "unknown-key", f"unknown key {_shown(path[-1])}", fix
+
+
+def _limit_words(detail: Any, path: Path_) -> tuple[str, str, str | None]:
+    """Return what to say of a value of the right kind that is not within its limits."""
+    kind, context, value = detail["type"], detail.get("ctx", {}), detail.get("input")
     if kind in _BOUNDS:
         words, key = _BOUNDS[kind]
         return "range", f"{value} is out of range: expected {words} {context[key]:,}", None

@@ -13,10 +13,12 @@ from pydantic import BaseModel, ValidationError
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean
 from planner.loader import locate, yaml12
+from planner.loader.catalog_checks import LIST_IT
 from planner.loader.yaml12 import Document
 from planner.schema.catalog import Catalog, Family, Item, Source
 from planner.schema.prices import Discount, Price, PriceBook
 
+MAX_EXTENDS = 20
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
@@ -76,9 +78,7 @@ def _existing(path: Path, base: Path, what: str, origin: Finding) -> Path:
     folder = yaml12.shown(base)
     fix = near or f"the path counts from {'this folder' if folder == '.' else folder}"
     message = f"no such {what}: '{_clip(str(path))}'"
-    raise InputError(
-        Finding("not-found", message, origin.file, origin.line, origin.path, fix)
-    )
+    raise InputError(Finding("not-found", message, origin.file, origin.line, origin.path, fix))
 
 
 def _clip(text: str) -> str:
@@ -87,10 +87,26 @@ def _clip(text: str) -> str:
 
 def validated(model: type[ModelT], document: Document) -> ModelT:
     """Return ``document`` as ``model``; raise InputError with every finding."""
+    _refuse_other_kind(model, document)
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
         raise InputError(locate.findings(error, document, model)) from None
+
+
+_KINDS = {"catalog": "a catalog", "price_book": "a price book", "jobs": "a problem file"}
+
+
+def _refuse_other_kind(model: type[BaseModel], document: Document) -> None:
+    """Raise where a file is plainly one of another kind: one line instead of one per key."""
+    own = next(key for key in _KINDS if key in model.model_fields)
+    others = [key for key in _KINDS if key in document.data and key != own]
+    if own in document.data or not others:
+        return
+    place = document.place((others[0],))
+    message = f"expected {_KINDS[own]}, found {_KINDS[others[0]]}"
+    fix = f"{_KINDS[own]} begins with '{own}: '" if own != "jobs" else "a problem file has jobs"
+    raise InputError(Finding("kind", message, *place, fix=fix))
 
 
 def load_catalogs(files: list[Path]) -> Catalogs:
@@ -119,24 +135,24 @@ def _with_includes(
     """Read the files and what they include, each once; a circle is an error."""
     seen: dict[Path, Document] = {}
 
-    def visit(path: Path, open_files: tuple[Path, ...]) -> None:
+    def visit(path: Path, open_files: tuple[Path, ...], place: tuple[str, int | None]) -> None:
         real = path.resolve()
         if real in open_files:
             circle = " -> ".join(yaml12.shown(p) for p in (*open_files, real))
-            name = yaml12.shown(open_files[-1])
-            raise InputError(Finding("circular-include", f"circular include: {circle}", name))
+            message, fix = f"circular include: {circle}", "remove one of these includes"
+            raise InputError(Finding("circular-include", message, *place, fix=fix))
         if real in seen:
             return
         document = yaml12.read(path, what)
         names = document.data.get("include", ())
         for index, name in enumerate(names if isinstance(names, tuple) else ()):
-            line = document.line(("include", index))
-            origin = Finding("include", "", document.file, line, f"include.{index}")
-            visit(find(str(name), known, path.parent, what, origin), (*open_files, real))
+            below = document.place(("include", index))
+            origin = Finding("include", "", *below, f"include.{index}")
+            visit(find(str(name), known, path.parent, what, origin), (*open_files, real), below)
         seen[real] = document
 
     for path in files:
-        visit(path, ())
+        visit(path, (), (yaml12.shown(path), None))
     return list(seen.items())
 
 
@@ -147,6 +163,7 @@ def _raw_items(documents: list[tuple[Path, Document]]) -> tuple[Raw, dict[str, D
     """Return every item's data as written, and the document it stands in."""
     raw: Raw = {}
     homes: dict[str, Document] = {}
+    places: dict[str, str] = {}
     for _, document in documents:
         items = document.data.get("items", ())
         for index, item in enumerate(items if isinstance(items, tuple) else ()):
@@ -154,11 +171,11 @@ def _raw_items(documents: list[tuple[Path, Document]]) -> tuple[Raw, dict[str, D
                 continue  # the schema reports it
             name, line = item["id"], document.line(("items", index))
             if name in raw:
-                first = homes[name]
-                message = f"the id '{name}' is used twice (first in {first.file})"
-                path = f"items.{index}.id"
-                raise InputError(Finding("duplicate-id", message, document.file, line, path))
-            raw[name], homes[name] = item, document
+                first = places[name]
+                message = f"the id '{name}' is used twice (first in {first})"
+                path, fix = f"items.{index}.id", "rename one of them"
+                raise InputError(Finding("duplicate-id", message, document.file, line, path, fix))
+            raw[name], homes[name], places[name] = item, document, f"{document.file}:{line}"
     return raw, homes
 
 
@@ -197,7 +214,11 @@ def _extended(
         return item
     if parent in below or parent == item.get("id"):
         circle = " -> ".join((*below, str(item.get("id")), parent))
-        raise InputError(Finding("circular-extends", f"circular extends: {circle}", *place))
+        message, fix = f"circular extends: {circle}", "remove one of these extends"
+        raise InputError(Finding("circular-extends", message, *place, fix=fix))
+    if len(below) >= MAX_EXTENDS:
+        message, fix = f"extends is more than {MAX_EXTENDS} deep", "extend the first item directly"
+        raise InputError(Finding("deep-extends", message, *place, fix=fix))
     if parent not in raw:
         hint = did_you_mean(parent, list(raw))
         raise InputError(Finding("unknown-id", f"no item '{parent}'", *place, "extends", hint))
@@ -223,7 +244,8 @@ def _add(result: Catalogs, catalog: Catalog, document: Document) -> None:
             message = (
                 f"the family '{family.id}' is defined twice (first in {result.places[family.id]})"
             )
-            raise InputError(Finding("duplicate-id", message, *_split(place)))
+            fix = "rename one of them"
+            raise InputError(Finding("duplicate-id", message, *_split(place), fix=fix))
         result.families[family.id] = family
         result.places[family.id] = place
     for index, item in enumerate(catalog.items):
@@ -242,15 +264,21 @@ def _cross_check(result: Catalogs, homes: Mapping[str, Document]) -> None:
     problems: list[Finding] = []
     for item in result.items.values():
         known = result.sources[item.id]
-        for message, hint in check_item(item, known, result.items, result.families):
-            file, line = _split(result.places[item.id])
-            problems.append(Finding("catalog", message, file, line, item.id, hint))
+        for message, hint, part in check_item(item, known, result.items, result.families):
+            place = _place_of(homes[item.id], item.id, part)
+            problems.append(Finding("catalog", message, *place, item.id, hint))
     for family in result.families.values():
         file, line = _split(result.places[family.id])
-        for message, hint in check_family(family, result.sources.get(file, {})):
+        for message, hint, _ in check_family(family, result.sources.get(file, {})):
             problems.append(Finding("catalog", message, file, line, family.id, hint))
     if problems:
         raise InputError(problems)
+
+
+def _place_of(document: Document, item_id: str, part: str) -> tuple[str, int | None]:
+    """Return the file and line of a dotted part of an item."""
+    ids = [item.get("id") for item in document.data["items"]]
+    return document.place(("items", ids.index(item_id), *part.split(".")))
 
 
 def load_prices(files: list[Path]) -> Prices:
@@ -266,7 +294,7 @@ def load_prices(files: list[Path]) -> Prices:
             for source in (price.source, price.support_source):
                 if source is not None and source not in book.sources:
                     message = f"the source '{source}' is not listed under sources"
-                    hint = did_you_mean(source, list(book.sources))
+                    hint = did_you_mean(source, list(book.sources)) or LIST_IT
                     finding = Finding(
                         "source", message, document.file, line, f"prices.{name}", hint
                     )

@@ -9,6 +9,10 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.loader import yaml12
 from planner.loader.yaml12 import Document, Path_
 
+CHOICES = {"policy", "maximize", "minimize"}
+"""A mapping with one of these replaces the old one whole, whose rest belongs to its choice."""
+SET_FIX = "write for example --set site.facility_power='12 MW'"
+
 
 def apply_scenario(document: Document, name: str | None) -> None:
     """Lay the named scenario over the document and remove the ``scenarios`` section."""
@@ -32,40 +36,44 @@ def apply_scenario(document: Document, name: str | None) -> None:
 def _check_shape(document: Document, scenarios: Any) -> None:
     wrong: list[Path_] = [("scenarios",)]
     if isinstance(scenarios, dict):
-        wrong = [("scenarios", name) for name, laid in scenarios.items() if not isinstance(laid, dict)]
+        wrong = [("scenarios", name) for name in scenarios if not isinstance(scenarios[name], dict)]
     for path in wrong:
         message = "expected names, each with a mapping of overrides"
         fix = "write for example half_power: {site: {facility_power: 5 MW}}"
-        line = document.line(path)
-        raise InputError(Finding("type", message, document.file, line, ".".join(map(str, path)), fix))
+        place = document.file, document.line(path), ".".join(map(str, path))
+        raise InputError(Finding("type", message, *place, fix))
 
 
 def _leaves(data: Mapping[str, Any], path: Path_) -> list[tuple[Path_, Any]]:
     result: list[tuple[Path_, Any]] = []
     for key, value in data.items():
         below = (*path, key)
-        result += _leaves(value, below) if isinstance(value, dict) else [(below, value)]
+        merges = isinstance(value, dict) and not CHOICES & value.keys()
+        result += _leaves(value, below) if merges else [(below, value)]
     return result
 
 
 def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
     """Apply ``path=value`` settings of the command line in their order."""
     for setting in settings:
+        origin = f"--set {setting if len(setting) <= 80 else setting[:77] + '...'}"
         path, separator, text = setting.partition("=")
         if not separator or not path.strip():
-            fix = "write for example --set site.facility_power='12 MW'"
-            raise InputError(Finding("set", f"'{setting}' is not PATH=VALUE", "--set", fix=fix))
+            raise InputError(Finding("set", "not PATH=VALUE", origin, fix=SET_FIX))
         steps = path.strip().split(".")
-        _put(document, steps, yaml12.scalar(text), "--set")
-        for known in [p for p in document.lines if p[: len(steps)] == tuple(steps)]:
+        kept = _kept(steps, document.data)
+        _put(document, steps, yaml12.scalar(text, origin), origin)
+        typed = _typed(steps, document.data)[: kept + 1]
+        for known in [p for p in document.lines if p[: len(typed)] == typed]:
             del document.lines[known]
+        document.origins[typed] = origin
 
 
 def _put(document: Document, steps: list[str], value: Any, origin: str) -> None:
     """Replace the value at ``steps``; lists are copied so that nothing is shared."""
     dotted = ".".join(steps)
-    if not all(steps):
-        raise InputError(Finding("set", f"'{dotted}' is not a path", origin))
+    if not all(steps) or len(steps) > yaml12.MAX_DEPTH:
+        raise InputError(Finding("set", f"'{dotted[:80]}' is not a path", origin, fix=SET_FIX))
     document.data = _replaced(document.data, steps, value, dotted, origin)
 
 
@@ -88,13 +96,29 @@ def _replaced(here: Any, steps: list[str], value: Any, dotted: str, origin: str)
 
 def _index(items: tuple[Any, ...], step: str, dotted: str, origin: str) -> int:
     """Return the position meant by ``step``: a number, or the name of a list's entry."""
-    if step.isdigit() and int(step) < len(items):
+    if step.isascii() and step.isdigit() and len(step) < 9 and int(step) < len(items):
         return int(step)
     for index, item in enumerate(items):
         if isinstance(item, dict) and item.get("name") == step:
             return index
-    message = f"'{dotted}': the list has {len(items)} entries and none is '{step}'"
-    raise InputError(Finding("set", message, origin))
+    names = [item.get("name") if isinstance(item, dict) else None for item in items]
+    known = [f"{index} ({name})" if name else f"{index}" for index, name in enumerate(names[:9])]
+    message = f"'{dotted}': the list has no entry '{step}'"
+    fix = "its entries: " + (", ".join(known) or "none")
+    raise InputError(Finding("set", message, origin, fix=fix))
+
+
+def _kept(steps: list[str], data: Any) -> int:
+    """Return how many steps lead through mappings and lists that stay what they are."""
+    here = data
+    for count, step in enumerate(steps[:-1]):
+        if isinstance(here, tuple):
+            here = here[_index(here, step, ".".join(steps), "--set")]
+        elif isinstance(here, dict):
+            here = here.get(step)
+        if not isinstance(here, (dict, tuple)):
+            return count
+    return len(steps) - 1
 
 
 def _typed(steps: list[str], data: Any) -> Path_:

@@ -7,7 +7,7 @@ so ``no`` is text, ``1:30`` is text and ``0o17`` is a number. Sequences become t
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,15 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass
 class Document:
-    """The data of one file and where each part of it stands."""
+    """The data of one file and where each part of it stands.
+
+    ``origins`` names what replaced a part: the ``--set`` it came from.
+    """
 
     file: str
     data: Any
     lines: dict[Path_, int] = field(default_factory=dict)
+    origins: dict[Path_, str] = field(default_factory=dict)
 
     def line(self, path: Path_) -> int | None:
         """Return the line of ``path`` or of its nearest known ancestor."""
@@ -51,6 +55,18 @@ class Document:
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
         return None
+
+    def origin(self, path: Path_) -> str | None:
+        """Return what replaced ``path`` or a part above it, or None."""
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.origins:
+                return self.origins[path[:length]]
+        return None
+
+    def place(self, path: Path_) -> tuple[str, int | None]:
+        """Return the file and line of ``path``, or the setting that put it there."""
+        origin = self.origin(path)
+        return (self.file, self.line(path)) if origin is None else (origin, None)
 
 
 def shown(path: Path) -> str:
@@ -125,9 +141,12 @@ def parse(text: str, file: str, what: str = "problem file") -> Document:
     return document
 
 
-def scalar(text: str) -> Any:
-    """Return a value given on the command line, read as YAML."""
-    return parse(text, "--set").data
+def scalar(text: str, origin: str) -> Any:
+    """Return a value given on the command line, read as YAML; ``origin`` names it in messages."""
+    try:
+        return parse(text, origin).data
+    except InputError as error:
+        raise InputError([replace(finding, line=None) for finding in error.findings]) from None
 
 
 def _refuse_depth(text: str, file: str) -> None:
@@ -146,7 +165,8 @@ def _refuse_depth(text: str, file: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH:
-            raise InputError(_too_deep(file, event.start_mark.line + 1))
+            mark = event.start_mark
+            raise InputError(_too_deep(file, None if mark is None else mark.line + 1))
 
 
 def _too_deep(file: str, line: int | None) -> Finding:

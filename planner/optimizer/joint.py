@@ -103,7 +103,8 @@ def _break_ties(master: Master, goal: Goal, found: Found, tolerance: float) -> N
         if name == {"cost": "capex"}.get(case.objective, case.objective):
             continue
         assert last_value is not None
-        allowed = _hold(master, last, last_value, allowed, tolerance)
+        width = max(tolerance, case.indifference) if last is goal else tolerance
+        allowed = _hold(master, last, last_value, allowed, width)
         gap, relative = (0.5, False) if name == "units" else (tolerance / 5, True)
         expression = expression_of(master.build)
         value = _value(case, name)
@@ -225,7 +226,7 @@ def _certificate(
     assert value is not None
     bound = value if bound is None and not stopped else bound
     distance = None if bound is None else share(case, value, bound)
-    proven = distance is not None and distance <= gap + 1e-12
+    proven = distance is not None and distance <= gap + case.indifference + 1e-12
     return Certificate(
         "optimal" if proven else "feasible",
         best.operation, value, bound, distance, iterations, seconds,

@@ -223,7 +223,9 @@ def _probe(master: Master, goal: Goal, found: Found) -> None:
     if found.value is None or master.probed:
         return
     master.probed = True
-    build, margin = master.build, PROBE_MARGIN * max(1.0, abs(found.value))
+    build = master.build
+    share = max(PROBE_MARGIN, 2.0 * build.case.indifference)
+    margin = share * max(1.0, abs(found.value))
     for flag in (*build.type_used.values(), *build.serves.values()):
         low, high = master.original(flag)
         if low > 0.5 or high < 0.5:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from planner.outputs.words import duration, gap, money, number, percent, quantity, size
 from planner.schema.plan import JobPlan, Line, Plan, Totals
+from planner.sizing.rules import VENDOR_RULES, rule_demand
 
 WIDTH = 100
 INDENT = "  "
@@ -31,8 +32,9 @@ def render(plan: Plan) -> str:
 
 
 def _title(plan: Plan) -> str:
-    status = _STATUS[plan.status]
-    return f"{plan.problem}  ({status})"
+    scenario = plan.provenance.scenario
+    name = plan.problem if scenario is None else f"{plan.problem}, scenario {scenario}"
+    return f"{name}  ({_STATUS[plan.status]})"
 
 
 def _wrapped(text: str, first: str = INDENT, rest: str = INDENT) -> list[str]:
@@ -44,11 +46,15 @@ def _bill(plan: Plan, totals: Totals) -> str:
     for line in plan.lines:
         if line.parent is None:
             rows.append(_row(line))
-    total = ["", "together", f"{totals.gpus:,} GPUs", number(totals.it_power_kw, 1)]
+    known = [line for line in plan.lines if line.parent is None]
+    power = number(totals.it_power_kw, 1)
+    if totals.it_power_kw is None:
+        power = f"over {sum(line.it_power_kw or 0.0 for line in known):,.1f}"
+    total = ["", "together", f"{totals.gpus:,} GPUs", power]
     rows.append([*total, number(totals.racks), money(totals.capex_usd)])
-    lines = _table(rows)
-    lines.append(f"{INDENT}{_money_line(plan, totals)}")
-    return "Buy\n" + "\n".join(lines)
+    lines = [*_table(rows), *_wrapped(_money_text(plan, totals))]
+    bought = any(line.purchased for line in known)
+    return ("Buy\n" if bought else "Run what is installed\n") + "\n".join(lines)
 
 
 def _row(line: Line) -> list[str]:
@@ -57,8 +63,10 @@ def _row(line: Line) -> list[str]:
         gives = f"{line.read_gb_per_s:,.0f}/{line.write_gb_per_s:,.0f} GB/s read/write"
     price = money(line.extended_net_usd)
     if line.installed:
-        price = f"{price} ({min(line.installed, line.quantity):,} installed)"
-    name = f"{line.vendor} {line.model}"[:44]
+        installed = f"{min(line.installed, line.quantity):,} installed"
+        price = f"{price} ({installed})" if line.purchased else installed
+    named = line.model.casefold().startswith(line.vendor.casefold())
+    name = (line.model if named else f"{line.vendor} {line.model}")[:44]
     racks = "" if line.racks is None else f"{line.racks:,}"
     return [f"{line.quantity:,}", name, gives, number(line.it_power_kw, 1), racks, price]
 
@@ -74,8 +82,10 @@ def _table(rows: list[list[str]]) -> list[str]:
     return lines
 
 
-def _money_line(plan: Plan, totals: Totals) -> str:
-    facility = f"{number(totals.facility_power_kw)} kW at the meter (PUE {plan.site.pue:g})"
+def _money_text(plan: Plan, totals: Totals) -> str:
+    facility = "the power draw is not known in full"
+    if totals.facility_power_kw is not None:
+        facility = f"{totals.facility_power_kw:,.0f} kW at the meter (PUE {plan.site.pue:g})"
     if totals.tco_usd is None or plan.site.years is None:
         return facility
     opex = f"{money(totals.opex_usd_per_year)} a year to run (energy and support)"
@@ -105,11 +115,27 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
              ("restart", loss.restart), ("restore", loss.restore))  # fmt: skip
     shares = ", ".join(f"{name} {percent(share, 2)}" for name, share in parts)
     yield f"time lost: {shares}"
+    yield from _demand(plan, job)
     per_gpu = 1000.0 * job.delivered_write_gb_per_s / job.gpus_used
     yield (
         f"delivered: write {job.delivered_write_gb_per_s:,.0f} GB/s ({per_gpu:,.0f} MB/s per GPU, "
         f"limited by {job.write_limited_by}), read {job.delivered_read_gb_per_s:,.0f} GB/s "
         f"(limited by {job.read_limited_by})"
+    )
+
+
+def _demand(plan: Plan, job: JobPlan) -> Iterator[str]:
+    """What the checkpoints need, next to what the lightest vendor rule would have asked for."""
+    overlap = next((limit for limit in plan.limits if limit.name == "overlap"), None)
+    if overlap is None:
+        return
+    need = job.checkpoint_gb / (overlap.limit * job.interval_s)
+    light, gpus = VENDOR_RULES["light"], plan.totals.gpus if plan.totals else job.gpus_used
+    _, rule = rule_demand(light, gpus)
+    yield (
+        f"checkpoints need {need:,.0f} GB/s of write ({1000 * need / job.gpus_used:,.0f} MB/s per "
+        f"GPU) to drain in {percent(overlap.limit, 0)} of the interval; the vendors' light rule "
+        f"would ask for {rule:,.0f} GB/s"
     )
 
 
@@ -129,11 +155,11 @@ def _checkpoints(job: JobPlan) -> str:
 
 
 def _limits(plan: Plan) -> str:
-    binding = [limit for limit in plan.limits if limit.binding]
+    binding = [
+        limit for limit in plan.limits if limit.binding and not limit.name.endswith(".fixed")
+    ]
     if not binding:
-        return (
-            "Binding limits\n" + f"{INDENT}none: a larger plan is not better, or cannot be bought"
-        )
+        return "Binding limits\n" + f"{INDENT}none"
     lines = []
     for limit in binding:
         sense = "of at most" if limit.sense == "<=" else "of at least"

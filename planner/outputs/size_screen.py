@@ -91,9 +91,9 @@ def _checkpoint(report: SizeReport) -> str:
 
 
 def _restore(report: SizeReport) -> str:
-    rows = [["", "how", "reads the checkpoint", "reads", "asks for"]]
+    rows = [["", "how", "checkpoints read", "together", "asks for"]]
     for way in report.restore:
-        asks = "no limit in time" if way.read_gb_per_s is None else f"{_rate(way.read_gb_per_s)}"
+        asks = "any speed" if way.read_gb_per_s is None else f"{_rate(way.read_gb_per_s)}"
         asks += "" if way.read_gb_per_s is None else " GB/s"
         mark = "*" if way.used else ""
         times = f"{way.reads_of_checkpoint:,.2f} x"
@@ -184,9 +184,9 @@ def _asked(report: SizeReport) -> str:
     for group, members in groupby(report.rules, lambda rule: rule.group):
         groups.append((len(rows), GROUPS[group]))
         rows += [_rule_cells(rule) for rule in members]
-    table = table(rows, (0, 1))
+    aligned = table(rows, (0, 1))
     starts = dict(groups)
-    for index, line in enumerate(table):
+    for index, line in enumerate(aligned):
         if index in starts:
             lines.append(f"{INDENT}{starts[index]}")
         lines.append(line)
@@ -209,9 +209,12 @@ def _rule_cells(rule: RuleRow) -> list[str]:
     runs = rule.running
     if runs is None or rule.interval_s is None:
         return [*cells, "", "", "", "", "not reached"]
+    share = percent(runs.overlap_share)
+    if rule.mode == "sync":
+        share = f"{percent(runs.blocking_share)} wait"
     return [
         *cells, duration(rule.interval_s), duration(runs.stall_s), duration(runs.drain_s),
-        percent(runs.overlap_share), percent(runs.goodput_share, 2),
+        share, percent(runs.goodput_share, 2),
     ]  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from planner.schema.base import (
 
 Pue = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
 Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]
+Indifference = Annotated[float, Unit(units.SHARE, high=0.1)]
 BlockingShare = Annotated[float, Unit(units.SHARE, high=0.99, open_low=True)]
 
 
@@ -127,7 +128,9 @@ class Quantity(Model):
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min {self.min} is more than max {self.max}")
         if self.exclude and (self.fixed or self.min or self.required):
-            raise ValueError("exclude does not go with fixed, min or required; leave out the one or the other")
+            raise ValueError(
+                "exclude does not go with fixed, min or required; leave out the one or the other"
+            )
         return self
 
 
@@ -285,10 +288,11 @@ class Job(Model):
 
 
 class Objective(Model):
-    """What is best: exactly one of the two."""
+    """What is best: exactly one of the two; plans within ``indifference`` of it count as equal."""
 
     maximize: Literal["goodput", "useful_gpus", "gpus"] | None = None
     minimize: Literal["cost", "tco", "power"] | None = None
+    indifference: Indifference = 0.0
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Objective:

@@ -31,7 +31,9 @@ class Need:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
+    """The same in nameplate figures, after the delivered fractions."""
+
     read_gb_per_s: float
     write_gb_per_s: float
     usable_tb: float
@@ -120,8 +122,8 @@ def _too_few(most: float) -> str:
     return "one unit is not enough" if most == 1 else f"{most:,.0f} units are not enough"
 
 
-def _asked(case: Case, need: Need) -> _Asked:
-    return _Asked(
+def _asked(case: Case, need: Need) -> Asked:
+    return Asked(
         max(need.rated_read_gb_per_s, need.delivered_read_gb_per_s / case.delivered_read),
         max(need.rated_write_gb_per_s, need.delivered_write_gb_per_s / case.delivered_write),
         need.usable_tb,
@@ -129,7 +131,7 @@ def _asked(case: Case, need: Need) -> _Asked:
     )
 
 
-def units_needed(item: Storage, asked: _Asked) -> tuple[int, str] | None:
+def units_needed(item: Storage, asked: Asked) -> tuple[int, str] | None:
     """Return the fewest units of an item that give what is asked, and what decides them."""
     counts = list(_counts(item, asked))
     if any(count is None for _, count in counts):
@@ -140,10 +142,11 @@ def units_needed(item: Storage, asked: _Asked) -> tuple[int, str] | None:
     units, decided_by = max(
         ((count, label) for label, count in counts if count is not None), key=lambda pair: pair[0]
     )
-    return (units, decided_by) if units >= least else (least, "minimum order")
+    smallest = bool(item.segments) and units == least
+    return (least, "minimum order") if units < least or smallest else (units, decided_by)
 
 
-def _counts(item: Storage, asked: _Asked) -> Iterator[tuple[str, int | None]]:
+def _counts(item: Storage, asked: Asked) -> Iterator[tuple[str, int | None]]:
     """Yield per figure how many units it takes, the first named where several take as many."""
     yield "write", _bandwidth_units(item, 1, asked.write_gb_per_s)
     yield "read", _bandwidth_units(item, 0, asked.read_gb_per_s)

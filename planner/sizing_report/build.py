@@ -52,6 +52,7 @@ def _notes(case: Case, held: Cluster, modes: tuple[ModeReport, ...]) -> Iterator
             "nothing asks for read bandwidth (no restore.max_time, no ingest); for goodput under "
             "the job's law, reading is taken to be as fast as writing"
         )
+    yield from _client_notes(case, held, modes)
     for mode in modes:
         runs = mode.rows[0].running
         if runs is None:
@@ -63,3 +64,20 @@ def _notes(case: Case, held: Cluster, modes: tuple[ModeReport, ...]) -> Iterator
             )
     if not case.storage:
         yield "no storage is on offer; planner check lists why each item is left out"
+
+
+def _client_notes(case: Case, held: Cluster, modes: tuple[ModeReport, ...]) -> Iterator[str]:
+    read = read_demand(case.job, held.gpus)
+    if read > held.client_read_gb_per_s:
+        yield _beyond_clients("reading", read, held.client_read_gb_per_s)
+    for mode in modes:
+        write = mode.rows[0].write_gb_per_s
+        if write is not None and write > held.client_write_gb_per_s:
+            yield _beyond_clients("writing", write, held.client_write_gb_per_s)
+
+
+def _beyond_clients(what: str, asked_gb_per_s: float, most_gb_per_s: float) -> str:
+    return (
+        f"the job's law asks for {what} {asked_gb_per_s:,.0f} GB/s, more than the "
+        f"{most_gb_per_s:,.0f} GB/s that its GPU systems can move before any client's factor"
+    )

@@ -45,7 +45,7 @@ def _size_reason(job: Job, bytes_each: float) -> str:
     if job.parameters is None:
         return "size given in the problem"
     share = "" if job.trained_share == 1 else f", {100 * job.trained_share:g} % of them trained"
-    of = f"{job.parameters:,.0f} parameters{share}"
+    of = f"{job.parameters / 1e9:,.10g} billion parameters{share}"
     if job.checkpoint.size_gb is not None:
         return f"size given in the problem; {of}"
     asked = job.bytes_per_parameter

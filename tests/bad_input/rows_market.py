@@ -84,7 +84,7 @@ ROWS: tuple[Row, ...] = (
     ),
     catalog(
         "misspelt_figure", DRAW, "power: {value: 10 kW, source: sheet, confidence: high}",
-        wrong="unknown key 'power'", right="did you mean|expected one of: it_power",
+        wrong="unknown key 'power'", right="did you mean 'it_power'",
     ),
     catalog(
         "fraction_of_a_gpu", GPUS, "gpus: {value: 7.5, source: sheet, confidence: high}",
@@ -95,19 +95,19 @@ ROWS: tuple[Row, ...] = (
         wrong="-1 kW is out of range", right="at least 0 kW",
     ),
     catalog(
-        "id_twice", "  - id: quick_store", "  - id: gpu_box",
-        wrong=r"the id 'gpu_box' is used twice \(first in own\.yaml:8\)", right="rename",
-        at="    model: Quick 1",
+        "id_twice", "  - id: quick_store", "  - id: gpu_box #2",
+        wrong=r"the id 'gpu_box' is used twice \(first in own\.yaml:8\)", right="rename one",
+        at="  - id: gpu_box #2",
     ),
     second(
         "id_in_two_files", "catalog: Two\nitems:\n  - {id: gpu_box, extends: quick_store}\n",
-        wrong=r"the id 'gpu_box' is used twice \(first in own\.yaml:8\)", right="rename",
+        wrong=r"the id 'gpu_box' is used twice \(first in own\.yaml:8\)", right="rename one",
         at="  - {id: gpu_box, extends: quick_store}",
     ),
     second(
         "family_in_two_files",
         "catalog: Two\nfamilies:\n  - {id: quick_fs, vendor: Quick, name: Again}\n",
-        wrong=r"the family 'quick_fs' is defined twice \(first in own\.yaml:5\)", right="rename",
+        wrong=r"the family 'quick_fs' is defined twice \(first in own\.yaml:5\)", right="rename one",
         at="  - {id: quick_fs, vendor: Quick, name: Again}",
     ),
     catalog(
@@ -116,20 +116,20 @@ ROWS: tuple[Row, ...] = (
     ),
     catalog(
         "unknown_category", "category: gpu_system", "category: gpu",
-        wrong="'gpu' is not known here", right="'gpu_system'|gpu_system, storage, component",
+        wrong="'gpu' is not known here", right="expected one of: gpu_system, storage, component",
     ),
     catalog(
         "family_unknown", "family: quick_fs", "family: quik_fs",
-        wrong="no family 'quik_fs'", right="did you mean 'quick_fs'", at="  - id: quick_store",
+        wrong="no family 'quik_fs'", right="did you mean 'quick_fs'",
     ),
     catalog(
         "storage_without_family", "    family: quick_fs\n", "",
-        wrong="a storage item needs its family", right="add family: .*quick_fs",
+        wrong="a storage item needs its family", right="add family: quick_fs or slow_fs",
         at="  - id: quick_store",
     ),
     catalog(
         "gpu_system_without_gpus", f"    provides:\n      {GPUS}\n", "",
-        wrong=r"a GPU system needs provides\.gpus", right="add .*gpus: {value: 8",
+        wrong=r"a GPU system needs provides\.gpus", right="add gpus: {value: 8",
         at="  - id: gpu_box",
     ),
     catalog(
@@ -138,49 +138,50 @@ ROWS: tuple[Row, ...] = (
     ),
     catalog(
         "extends_itself", "  - id: tray\n", "  - id: tray\n    extends: tray\n",
-        wrong="circular extends: tray -> tray", right="remove one", at="    extends: tray",
+        wrong="circular extends: tray -> tray", right="remove one of these extends", at="    extends: tray",
     ),
     catalog(
         "circular_extends", "  - id: tray\n",
         "  - {id: left, extends: right}\n  - {id: right, extends: left}\n  - id: tray\n",
-        wrong="circular extends: left -> right -> left", right="remove one",
+        wrong="circular extends: left -> right -> left", right="remove one of these extends",
         at="  - {id: left, extends: right}",
     ),
     catalog(
         "missing_component", "  - id: tray\n",
         BUNDLE.replace("    consumes: {it_power: {value: 10 kW, source: sheet, confidence: high}}\n", "")
         .replace("id: tray", "id: trai") + "  - id: tray\n",
-        wrong="no component 'trai'", right="did you mean 'tray'", at="  - id: bundle",
+        wrong="no component 'trai'", right="did you mean 'tray'",
+        at="    components:",
     ),
     catalog(
         "component_is_storage", "  - id: tray\n",
         BUNDLE.replace("    consumes: {it_power: {value: 10 kW, source: sheet, confidence: high}}\n", "")
         .replace("id: tray", "id: quick_store") + "  - id: tray\n",
         wrong="'quick_store' is not a component", right="give it category: component",
-        at="  - id: bundle",
+        at="    components:",
     ),
     catalog(
         "bundle_with_own_power", "  - id: tray\n", BUNDLE + "  - id: tray\n",
         wrong="a bundle consumes is the sum of its components'",
-        right=r"leave out consumes\.it_power and rack_units", at="  - id: bundle",
+        right=r"leave out consumes\.it_power and rack_units", at="    consumes: {it",
     ),
     catalog(
         "min_over_max_units", "    family: quick_fs\n",
         "    family: quick_fs\n    min_units: {value: 5, source: sheet, confidence: low}\n"
         "    max_units: {value: 4, source: sheet, confidence: low}\n",
-        wrong="min_units 5 is more than max_units 4", right="is more than", at="  - id: quick_store",
+        wrong="min_units 5 is more than max_units 4", right="is more than", at="    min_units:",
     ),
     catalog(
         "sizes_fall", "    family: quick_fs\n",
         "    family: quick_fs\n    sizes:\n      source: sheet\n      confidence: low\n      rows:\n"
         "        - {units: 4, read: 9 GB/s, write: 9 GB/s}\n"
         "        - {units: 2, read: 4 GB/s, write: 4 GB/s}\n",
-        wrong="sizes: the rows must have rising units", right="rising units",
-        at="  - id: quick_store",
+        wrong="sizes: the rows must have rising units", right="from the fewest units to the most",
+        at="      rows:",
     ),
     Row(
-        "catalog_is_a_price_book", wrong="'catalog' is missing", right="add 'catalog: ",
-        at=("own.yaml", "price_book: Own prices"), files={"own.yaml": BOOK}, lines=5,
+        "catalog_is_a_price_book", wrong="expected a catalog, found a price book", right="a catalog begins with 'catalog: '",
+        at=("own.yaml", "price_book: Own prices"), files={"own.yaml": BOOK},
     ),
     Row(
         "empty_catalog", wrong="the catalog is empty", right="begin with 'catalog: '",
@@ -240,10 +241,6 @@ ROWS: tuple[Row, ...] = (
         at="  gpu_box:",
     ),
     book(
-        "price_twice", "  quick_store:\n", "  gpu_box:\n",
-        wrong=r"key 'gpu_box' stands twice \(first in line 6\)", right="keep one of them",
-        at='  gpu_box:',
-    ) if False else book(
         "price_twice", "discounts:\n", "prices: {}\ndiscounts:\n",
         wrong=r"key 'prices' stands twice \(first in line 5\)", right="keep one of them",
     ),
@@ -269,11 +266,12 @@ ROWS: tuple[Row, ...] = (
     ),
     book(
         "support_in_no_unit", "support_per_year: 8 %", "support_per_year: 0.08",
-        wrong="0.08 has no unit", right="8 %|USD",
+        wrong="0.08 has no unit", right="'310000 USD'",
     ),
     Row(
-        "book_is_a_catalog", wrong="'price_book' is missing", right="add 'price_book: ",
-        at=("book.yaml", "catalog: Own hardware"), files={"book.yaml": CATALOG}, lines=4,
+        "book_is_a_catalog", wrong="expected a price book, found a catalog",
+        right="a price book begins with 'price_book: '",
+        at=("book.yaml", "catalog: Own hardware"), files={"book.yaml": CATALOG},
     ),
     Row(
         "circle_of_books", wrong="circular include: book.yaml -> book.yaml",

@@ -196,7 +196,7 @@ ROWS: tuple[Row, ...] = (
     ),
     problem(
         "no_catalogs", "catalogs:\n  - own.yaml", "catalogs: []",
-        wrong="catalogs is empty", right="leave it out to use all shipped ones",
+        wrong="catalogs: the list is empty", right="leave it out to use all shipped ones",
     ),
     problem(
         "unknown_price_book", "prices:\n  - book.yaml", "prices: estimates_2062",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pkgutil
+import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -142,7 +143,8 @@ def text(row: Row) -> str:
     notes = [row.unit, row.origin or "", "relaxable" if row.relaxable else ""]
     note = "; ".join(part for part in notes if part)
     symbol = {-1: "<=", 0: "==", 1: ">="}[sense]
-    return f"{row.name}: {left} {symbol} {right:.9g}{f'  [{note}]' if note else ''}"
+    name = re.sub(r"_tangent_\d+$", "_tangent", row.name)  # the number counts over all families
+    return f"{name}: {left} {symbol} {right + 0.0:.9g}{f'  [{note}]' if note else ''}"
 
 
 def without_families(variant: str, monkeypatch: pytest.MonkeyPatch) -> Build:
@@ -270,7 +272,7 @@ def test_a_declared_count_is_a_bound(limit: str) -> None:
 
 
 def test_limits_that_always_hold_have_their_rows() -> None:
-    assert ALWAYS <= {row.name for row in model_with({}).model.rows}
+    assert {row.name for row in model_with({}).model.rows} >= ALWAYS
     in_sync = {row.name for row in model_with({}, mode="sync").model.rows}
     assert "blocking" in in_sync
     assert not {"overlap", "drain_fits"} & in_sync

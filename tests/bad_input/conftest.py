@@ -1,0 +1,60 @@
+"""Runs the real command line in this process, which is faster than one process each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from planner import cli
+from tests.bad_input.world import Row
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command said, and how the folder changed."""
+
+    exit_code: int
+    out: str
+    err: str
+    before: frozenset[str]
+    after: frozenset[str]
+
+
+Runner = Callable[[list[str]], Answer]
+RowRunner = Callable[[Row], Answer]
+
+
+def listing(folder: Path) -> frozenset[str]:
+    """Return every path in ``folder``, hidden ones too."""
+    return frozenset(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Runner:
+    """Return what runs a command line in an own folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def command(arguments: list[str]) -> Answer:
+        before = listing(tmp_path)
+        code = cli._run(partial(cli.app, arguments))
+        said = capsys.readouterr()
+        return Answer(code, said.out, said.err, before, listing(tmp_path))
+
+    return command
+
+
+@pytest.fixture
+def run_row(run: Runner, tmp_path: Path) -> RowRunner:
+    """Return what lays out the files of a row and runs its command."""
+
+    def command(row: Row) -> Answer:
+        row.lay_out(tmp_path)
+        return run(row.arguments())
+
+    return command

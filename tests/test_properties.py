@@ -1,0 +1,383 @@
+"""What must hold between plans: more never hurts; order, and what is not needed, is nothing."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from planner import api, shipped
+from planner.errors import InputError
+from planner.loader import Inputs
+from planner.outputs import plan_json, workbook
+from planner.schema.catalog import Item
+from planner.schema.plan import Plan
+from planner.schema.problem import Problem, Quantity
+from tests.oracle.generate import Case, random_case
+
+GAP = 4e-6
+"""Twice the gap asked for: each of two plans may be that far from its best."""
+SEEDS = range(300, 324)
+HALL = shipped.problem_files()["10MW"]
+DAY = datetime(2026, 3, 1)
+
+
+def inputs_of(case: Case) -> Inputs:
+    return Inputs.from_parts(
+        problem=case.problem,
+        items=case.items,
+        families=case.families,
+        prices=case.prices,
+        discounts=case.discounts,
+    )
+
+
+@cache
+def drawn(seed: int) -> tuple[Inputs, Plan]:
+    inputs = inputs_of(random_case(seed))
+    return inputs, api.solve_inputs(inputs)
+
+
+def solved() -> Iterator[tuple[Inputs, Plan]]:
+    return (pair for pair in map(drawn, SEEDS) if pair[1].status == "optimal")
+
+
+@cache
+def hall(*settings: str) -> Plan:
+    plan = api.solve(HALL, settings=settings)
+    assert plan.status == "optimal", settings
+    return plan
+
+
+def changed(problem: Problem, **sections: dict[str, Any]) -> Problem:
+    """Return the problem with fields of its sections replaced."""
+    updates = {
+        name: getattr(problem, name).model_copy(update=fields) for name, fields in sections.items()
+    }
+    return problem.model_copy(update=updates)
+
+
+def no_worse(one: Plan, other: Plan) -> bool:
+    """Say whether the first plan is at least as good as the second, but for the gap."""
+    assert one.objective.value is not None
+    assert other.objective.value is not None
+    width = GAP * abs(other.objective.value)
+    if one.objective.sense == "maximize":
+        return one.objective.value >= other.objective.value - width
+    return one.objective.value <= other.objective.value + width
+
+
+def bill(plan: Plan) -> dict[str, int]:
+    return {line.sku: line.quantity for line in plan.lines if line.parent is None}
+
+
+# More of a limit never hurts.
+
+LOOSER: dict[str, Callable[[Problem], Problem | None]] = {
+    "power": lambda p: (
+        changed(p, site={"it_power_kw": 1.1 * p.site.it_power_kw}) if p.site.it_power_kw else None
+    ),
+    "facility power": lambda p: (
+        changed(p, site={"facility_power_kw": 1.1 * p.site.facility_power_kw})
+        if p.site.facility_power_kw
+        else None
+    ),
+    "racks": lambda p: changed(p, site={"racks": p.site.racks + 1}) if p.site.racks else None,
+    "capex": lambda p: (
+        changed(p, budget={"capex_usd": 1.1 * p.budget.capex_usd}) if p.budget.capex_usd else None
+    ),
+    "opex": lambda p: (
+        changed(p, budget={"opex_usd_per_year": 1.1 * p.budget.opex_usd_per_year})
+        if p.budget.opex_usd_per_year
+        else None
+    ),
+    "tco": lambda p: (
+        changed(p, budget={"tco_usd": 1.1 * p.budget.tco_usd}) if p.budget.tco_usd else None
+    ),
+    "families": lambda p: changed(p, storage={"max_families": p.storage.max_families + 1}),
+    "fill limit": lambda p: changed(p, storage={"fill_limit": 1.0}),
+    "targets": lambda p: p.model_copy(update={"targets": type(p.targets)()}),
+}
+
+
+@pytest.mark.parametrize("limit", LOOSER)
+def test_more_never_hurts(limit: str) -> None:
+    tried = 0
+    for inputs, plan in solved():
+        looser = LOOSER[limit](inputs.problem)
+        if looser is None:
+            continue
+        tried += 1
+        assert no_worse(api.solve_inputs(replace(inputs, problem=looser)), plan), plan.problem
+    assert tried > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("budget.capex", ("100 MUSD", "200 MUSD", "480 MUSD")),
+        ("site.facility_power", ("4 MW", "7 MW", "10 MW", "13 MW")),
+        ("site.racks", ("20", "40", "260")),
+        ("storage.delivered_fraction.write", ("0.2", "0.5", "0.8")),
+        ("storage.max_families", ("1", "2")),
+    ],
+)
+def test_more_never_hurts_the_hall(path: str, values: tuple[str, ...]) -> None:
+    plans = [hall(f"{path}={value}") for value in values]
+    for less, more in itertools.pairwise(plans):
+        assert no_worse(more, less)
+
+
+def test_a_dearer_or_smaller_hall_costs_useful_work() -> None:
+    """The other way round: these limits do bind, so that less of them is strictly worse."""
+    full = hall().objective.value
+    assert full is not None
+    for setting in ("site.facility_power=7 MW", "budget.capex=100 MUSD", "site.racks=20"):
+        value = hall(setting).objective.value
+        assert value is not None
+        assert value < full * 0.9
+
+
+def test_a_limit_that_does_not_bind_changes_nothing_when_it_goes() -> None:
+    plan = hall()
+    slack = {limit.name for limit in plan.limits if not limit.binding}
+    assert {"racks", "capex", "restore_time", "capacity"} <= slack
+    for setting in (
+        "site.racks=261",
+        "budget.capex=600 MUSD",
+        "jobs.0.restore.max_time=10 min",
+        "storage.fill_limit=100 %",
+        "jobs.0.checkpoint.max_overlap=50 %",
+        "jobs.0.checkpoint.keep_last=5",
+    ):
+        assert bill(hall(setting)) == bill(plan), setting
+        assert hall(setting).jobs[0].interval_s == pytest.approx(plan.jobs[0].interval_s, rel=1e-6)
+
+
+# Order, repetition and solver are nothing.
+
+
+def test_order_in_the_catalogs_is_nothing() -> None:
+    for inputs, plan in solved():
+        backwards = replace(
+            inputs,
+            items=inputs.items[::-1],
+            families=inputs.families[::-1],
+            prices=dict(reversed(inputs.prices.items())),
+        )
+        again = api.solve_inputs(backwards)
+        assert plan_json.to_bytes(again) == plan_json.to_bytes(plan), plan.problem
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    def files(plan: Plan) -> tuple[bytes, bytes]:
+        stream = io.BytesIO()
+        workbook.write(plan, stream, created=DAY)
+        return plan_json.to_bytes(plan), stream.getvalue()
+
+    assert files(api.solve(HALL)) == files(api.solve(HALL))
+    for seed in list(SEEDS)[:6]:
+        inputs, plan = drawn(seed)
+        assert plan_json.to_bytes(api.solve_inputs(inputs)) == plan_json.to_bytes(plan)
+
+
+def test_plans_survive_their_json() -> None:
+    for _, plan in [*solved(), (None, hall())]:
+        assert plan_json.from_bytes(plan_json.to_bytes(plan)) == plan
+
+
+@pytest.mark.parametrize("name", sorted(shipped.problem_files()))
+def test_cbc_agrees_on_shipped_problems(name: str) -> None:
+    path = shipped.problem_files()[name]
+    by_highs = api.solve(path)
+    by_cbc = api.solve(path, options=api.Options(solver="cbc"))
+    assert by_cbc.status == by_highs.status
+    if by_highs.status == "optimal":
+        assert no_worse(by_cbc, by_highs)
+        assert no_worse(by_highs, by_cbc)
+        assert bill(by_cbc) == bill(by_highs)
+
+
+# Items that are not needed, and items that are.
+
+
+def dominated(item: Item, name: str) -> Item:
+    """Return a copy that draws 10 % more."""
+    power = item.consumes.it_power
+    assert power is not None
+    more = power.model_copy(update={"value": power.value * 1.1})
+    consumes = item.consumes.model_copy(update={"it_power": more})
+    return item.model_copy(update={"id": name, "consumes": consumes})
+
+
+def free(inputs: Inputs, plan: Plan, item: Item) -> bool:
+    """Say whether only shared limits hold the item back, so that a copy of it adds nothing."""
+    count, rule = bill(plan).get(item.id, 0), inputs.problem.items.get(item.id, Quantity())
+    highs = [rule.max, item.max_units.value if item.max_units else None]
+    demanded = rule.fixed is not None or rule.min or rule.required or rule.installed
+    return not demanded and all(high is None or count < high for high in highs)
+
+
+def with_worse(inputs: Inputs, item: Item, name: str) -> Inputs:
+    """Return the inputs with a dearer and hungrier copy of an item."""
+    price = inputs.prices[item.id]
+    dearer = price.model_copy(update={"list_usd": price.list_usd * 1.5})
+    return replace(
+        inputs,
+        problem=open_to(inputs.problem, item.id, name),
+        items=(*inputs.items, dominated(item, name)),
+        prices={**inputs.prices, name: dearer},
+    )
+
+
+def open_to(problem: Problem, item: str, name: str) -> Problem:
+    """Return the problem with ``name`` considered, and limited, wherever ``item`` is."""
+    named = problem.consider.gpu_systems
+    if named is not None and item in named:
+        problem = changed(problem, consider={"gpu_systems": (*named, name)})
+    if item in problem.items:
+        items = {**problem.items, name: problem.items[item]}
+        problem = problem.model_copy(update={"items": items})
+    return problem
+
+
+def test_a_dominated_item_changes_no_line() -> None:
+    tried = 0
+    for inputs, plan in solved():
+        for item in inputs.items:
+            if item.id not in bill(plan) or not free(inputs, plan, item):
+                continue
+            if item.consumes.it_power is None or item.id not in inputs.prices:
+                continue
+            for name in (f"{item.id}_worse", f"a_{item.id}"):  # after it and before it
+                found = api.solve_inputs(with_worse(inputs, item, name))
+                assert bill(found) == bill(plan), (plan.problem, name)
+                assert found.jobs == plan.jobs
+                tried += 1
+    assert tried >= 20
+
+
+def test_without_an_item_of_the_plan_nothing_gets_better() -> None:
+    tried = worse = 0
+    for inputs, plan in solved():
+        for item in inputs.items:
+            if item.id not in bill(plan) or not free(inputs, plan, item):
+                continue
+            prices = {name: p for name, p in inputs.prices.items() if name != item.id}
+            found = api.solve_inputs(replace(inputs, prices=prices))
+            tried += 1
+            if found.status == "optimal":
+                assert no_worse(plan, found), (plan.problem, item.id)
+            else:
+                assert found.status == "infeasible"
+            worse += found.status != "optimal" or not no_worse(found, plan)
+    assert tried >= 10
+    assert worse >= 3
+
+
+def test_without_an_item_that_is_not_in_the_plan_nothing_changes() -> None:
+    for item in ("nvidia_dgx_b300", "ddn_ai400x2_turbo", "wekapod_nitro_175"):
+        assert item not in bill(hall())
+        assert bill(hall(f"items.{item}.exclude=true")) == bill(hall())
+
+
+# A user's own hardware, with no change of code.
+
+OWN = """
+catalog: Our own quotes
+include: [storage_ddn, storage_weka]
+sources:
+  quote: {title: "Quotation 4711"}
+families:
+  - {id: acme_fs, vendor: Acme, name: AcmeFS}
+items:
+"""
+BOOK = """
+price_book: Our own prices
+include: [estimates_2026]
+sources:
+  quote: {title: "Quotation 4711"}
+prices:
+"""
+SAME_FAMILY = """
+  - id: ddn_ai800
+    vendor: DDN
+    model: AI800
+    category: storage
+    family: ddn_exascaler
+    provides:
+      read: {value: 900 GB/s, source: quote, confidence: high}
+      write: {value: 700 GB/s, source: quote, confidence: high}
+      usable: {value: 900 TB, source: quote, confidence: high}
+    consumes:
+      it_power: {value: 2 kW, source: quote, confidence: high}
+      rack_units: {value: 2 RU, source: quote, confidence: high}
+"""
+NEW_VENDOR = (
+    SAME_FAMILY.replace("ddn_ai800", "acme_box")
+    .replace("DDN", "Acme")
+    .replace("ddn_exascaler", "acme_fs")
+)
+EXTENDED = """
+  - id: nitro_boosted
+    extends: wekapod_nitro_155
+    model: Nitro, boosted
+    provides:
+      read: {value: 710 GB/s, source: quote, confidence: high}
+      write: {value: 900 GB/s, source: quote, confidence: high}
+"""
+PRICED = "  {id}: {{list: 50000 USD, date: '2026-05', source: quote, confidence: high}}\n"
+
+
+@pytest.mark.parametrize(
+    ("item_id", "item", "family"),
+    [
+        ("ddn_ai800", SAME_FAMILY, "ddn_exascaler"),
+        ("acme_box", NEW_VENDOR, "acme_fs"),
+        ("nitro_boosted", EXTENDED, "weka_nitro"),
+    ],
+)
+def test_own_hardware_enters_plans(item_id: str, item: str, family: str, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(OWN + item.lstrip("\n"))
+    (tmp_path / "book.yaml").write_text(BOOK + PRICED.format(id=item_id))
+    problem = yaml.safe_load(HALL.read_text())
+    problem |= {"catalogs": ["gpu_systems", "own.yaml"], "prices": "book.yaml"}
+    path = tmp_path / "problem.yaml"
+    path.write_text(yaml.safe_dump(problem))
+    plan = api.solve(path)
+    assert plan.status == "optimal"
+    assert item_id in bill(plan)
+    assert plan.jobs[0].storage_families == (family,)
+    assert no_worse(plan, hall())
+    line = next(line for line in plan.lines if line.sku == item_id)
+    assert line.price is not None
+    assert (line.unit_list_usd, line.price.source, line.price.book) == (
+        50_000.0,
+        "Quotation 4711",
+        "Our own prices",
+    )
+    if item_id == "nitro_boosted":  # what is not overridden is inherited, the least order too
+        assert (line.vendor, line.unit_it_power_kw, line.unit_rack_units) == ("WEKA", 0.8, 1.0)
+        assert line.quantity >= 8
+        assert line.part_number == "WPS155-SAE"
+
+
+def test_own_hardware_without_a_price_is_named_and_left_out(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(OWN + NEW_VENDOR.lstrip("\n"))
+    problem = yaml.safe_load(HALL.read_text()) | {"catalogs": ["gpu_systems", "own.yaml"]}
+    path = tmp_path / "problem.yaml"
+    path.write_text(yaml.safe_dump(problem))
+    plan = api.solve(path)
+    assert "acme_box" not in bill(plan)
+    reasons = {entry.sku: entry.reason for entry in plan.not_considered}
+    assert "price" in reasons["acme_box"]
+    with pytest.raises(InputError, match="acme_box"):
+        api.solve(path, settings=("items.acme_box.required=true",))

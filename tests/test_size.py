@@ -1,0 +1,413 @@
+"""`planner size` against hand arithmetic: checkpoints, intervals, rules, appliances, errors."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.case import resolve
+from planner.cli import app
+from planner.commands.size import report
+from planner.errors import InputError
+from planner.loader import load
+from planner.outputs.size_screen import render
+from planner.sizing_report import SizeReport, size_report
+from planner.sizing_report.appliances import Asked, units_needed
+from planner.sizing_report.model import ApplianceRow, RuleRow
+from tests.factory import make_inputs
+
+ROOT = Path(__file__).parents[1]
+MAIN = ROOT / "problems" / "10MW.yaml"
+SEED = """
+name: seeds
+site: {it_power: 20 MW, pue: 1.25, rack: {height: 48 RU, power: 45 kW}}
+catalogs: [gpu_systems, storage_ddn]
+consider: {gpu_systems: [nvidia_dgx_h100]}
+storage: {delivered_fraction: {read: 1, write: 1}}
+jobs:
+  - name: one
+    checkpoint:
+      size: 13.8 TB
+      keep_last: 0
+      interval: {policy: fixed, every: 30 min}
+    restore: {max_time: 5 min}
+objective: {maximize: gpus}
+"""
+LAYOUT = "jobs.0.parallelism={tensor: 8, pipeline: 64}"
+
+
+@pytest.fixture
+def seed(tmp_path: Path) -> Path:
+    path = tmp_path / "seed.yaml"
+    path.write_text(SEED, encoding="utf-8")
+    return path
+
+
+def sized(path: Path, gpus: int | None, *settings: str) -> SizeReport:
+    return size_report(load(path, settings=settings), gpus)
+
+
+def rule(report: SizeReport, name: str) -> RuleRow:
+    return next(row for row in report.rules if row.rule == name)
+
+
+def appliance(report: SizeReport, name: str, item: str = "ddn_ai400x2") -> ApplianceRow:
+    return next(row for row in rule(report, name).appliances if row.item == item)
+
+
+# Facts T17 to T19: DDN's per-GPU classes in AI400X2 (90/65 GB/s, 2.2 kW).
+@pytest.mark.parametrize(
+    ("gpus", "units"), [(256, (3, 6, 12)), (1016, (12, 24, 47)), (3072, (36, 71, 142))]
+)
+def test_ddn_classes_in_appliances(seed: Path, gpus: int, units: tuple[int, ...]) -> None:
+    found = sized(seed, gpus, "jobs.0.checkpoint.interval.every=4 h")
+    rows = [appliance(found, name) for name in ("light", "medium", "high")]
+    assert tuple(row.units for row in rows) == units
+    assert [row.it_power_kw for row in rows] == pytest.approx([2.2 * count for count in units])
+    assert [row.net_usd for row in rows] == [250_000.0 * count for count in units]
+    assert [row.racks for row in rows] == [-(-count // 20) for count in units]
+
+
+def test_vendor_rules_are_nameplate_and_the_law_is_delivered(seed: Path) -> None:
+    found = sized(seed, 3072, "storage.delivered_fraction={read: 0.5, write: 0.5}")
+    assert appliance(found, "light").units == 36
+    assert appliance(found, "demand law").units == 3  # 76.7 / 0.5 = 153.3 GB/s of 65 each
+    assert rule(found, "light").basis == "nameplate"
+    assert rule(found, "demand law").basis == "delivered"
+    assert rule(found, "light").delivered_write_gb_per_s == 0.5 * 2304
+
+
+# Fact T21: S = 13.8 TB, 10 % overlap.
+@pytest.mark.parametrize(
+    ("every", "write", "units"),
+    [("600 s", 230.0, 4), ("1800 s", 76.667, 2), ("3600 s", 38.333, 1), ("14400 s", 9.5833, 1)],
+)
+def test_demand_law(seed: Path, every: str, write: float, units: int) -> None:
+    found = sized(seed, 3072, f"jobs.0.checkpoint.interval.every={every}")
+    assert rule(found, "demand law").write_gb_per_s == pytest.approx(write, rel=1e-4)
+    assert appliance(found, "demand law").units == units
+
+
+# Fact T22: what the demand law saves against light.
+def test_the_power_saved_feeds_gpus(seed: Path) -> None:
+    found = sized(seed, 3072)
+    law, light = appliance(found, "demand law"), appliance(found, "light")
+    assert law.it_power_kw is not None and light.it_power_kw is not None
+    assert light.it_power_kw - law.it_power_kw == pytest.approx(74.8)
+    assert (light.whole_systems_gpus, law.whole_systems_gpus) == (56, 0)  # 7.76 and 0.43 systems
+    assert (light.power_equivalent_gpus, law.power_equivalent_gpus) == (62, 3)
+
+
+# Fact T23: restore in 300 s, by broadcast and by all six replicas.
+@pytest.mark.parametrize(
+    ("fan_out", "read", "units"), [("broadcast", 46, 1), ("every_replica", 276, 4)]
+)
+def test_restore_in_time(seed: Path, fan_out: str, read: float, units: int) -> None:
+    settings = (LAYOUT, f"jobs.0.restore.fan_out={fan_out}", "jobs.0.checkpoint.interval.every=4 h")
+    found = sized(seed, 3072, *settings)
+    assert found.cluster.replicas == 6
+    assert rule(found, "demand law").read_gb_per_s == pytest.approx(read)
+    row = appliance(found, "demand law")
+    assert (row.units, row.decided_by) == (units, "write" if units == 1 else "read")
+    used = next(way for way in found.restore if way.used)
+    assert (used.fan_out, used.read_gb_per_s) == (fan_out, pytest.approx(read))
+
+
+# Fact T24: 1 GB/s of writing for each of 3,072 GPUs.
+def test_own_rule(seed: Path) -> None:
+    found = sized(seed, 3072, "storage.rule={name: mine, read: 0 GB/s, write: 1 GB/s}")
+    row = rule(found, "mine")
+    assert (row.group, row.chosen, row.write_gb_per_s) == ("custom", True, 3072.0)
+    assert row.write_gb_per_s / 273 == pytest.approx(11.25, rel=1e-3)
+    assert not rule(found, "demand law").chosen and not rule(found, "light").chosen
+    assert row.running is None  # it reads nothing, so a restore never ends
+
+
+# Fact T20: 64 writers that move 273 GB/s, and Hybrid-IO's factor of 1.7.
+def test_clients_limit_what_appliances_can_do(seed: Path) -> None:
+    settings = (
+        LAYOUT, "jobs.0.checkpoint.writers=one_replica", "storage.client_limit.write=4.265625 GB/s",
+        "jobs.0.checkpoint.interval.every=300 s",
+    )  # fmt: skip
+    found = sized(seed, 3072, *settings)
+    assert found.cluster.writing_systems == 64
+    assert found.cluster.client_write_gb_per_s == 273.0
+    assert rule(found, "demand law").write_gb_per_s == pytest.approx(460.0)
+    plain = appliance(found, "demand law")
+    assert (plain.units, plain.reason) == (None, "the GPU systems write at most 273 GB/s")
+    assert any("writing 460 GB/s, more than the 273 GB/s" in note for note in found.notes)
+    hybrid = appliance(found, "demand law", "ddn_ai400x2_hybrid_io")  # 464 GB/s
+    assert hybrid.units == 8
+
+
+@pytest.mark.parametrize(
+    ("gpus", "asked"),
+    [(256, [(15, 7), (40, 20), (125, 62)]), (257, [(30, 14), (80, 40), (250, 124)])],
+)
+def test_nvidia_rules_count_whole_units(
+    seed: Path, gpus: int, asked: list[tuple[float, float]]
+) -> None:
+    found = sized(seed, gpus)
+    rows = [rule(found, name) for name in ("good", "better", "best")]
+    assert [(row.read_gb_per_s, row.write_gb_per_s) for row in rows] == asked
+    assert {row.group for row in rows} == {"nvidia_superpod_h100"}
+
+
+def test_what_a_site_holds_is_the_default(seed: Path) -> None:
+    found = sized(MAIN, None)
+    held = found.cluster  # 8,000 kW of IT power at 120 kW a system
+    assert (held.item, held.systems, held.gpus) == ("nvidia_gb200_nvl72", 66, 4752)
+    assert held.choice == "the type on offer with the most peak FLOP/s"
+    peaks = {kind.item: kind.peak_pflops for kind in found.gpu_types}
+    assert peaks["nvidia_dgx_h100"] == pytest.approx(784 * 8 * 0.989)
+    assert max(peaks, key=lambda item: peaks[item] or 0.0) == found.gpu_types[0].item == held.item
+    capped = sized(seed, None, "jobs.0.gpus.max=1000").cluster
+    assert (capped.systems, capped.gpus, capped.gpus_bought) == (125, 1000, 1000)
+    whole = sized(seed, None, LAYOUT, "jobs.0.gpus={max: 1100, whole: replicas}").cluster
+    assert (whole.gpus, whole.replicas) == (1024, 2)
+
+
+def test_a_demanded_type_is_the_reference() -> None:
+    settings = ("items.nvidia_dgx_b200.min=10",)
+    assert sized(MAIN, None, *settings).cluster.choice == "the type that the problem demands"
+    assert sized(MAIN, None, *settings).cluster.item == "nvidia_dgx_b200"
+
+
+def test_checkpoint_of_the_main_example() -> None:
+    found = sized(MAIN, None)
+    assert found.checkpoint.size_gb == pytest.approx(1.008e12 * 13.69 / 1e9)
+    assert found.checkpoint.capacity_needed_tb == pytest.approx((60 + 11 * 13.79952) / 0.85)
+    assert found.cluster.mtti_s == pytest.approx(86_400 / (4.74e-4 * 4752))
+    replicas = 4752 / 512
+    reads = {way.fan_out: way.reads_of_checkpoint for way in found.restore}
+    assert reads["broadcast"] == 1.0
+    assert reads["sharded_optimizer"] == pytest.approx((11.69 + 2 * replicas) / 13.69)
+    assert reads["every_replica"] == pytest.approx(replicas)
+    assert found.restore[0].read_gb_per_s == pytest.approx(13_799.52 / 300)
+
+
+def test_intervals_of_the_main_example() -> None:
+    found = sized(MAIN, None)
+    mode, mtti = found.modes[0], found.cluster.mtti_s
+    z = mode.interval_s / mtti
+    assert z - 1 + math.exp(-z) == pytest.approx(5 / mtti, rel=1e-6)
+    assert mode.young_compute_s == pytest.approx(math.sqrt(10 * mtti))
+    assert mode.exact_interval_s - mode.exact_compute_s == pytest.approx(5.0, rel=1e-6)
+    assert abs(mode.daly_compute_s - mode.exact_compute_s) < 0.1
+    assert [row.interval_s for row in mode.rows[1:]] == [600, 1800, 3600, 14_400]
+    for row in mode.rows:
+        assert row.write_gb_per_s == pytest.approx(13_799.52 / (0.1 * row.interval_s))
+        assert row.write_mb_per_s_per_gpu == pytest.approx(1379.952e5 / row.interval_s / 4752)
+        assert row.blocking_law_write_gb_per_s == pytest.approx(13_799.52 / 0.05 / row.interval_s)
+        assert row.write_volume_tb_per_day == pytest.approx(13.79952 * 86_400 / row.interval_s)
+
+
+def test_goodput_with_just_the_demanded_bandwidth() -> None:
+    found = sized(MAIN, None)
+    mtti = found.cluster.mtti_s
+    for row in found.modes[0].rows:
+        interval, drain, restart = row.interval_s, 0.1 * row.interval_s, 600 + 300
+        runs = row.running
+        assert runs is not None
+        z = interval / mtti
+        exact = (1 - 5 / interval) * math.exp(-(drain + restart) / mtti) * z / math.expm1(z)
+        assert runs.goodput_share == pytest.approx(exact, rel=1e-9)
+        lost = (restart + interval / 2 + drain) / mtti
+        assert runs.first_order_goodput_share == pytest.approx((1 - 5 / interval) * (1 - lost))
+        assert runs.first_order_valid == (lost < 0.15)
+        assert (runs.drain_s, runs.restore_s) == (pytest.approx(drain), pytest.approx(300))
+        assert sum(vars(runs.loss).values()) == pytest.approx(1 - exact)
+
+
+def test_more_bandwidth_by_a_vendors_rule_buys_little_goodput() -> None:
+    found = sized(MAIN, None)
+    light, mtti = rule(found, "light"), found.cluster.mtti_s
+    runs, interval = light.running, light.interval_s
+    assert runs is not None and interval is not None
+    drain = 13_799.52 / (0.8 * 0.75 * 4752)
+    restart = 600 + 13_799.52 / (0.8 * 4752)
+    z = interval / mtti
+    exact = (1 - 5 / interval) * math.exp(-(drain + restart) / mtti) * z / math.expm1(z)
+    assert runs.goodput_share == pytest.approx(exact)
+    # Nine times the writing and restoring in seconds, for less than one point.
+    law = rule(found, "demand law").running
+    assert law is not None and 0 < runs.goodput_share - law.goodput_share < 0.01
+
+
+def test_synchronous_saves_ask_by_the_blocking_law() -> None:
+    found = sized(MAIN, None, "jobs.0.checkpoint.mode=open")
+    assert [mode.law for mode in found.modes] == ["demand law", "blocking law"]
+    sync, mtti = found.modes[1], found.cluster.mtti_s
+    z = sync.interval_s / mtti
+    assert 0.95 * z == pytest.approx(1 - math.exp(-z))
+    for row in sync.rows:
+        assert row.write_gb_per_s == pytest.approx(13_799.52 / (0.05 * row.interval_s))
+        assert row.running is not None
+        assert row.running.stall_s == pytest.approx(0.05 * row.interval_s)
+        assert (row.running.drain_s, row.running.blocking_share) == (0.0, pytest.approx(0.05))
+    best = sync.rows[0].running
+    assert best is not None
+    near = sized(MAIN, None, "jobs.0.checkpoint.mode=sync").modes[0].rows[0].running
+    assert near == best
+
+
+def test_a_drain_that_slows_the_gpus_lengthens_the_interval() -> None:
+    found = sized(MAIN, None, "jobs.0.checkpoint.drain_slowdown=0.5")
+    z = found.modes[0].interval_s / found.cluster.mtti_s
+    expected = 5 / found.cluster.mtti_s + 0.5 * 0.1 * z
+    assert z - 1 + math.exp(-z) == pytest.approx(expected, rel=1e-6)
+
+
+def test_lost_work_bandwidth_per_gpu_is_the_same_at_any_size(seed: Path) -> None:
+    policy = "jobs.0.checkpoint.interval={policy: lost_work, kappa: 0.05}"
+    small, large = (sized(seed, gpus, policy).modes[0] for gpus in (512, 8192))
+    assert small.interval_s == pytest.approx(16 * large.interval_s)
+    assert small.lost_work_budget_share == pytest.approx(0.025)
+    each = 1000 * 13_800 * 4.74e-4 / 86_400 / (0.1 * 0.05)
+    for mode in (small, large):
+        assert mode.lost_work_write_mb_per_s_per_gpu == pytest.approx(each)
+        assert mode.rows[0].write_mb_per_s_per_gpu == pytest.approx(each)
+
+
+def test_stall_and_drain_share_the_interval(seed: Path) -> None:
+    crowded = ("jobs.0.checkpoint.stall=1750 s",)
+    found = sized(seed, 512, *crowded)
+    assert found.modes[0].rows[0].write_gb_per_s == pytest.approx(13_800 / 50)
+    ten_minutes = next(row for row in found.modes[0].rows if row.interval_s == 600)
+    assert (ten_minutes.write_gb_per_s, ten_minutes.running) == (None, None)
+    assert "impossible" in render(found)
+
+
+FACTORY = {
+    "name": "hand",
+    "site": {"it_power": "1 MW", "pue": 1.2, "rack": {"height": "48 RU", "power": "45 kW"}},
+    "storage": {"delivered_fraction": {"read": 1, "write": 1}},
+    "jobs": ({"name": "one", "checkpoint": {"size": "10 GB", "keep_last": 0}},),
+    "objective": {"maximize": "gpus"},
+}
+
+
+@pytest.mark.parametrize(
+    ("read", "write", "expected"),
+    [
+        (10.0, 10.0, (4, "minimum order")),
+        (10.0, 100.0, (6, "write")),  # 80 + 2 x 11.67 = 103.3 GB/s, one fewer 91.7
+        (190.0, 80.0, (5, "read")),  # 160 + 30 = 190 GB/s
+        (340.0, 150.0, (10, "write")),
+        (341.0, 0.0, None),
+    ],
+)
+def test_a_table_of_sizes(read: float, write: float, expected: tuple[int, str] | None) -> None:
+    case = resolve(make_inputs(FACTORY, ()))
+    shelf = next(item for item in case.storage if item.id == "shelf")
+    assert units_needed(shelf, Asked(read, write, 0.0, 0.0)) == expected
+
+
+def test_capacity_and_endurance_may_decide() -> None:
+    box = next(i for i in resolve(make_inputs(FACTORY, ())).storage if i.id == "box")
+    assert units_needed(box, Asked(1.0, 1.0, 501.0, 0.0)) == (3, "capacity")
+    assert units_needed(box, Asked(1.0, 1.0, 501.0, 2801.0)) == (5, "endurance")
+
+
+def test_predefined_sizes_are_one_at_most() -> None:
+    found = size_report(make_inputs(FACTORY, ()), 1000)
+    light = {row.item: row for row in rule(found, "light").appliances}
+    assert light["bundle"].reason == "one unit is not enough"  # 400 of 1,000 GB/s
+    assert light["shelf"].reason == "10 units are not enough"
+    assert (light["box"].units, light["box"].net_usd) == (12, 12 * 400_000.99)
+    law = {row.item: row for row in rule(found, "demand law").appliances}
+    assert law["bundle"].it_power_kw == pytest.approx(3 * 0.8 + 30 * 1.1)
+
+
+def test_the_best_of_a_family_draws_least(seed: Path) -> None:
+    found = sized(seed, 3072)
+    for row in found.rules:
+        families = {entry.family for entry in row.appliances}
+        best = [entry for entry in row.appliances if entry.best_of_family]
+        assert sorted(entry.family for entry in best) == sorted(families)
+        for entry in best:
+            others = [o.it_power_kw for o in row.appliances if o.family == entry.family and o.units]
+            assert entry.it_power_kw == min(power for power in others if power is not None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "gpus", "code"),
+    [
+        (("site={pue: 1.25}", "objective={minimize: cost}"), None, "unlimited"),
+        ((LAYOUT,), 100, "replica"),
+        ((LAYOUT, "site.it_power=500 kW"), None, "replica"),
+        (("site.it_power=1 kW",), None, "no-room"),
+        (("items.nvidia_dgx_h100.exclude=true",), 8, "no-gpu-system"),
+    ],
+)
+def test_no_number_to_size_for(
+    seed: Path, settings: tuple[str, ...], gpus: int | None, code: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        sized(seed, gpus, *settings)
+    finding = caught.value.findings[0]
+    assert finding.code == code and finding.fix
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "problems").glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_shipped_problem_fits_the_screen(path: Path) -> None:
+    text = report(path, (), None, None, as_json=False)
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert json.loads(report(path, (), None, None, as_json=True))["rules"]
+
+
+@pytest.mark.parametrize("scenario", [None, "half_power"])
+@pytest.mark.parametrize("mode", ["async", "sync", "open"])
+def test_the_screen_fits_and_keeps_the_rules_apart(scenario: str | None, mode: str) -> None:
+    text = report(MAIN, (f"jobs.0.checkpoint.mode={mode}",), scenario, None, as_json=False)
+    assert max(len(line) for line in text.splitlines()) <= 100
+    for heading in ("The job's own law (delivered", "DDN, per GPU", "NVIDIA SuperPOD"):
+        assert text.count(heading) == 2
+    for word in ("13.80 TB", "Young", "Daly", "light", "best", "WEKApod"):
+        assert word in text
+
+
+UNITS = (
+    "_gb", "_tb", "_s", "_gb_per_s", "_mb_per_s_per_gpu", "_tb_per_day", "_kw", "_usd", "_share",
+    "gpus", "systems", "replicas", "gpus_bought", "racks", "units", "_pflops", "per_gpu_day",
+    "gpus_per_system", "bytes_per_parameter", "reads_of_checkpoint", "interval_per_mtti",
+    "data_parallel",
+)  # fmt: skip
+
+
+def test_json_holds_the_same_numbers_with_their_units() -> None:
+    data = json.loads(report(MAIN, (), None, 3072, as_json=True))
+    assert data["cluster"]["gpus"] == 3072
+    light = next(row for row in data["rules"] if row["rule"] == "light")
+    units = {row["item"]: row["units"] for row in light["appliances"]}
+    assert units["ddn_ai400x2"] == 36
+    for key, value in _numbers(data):
+        assert key.endswith(UNITS), f"{key} = {value} has no unit"
+
+
+def _numbers(data: object, key: str = "") -> list[tuple[str, float]]:
+    if isinstance(data, dict):
+        return [pair for name, value in data.items() for pair in _numbers(value, name)]
+    if isinstance(data, list):
+        return [pair for value in data for pair in _numbers(value, key)]
+    return [(key, data)] if isinstance(data, int | float) and not isinstance(data, bool) else []
+
+
+def test_command_line() -> None:
+    run = CliRunner().invoke(app, ["size", str(MAIN), "--gpus", "3072"])
+    assert run.exit_code == 0 and "3,072 GPUs in 43" in run.stdout
+    assert CliRunner().invoke(app, ["size", str(MAIN), "--gpus", "0"]).exit_code == 2
+
+
+def test_no_solver_is_loaded() -> None:
+    code = (
+        "import sys; from pathlib import Path; from planner.commands.size import report; "
+        f"report(Path({str(MAIN)!r}), (), None, None, as_json=False); "
+        "sys.exit(', '.join({'pulp', 'highspy', 'pandas', 'xlsxwriter'} & set(sys.modules)) or 0)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr.strip()) == (0, "")
