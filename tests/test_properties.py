@@ -23,8 +23,6 @@ from planner.schema.plan import Plan
 from planner.schema.problem import Problem, Quantity
 from tests.oracle.generate import Case, random_case
 
-GAP = 4e-6
-"""Twice the gap asked for: each of two plans may be that far from its best."""
 SEEDS = range(300, 324)
 HALL = shipped.problem_files()["10MW"]
 DAY = datetime(2026, 3, 1)
@@ -69,7 +67,7 @@ def no_worse(one: Plan, other: Plan) -> bool:
     """Say whether the first plan is at least as good as the second, but for the gap."""
     assert one.objective.value is not None
     assert other.objective.value is not None
-    width = GAP * abs(other.objective.value)
+    width = (one.objective.gap_asked + other.objective.gap_asked) * abs(other.objective.value)
     if one.objective.sense == "maximize":
         return one.objective.value >= other.objective.value - width
     return one.objective.value <= other.objective.value + width
@@ -203,7 +201,9 @@ def test_cbc_agrees_on_shipped_problems(name: str) -> None:
     if by_highs.status == "optimal":
         assert no_worse(by_cbc, by_highs)
         assert no_worse(by_highs, by_cbc)
-        assert bill(by_cbc) == bill(by_highs)
+        # Where plans within an indifference count as equal, its edge depends on the proof's way.
+        loose = 1e-6 if by_highs.objective.gap_asked <= api.DEFAULT_GAP else 0.05
+        assert bill(by_cbc) == pytest.approx(bill(by_highs), rel=loose)
 
 
 # Items that are not needed, and items that are.

@@ -19,7 +19,7 @@ def document(name: str) -> str:
             "description": "Named overrides, laid over the problem by --scenario NAME.",
             "additionalProperties": {"type": "object"},
         }
-    whole = {"$schema": DRAFT, "title": f"planner {name} file", **schema}
+    whole = {"$schema": DRAFT, **schema, "title": f"planner {name} file"}
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -8,6 +8,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from planner.errors import Finding, InputError
 from planner.outputs import console, plan_json
 from planner.outputs.files import write_all
 from planner.schema.plan import Plan
@@ -45,5 +46,9 @@ def _workbook(plan: Plan) -> bytes:
 def _created() -> datetime:
     """Return today, or the day SOURCE_DATE_EPOCH asks for, so that bytes can be reproduced."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    try:
+        now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError):
+        message, fix = f"'{epoch}' is not seconds since 1970", "write for example 1767225600"
+        raise InputError(Finding("environment", message, "SOURCE_DATE_EPOCH", fix=fix)) from None
     return now.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)

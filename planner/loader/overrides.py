@@ -61,7 +61,7 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
         if not separator or not path.strip():
             raise InputError(Finding("set", "not PATH=VALUE", origin, fix=SET_FIX))
         steps = path.strip().split(".")
-        kept = _kept(steps, document.data)
+        kept = _kept(steps, document.data, origin)
         _put(document, steps, yaml12.scalar(text, origin), origin)
         typed = _typed(steps, document.data)[: kept + 1]
         for known in [p for p in document.lines if p[: len(typed)] == typed]:
@@ -108,12 +108,12 @@ def _index(items: tuple[Any, ...], step: str, dotted: str, origin: str) -> int:
     raise InputError(Finding("set", message, origin, fix=fix))
 
 
-def _kept(steps: list[str], data: Any) -> int:
+def _kept(steps: list[str], data: Any, origin: str) -> int:
     """Return how many steps lead through mappings and lists that stay what they are."""
     here = data
     for count, step in enumerate(steps[:-1]):
         if isinstance(here, tuple):
-            here = here[_index(here, step, ".".join(steps), "--set")]
+            here = here[_index(here, step, ".".join(steps), origin)]
         elif isinstance(here, dict):
             here = here.get(step)
         if not isinstance(here, (dict, tuple)):

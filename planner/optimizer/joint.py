@@ -88,10 +88,10 @@ def _in_mode(
         case.objective, expression, case.maximise, value, meets_floors, prefer, proof, relative
     )
     found = run(master, goal)
+    if save_model is not None:  # as the proof left it, before ties add their rows
+        save_mps(master_problem.model, expression, case.maximise, save_model)
     if found.operation is not None and not found.stopped:
         _break_ties(master, goal, found, min(TIE_TOLERANCE, proof))
-    if save_model is not None:
-        save_mps(master_problem.model, expression, case.maximise, save_model)
     return found, master.solves
 
 

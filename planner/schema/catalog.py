@@ -136,10 +136,10 @@ class Item(Model):
     category: Category
     lifecycle: Lifecycle = "available"
     family: Identifier | None = None
-    provides: Provides = Provides()
-    consumes: Consumes = Consumes()
-    gpu: Gpu = Gpu()
-    client: ClientLimits = ClientLimits()
+    provides: Provides = Provides.model_construct()
+    consumes: Consumes = Consumes.model_construct()
+    gpu: Gpu = Gpu.model_construct()
+    client: ClientLimits = ClientLimits.model_construct()
     facts: dict[Identifier, Figure[str | int | float]] = {}
     min_units: Figure[PositiveWhole] | None = None
     max_units: Figure[PositiveWhole] | None = None

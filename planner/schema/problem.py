@@ -107,7 +107,7 @@ class Storage(Model):
     delivered_fraction: ReadWrite
     fill_limit: PositiveShare = 0.85
     max_families: PositiveWhole = 1
-    client_limit: ClientLimit = ClientLimit()
+    client_limit: ClientLimit = ClientLimit.model_construct()
     rule: RuleName | CustomRule = "demand"
 
 
@@ -201,7 +201,7 @@ class Checkpoint(Model):
     max_overlap: PositiveShare = 0.10
     max_blocking: BlockingShare = 0.05
     drain_slowdown: Share = 0.0
-    interval: Interval = OptimalInterval(policy="optimal")
+    interval: Interval = OptimalInterval.model_construct(policy="optimal")
     keep_last: Whole = 2
     milestones: Whole = 0
     exports: Whole = 0
@@ -262,11 +262,11 @@ class Job(Model):
     bytes_per_parameter: BytesPreset | Number = "mixed_adam"
     trained_share: PositiveShare = 1.0
     parallelism: Parallelism | None = None
-    checkpoint: Checkpoint = Checkpoint()
-    restore: Restore = Restore()
+    checkpoint: Checkpoint = Checkpoint.model_construct()
+    restore: Restore = Restore.model_construct()
     failures: FailurePreset | FailureRate = "llama3"
-    training: Training = Training()
-    gpus: GpuRange = GpuRange()
+    training: Training = Training.model_construct()
+    gpus: GpuRange = GpuRange.model_construct()
     dataset_tb: CapacityOrZero = Field(default=0.0, alias="dataset")
     ingest_per_gpu_gb_per_s: BandwidthOrZero = Field(default=0.0, alias="ingest_per_gpu")
 
@@ -320,16 +320,16 @@ class Problem(Model):
     name: Text
     description: Text | None = None
     site: Site
-    budget: Budget = Budget()
+    budget: Budget = Budget.model_construct()
     term: Term | None = None
     catalogs: tuple[Text, ...] | None = None
     prices: Text | tuple[Text, ...] | None = None
-    consider: Consider = Consider()
+    consider: Consider = Consider.model_construct()
     items: dict[Identifier, Quantity] = {}
     storage: Storage
     jobs: Annotated[tuple[Job, ...], Field(min_length=1, max_length=1)]
     objective: Objective
-    targets: Targets = Targets()
+    targets: Targets = Targets.model_construct()
 
     @property
     def job(self) -> Job:

@@ -1,0 +1,477 @@
+"""The command line: every command and option, streams, exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import highspy
+import pytest
+
+from planner import __version__, cli, shipped
+from planner.optimizer import joint
+from planner.optimizer.master import Master
+from planner.optimizer.solver import Outcome
+from planner.outputs import plan_json
+from planner.schema.plan import Plan
+
+HALL = str(shipped.problem_files()["10MW"])
+INFEASIBLE = str(shipped.problem_files()["infeasible_restore"])
+COMMANDS = (
+    (), ("solve",), ("check",), ("size",), ("schema",), ("init",),
+    ("catalog",), ("catalog", "list"), ("catalog", "show"), ("catalog", "check"),
+)  # fmt: skip
+HEAVY = {"pulp", "highspy", "pandas", "xlsxwriter", "pint", "numpy", "yaml", "pydantic", "openpyxl"}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Runner = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Runner:
+    """Run the command line in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLANNER_DEBUG", "1")  # an unexpected error fails the test as it is
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def runner(*arguments: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["planner", *arguments])
+        code = cli._run(cli.app)
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return runner
+
+
+def process(
+    *arguments: str, folder: Path, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the installed command in a process of its own."""
+    command = [str(Path(sys.executable).parent / "planner"), *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+# Help and version.
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_of_everything(run: Runner, command: tuple[str, ...]) -> None:
+    ran = run(*command, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert "Usage: " in ran.out
+    assert "\x1b" not in ran.out
+
+
+def test_every_command_is_listed_and_every_option_explained(run: Runner) -> None:
+    overview = run("--help").out
+    for name in ("solve", "check", "size", "schema", "init", "catalog", "--version"):
+        assert re.search(rf"^  {name}\s+\S", overview, re.MULTILINE), name
+    options = {
+        ("solve",): ("--set", "--scenario", "--output", "--json", "--gap", "--time-limit",
+                     "--solver", "--save-model", "--quiet", "--verbose"),
+        ("check",): ("--set", "--scenario", "--json"),
+        ("size",): ("--set", "--scenario", "--gpus", "--json"),
+        ("init",): ("--output", "--force"),
+        ("catalog", "list"): ("--json",),
+        ("catalog", "show"): ("--json",),
+        ("catalog", "check"): ("--json",),
+    }  # fmt: skip
+    for command, names in options.items():
+        text = run(*command, "--help").out
+        for name in names:
+            assert re.search(rf"{name}\b.*\s\s\S", text), (command, name)
+
+
+def test_version(run: Runner) -> None:
+    assert run("--version") == Ran(0, f"planner {__version__}\n", "")
+
+
+def test_nothing_asked_shows_the_help(run: Runner) -> None:
+    for command in ((), ("catalog",)):
+        ran = run(*command)
+        assert (ran.code, ran.out) == (2, "")
+        assert "Usage: " in ran.err
+        assert ran.err.count("\n") > 5
+
+
+def test_both_entry_points(tmp_path: Path) -> None:
+    for name in ("planner", "goldilocks-planner"):
+        script = Path(sys.executable).parent / name
+        done = subprocess.run(
+            [str(script), "--version"], capture_output=True, text=True, check=False, cwd=tmp_path
+        )
+        assert (done.returncode, done.stdout) == (0, f"planner {__version__}\n")
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom planner import cli\nsys.argv = ['planner', '--help']\n"
+        "cli._run(cli.app)\nprint(sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(re.findall(r"'([a-z0-9_]+)'", done.stderr))
+    assert "typer" in loaded
+    assert not HEAVY & loaded
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nonsense",), "No such command 'nonsense'"),
+        (("solve",), "Missing argument"),
+        (("solve", HALL, "--nonsense"), "No such option"),
+        (("solve", HALL, "--solver", "gurobi"), "'gurobi' is not one of 'highs', 'cbc'"),
+        (("solve", HALL, "--gap", "0"), "--gap 0 must lie between 0 and 1"),
+        (("solve", HALL, "--gap", "1"), "--gap 1 must lie between 0 and 1"),
+        (("solve", HALL, "--gap", "little"), "cannot read 'little'"),
+        (("solve", HALL, "--time-limit", "5"), "'5' has no unit"),
+        (("solve", HALL, "--time-limit", "0 s"), "must be more than 0"),
+        (("solve", HALL, "--set", "site.pue"), "not PATH=VALUE"),
+        (("solve", HALL, "--set", "site.peu=2"), "unknown key 'peu'; did you mean 'pue'"),
+        (("solve", HALL, "--scenario", "half_pwer"), "did you mean 'half_power'"),
+        (("solve", "missing.yaml"), "missing.yaml: no such problem file"),
+        (("check", HALL, "--scenario", "x"), "no scenario 'x'"),
+        (("size", HALL, "--gpus", "0"), "Invalid value for '--gpus'"),
+        (("schema", "plans"), "'plans' is not one of"),
+        (("init", "11MW"), "no example named '11MW'"),
+        (("catalog", "show", "ddn_ai400"), "did you mean 'ddn_ai400x2'"),
+        (("catalog", "list", "missing.yaml"), "missing.yaml: no such catalog"),
+    ],
+    ids=lambda value: " ".join(value[:4]).replace(HALL, "HALL") if isinstance(value, tuple) else "",
+)
+def test_bad_usage_is_one_line_and_exit_code_2(
+    run: Runner, arguments: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
+    ran = run(*arguments)
+    text = ran.err or ran.out  # what `check` finds is its result
+    assert ran.code == 2
+    assert words in text
+    assert len(ran.err.splitlines()) <= 1
+    assert "Traceback" not in text
+    assert list(tmp_path.iterdir()) == []
+
+
+# Solve.
+
+
+def test_solve_prints_a_screen_and_writes_two_files(run: Runner, tmp_path: Path) -> None:
+    ran = run("solve", HALL)
+    assert ran.code == 0
+    assert ran.err == "wrote 10MW.xlsx and 10MW.plan.json\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["10MW.plan.json", "10MW.xlsx"]
+    for heading in ("Buy", "Run", "Binding limits", "Proof", "Read this too"):
+        assert re.search(rf"^{heading}$", ran.out, re.MULTILINE), heading
+    assert max(map(len, ran.out.splitlines())) <= 110
+    plan = plan_json.from_bytes((tmp_path / "10MW.plan.json").read_bytes())
+    assert plan.status == "optimal"
+    assert zipfile.is_zipfile(tmp_path / "10MW.xlsx")
+
+
+def test_solve_json_is_the_plan_and_nothing_else(run: Runner, tmp_path: Path) -> None:
+    ran = run("solve", HALL, "--json", "-o", "out/new")
+    assert Plan.model_validate_json(ran.out).status == "optimal"
+    assert ran.out.encode() == (tmp_path / "out/new/10MW.plan.json").read_bytes()
+    assert ran.err == "wrote out/new/10MW.xlsx and out/new/10MW.plan.json\n"
+
+
+def test_quiet_and_verbose(run: Runner) -> None:
+    quiet, loud = run("solve", HALL, "--quiet"), run("solve", HALL, "--verbose")
+    assert quiet.err == ""
+    assert quiet.out.startswith("10 MW training hall")
+    assert re.search(r"\d\.\d\d s", loud.out)
+    assert not re.search(r"solves, \d+\.\d\d s", quiet.out)
+
+
+def test_settings_scenarios_gap_and_solver_reach_the_plan(run: Runner) -> None:
+    ran = run(
+        "solve", HALL, "--json", "-q", "--scenario", "half_power", "--set", "budget.capex=90 MUSD",
+        "--set", "name=Half", "--gap", "0.1 %", "--solver", "cbc",
+    )  # fmt: skip
+    plan = Plan.model_validate_json(ran.out)
+    assert (ran.code, ran.err, plan.problem) == (0, "", "Half")
+    assert plan.site.facility_power_limit_kw == 5000.0
+    assert plan.totals is not None
+    assert plan.totals.capex_usd is not None
+    assert plan.totals.capex_usd <= 90e6
+    assert 0.001 <= plan.objective.gap_asked < 0.0011
+    assert plan.provenance.solver == "cbc"
+    assert (plan.provenance.scenario, plan.provenance.overrides) == (
+        "half_power",
+        ("budget.capex=90 MUSD", "name=Half"),
+    )
+
+
+def test_save_model_writes_a_readable_model(run: Runner, tmp_path: Path) -> None:
+    ran = run("solve", HALL, "--json", "-q", "--save-model", "models/master.mps")
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    read = highs.readModel(str(tmp_path / "models/master.mps"))
+    assert read != highspy.HighsStatus.kError
+    highs.setOptionValue("mip_rel_gap", 1e-9)
+    highs.run()
+    log_bound = Plan.model_validate_json(ran.out).objective.log_bound
+    assert highs.getInfo().objective_function_value == pytest.approx(log_bound, abs=1e-6)
+
+
+@pytest.mark.parametrize("option", [("-o", "file/out"), ("--save-model", "file/x.mps")])
+def test_places_that_cannot_be_written(
+    run: Runner, tmp_path: Path, option: tuple[str, str]
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    ran = run("solve", HALL, *option)
+    assert ran.code == 2
+    assert "cannot write" in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_infeasible_is_explained_with_exit_code_3(run: Runner, tmp_path: Path) -> None:
+    ran = run("solve", INFEASIBLE)
+    assert (ran.code, ran.err) == (3, "")
+    assert "no plan is possible" in ran.out
+    assert re.search(r"restore time limit\s+\(.*infeasible_restore\.yaml:\d+\)", ran.out)
+    assert list(tmp_path.iterdir()) == []
+    as_json = run("solve", INFEASIBLE, "--json")
+    plan = Plan.model_validate_json(as_json.out)
+    assert (as_json.code, plan.status, plan.lines) == (3, "infeasible", ())
+    assert plan.message is not None
+    assert "restore time limit" in plan.message
+
+
+def test_time_limit_without_a_plan_is_exit_code_4(run: Runner, tmp_path: Path) -> None:
+    ran = run("solve", HALL, "--time-limit", "0.001 ms")
+    assert ran.code == 4
+    assert "no plan found in time" in ran.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_time_limit_with_a_plan_is_exit_code_5(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The clock runs out right after the first whole-number solution."""
+    solve, whole = Master.solve, []
+
+    def once(self: Master, *, relaxed: bool, gap: float, relative: bool) -> Outcome:
+        if whole:
+            return Outcome("limit", None, None)
+        outcome = solve(self, relaxed=relaxed, gap=gap, relative=relative)
+        whole.extend([] if relaxed or not outcome.values else [True])
+        return outcome
+
+    monkeypatch.setattr(Master, "solve", once)
+    ran = run("solve", HALL, "--json")
+    plan = Plan.model_validate_json(ran.out)
+    assert (ran.code, plan.status) == (5, "feasible")
+    assert plan.objective.gap is not None
+    assert plan.objective.gap > plan.objective.gap_asked
+    assert (tmp_path / "10MW.xlsx").is_file()
+    whole.clear()
+    assert "best found so far, not proven" in run("solve", HALL).out
+
+
+def test_unlimited_purchases_are_exit_code_2(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "open.yaml").write_text(
+        "name: open\nsite: {pue: 1.2}\nstorage: {delivered_fraction: {read: 1, write: 1}}\n"
+        "jobs: [{name: j, checkpoint: {size: 1 TB}}]\nobjective: {maximize: gpus}\n"
+    )
+    ran = run("solve", "open.yaml")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("planner: open.yaml:5: objective.maximize: nothing limits")
+    found = joint.Certificate("unbounded", None, None, None, None, 1, 0.0)
+    monkeypatch.setattr(joint, "optimise", lambda *_, **__: found)
+    ran = run("solve", HALL)
+    assert ran.code == 2
+    assert "nothing limits" in ran.out
+
+
+def test_internal_errors_are_exit_code_1(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a slip")
+
+    monkeypatch.setattr(joint, "optimise", broken)
+    with pytest.raises(ZeroDivisionError):
+        run("solve", HALL)
+    monkeypatch.delenv("PLANNER_DEBUG")
+    ran = run("solve", HALL)
+    assert ran.code == 1
+    assert "internal error: ZeroDivisionError: a slip" in ran.err
+    assert "Traceback" not in ran.err
+
+
+# The other commands.
+
+
+def test_check(run: Runner, tmp_path: Path) -> None:
+    ran = run("check", HALL)
+    assert (ran.code, ran.err) == (0, "")
+    assert re.search(r"10MW\.yaml: valid; \d+ catalog items; \d+ warnings$", ran.out.strip())
+    text = Path(HALL).read_text().replace("pue: 1.25", "peu: 1.25").replace("4 h}", "4 hx}")
+    (tmp_path / "bad.yaml").write_text(text)
+    ran = run("check", "bad.yaml")
+    assert ran.code == 2
+    assert re.search(r"^error: bad\.yaml:8: site\.peu: unknown key 'peu'", ran.out, re.MULTILINE)
+    assert ran.out.splitlines()[-1] == "bad.yaml: 3 errors, 0 warnings"
+
+
+def test_check_json(run: Runner) -> None:
+    findings = json.loads(run("check", HALL, "--json").out)
+    keys = {"code", "message", "file", "line", "path", "fix", "severity"}
+    assert findings
+    assert all(set(finding) == keys for finding in findings)
+    assert {finding["severity"] for finding in findings} == {"warning"}
+    ran = run("check", HALL, "--json", "--set", "site.pue=0.5")
+    errors = [f for f in json.loads(ran.out) if f["severity"] == "error"]
+    assert ran.code == 2
+    assert [error["path"] for error in errors] == ["site.pue"]
+
+
+def test_size(run: Runner) -> None:
+    ran = run("size", HALL)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("10 MW training hall")
+    assert max(map(len, ran.out.splitlines())) <= 110
+    sized = json.loads(run("size", HALL, "--json", "--gpus", "1024").out)
+    other = json.loads(run("size", HALL, "--json", "--gpus", "2048").out)
+    assert sized["problem"] == "10 MW training hall"
+    assert sized != other
+    assert json.loads(run("size", HALL, "--json", "--scenario", "half_power").out) != sized
+
+
+@pytest.mark.parametrize("name", ["problem", "catalog", "prices", "plan"])
+def test_schema(run: Runner, name: str) -> None:
+    ran = run("schema", name)
+    assert (ran.code, ran.err) == (0, "")
+    document = json.loads(ran.out)
+    assert document["title"] == f"planner {name} file"
+    assert document["type"] == "object"
+
+
+def test_init(run: Runner, tmp_path: Path) -> None:
+    ran = run("init")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == "wrote 10MW.yaml; next: planner solve 10MW.yaml\n"
+    assert (tmp_path / "10MW.yaml").read_bytes() == Path(HALL).read_bytes()
+    (tmp_path / "10MW.yaml").write_text("mine")
+    again = run("init")
+    assert again.code == 2
+    assert "there already" in again.err
+    assert (tmp_path / "10MW.yaml").read_text() == "mine"
+    assert run("init", "10MW", "--force").code == 0
+    assert (tmp_path / "10MW.yaml").read_bytes() == Path(HALL).read_bytes()
+
+
+@pytest.mark.parametrize("name", sorted(shipped.problem_files()))
+def test_every_example_works_from_anywhere(run: Runner, name: str) -> None:
+    assert run("init", name, "-o", "sub/folder").code == 0
+    ran = run("check", f"sub/folder/{name}.yaml")
+    assert ran.code == 0, ran.out
+
+
+def test_catalog_list(run: Runner) -> None:
+    ran = run("catalog", "list")
+    assert (ran.code, ran.err) == (0, "")
+    assert re.search(r"^nvidia_dgx_h100 +gpu_system +NVIDIA .* 8 GPUs +310", ran.out, re.MULTILINE)
+    rows = json.loads(run("catalog", "list", "--json").out)
+    assert {"id", "category", "vendor", "model", "gives", "price"} <= set(rows[0])
+    ids = [row["id"] for row in rows]
+    assert len(ids) == len(set(ids)) == len(ran.out.splitlines()) - 1
+    weka = str(shipped.catalog_files()["storage_weka"])
+    assert {row["vendor"] for row in json.loads(run("catalog", "list", weka, "--json").out)} == {
+        "WEKA"
+    }
+
+
+def test_catalog_show(run: Runner) -> None:
+    ran = run("catalog", "show", "ddn_ai400x2")
+    assert (ran.code, ran.err) == (0, "")
+    assert re.search(r"^  provides\.write = 65(\.0)? GB/s  \[high\] \S", ran.out, re.MULTILINE)
+    assert re.search(r"^  list price .*MUSD|kUSD", ran.out, re.MULTILINE)
+    item = json.loads(run("catalog", "show", "ddn_ai400x2", "--json").out)
+    assert item["provides"]["write"]["value"] == 65.0
+    assert item["price"]["list"] > 0
+
+
+def test_catalog_check(run: Runner, tmp_path: Path) -> None:
+    ran = run("catalog", "check")
+    assert (ran.code, ran.err) == (0, "")
+    assert re.fullmatch(r"valid: \d+ items, \d+ figures, each with its source\n", ran.out)
+    assert json.loads(run("catalog", "check", "--json").out) == []
+    weka = shipped.catalog_files()["storage_weka"].read_text()
+    (tmp_path / "bad.yaml").write_text(
+        weka.replace("write: {value: 32 GB/s", "write: {value: 32 TB/s")
+    )
+    ran = run("catalog", "check", "bad.yaml")
+    assert ran.code == 2
+    assert re.search(r"^error: bad\.yaml:\d+: wekapod_nitro_155: provides\.write", ran.out, re.M)
+    findings = json.loads(run("catalog", "check", "bad.yaml", "--json").out)
+    assert {finding["code"] for finding in findings} == {"invariant"}
+
+
+# Streams.
+
+
+def test_no_colour_and_no_control_characters(tmp_path: Path) -> None:
+    plain = {"PATH": "/usr/bin:/bin", "NO_COLOR": "1", "FORCE_COLOR": "1", "HOME": str(tmp_path)}
+    for arguments in (("solve", HALL, "-q"), ("--help",), ("solve", "missing.yaml")):
+        done = process(*arguments, folder=tmp_path, environment=plain)
+        assert "\x1b" not in done.stdout + done.stderr
+        assert "\r" not in done.stdout + done.stderr
+
+
+def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
+    for arguments in (("solve", HALL, "--json", "-q"), ("catalog", "list"), ("schema", "plan")):
+        command = [str(Path(sys.executable).parent / "planner"), *arguments]
+        with subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as child:
+            assert child.stdout is not None
+            child.stdout.close()
+            assert child.stderr is not None
+            err = child.stderr.read().decode()
+            child.wait(60)
+        assert (child.returncode, err) == (0, ""), arguments
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_behind_standard_output_is_one_line(tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).parent / "planner"), "catalog", "list"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr == "planner: cannot write the output: no space left on device\n"
+
+
+def test_source_date_epoch_makes_files_reproducible(
+    run: Runner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1770000000")
+    for folder in ("one", "two"):
+        assert run("solve", HALL, "-q", "-o", folder).code == 0
+    one, two = ((tmp_path / folder / "10MW.xlsx").read_bytes() for folder in ("one", "two"))
+    assert one == two
+    with zipfile.ZipFile(io.BytesIO(one)) as archive:
+        assert b"2026-02-02" in archive.read("docProps/core.xml")

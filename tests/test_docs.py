@@ -1,0 +1,237 @@
+"""The documentation says what the program does: commands, options, links, snippets, pictures."""
+
+import importlib.util
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+from planner import shipped
+from planner.loader import load_with_findings
+from planner.loader.market import load_catalogs, load_prices
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+PAGES += sorted((ROOT / "docs").rglob("*.md"))
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+make_commands = script("make_commands")
+make_pictures = script("make_pictures")
+make_screen = script("make_screen")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def fences(page: Path, *languages: str) -> list[str]:
+    found = FENCE.findall(page.read_text("utf-8"))
+    return [text for language, text in found if language in languages]
+
+
+def command_lines() -> list[tuple[str, str]]:
+    """Every line of every console block that calls planner, without its comment."""
+    lines = []
+    for page in PAGES:
+        for line in "\n".join(fences(page, "console")).splitlines():
+            if line.startswith("$ planner "):
+                lines.append((name_of(page), re.sub(r"\s+#.*", "", line[2:])))
+    return lines
+
+
+def test_reference_is_what_the_program_says() -> None:
+    written = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    assert written == make_commands.page(), "run python docs/make_commands.py"
+
+
+def test_every_command_and_option_is_explained() -> None:
+    for name, command in make_commands.commands().items():
+        assert command.help, name
+        for parameter in command.params:
+            assert parameter.help, f"{name} {parameter.name}"
+
+
+@pytest.mark.parametrize(("page", "line"), command_lines())
+def test_documented_commands_and_options_exist(page: str, line: str) -> None:
+    known = make_commands.commands()
+    words = line.split()[1:]
+    name = next((n for n in (" ".join(words[:2]), words[0]) if n in known), None)
+    assert name is not None, f"{page}: {line}"
+    options = {option for p in make_commands.options(known[name]) for option in p.opts}
+    used = re.findall(r"(?<=\s)(--?[a-z][a-z-]*)", line)
+    assert set(used) <= options, f"{page}: {line}"
+
+
+def test_readme_begins_with_the_two_commands() -> None:
+    first = fences(ROOT / "README.md", "console")[0].splitlines()
+    assert len(first) == 2
+    run, check = first
+    assert run.endswith(".venv/bin/planner solve problems/10MW.yaml")
+    assert check.endswith(".venv/bin/pytest")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert "planner" in project["scripts"]
+    assert "'.[test]'" in check
+    assert any(r.startswith("pytest") for r in project["optional-dependencies"]["test"])
+    assert (ROOT / "problems" / "10MW.yaml").is_file()
+
+
+def without_proof(screen: str) -> str:
+    """The number of solves and the gap may differ from one solver version to the next."""
+    return re.sub(r"(?ms)^Proof$.*?(?=^Read this too)", "", screen)
+
+
+def test_readme_shows_the_real_screen() -> None:
+    real = make_screen.screen()
+    assert "verified by independent arithmetic" in " ".join(real.split())
+    shown = make_screen.shown()
+    assert without_proof(shown) == without_proof(real), "run python docs/make_screen.py"
+
+
+def test_the_curve_is_drawn_from_the_plans_of_today() -> None:
+    drawn = make_pictures.PICTURE.read_text("utf-8")
+    assert drawn == make_pictures.draw(), "run python docs/make_pictures.py"
+
+
+def test_the_table_of_rules_in_the_readme_is_what_the_rules_cost() -> None:
+    from planner import api
+
+    row = re.compile(r"^\| .*`(\w+)`.* \| (\d+) ([^|]+) \| ([\d,]+) \| ([\d,]+) \|$", re.MULTILINE)
+    rows = row.findall(PAGES[0].read_text("utf-8"))
+    assert [name for name, *_ in rows] == ["demand", "light", "medium", "high"]
+    for rule, count, model, gpus, pflops in rows:
+        plan = api.solve(ROOT / "problems" / "10MW.yaml", settings=(f"storage.rule={rule}",))
+        job, storage = plan.jobs[0], next(x for x in plan.lines if x.section == "Storage")
+        assert (int(count), model) == (storage.quantity, storage.model), rule
+        assert gpus == f"{job.gpus_used:,}"
+        assert pflops == f"{job.useful_pflops:,.0f}"
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {word.strip().replace(" ", "-") for word in words}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(FENCE.sub("", page.read_text("utf-8"))):
+        if link.startswith("https://"):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (page.parent / file).resolve() if file else page
+        assert target.exists(), f"{name_of(page)}: {link}"
+        assert target.is_relative_to(ROOT), f"{name_of(page)}: {link}"
+        if anchor:
+            assert anchor in anchors(target), f"{name_of(page)}: {link}"
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached:
+            continue
+        reached.add(page)
+        links = (link.partition("#")[0] for link in LINK.findall(page.read_text("utf-8")))
+        waiting += [(page.parent / x).resolve() for x in links if x.endswith(".md")]
+    assert set(PAGES) <= reached
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_yaml_snippets_can_be_read(page: Path) -> None:
+    for text in fences(page, "yaml"):
+        list(yaml.compose_all(text))
+
+
+def snippet_files(folder: Path) -> list[Path]:
+    """Write every snippet that names its file into ``folder``."""
+    paths = []
+    for page in PAGES:
+        for text in fences(page, "yaml"):
+            if named := re.match(r"# file: (\S+)\n", text):
+                paths.append(folder / named[1])
+                assert not paths[-1].exists(), f"{named[1]} is used twice"
+                paths[-1].write_text(text, encoding="utf-8")
+    return paths
+
+
+def test_whole_files_in_the_documentation_are_valid(tmp_path: Path) -> None:
+    kinds = {"catalog": 0, "price_book": 0, "problem": 0}
+    for path in snippet_files(tmp_path):
+        data = yaml.safe_load(path.read_text("utf-8"))
+        if "catalog" in data:
+            kinds["catalog"] += 1
+            load_catalogs([path])
+        elif "price_book" in data:
+            kinds["price_book"] += 1
+            load_prices([path])
+        else:
+            kinds["problem"] += 1
+            _, findings = load_with_findings(path)
+            assert [f.text() for f in findings if f.severity == "error"] == []
+    assert all(kinds.values()), kinds
+
+
+def test_problem_in_the_how_to_solves_with_its_own_catalog_and_prices(tmp_path: Path) -> None:
+    from planner import api
+
+    snippet_files(tmp_path)
+    only = "consider.storage_families=[acme_fs]"
+    plan = api.solve(tmp_path / "site.yaml", settings=(only,))
+    assert plan.status == "optimal"
+    line = next(line for line in plan.lines if line.sku == "acme_flash_9")
+    assert line.unit_net_usd == 168_000.0
+    assert line.lead_time == "6 weeks"
+
+
+def test_readme_lists_the_shipped_problems() -> None:
+    listed = set(re.findall(r"\(problems/(\w+)\.yaml\)", PAGES[0].read_text("utf-8")))
+    assert listed == set(shipped.problem_files())
+
+
+def test_catalog_page_lists_the_shipped_catalogs() -> None:
+    text = (ROOT / "docs" / "catalogs.md").read_text("utf-8")
+    rows = set(re.findall(r"^\| `([\w/]+)` \|", text.split("## Sources")[0], re.MULTILINE))
+    books = {f"prices/{name}" for name in shipped.price_files()}
+    assert rows == set(shipped.catalog_files()) | books
+
+
+def test_exit_codes_in_the_readme_are_those_of_the_reference() -> None:
+    codes = re.compile(r"^\| (\d+) \|", re.MULTILINE)
+    readme = codes.findall(PAGES[0].read_text("utf-8"))
+    reference = codes.findall((ROOT / "docs" / "commands.md").read_text("utf-8"))
+    assert readme == [code for code in reference if code != "130"]
+    from planner.cli import EXIT_CODES
+
+    assert {str(code) for code in EXIT_CODES.values()} <= set(readme)
+
+
+def test_constraints_cover_what_the_project_depends_on() -> None:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    pins = {re.split("==", line)[0].lower().replace("_", "-") for line in lines if "==" in line}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    wanted += project["optional-dependencies"]["dev"]
+    names = {re.split(r"[<>=\[!~]", need)[0].lower().replace("_", "-") for need in wanted}
+    assert names - {project["name"]} <= pins
+
+
+def test_ci_script_is_sound() -> None:
+    path = ROOT / ".ci" / "run"
+    assert path.stat().st_mode & 0o111
+    subprocess.run(["bash", "-n", str(path)], check=True)

@@ -1,0 +1,151 @@
+"""Quantities: what is read, in which unit, and what is refused with which advice."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner import units
+from planner.units import Dimension, QuantityError, parse
+
+DIMENSIONS = [value for value in vars(units).values() if isinstance(value, Dimension)]
+
+
+@pytest.mark.parametrize(
+    ("text", "dimension", "expected"),
+    [
+        ("10 MW", units.POWER, 10_000.0),
+        ("14.3 kW", units.POWER, 14.3),
+        ("700 W", units.POWER, 0.7),
+        ("1.2 GW", units.POWER, 1_200_000.0),
+        ("273 GB/s", units.BANDWIDTH, 273.0),
+        ("1.6 TB/s", units.BANDWIDTH, 1600.0),
+        ("400 Gb/s", units.BANDWIDTH, 50.0),
+        ("1 GiB/s", units.BANDWIDTH, 1.073741824),
+        ("3.6 TB/h", units.BANDWIDTH, 1.0),
+        ("13.8 TB", units.SIZE, 13_800.0),
+        ("12.5 TiB", units.SIZE, 13_743.8953472),
+        ("500 GB", units.SIZE, 500.0),
+        ("2.5 PB", units.CAPACITY, 2500.0),
+        ("60 TB", units.CAPACITY, 60.0),
+        ("5 s", units.TIME, 5.0),
+        ("250 ms", units.TIME, 0.25),
+        ("10 min", units.TIME, 600.0),
+        ("4 h", units.TIME, 14_400.0),
+        ("1 day", units.TIME, 86_400.0),
+        ("2 weeks", units.DAYS, 14.0),
+        ("90 days", units.DAYS, 90.0),
+        ("450 MUSD", units.MONEY, 450e6),
+        ("1.2 BUSD", units.MONEY, 1.2e9),
+        ("310000 USD", units.MONEY, 310_000.0),
+        ("99 kUSD", units.MONEY, 99_000.0),
+        ("0.08 USD/kWh", units.ENERGY_PRICE, 0.08),
+        ("80 USD/MWh", units.ENERGY_PRICE, 0.08),
+        ("48 RU", units.RACK_UNITS, 48.0),
+        ("2 U", units.RACK_UNITS, 2.0),
+        ("1.4 t", units.WEIGHT, 1400.0),
+        ("100 lb", units.WEIGHT, 45.359237),
+        ("2.25 PFLOP/s", units.COMPUTE, 2250.0),
+        ("989 TFLOPS", units.COMPUTE, 989.0),
+        ("1.2 PB/day", units.WRITE_VOLUME, 1200.0),
+        ("1 GB/s", units.WRITE_VOLUME, 86.4),
+        ("3412.14 BTU/h", units.POWER, 1.0),
+        ("10 %", units.SHARE, 0.1),
+        ("10%", units.SHARE, 0.1),
+        ("2.5 percent", units.SHARE, 0.025),
+        ("0.1", units.SHARE, 0.1),
+        (0.1, units.SHARE, 0.1),
+        (1, units.SHARE, 1.0),
+        ("1.008 T", units.COUNT, 1.008e12),
+        ("70 B", units.COUNT, 70e9),
+        ("70B", units.COUNT, 70e9),
+        ("384", units.COUNT, 384.0),
+        (384, units.COUNT, 384.0),
+        ("13.69", units.NUMBER, 13.69),
+        ("  1e3   kW ", units.POWER, 1000.0),
+        ("+.5 kW", units.POWER, 0.5),
+        ("-3 kW", units.POWER, -3.0),
+    ],
+)
+def test_read(text: object, dimension: Dimension, expected: float) -> None:
+    assert parse(text, dimension) == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("value", "dimension", "words"),
+    [
+        (10, units.POWER, "10 has no unit"),
+        ("10", units.POWER, "'10' has no unit"),
+        ("10 MB", units.POWER, "'MB' in '10 MB' is not a unit of power"),
+        ("10 GB", units.BANDWIDTH, "is not a unit of bandwidth"),
+        ("10 GB/s", units.SIZE, "is not a unit of data size"),
+        ("10 mw", units.POWER, "'mw' in '10 mw' is not a unit of power"),
+        ("10 MW MW", units.POWER, "is not a unit of power"),
+        ("10 kW*h", units.POWER, "is not a unit of power"),
+        ("10 __import__", units.POWER, "is not a unit of power"),
+        ("ten MW", units.POWER, "cannot read 'ten MW'"),
+        ("MW", units.POWER, "cannot read"),
+        ("", units.POWER, "cannot read"),
+        ("1,000 kW", units.POWER, "is not a unit of power"),
+        ("10 min", units.MONEY, "is not a unit of money"),
+        ("5 EUR", units.MONEY, "'EUR' in '5 EUR' is not a unit of money"),
+        ("10 kg", units.SHARE, "'kg' in '10 kg' does not fit a share"),
+        ("10 %", units.COUNT, "does not fit a count"),
+        ("3 k", units.NUMBER, "does not fit a number"),
+        (True, units.SHARE, "expected a share, found True"),
+        (None, units.POWER, "expected a power, found nothing"),
+        ({"a": 1}, units.POWER, "found a mapping"),
+        ((1, 2), units.POWER, "expected a power"),
+        (math.nan, units.SHARE, "not a finite, sensible number"),
+        (math.inf, units.NUMBER, "not a finite, sensible number"),
+        (10**400, units.COUNT, "not a finite, sensible number"),
+        ("1e400 kW", units.POWER, "not a finite, sensible number"),
+        ("1e300 MW", units.POWER, "not a finite, sensible number"),
+        ("nan kW", units.POWER, "cannot read"),
+        ("9" * 500 + " W", units.POWER, "..."),
+    ],
+)
+def test_refused(value: object, dimension: Dimension, words: str) -> None:
+    with pytest.raises(QuantityError) as caught:
+        parse(value, dimension)
+    assert words in str(caught.value)
+    assert len(str(caught.value)) < 200
+    assert "\n" not in str(caught.value)
+    assert caught.value.fix  # what would be right is always said
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS, ids=lambda d: d.unit.replace("/", "_per_"))
+def test_every_example_of_the_advice_can_be_read(dimension: Dimension) -> None:
+    examples = re.findall(r"'([^']+)'", dimension.hint())
+    assert tuple(examples) == dimension.examples
+    assert all(parse(example, dimension) > 0 for example in examples)
+    if not dimension.bare:
+        assert parse(f"3.25 {dimension.unit}", dimension) == 3.25
+
+
+@given(st.floats(1e-6, 1e6).map(lambda x: float(f"{x:.12g}")))
+def test_what_is_written_is_what_is_read(number: float) -> None:
+    assert parse(f"{number!r} kW", units.POWER) == number
+    assert parse(f"{number!r} MW", units.POWER) == pytest.approx(1000 * number, rel=1e-14)
+    assert parse(number, units.NUMBER) == number
+
+
+def test_products_keep_their_digits() -> None:
+    assert parse("13.8 TB", units.SIZE) == 13_800.0
+    assert parse("1.1 %", units.SHARE) == 0.011
+    assert parse("0.3 MUSD", units.MONEY) == 300_000.0
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for dimension in (units.POWER, units.SHARE, units.COUNT):
+        try:
+            value = parse(text, dimension)
+        except QuantityError as error:
+            assert error.fix
+        else:
+            assert math.isfinite(value)
