@@ -1,8 +1,8 @@
 """Draw the pictures of the README from real plans: ``python docs/make_pictures.py``.
 
-``goldilocks.svg``: one GPU system (DGX B200) and one appliance (DDN AI400X2) in the 10 MW example; the number of
-appliances is fixed, everything else is decided by the planner.
-``checkpoint_sheet.png``: the workbook of the 10 MW example, where LibreOffice and poppler are there.
+``goldilocks.svg``: one GPU system (DGX B200) and one appliance (DDN AI400X2) in the 10 MW example;
+the number of appliances is fixed, everything else is decided by the planner.
+``checkpoint_sheet.png``: the workbook of the 10 MW example, if LibreOffice and poppler are there.
 """
 
 from __future__ import annotations

@@ -25,31 +25,26 @@ def parts(item: Item, inputs: Inputs) -> list[tuple[Item, int]]:
 
 def it_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Return the maximum draw of one unit, kW; None where any part's is not known."""
-    total = 0.0
-    for part, quantity in parts(item, inputs):
-        if part.consumes.it_power is None:
-            return None
-        total += part.consumes.it_power.value * quantity
-    return total
+    return _consumed(item, inputs, "it_power")
 
 
 def rack_units(item: Item, inputs: Inputs) -> float | None:
     """Return the height of one unit, RU; None where any part's is not known."""
-    total = 0.0
-    for part, quantity in parts(item, inputs):
-        if part.consumes.rack_units is None:
-            return None
-        total += part.consumes.rack_units.value * quantity
-    return total
+    return _consumed(item, inputs, "rack_units")
 
 
 def weight_kg(item: Item, inputs: Inputs) -> float | None:
     """Return the weight of one unit, kg; None where any part's is not known."""
+    return _consumed(item, inputs, "weight")
+
+
+def _consumed(item: Item, inputs: Inputs, name: str) -> float | None:
     total = 0.0
     for part, quantity in parts(item, inputs):
-        if part.consumes.weight is None:
+        figure = getattr(part.consumes, name)
+        if figure is None:
             return None
-        total += part.consumes.weight.value * quantity
+        total += figure.value * quantity
     return total
 
 
