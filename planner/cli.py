@@ -137,7 +137,10 @@ def size(
     set_: Settings = None,
     scenario: Scenario = None,
     gpus: Annotated[
-        int | None, typer.Option(min=1, help="GPUs to size for; default: what the site can hold.")
+        int | None,
+        typer.Option(
+            min=1, max=10_000_000, help="GPUs to size for; default: what the site can hold."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -21,12 +21,13 @@ HUGE = 1e21
 
 @dataclass(frozen=True)
 class Dimension:
-    """A kind of quantity: its canonical unit and how users write it."""
+    """A kind of quantity: its canonical unit, how users write it, and what none can exceed."""
 
     name: str
     unit: str
     examples: tuple[str, ...]
     bare: bool = False
+    high: float = 1e9
 
     def hint(self) -> str:
         """Return the advice for a value that could not be read."""
@@ -41,18 +42,18 @@ class Dimension:
 
 POWER = Dimension("power", "kW", ("10 MW", "14.3 kW", "700 W"))
 BANDWIDTH = Dimension("bandwidth", "GB/s", ("273 GB/s", "1.6 TB/s"))
-SIZE = Dimension("data size", "GB", ("13.8 TB", "500 GB", "12.5 TiB"))
+SIZE = Dimension("data size", "GB", ("13.8 TB", "500 GB", "12.5 TiB"), high=1e12)
 CAPACITY = Dimension("capacity", "TB", ("60 TB", "2.5 PB"))
-TIME = Dimension("time", "s", ("5 s", "10 min", "4 h"))
+TIME = Dimension("time", "s", ("5 s", "10 min", "4 h"), high=1e12)
 DAYS = Dimension("time", "day", ("90 day", "12 weeks"))
-MONEY = Dimension("money", "USD", ("450 MUSD", "310000 USD", "1.2 BUSD"))
+MONEY = Dimension("money", "USD", ("450 MUSD", "310000 USD", "1.2 BUSD"), high=1e15)
 ENERGY_PRICE = Dimension("energy price", "USD/kWh", ("0.08 USD/kWh", "80 USD/MWh"))
 RACK_UNITS = Dimension("rack height", "RU", ("48 RU", "2 RU"))
 WEIGHT = Dimension("weight", "kg", ("130 kg", "1.4 t"))
 COMPUTE = Dimension("compute rate", "TFLOP/s", ("989 TFLOP/s", "2.25 PFLOP/s"))
 WRITE_VOLUME = Dimension("write volume", "TB/day", ("700 TB/day", "1.2 PB/day"))
 SHARE = Dimension("share", "1", ("10 %", "0.1"), bare=True)
-COUNT = Dimension("count", "1", ("1.008 T", "70 B", "384"), bare=True)
+COUNT = Dimension("count", "1", ("1.008 T", "70 B", "384"), bare=True, high=1e18)
 NUMBER = Dimension("number", "1", ("1.25", "14"), bare=True)
 
 _DEFINITIONS = """
@@ -153,7 +154,7 @@ def parse(value: object, dimension: Dimension) -> float:
         message = f"expected {dimension.words()}, found {_shown(value)}"
         raise QuantityError(message, dimension.hint())
     if isinstance(value, (int, float)):
-        number, unit = _checked(value, value, dimension), ""
+        number, unit = _checked(value, value, dimension, dimension.high), ""
         if not dimension.bare:
             raise QuantityError(f"{_shown(value)} has no unit", dimension.hint())
         return number
@@ -161,10 +162,10 @@ def parse(value: object, dimension: Dimension) -> float:
     if match is None:
         message = f"cannot read {_shown(value)} as {dimension.words()}"
         raise QuantityError(message, dimension.hint())
-    number, unit = _checked(match[1], value, dimension), match[2] or ""
+    number, unit = _checked(match[1], value, dimension, HUGE), match[2] or ""
     # 15 digits keep what was written: 13.8 TB is 13800 GB and not 13800.000000000002.
     product = f"{number * _unit_factor(unit, value, dimension):.15g}"
-    return _checked(product, value, dimension)
+    return _checked(product, value, dimension, dimension.high)
 
 
 def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
@@ -203,11 +204,15 @@ def _other_case(unit: str, dimension: Dimension) -> str | None:
     return f"did you mean {quoted}?" if near else None
 
 
-def _checked(number: float | str, value: object, dimension: Dimension) -> float:
+def _checked(number: float | str, value: object, dimension: Dimension, high: float) -> float:
     try:
         result = float(number)
     except OverflowError:
         result = math.inf
+    if HUGE >= abs(result) > high:
+        unit = "" if dimension.bare else f" {dimension.unit}"
+        message = f"{_shown(value)} is more than any cluster can have, {high:.0e}{unit}"
+        raise QuantityError(message, dimension.hint())
     if not math.isfinite(result) or abs(result) > HUGE:
         raise QuantityError(f"{_shown(value)} is not a finite, sensible number", dimension.hint())
     return result

@@ -65,7 +65,7 @@ def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
     catalogs, prices = _load(files)
     item = catalogs.items.get(name)
     if item is None:
-        hint = did_you_mean(name, list(catalogs.items))
+        hint = did_you_mean(name, list(catalogs.items)) or "planner catalog list shows them all"
         raise InputError(Finding("unknown-id", f"no item '{name}' in the catalogs", fix=hint))
     price = prices.prices.get(name)
     if as_json:

@@ -39,7 +39,13 @@ def report(
     lines = [f"{finding.severity}: {finding.text()}" for finding in findings]
     errors = sum(finding.severity == "error" for finding in findings)
     if not faulty:
-        lines.append(f"{path}: valid; {items} catalog items; {len(findings)} warnings")
+        lines.append(f"{path}: valid; {items} catalog items; {_count(len(findings), 'warning')}")
     else:
-        lines.append(f"{path}: {errors} errors, {len(findings) - errors} warnings")
+        lines.append(
+            f"{path}: {_count(errors, 'error')}, {_count(len(findings) - errors, 'warning')}"
+        )
     return "\n".join(lines), faulty
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

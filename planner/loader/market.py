@@ -113,6 +113,7 @@ def load_catalogs(files: list[Path]) -> Catalogs:
     """Return the merged catalogs of ``files`` and of what they include."""
     documents = _with_includes(files, "catalog", shipped.catalog_files())
     raw, homes = _raw_items(documents)
+    _check_parents(documents, raw)
     result = Catalogs()
     for path, document in documents:
         _resolve_extends(document, raw)
@@ -121,12 +122,25 @@ def load_catalogs(files: list[Path]) -> Catalogs:
         result.digests.append(digest(path))
         _add(result, catalog, document)
     for item_id, chain in _chains(raw).items():
-        merged: dict[str, Source] = {}
-        for ancestor in chain:
-            merged |= result.sources.get(homes[ancestor].file, {})
-        result.sources[item_id] = merged
+        result.sources[item_id] = _sources(item_id, chain, homes, result)
     _cross_check(result, homes)
     return result
+
+
+def _sources(
+    item_id: str, chain: list[str], homes: Mapping[str, Document], result: Catalogs
+) -> dict[str, Source]:
+    """Return the sources that an item and those it extends may cite."""
+    merged: dict[str, Source] = {}
+    for ancestor in chain:
+        file = homes[ancestor].file
+        for name, source in result.sources.get(file, {}).items():
+            if merged.setdefault(name, source) != source:
+                message = f"the source '{name}' means something else where '{chain[0]}' stands"
+                place = _split(result.places[item_id])
+                fix = f"rename it in {file}"
+                raise InputError(Finding("source-clash", message, *place, item_id, fix))
+    return merged
 
 
 def _with_includes(
@@ -192,6 +206,19 @@ def _chains(raw: Raw) -> dict[str, list[str]]:
     return chains
 
 
+def _check_parents(documents: list[tuple[Path, Document]], raw: Raw) -> None:
+    """Refuse items that extend what no catalog holds, at the line that says so."""
+    for _, document in documents:
+        items = document.data.get("items", ())
+        for index, item in enumerate(items if isinstance(items, tuple) else ()):
+            parent = item.get("extends") if isinstance(item, dict) else None
+            if isinstance(parent, str) and parent not in raw:
+                line = document.line(("items", index, "extends"))
+                hint = did_you_mean(parent, list(raw))
+                message, path = f"no item '{parent}'", f"items.{index}.extends"
+                raise InputError(Finding("unknown-id", message, document.file, line, path, hint))
+
+
 def _resolve_extends(document: Document, raw: Raw) -> None:
     """Replace each item that extends another by the merged data."""
     items = document.data.get("items", ())
@@ -219,9 +246,6 @@ def _extended(
     if len(below) >= MAX_EXTENDS:
         message, fix = f"extends is more than {MAX_EXTENDS} deep", "extend the first item directly"
         raise InputError(Finding("deep-extends", message, *place, fix=fix))
-    if parent not in raw:
-        hint = did_you_mean(parent, list(raw))
-        raise InputError(Finding("unknown-id", f"no item '{parent}'", *place, "extends", hint))
     base = _extended(raw[parent], raw, place, (*below, str(item.get("id"))))
     return _merged(base, item)
 

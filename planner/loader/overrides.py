@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from planner.loader.yaml12 import Document, Path_
 
 CHOICES = {"policy", "maximize", "minimize"}
 """A mapping with one of these replaces the old one whole, whose rest belongs to its choice."""
+SCENARIO_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
 SET_FIX = "write for example --set site.facility_power='12 MW'"
 
 
@@ -42,6 +44,12 @@ def _check_shape(document: Document, scenarios: Any) -> None:
         fix = "write for example half_power: {site: {facility_power: 5 MW}}"
         place = document.file, document.line(path), ".".join(map(str, path))
         raise InputError(Finding("type", message, *place, fix))
+    for name in scenarios:
+        if not SCENARIO_NAME.match(name):
+            message = f"the name {name[:40]!r} would not do as part of a file name"
+            fix = "use letters, digits, '_', '-' and '.'"
+            place = document.file, document.line(("scenarios", name)), "scenarios"
+            raise InputError(Finding("scenario", message, *place, fix))
 
 
 def _leaves(data: Mapping[str, Any], path: Path_) -> list[tuple[Path_, Any]]:

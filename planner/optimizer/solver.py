@@ -319,6 +319,9 @@ def save_mps(model: Model, expression: Linear, maximise: bool, path: Path) -> No
     Raises:
         InputError: the file cannot be written.
     """
+    if path.is_dir():
+        message, fix = "cannot write: there is a folder of this name", "give the name of a file"
+        raise InputError(Finding("unwritable", message, str(path), fix=fix))
     expression = expression + 0
     if expression.constant:  # MPS as PuLP writes it has no place for a constant
         one = model.var("one", 1.0, 1.0)

@@ -189,9 +189,9 @@ def _improve(master: Master, goal: Goal, outcome: Outcome, found: Found) -> bool
         return True
     mode = master.build.mode
     proposed = operate.operate(case, mode, bought.units, bought.used, bought.gpus)
-    candidates = [proposed] if proposed is not None else []
     best = operate.best(case, mode, bought.units, bought.used, bought.gpus, goal.prefer)
-    candidates += [best] if best is not None else []
+    # Of uses of equal value the first one stays: the preferred one.
+    candidates = [operation for operation in (best, proposed) if operation is not None]
     for operation in candidates:
         if not goal.allowed(operation):
             continue
@@ -258,8 +258,10 @@ def _split(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Nod
     single = types[0] if len(types) == 1 and build.case.job.max_types == 1 else None
     step = _step(build, single)
     _, low, high = node.bounds.get(build.gpus.name, (build.gpus, *build.gpus_range))
-    # More GPUs than asked for hurt: that point decides. Where only a floor asks, halve instead.
-    point = asked if goal.name in LOGARITHMIC else (asked + now) / 2.0
+    # More GPUs than asked for hurt: that point decides. Where it is only the end of the range, or
+    # what a floor asks for, halve instead.
+    inside = goal.name in LOGARITHMIC and asked >= low + step
+    point = asked if inside else math.sqrt(asked * now)
     below = min(math.floor(point / step + 1e-9), round(now / step) - 1) * step
     flags: Bounds = {}
     children = []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bad_input.conftest import Answer, Runner, RowRunner
+from tests.bad_input.conftest import Answer, RowRunner, Runner
 from tests.bad_input.world import Row
 
 NOBODY = 65_534
@@ -46,9 +46,7 @@ def as_nobody() -> Iterator[None]:
         os.seteuid(0)
 
 
-def test_a_folder_that_may_not_be_written(
-    run_row: RowRunner, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_may_not_be_written(run_row: RowRunner, run: Runner, tmp_path: Path) -> None:
     run_row(solve_into("warm"))  # modules are loaded while they may be read
     for folder in (tmp_path, *list(tmp_path.parents)[:2]):
         folder.chmod(0o755)

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.bad_input import rows_commands, rows_files, rows_market, rows_structure, rows_values
+from tests.bad_input import (
+    rows_catalog,
+    rows_commands,
+    rows_files,
+    rows_prices,
+    rows_structure,
+    rows_values,
+)
 from tests.bad_input.conftest import Answer, RowRunner
 from tests.bad_input.world import Row
 
@@ -17,7 +24,8 @@ ROWS = (
     *rows_values.ROWS,
     *rows_structure.ROWS,
     *rows_files.ROWS,
-    *rows_market.ROWS,
+    *rows_catalog.ROWS,
+    *rows_prices.ROWS,
     *rows_commands.ROWS,
 )
 BY_NAME = {row.name: row for row in ROWS}

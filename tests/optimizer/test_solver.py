@@ -168,7 +168,7 @@ def test_time_limit_is_kept_over_several_solves(name: Literal["highs", "cbc"]) -
     for _ in range(2):
         started = time.monotonic()
         assert solve(opened, deadline=started + 0.4).objective is not None
-        assert 0.2 < time.monotonic() - started < 2.0
+        assert 0.2 < time.monotonic() - started < 5.0
 
 
 def test_milp_after_its_relaxation_is_optimal() -> None:

@@ -1,0 +1,79 @@
+"""Sound input that has no plan, or none in time: the screen and the exit code say so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bad_input.conftest import RowRunner
+from tests.bad_input.world import SOLVE, Row
+
+FULL = Path("/dev/full")
+START = "from planner.cli import main; main()"
+
+
+@pytest.mark.parametrize(
+    ("setting", "limit"),
+    [
+        ("site.facility_power=3 kW", "power limit"),
+        ("budget.capex=0 USD", "capital budget"),
+        ("jobs.0.restore={max_time: 1 ms}", "restore time limit"),
+        ("targets={min_gpus: 1000}", "least GPUs in use"),
+    ],
+)
+def test_an_infeasible_problem_names_the_limit(
+    setting: str, limit: str, run_row: RowRunner
+) -> None:
+    answer = run_row(Row("infeasible", "", "", command=f"{SOLVE} --set '{setting}'"))
+    assert (answer.exit_code, answer.err) == (3, "")
+    said = " ".join(answer.out.split())
+    assert "no plan is possible" in said
+    assert f"there is one without the {limit} (--set {setting})" in said
+    assert answer.before == answer.after
+
+
+def test_an_infeasible_problem_as_json(run_row: RowRunner) -> None:
+    answer = run_row(Row("json", "", "", command=f"{SOLVE} --json --set 'budget.capex=0 USD'"))
+    assert (answer.exit_code, answer.err) == (3, "")
+    plan = json.loads(answer.out)
+    assert plan["status"] == "infeasible"
+    assert "the capital budget" in plan["message"]
+
+
+def test_no_plan_in_time(run_row: RowRunner) -> None:
+    answer = run_row(Row("time", "", "", command=f"{SOLVE} --time-limit 1e-9s"))
+    assert (answer.exit_code, answer.err) == (4, "")
+    assert "the time limit was reached before any plan was found" in answer.out
+    assert answer.before == answer.after
+
+
+@pytest.mark.parametrize("extra", [[], ["--json"]])
+def test_check_lists_what_is_wrong_on_standard_output(extra: list[str], run_row: RowRunner) -> None:
+    command = " ".join(["check problem.yaml --set site.pue=x", *extra])
+    answer = run_row(Row("check", "", "", command=command))
+    assert (answer.exit_code, answer.err) == (2, "")
+    if extra:
+        (finding,) = json.loads(answer.out)
+        assert finding["path"] == "site.pue"
+        assert finding["message"] == "cannot read 'x' as a number"
+    else:
+        assert answer.out.startswith("error: --set site.pue=x: site.pue: cannot read 'x'")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")
+def test_a_screen_that_takes_no_more() -> None:
+    with FULL.open("w") as full:
+        command = [sys.executable, "-c", START, "schema", "problem"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == "planner: cannot write the output: no space left on device\n"
+
+
+def test_a_pipe_whose_reader_has_left() -> None:
+    command = f"{sys.executable} -c '{START}' schema problem | true"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert ended.stderr == ""

@@ -1,0 +1,220 @@
+"""The shipped catalogs, price books and schemas: every figure cited, nothing that cannot be."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from planner import shipped
+from planner.commands.schema import document
+from planner.loader.catalog_checks import figures
+from planner.loader.invariants import broken
+from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
+from planner.schema.catalog import Figure, Item
+
+SCHEMAS = Path(__file__).parent.parent / "schemas"
+BTU_PER_H_PER_KW = 3412.14
+HEAT_AS_PUBLISHED = {
+    # id: why its heat is not 3412.14 BTU/h for each kW of maximum draw
+    "ddn_ai400x2": "the deck prints 7,500 BTU/h next to 2.2 kW",
+    "ddn_ai400x2_500tb": "inherited from the AI400X2",
+    "ddn_ai400x2_hybrid_io": "inherited from the AI400X2",
+    "ddn_ai400x2_500tb_hybrid_io": "inherited from the AI400X2",
+}
+HEAT_TOLERANCE = 1e-4
+GENERATIONS = (
+    ("nvidia_dgx_a100", "nvidia_dgx_h100", "nvidia_dgx_h200", "nvidia_dgx_b200", "nvidia_dgx_b300"),
+    ("nvidia_dgx_b200", "nvidia_gb200_nvl72", "nvidia_gb300_nvl72"),
+    ("amd_mi300x_8x", "amd_mi355x_8x"),
+)
+NOT_FASTER: dict[tuple[str, str], str] = {}
+"""Pairs (older, newer) whose newer one is slower, and why."""
+WRITES_FASTER: dict[str, str] = {}
+"""Storage that writes faster than it reads, and why."""
+UNPRICED = {
+    "nvidia_dgx_a100": "no list price is found any more",
+    "intel_gaudi3_8x": "only the baseboard kit has a published price",
+    "wekapod_prime_2118": "no source",
+    "wekapod_prime_2218": "no source",
+    "netapp_ef600_beegfs_bb": "no source",
+}
+
+
+@cache
+def catalogs() -> Catalogs:
+    return load_catalogs(list(shipped.catalog_files().values()))
+
+
+@cache
+def prices() -> Prices:
+    return load_prices(list(shipped.price_files().values()))
+
+
+def cited() -> Iterator[tuple[str, str, Figure[object]]]:
+    for item in catalogs().items.values():
+        for name, figure in figures(item):
+            yield item.id, name, figure
+
+
+def test_every_vendor_of_the_catalogs_is_there() -> None:
+    vendors = {item.vendor for item in catalogs().items.values()}
+    assert {"NVIDIA", "AMD", "Intel", "DDN", "VAST Data", "WEKA", "NetApp"} <= vendors
+    assert len(catalogs().items) >= 40
+
+
+def test_nothing_in_the_catalogs_is_impossible() -> None:
+    assert [fault for item in catalogs().items.values() for fault in broken(item)] == []
+
+
+def test_every_figure_has_a_source_and_a_confidence() -> None:
+    count = 0
+    for item_id, name, figure in cited():
+        assert figure.source in catalogs().sources[item_id], (item_id, name)
+        assert figure.confidence in ("high", "medium", "low")
+        count += 1
+    assert count > 300
+    for family in catalogs().families.values():
+        file = catalogs().places[family.id].rpartition(":")[0]
+        assert all(figure.source in catalogs().sources[file] for _, figure in figures(family))
+
+
+def test_every_source_says_what_it_is_and_none_is_left_over() -> None:
+    for path in shipped.catalog_files().values():
+        text = path.read_text("utf-8")
+        sources = re.findall(r"^  ([a-z][a-z0-9_]*):\n    title:", text, re.MULTILINE)
+        assert sources, path.name
+        for name in sources:
+            assert re.search(rf"source: {name}\b", text), f"{path.name}: {name} is never cited"
+
+
+def test_derived_figures_say_so_and_weak_sources_are_weak() -> None:
+    for item_id, name, figure in cited():
+        if figure.source == "memory":
+            assert figure.confidence == "low", (item_id, name)
+        if figure.note is not None and "derived" in figure.note:
+            assert figure.confidence != "high", (item_id, name)
+
+
+def test_newer_generations_are_not_slower() -> None:
+    compared = 0
+    for line in GENERATIONS:
+        for older, newer in itertools.pairwise(line):
+            compared += not_slower(catalogs().items[older], catalogs().items[newer])
+    assert compared >= 10
+
+
+def not_slower(older: Item, newer: Item) -> int:
+    count = 0
+    for rate in ("bf16_dense", "fp8_dense", "memory"):
+        before, after = getattr(older.gpu, rate), getattr(newer.gpu, rate)
+        if before is not None and after is not None and (older.id, newer.id) not in NOT_FASTER:
+            assert after.value >= before.value, (older.id, newer.id, rate)
+            count += 1
+    return count
+
+
+def test_heat_is_power() -> None:
+    exact = set()
+    for item in catalogs().items.values():
+        heat, power = item.facts.get("heat"), item.consumes.it_power
+        if heat is None or power is None:
+            continue
+        match = re.fullmatch(r"(\d+) BTU/h", str(heat.value))
+        assert match, (item.id, heat.value)
+        ratio = float(match[1]) / (BTU_PER_H_PER_KW * power.value)
+        if abs(ratio - 1) <= HEAT_TOLERANCE:
+            exact.add(item.id)
+        else:
+            assert item.id in HEAT_AS_PUBLISHED, (item.id, ratio)
+            assert ratio == pytest.approx(1.0, abs=0.02)
+    assert len(exact) >= 7
+    assert not exact & set(HEAT_AS_PUBLISHED), "these need no exception any more"
+
+
+def bandwidths(item: Item) -> Iterator[tuple[float, float]]:
+    """Yield every (read, write) in GB/s of an item."""
+    if item.provides.read is not None and item.provides.write is not None:
+        yield item.provides.read.value, item.provides.write.value
+    if item.sizes is not None:
+        yield from ((row.read, row.write) for row in item.sizes.rows)
+
+
+def test_storage_reads_at_least_as_fast_as_it_writes() -> None:
+    storage = [item for item in catalogs().items.values() if item.category == "storage"]
+    for item in storage:
+        rates = list(bandwidths(item))
+        assert rates, f"{item.id} has no bandwidth"
+        if item.id not in WRITES_FASTER:
+            assert all(read >= write for read, write in rates), item.id
+
+
+def test_tables_of_sizes_never_fall() -> None:
+    for item in catalogs().items.values():
+        if item.sizes is None:
+            continue
+        rows = item.sizes.rows
+        for before, after in itertools.pairwise(rows):
+            assert after.read >= before.read
+            assert after.write >= before.write
+        assert item.min_units is None or item.min_units.value == rows[0].units
+        assert item.max_units is None or item.max_units.value == rows[-1].units
+
+
+def test_burst_and_sustained_writes_are_kept_apart() -> None:
+    for item in catalogs().items.values():
+        burst, write = item.facts.get("write_burst"), item.provides.write
+        if burst is not None and write is not None:
+            assert float(str(burst.value).split()[0]) > write.value
+            assert write.note is not None
+            assert "sustained" in write.note
+
+
+def test_prices_are_for_items_that_exist() -> None:
+    sold = {i.id for i in catalogs().items.values() if i.category != "component"}
+    assert set(prices().prices) <= sold
+    assert sold - set(prices().prices) == set(UNPRICED)
+
+
+def test_every_price_is_dated_sourced_and_never_nothing() -> None:
+    for name, price in prices().prices.items():
+        assert price.list_usd > 0, name
+        assert price.source in prices().sources[name], name
+        assert re.match(r"20\d\d", price.date), name
+        if price.support_per_year is not None:
+            assert price.support_source in prices().sources[name], name
+            assert price.support_confidence is not None, name
+
+
+def test_no_price_hides_in_a_catalog() -> None:
+    for path in shipped.catalog_files().values():
+        assert "USD" not in path.read_text("utf-8"), path.name
+
+
+@pytest.mark.parametrize("name", ["problem", "catalog", "prices", "plan"])
+def test_committed_schemas_are_those_of_the_code(name: str) -> None:
+    """Where this fails: planner schema NAME > schemas/NAME.json."""
+    text = (SCHEMAS / f"{name}.json").read_text("utf-8")
+    assert text == document(name)
+    assert next(iter(json.loads(text))) == "$schema"
+
+
+@pytest.mark.parametrize("name", ["problem", "catalog", "prices"])
+def test_schemas_describe_every_key_of_shipped_files(name: str) -> None:
+    """Every key at the top of a shipped file is one that editors are told of."""
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text("utf-8"))
+    found = {
+        "problem": shipped.problem_files,
+        "catalog": shipped.catalog_files,
+        "prices": shipped.price_files,
+    }[name]()
+    assert found
+    for path in found.values():
+        keys = re.findall(r"^([a-z_]+):", path.read_text("utf-8"), re.MULTILINE)
+        assert set(keys) <= set(schema["properties"]), path.name
+        assert set(schema["required"]) <= set(keys), path.name

@@ -1,0 +1,385 @@
+"""From files to inputs: scenarios, settings, extends, includes, price books, places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InputError
+from planner.loader import Inputs, load
+from planner.loader.market import load_catalogs, load_prices
+
+PROBLEM = """\
+name: Hall
+site:
+  facility_power: 10 MW
+  pue: 1.25
+budget: {capex: 100 MUSD}
+catalogs: [own.yaml]
+prices: book.yaml
+storage:
+  delivered_fraction: {read: 0.8, write: 0.8}
+jobs:
+  - name: train
+    parameters: 70 B
+    checkpoint:
+      interval: {policy: optimal, min: 1 min, max: 4 h}
+    training: {mfu: 40 %, tokens: 15 T}
+objective: {maximize: useful_gpus}
+scenarios:
+  half:
+    site: {facility_power: 5 MW}
+    jobs.train.training.mfu: 30 %
+  flat:
+    site.pue: 1.1
+    jobs: {0: {checkpoint: {interval: {policy: fixed, every: 30 min}}}}
+"""
+CATALOG = """\
+catalog: Own
+sources:
+  sheet: {title: Data sheet}
+families:
+  - {id: fs, vendor: Acme, name: FS}
+items:
+  - id: grand
+    extends: child
+    model: Grand
+    provides:
+      write: {value: 9 GB/s, source: sheet, confidence: high}
+  - id: child
+    extends: box
+    model: Child
+    consumes:
+      it_power: {value: 3 kW, source: sheet, confidence: low, note: measured}
+    notes: ["A child"]
+  - id: box
+    vendor: Acme
+    model: Box
+    category: storage
+    family: fs
+    provides:
+      read: {value: 10 GB/s, source: sheet, confidence: high}
+      write: {value: 5 GB/s, source: sheet, confidence: high, note: sustained}
+      usable: {value: 100 TB, source: sheet, confidence: high}
+    consumes:
+      it_power: {value: 2 kW, source: sheet, confidence: high}
+      rack_units: {value: 2 RU, source: sheet, confidence: high}
+    notes: ["A box", "of steel"]
+  - id: gpu
+    vendor: Acme
+    model: GPU
+    category: gpu_system
+    provides:
+      gpus: {value: 8, source: sheet, confidence: high}
+    consumes:
+      it_power: {value: 10 kW, source: sheet, confidence: high}
+"""
+BOOK = """\
+price_book: Book
+sources:
+  quote: {title: Quote}
+prices:
+  box: {list: 1000 USD, date: "2026", source: quote, confidence: low}
+  gpu: {list: 2000 USD, date: "2026", source: quote, confidence: low}
+discounts:
+  - {vendor: Acme, discount: 10 %}
+"""
+
+Files = Callable[..., Path]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    """Write the three files, with others in place or beside them; return the problem's path."""
+
+    def write(**others: str) -> Path:
+        texts = {"problem": PROBLEM, "own": CATALOG, "book": BOOK} | others
+        for name, text in texts.items():
+            (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+        return tmp_path / "problem.yaml"
+
+    return write
+
+
+def error_of(path: Path, *settings: str, scenario: str | None = None) -> str:
+    with pytest.raises(InputError) as caught:
+        load(path, settings=settings, scenario=scenario)
+    return str(caught.value)
+
+
+# Scenarios and settings.
+
+
+def test_a_problem_as_it_is(files: Files) -> None:
+    inputs = load(files())
+    assert inputs.problem.site.facility_power_kw == 10_000.0
+    assert {item.id for item in inputs.items} == {"grand", "child", "box", "gpu"}
+    assert (inputs.catalog_names, inputs.price_book_names) == (("Own",), ("Book",))
+    assert inputs.scenario is None
+
+
+def test_a_scenario_is_laid_over_the_problem(files: Files) -> None:
+    inputs = load(files(), scenario="half")
+    assert inputs.problem.site.facility_power_kw == 5000.0
+    assert inputs.problem.site.pue == 1.25  # what it does not name stays
+    assert inputs.problem.job.training.mfu == pytest.approx(0.3)
+    assert inputs.problem.job.training.tokens == 15e12
+    assert inputs.scenario == "half"
+    flat = load(files(), scenario="flat").problem
+    assert flat.site.pue == 1.1
+    assert flat.job.checkpoint.interval.policy == "fixed"  # another policy replaces the old one
+
+
+def test_settings_come_last_and_in_their_order(files: Files) -> None:
+    settings = ("site.facility_power=7 MW", "site.pue=1.2", "site.facility_power='8 MW'")
+    site = load(files(), settings=settings[:2], scenario="half").problem.site
+    assert (site.facility_power_kw, site.pue) == (7000.0, 1.2)
+    quoted = load(files(), settings=("name='8'",)).problem
+    assert quoted.name == "8"  # quotes make text, as they do in YAML
+    assert load(files(), settings=settings[:2]).overrides == settings[:2]
+
+
+@pytest.mark.parametrize("entry", ["0", "train"])
+def test_lists_are_entered_by_position_or_name(files: Files, entry: str) -> None:
+    settings = (f"jobs.{entry}.training.mfu=25 %", f"jobs.{entry}.parameters=7 B")
+    job = load(files(), settings=settings).problem.job
+    assert (job.training.mfu, job.parameters) == (0.25, 7e9)
+    assert job.name == "train"
+
+
+def test_settings_make_what_was_not_there(files: Files) -> None:
+    settings = ("site.racks=5", "site.rack.height=48 RU", "items.gpu.max=3", "targets.min_gpus=8")
+    problem = load(files(), settings=settings).problem
+    assert problem.site.racks == 5
+    assert problem.site.rack is not None
+    assert problem.site.rack.height_ru == 48.0
+    assert problem.items["gpu"].max == 3
+    assert problem.targets.min_gpus == 8
+
+
+def test_settings_hold_values_of_every_kind(files: Files) -> None:
+    settings = (
+        "items.gpu.required=true",
+        "consider.vendors=[Acme]",
+        "jobs.0.checkpoint.interval={policy: fixed, every: 10 min}",
+        "site.it_power=null",
+    )
+    problem = load(files(), settings=settings[:1]).problem
+    assert problem.items["gpu"].required
+    assert load(files(), settings=settings[3:]).problem.site.it_power_kw is None
+    for setting in settings[1:3]:
+        try:
+            load(files(), settings=(setting,))
+        except InputError as error:  # where lists and mappings are not read, that is said
+            assert setting.partition("=")[0] in str(error)
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("site.facility_pwer=1 MW", "did you mean 'facility_power'"),
+        ("site.facility_power=1", "no unit"),
+        ("site.pue=0.5", "out of range"),
+        ("jobs.1.name=x", "no entry '1'"),
+        ("jobs.tain.name=x", "no entry 'tain'"),
+        ("=3", "PATH=VALUE"),
+        ("site..pue=3", "not a path"),
+        ("site.pue", "PATH=VALUE"),
+    ],
+)
+def test_settings_that_cannot_be(files: Files, setting: str, words: str) -> None:
+    assert words in error_of(files(), setting)
+
+
+def test_unknown_scenarios_name_the_known_ones(files: Files) -> None:
+    text = error_of(files(), scenario="hafl")
+    assert "half" in text
+    assert "flat" in text
+
+
+def test_the_digest_follows_every_input(files: Files) -> None:
+    first = load(files())
+    digests = {
+        first.sha256,
+        load(files(), scenario="half").sha256,
+        load(files(), settings=("site.pue=1.25",)).sha256,
+        load(files(book=BOOK.replace("1000", "1001"))).sha256,
+        load(files(own=CATALOG + "# a comment\n")).sha256,
+        load(files(problem=PROBLEM + "# a comment\n")).sha256,
+    }
+    assert len(digests) == 6
+    assert load(files()).sha256 == first.sha256
+
+
+# Places.
+
+
+def test_where_a_limit_stands(files: Files) -> None:
+    path = files()
+    inputs = load(path)
+
+    def line(dotted: str, inputs: Inputs = inputs) -> str | None:
+        place = inputs.where(dotted)
+        return None if place is None else place.rpartition("/")[2]
+
+    assert line("site.facility_power") == "problem.yaml:3"
+    assert line("budget.capex") == "problem.yaml:5"
+    assert line("jobs.0.training.mfu") == "problem.yaml:15"
+    assert line("site.racks") is None
+    assert line("jobs.0.restore.max_time") is None
+    scenario = load(path, scenario="half")
+    assert line("site.facility_power", scenario) == "problem.yaml:19"
+    assert line("jobs.0.training.mfu", scenario) == "problem.yaml:20"
+    for entry in ("0", "train"):
+        changed = load(
+            path, settings=("site.facility_power=9 MW", f"jobs.{entry}.training.mfu=20 %")
+        )
+        for dotted in ("site.facility_power", "jobs.0.training.mfu"):
+            place = changed.where(dotted)
+            assert place is not None, (dotted, entry)
+            assert place.startswith("--set "), place
+
+
+def test_inputs_made_in_memory_have_no_places(files: Files) -> None:
+    inputs = load(files())
+    made = Inputs.from_parts(problem=inputs.problem, items=inputs.items)
+    assert made.where("site.facility_power") is None
+    assert (made.prices, made.discounts) == ({}, ())
+
+
+# Catalogs.
+
+
+def test_extends_merges_groups_and_replaces_figures(files: Files) -> None:
+    items = {item.id: item for item in load(files()).items}
+    grand, child, box = items["grand"], items["child"], items["box"]
+    assert (grand.vendor, grand.model, grand.family) == ("Acme", "Grand", "fs")
+    assert grand.provides.read == box.provides.read
+    assert grand.provides.write is not None
+    assert (grand.provides.write.value, grand.provides.write.note) == (9.0, None)
+    assert grand.consumes == child.consumes
+    assert child.consumes.it_power is not None
+    assert (child.consumes.it_power.value, child.consumes.it_power.note) == (3.0, "measured")
+    assert child.consumes.rack_units == box.consumes.rack_units
+    assert grand.notes == child.notes == ("A child",)
+    assert box.provides.write is not None
+    assert box.provides.write.value == 5.0  # the base is untouched
+
+
+def test_extended_items_keep_the_sources_of_their_base(files: Files) -> None:
+    mine = """\
+catalog: Mine
+include: [own.yaml]
+sources:
+  own: {title: My own measurement}
+items:
+  - id: mine
+    extends: grand
+    model: Mine
+    provides:
+      read: {value: 11 GB/s, source: own, confidence: high}
+"""
+    inputs = load(files(mine=mine, problem=PROBLEM.replace("[own.yaml]", "[mine.yaml]")))
+    assert inputs.catalog_names == ("Own", "Mine")
+    sources = inputs.item_sources["mine"]
+    assert sources["own"].title == "My own measurement"
+    assert inputs.item_sources["grand"]["sheet"].title == "Data sheet"
+    assert "own" not in inputs.item_sources["grand"]
+
+
+def test_a_source_may_not_mean_two_things_in_one_item(files: Files) -> None:
+    mine = """\
+catalog: Mine
+include: [own.yaml]
+sources:
+  sheet: {title: Another data sheet}
+items:
+  - {id: mine, extends: grand, model: Mine}
+"""
+    text = error_of(files(mine=mine, problem=PROBLEM.replace("[own.yaml]", "[mine.yaml]")))
+    assert "'sheet'" in text
+    assert "mine.yaml" in text
+
+
+def test_extends_that_leads_nowhere(files: Files) -> None:
+    text = error_of(files(own=CATALOG.replace("extends: box", "extends: bax")))
+    assert "did you mean 'box'" in text
+    assert "own.yaml:13" in text
+    circle = error_of(files(own=CATALOG.replace("extends: box", "extends: grand")))
+    assert "circular" in circle
+
+
+def test_includes_are_read_once_and_circles_are_refused(files: Files, tmp_path: Path) -> None:
+    files(
+        left="catalog: Left\ninclude: [own.yaml]\n",
+        right="catalog: Right\ninclude: [own.yaml, left.yaml]\n",
+    )
+    catalogs = load_catalogs([tmp_path / "left.yaml", tmp_path / "right.yaml"])
+    assert catalogs.names == ["Own", "Left", "Right"]
+    assert len(catalogs.items) == 4
+    files(left="catalog: L\ninclude: [right.yaml]\n", right="catalog: R\ninclude: [left.yaml]\n")
+    with pytest.raises(InputError, match="circular"):
+        load_catalogs([tmp_path / "left.yaml"])
+
+
+def test_ids_are_unique_over_all_catalogs(files: Files) -> None:
+    again = CATALOG.replace("catalog: Own", "catalog: Again")
+    text = error_of(
+        files(again=again, problem=PROBLEM.replace("[own.yaml]", "[own.yaml, again.yaml]"))
+    )
+    assert "twice" in text
+    assert "again.yaml" in text
+
+
+def test_shipped_catalogs_go_by_name(files: Files) -> None:
+    inputs = load(files(problem=PROBLEM.replace("[own.yaml]", "[own.yaml, storage_weka]")))
+    assert "wekapod_nitro_155" in {item.id for item in inputs.items}
+    text = error_of(files(problem=PROBLEM.replace("[own.yaml]", "[storage_wek]")))
+    assert "did you mean 'storage_weka'" in text
+    assert "problem.yaml:6" in text
+
+
+# Price books.
+
+MINE = """\
+price_book: Mine
+include: [book.yaml]
+sources:
+  mine: {title: My quote}
+prices:
+  box: {list: 900 USD, date: "2026-05", source: mine, confidence: high}
+discounts:
+  - {item: box, discount: 20 %}
+"""
+
+
+def test_later_books_override_earlier_ones_item_by_item(files: Files, tmp_path: Path) -> None:
+    files(mine=MINE, more=MINE.replace("900", "800").replace("Mine", "More"))
+    for order, expected, book in (
+        (("book", "mine"), 900.0, "Mine"),
+        (("mine", "book"), 900.0, "Mine"),  # the book that includes the other is above it
+        (("mine", "more"), 800.0, "More"),
+        (("more", "mine"), 900.0, "Mine"),
+    ):
+        prices = load_prices([tmp_path / f"{name}.yaml" for name in order])
+        assert (prices.prices["box"].list_usd, prices.books["box"]) == (expected, book), order
+        assert (prices.prices["gpu"].list_usd, prices.books["gpu"]) == (2000.0, "Book")
+        assert prices.sources["box"]["mine"].title == "My quote"
+    assert [d.discount for d in load_prices([tmp_path / "mine.yaml"]).discounts] == [0.1, 0.2]
+
+
+def test_a_problem_names_several_books(files: Files) -> None:
+    for named in ("[book.yaml, mine.yaml]", "mine.yaml"):
+        path = files(mine=MINE, problem=PROBLEM.replace("prices: book.yaml", f"prices: {named}"))
+        inputs = load(path)
+        assert inputs.prices["box"].list_usd == 900.0
+        assert inputs.price_books == {"box": "Mine", "gpu": "Book"}
+        assert inputs.price_book_names == ("Book", "Mine")
+
+
+def test_a_price_needs_its_source(files: Files) -> None:
+    text = error_of(files(book=BOOK.replace("source: quote", "source: quot")))
+    assert "did you mean 'quote'" in text
+    assert "book.yaml:5" in text
