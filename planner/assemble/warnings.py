@@ -36,6 +36,9 @@ def _prices(lines: list[Line]) -> Iterator[str]:
     if weak:
         parts = (f"{line.model} ({line.price.confidence})" for line in weak if line.price)
         yield f"prices are estimates, not quotes: {', '.join(parts)}"
+    for line in weak:
+        if line.price and line.price.note and line.purchased:
+            yield f"price of {line.model}: {line.price.note}"
 
 
 def _unknown(lines: list[Line]) -> Iterator[str]:
