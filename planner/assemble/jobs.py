@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.case import Case
+from planner.case.bandwidth import nameplate
 from planner.loader.inputs import Inputs
-from planner.optimizer.operate import Operation, nameplate
+from planner.optimizer.operate import Operation
 from planner.schema.plan import JobPlan, Loss
 from planner.sizing import goodput as goodput_model
 from planner.sizing.checkpoint import overlap

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from planner.case import Case, Storage, System, figures
+from planner.case.bandwidth import nameplate
 from planner.case.model import Offer
 from planner.case.money import cents, discount, support_usd_per_year, unit_net_usd
 from planner.loader.inputs import Inputs
-from planner.optimizer.operate import Operation, nameplate
+from planner.optimizer.operate import Operation
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, PriceNote
 from planner.schema.prices import Price

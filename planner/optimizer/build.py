@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from planner.case import Case, FamilyOffer, Storage, System
+from planner.case.caps import cap
 from planner.case.model import Mode, Offer
 from planner.optimizer import constraints
-from planner.optimizer.caps import cap
 from planner.optimizer.context import Build
 from planner.optimizer.goodput import goodput
 from planner.optimizer.model import Model, combination, total

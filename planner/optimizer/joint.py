@@ -14,9 +14,10 @@ from planner.case.model import Mode
 from planner.optimizer import purchase
 from planner.optimizer.build import build
 from planner.optimizer.master import Master
+from planner.optimizer.model import save_mps
 from planner.optimizer.objective import EXPRESSIONS, LOGARITHMIC, MILLION, TIE_BREAKS, name_weight
 from planner.optimizer.operate import Operation
-from planner.optimizer.solver import save_mps, session
+from planner.optimizer.solver import session
 from planner.optimizer.stage import Found, Goal, run
 
 TIE_TOLERANCE = 1e-6

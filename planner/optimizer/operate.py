@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from planner.case import Case, Storage, System
+from planner.case import Case, System
+from planner.case.bandwidth import nameplate
 from planner.case.model import Mode
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.goodput import best_interval_s, goodput
@@ -52,18 +53,6 @@ class Operation:
     def useful_pflops(self, mfu: float) -> float:
         """N * f * mfu * E, PFLOP/s."""
         return self.useful_gpus * self.tflops_per_gpu * mfu / 1000.0
-
-
-def nameplate(item: Storage, units: int) -> tuple[float, float]:
-    """Return the (read, write) nameplate bandwidth of so many units, GB/s."""
-    if not item.segments:
-        return item.read_gb_per_s * units, item.write_gb_per_s * units
-    for piece in item.segments:
-        if piece.low <= units <= piece.high:
-            over = units - piece.low
-            read = piece.read_at_low + piece.read_slope * over
-            return read, piece.write_at_low + piece.write_slope * over
-    return 0.0, 0.0
 
 
 def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, int], gpus: int,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from planner.case import Case, Storage
+from planner.case.bandwidth import nameplate
 from planner.optimizer import costs
 from planner.optimizer.context import Build
 
@@ -87,8 +88,6 @@ def broken_rows(case: Case, units: Mapping[str, int]) -> list[str]:
 
 
 def _broken_rules(case: Case, units: Mapping[str, int]) -> list[str]:
-    from planner.optimizer.operate import nameplate
-
     rule = case.rule
     if rule is None:
         return []

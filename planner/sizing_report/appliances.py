@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from planner.case import Case, Storage
+from planner.case.bandwidth import nameplate
 from planner.case.figures import it_power_kw
 from planner.loader.inputs import Inputs
-from planner.optimizer.operate import nameplate
 from planner.sizing.demand import appliances_needed
 from planner.sizing_report.cluster import item_of, name
 from planner.sizing_report.model import ApplianceRow, Cluster

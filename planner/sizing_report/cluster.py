@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from planner.case import Case, System
+from planner.case.caps import UNLIMITED_UNITS, cap
 from planner.case.figures import it_power_kw
 from planner.errors import Finding, InputError
 from planner.loader.inputs import Inputs
-from planner.optimizer.caps import UNLIMITED_UNITS, cap
 from planner.schema.catalog import Item
 from planner.sizing.checkpoint import replicas, writing_systems
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY, mtti_s

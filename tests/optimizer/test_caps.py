@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from planner.case import resolve
+from planner.case.caps import UNLIMITED_UNITS, cap
 from planner.case.model import Case, Offer, Storage, System
 from planner.optimizer import purchase
-from planner.optimizer.caps import UNLIMITED_UNITS, cap
 from tests.optimizer.cases import inputs_of, resolved
 from tests.oracle.enumerate import best
 from tests.oracle.generate import random_case

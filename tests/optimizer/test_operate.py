@@ -9,8 +9,9 @@ import pytest
 
 from planner import api
 from planner.case import resolve
+from planner.case.bandwidth import nameplate
 from planner.case.model import Case, Mode, System
-from planner.optimizer.operate import Operation, best, nameplate, operate
+from planner.optimizer.operate import Operation, best, operate
 from planner.schema.plan import Plan
 from planner.sizing.goodput import goodput
 from tests.optimizer.cases import inputs_of

@@ -12,11 +12,13 @@ import pytest
 
 from planner import api
 from planner.errors import InputError
-from planner.optimizer import solver
+from planner.optimizer import highs as highs_file
+from planner.optimizer import model as model_file
 from planner.optimizer.build import build
+from planner.optimizer.highs import HighsSession
 from planner.optimizer.model import Model, evaluate
 from planner.optimizer.objective import EXPRESSIONS
-from planner.optimizer.solver import HighsSession, Session, session
+from planner.optimizer.solver import Session, session
 from tests.optimizer.cases import inputs_of, market_split, resolved, solve
 from tests.oracle.generate import random_case
 
@@ -111,13 +113,13 @@ def test_unbounded_and_infeasible_are_told_apart(
 def test_highs_undecided_is_decided(monkeypatch: pytest.MonkeyPatch, feasible: bool) -> None:
     model, opened = open_ended("highs", feasible)
     told = highspy.HighsModelStatus.kUnboundedOrInfeasible
-    run = solver._run
+    run = highs_file._run
 
     def undecided(highs: Any) -> Any:
         run(highs)
         return told
 
-    monkeypatch.setattr(solver, "_run", undecided)
+    monkeypatch.setattr(highs_file, "_run", undecided)
     expected = "unbounded" if feasible else "infeasible"
     assert solve(opened).status == expected
     assert solve(opened, relaxed=True).status == expected
@@ -196,7 +198,7 @@ def test_saved_model_has_the_same_optimum(tmp_path: Path) -> None:
     a, b = model.variables
     target = tmp_path / "model.mps"
     target.write_text("old")
-    solver.save_mps(model, 5 * a + 4 * b + 1, True, target)
+    model_file.save_mps(model, 5 * a + 4 * b + 1, True, target)
     assert [path.name for path in tmp_path.iterdir()] == ["model.mps"]
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
@@ -209,11 +211,11 @@ def test_no_model_is_left_half_written(tmp_path: Path) -> None:
     model, _ = small("highs")
     (tmp_path / "model.mps").mkdir()
     with pytest.raises(InputError, match=r"model\.mps: cannot write"):
-        solver.save_mps(model, model.variables[0], True, tmp_path / "model.mps")
+        model_file.save_mps(model, model.variables[0], True, tmp_path / "model.mps")
     assert [path.name for path in tmp_path.iterdir()] == ["model.mps"]
 
 
 def test_infinite_bounds_are_no_bounds() -> None:
-    assert solver._finite(highspy.kHighsInf) is None
-    assert solver._finite(-math.inf) is None
-    assert solver._finite(2.0) == 2.0
+    assert highs_file._finite(highspy.kHighsInf) is None
+    assert highs_file._finite(-math.inf) is None
+    assert highs_file._finite(2.0) == 2.0

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from planner.case import Case, Storage, System
-from planner.case.model import Offer
+from planner.case.model import Case, Offer, Storage, System
 
 UNLIMITED_UNITS = 20_000
 """Where no limit holds an item back. No cluster has so many of anything; see ``at_cap``."""

@@ -1,0 +1,109 @@
+"""The CBC that PuLP bundles, run on the PuLP model: slower, independent, the cross-check."""
+
+from __future__ import annotations
+
+import math
+import re
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pulp
+
+from planner.optimizer.model import Linear, Model, Row, Variable
+from planner.optimizer.solver import FEASIBILITY, Outcome
+
+
+class CbcSession:
+    """A session that writes and solves the whole model each time."""
+
+    name = "cbc"
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.sense = 1
+
+    def add(self, row: Row) -> None:
+        """Do nothing: the PuLP model has the row already."""
+
+    def objective(self, expression: Linear, maximise: bool) -> None:
+        """Replace the objective."""
+        self.model.problem.sense = pulp.LpMaximize if maximise else pulp.LpMinimize
+        expression = expression + 0
+        if len(expression) == 0:
+            # PuLP would add a dummy variable, which has no column in the next model it writes.
+            expression.addterm(self.model.variables[0], 0.0)
+        self.model.problem.setObjective(expression)
+
+    def bounds(self, variable: Variable, low: float, high: float | None) -> None:
+        """Replace a variable's bounds."""
+        variable.lowBound, variable.upBound = low, high
+
+    def solve(self, *, relaxed: bool, gap: float, relative: bool, deadline: float) -> Outcome:
+        """Solve the model, or its linear relaxation, to a gap."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return Outcome("limit", None, None)
+        with tempfile.TemporaryDirectory() as folder:
+            log = str(Path(folder) / "cbc.log")
+            command = pulp.COIN_CMD(
+                path=pulp.PULP_CBC_CMD.pulp_cbc_path,
+                msg=False,
+                mip=not relaxed,
+                threads=1,
+                timeLimit=None if left > 1e6 else max(left, 0.1),
+                gapRel=gap if relative else 0.0,
+                gapAbs=0.0 if relative else gap,
+                logPath=log,
+                options=[
+                    f"primalTolerance {FEASIBILITY}",
+                    "integerTolerance 1e-8",
+                    "increment 1e-9",
+                ],
+            )
+            command.tmpDir = folder
+            self.model.problem.solve(command)
+            text = Path(log).read_text("utf-8") if Path(log).exists() else ""
+        outcome = self._read(text, relaxed)
+        if outcome.status != "optimal" or relaxed or outcome.bound is None:
+            return outcome
+        # CBC prints no bound when it is done: the truth may be as far off as it was allowed.
+        width = gap * abs(outcome.bound) if relative else gap
+        sign = 1.0 if self.model.problem.sense == pulp.LpMaximize else -1.0
+        return replace(outcome, bound=outcome.bound + sign * width)
+
+    def _read(self, log: str, relaxed: bool) -> Outcome:
+        problem = self.model.problem
+        if problem.status == pulp.LpStatusInfeasible:
+            return Outcome("infeasible", None, None)
+        if problem.status == pulp.LpStatusUnbounded:
+            return Outcome("unbounded", None, None)
+        values = {v.name: v.varValue for v in self.model.variables if v.varValue is not None}
+        for variable in self.model.variables:
+            values.setdefault(
+                variable.name, -math.inf if variable.lowBound is None else variable.lowBound
+            )
+        found = problem.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible)
+        stopped = "Stopped on" in log or problem.sol_status != pulp.LpSolutionOptimal
+        objective = _objective_value(problem, values) if found else None
+        bound = (
+            objective if relaxed and not stopped else _cbc_bound(log, objective, stopped, problem)
+        )
+        return Outcome("limit" if stopped else "optimal", objective, bound, values if found else {})
+
+
+def _objective_value(problem: Any, values: dict[str, float]) -> float:
+    """Return the objective at ``values``, which know variables that PuLP left without one."""
+    terms = ((factor, values[v.name]) for v, factor in problem.objective.items())
+    return float(problem.objective.constant + sum(factor * value for factor, value in terms))
+
+
+def _cbc_bound(log: str, objective: float | None, stopped: bool, problem: Any) -> float | None:
+    """Return the bound CBC printed (of the minimised form), or the objective it proved."""
+    printed = re.findall(r"(?:Lower bound|best possible|best bound):?\s+([-+0-9.eE]+)", log)
+    if stopped and printed:
+        sign = -1.0 if problem.sense == pulp.LpMaximize else 1.0
+        return sign * float(printed[-1]) + float(problem.objective.constant)
+    return None if stopped else objective

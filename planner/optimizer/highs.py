@@ -1,0 +1,195 @@
+"""HiGHS in process: the model as arrays, handed over once and changed in place."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import highspy
+import numpy as np
+
+from planner.errors import SolverError
+from planner.optimizer.model import Linear, Model, Row, Variable, is_whole
+from planner.optimizer.solver import FEASIBILITY, Outcome, Status
+
+
+class HighsSession:
+    """The model as arrays in two HiGHS instances, one for the relaxation and one for the MILP.
+
+    In one instance (HiGHS 1.15.1, option ``solve_relaxation``) a MILP solved after its relaxation
+    was reported optimal with gap 0 and was not: tests/optimizer/test_solver.py holds the case. The
+    relaxation keeps its basis between solves; the MILP starts afresh each time.
+    """
+
+    name = "highs"
+
+    def __init__(self, model: Model) -> None:
+        self.names = [variable.name for variable in model.variables]
+        self.index = {name: position for position, name in enumerate(self.names)}
+        self.integers = [is_whole(variable) for variable in model.variables]
+        arrays = self._arrays(model)
+        self.relaxation = _instance(arrays)
+        arrays.integrality_ = [
+            highspy.HighsVarType.kInteger if whole else highspy.HighsVarType.kContinuous
+            for whole in self.integers
+        ]
+        self.milp = _instance(arrays)
+
+    def _arrays(self, model: Model) -> Any:
+        lp = highspy.HighsLp()
+        lp.num_col_ = len(model.variables)
+        lp.num_row_ = len(model.rows)
+        lp.col_cost_ = np.zeros(lp.num_col_)
+        lp.col_lower_ = np.array([_low(v.lowBound) for v in model.variables])
+        lp.col_upper_ = np.array([_high(v.upBound) for v in model.variables])
+        starts, index, value, lower, upper = [0], [], [], [], []
+        for row in model.rows:
+            columns, factors, low, high = self._row(row)
+            index += columns
+            value += factors
+            starts.append(len(index))
+            lower.append(low)
+            upper.append(high)
+        lp.row_lower_, lp.row_upper_ = np.array(lower), np.array(upper)
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = np.array(starts, dtype=np.int32)
+        lp.a_matrix_.index_ = np.array(index, dtype=np.int32)
+        lp.a_matrix_.value_ = np.array(value, dtype=np.float64)
+        return lp
+
+    def _row(self, row: Row) -> tuple[list[int], list[float], float, float]:
+        terms, right, sense = row.terms()
+        kept = [(self.index[v.name], factor) for v, factor in terms if factor]
+        low = right if sense >= 0 else -highspy.kHighsInf
+        high = right if sense <= 0 else highspy.kHighsInf
+        return [column for column, _ in kept], [factor for _, factor in kept], low, high
+
+    def add(self, row: Row) -> None:
+        """Add a row that the model has gained."""
+        columns, factors, low, high = self._row(row)
+        indices, values = np.array(columns, dtype=np.int32), np.array(factors)
+        for highs in (self.relaxation, self.milp):
+            _ok(highs.addRow(low, high, len(columns), indices, values), "addRow")
+
+    def objective(self, expression: Linear, maximise: bool) -> None:
+        """Replace the objective."""
+        expression = expression + 0
+        costs = np.zeros(len(self.names))
+        for variable, factor in expression.items():
+            costs[self.index[variable.name]] = factor
+        columns = np.arange(len(costs), dtype=np.int32)
+        sense = highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
+        for highs in (self.relaxation, self.milp):
+            _ok(highs.changeColsCost(len(costs), columns, costs), "changeColsCost")
+            _ok(highs.changeObjectiveOffset(expression.constant), "changeObjectiveOffset")
+            _ok(highs.changeObjectiveSense(sense), "changeObjectiveSense")
+
+    def bounds(self, variable: Variable, low: float, high: float | None) -> None:
+        """Replace a variable's bounds."""
+        position = self.index[variable.name]
+        for highs in (self.relaxation, self.milp):
+            _ok(highs.changeColBounds(position, low, _high(high)), "changeColBounds")
+
+    def solve(self, *, relaxed: bool, gap: float, relative: bool, deadline: float) -> Outcome:
+        """Solve the model, or its linear relaxation, to a gap."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return Outcome("limit", None, None)
+        highs = self.relaxation if relaxed else self.milp
+        if not relaxed:
+            highs.clearSolver()
+        highs.setOptionValue("time_limit", highs.getRunTime() + min(left, 1e7))
+        highs.setOptionValue("mip_rel_gap", gap if relative else 0.0)
+        highs.setOptionValue("mip_abs_gap", 0.0 if relative else gap)
+        status = _run(highs)
+        kinds = highspy.HighsModelStatus
+        if status == kinds.kUnboundedOrInfeasible:
+            return self._tell_apart(highs)
+        if status == kinds.kInfeasible:
+            return Outcome("infeasible", None, None)
+        if status == kinds.kUnbounded:
+            return Outcome("unbounded", None, None)
+        if relaxed and status in UNDECIDED:
+            return Outcome("optimal", None, None)  # the relaxation only helps; the MILP decides
+        if status in (kinds.kOptimal, kinds.kTimeLimit, kinds.kInterrupt, kinds.kSolutionLimit):
+            return self._read(highs, "optimal" if status == kinds.kOptimal else "limit", relaxed)
+        raise SolverError(f"HiGHS ended with {highs.modelStatusToString(status)}")
+
+    def _read(self, highs: Any, status: Status, relaxed: bool) -> Outcome:
+        info = highs.getInfo()
+        feasible = int(highspy.SolutionStatus.kSolutionStatusFeasible)
+        if relaxed and status == "limit":
+            return Outcome(status, None, None)
+        bound = info.objective_function_value if relaxed else info.mip_dual_bound
+        if info.primal_solution_status != feasible:
+            return Outcome(status, None, _finite(bound))
+        values = dict(zip(self.names, highs.getSolution().col_value, strict=True))
+        return Outcome(status, info.objective_function_value, _finite(bound), values)
+
+    def _tell_apart(self, highs: Any) -> Outcome:
+        """Solve once with a zero objective: infeasible stays infeasible, else it was unbounded."""
+        count = len(self.names)
+        columns = np.arange(count, dtype=np.int32)
+        costs = np.array(highs.getLp().col_cost_)
+        _ok(highs.changeColsCost(count, columns, np.zeros(count)), "changeColsCost")
+        highs.run()
+        status = highs.getModelStatus()
+        _ok(highs.changeColsCost(count, columns, costs), "changeColsCost")
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return Outcome("infeasible", None, None)
+        stopped = status != highspy.HighsModelStatus.kOptimal
+        return Outcome("limit" if stopped else "unbounded", None, None)
+
+
+UNDECIDED = (highspy.HighsModelStatus.kUnknown, highspy.HighsModelStatus.kSolveError)
+FALLBACKS = (("simplex_scale_strategy", 0), ("presolve", "off"), ("solver", "ipm"))
+
+
+def _run(highs: Any) -> Any:
+    """Run HiGHS; where numerics leave it without a verdict, start afresh in another way."""
+    highs.run()
+    status = highs.getModelStatus()
+    for option, value in FALLBACKS:
+        if status not in UNDECIDED:
+            break
+        _, usual = highs.getOptionValue(option)
+        highs.clearSolver()
+        highs.setOptionValue(option, value)
+        highs.run()
+        highs.setOptionValue(option, usual)
+        status = highs.getModelStatus()
+    return status
+
+
+def _instance(arrays: Any) -> Any:
+    """Return HiGHS with the model and the options that keep it deterministic."""
+    highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    for option, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("random_seed", 0),
+        ("mip_heuristic_run_feasibility_jump", False),
+        ("mip_feasibility_tolerance", FEASIBILITY),
+        ("primal_feasibility_tolerance", FEASIBILITY),
+        ("dual_feasibility_tolerance", FEASIBILITY),
+    ):
+        _ok(highs.setOptionValue(option, value), option)
+    _ok(highs.passModel(arrays), "passModel")
+    return highs
+
+
+def _ok(status: Any, what: str) -> None:
+    if status == highspy.HighsStatus.kError:
+        raise SolverError(f"HiGHS refused {what}")
+
+
+def _low(bound: float | None) -> float:
+    return -highspy.kHighsInf if bound is None else float(bound)
+
+
+def _high(bound: float | None) -> float:
+    return highspy.kHighsInf if bound is None else float(bound)
+
+
+def _finite(value: float) -> float | None:
+    return value if abs(value) < 1e300 else None
