@@ -22,7 +22,8 @@ def cap(case: Case, offer: Offer) -> int:
         bounds.append(limits.racks // use.racks_each * use.per_rack)
     bounds += _by_money(case, offer)
     if isinstance(offer, System) and case.job.gpus_max is not None:
-        bounds.append(max(math.ceil(case.job.gpus_max / offer.gpus), offer.low))
+        needed = math.ceil(case.job.gpus_max / offer.gpus)
+        bounds.append(max(needed, offer.low, offer.min_units))
     if isinstance(offer, Storage) and offer.segments:
         bounds.append(offer.segments[-1].high)
     least = min(bounds)

@@ -216,13 +216,13 @@ def _certificate(
         return Certificate("unbounded", None, None, None, None, iterations, seconds)
     stopped = any(answer.stopped for answer in answers)
     bounds = [answer.bound for answer in answers if answer.bound is not None]
+    unknown = any(answer.stopped and answer.bound is None for answer in answers)
     pick = max if case.maximise else min
-    bound = pick(bounds) if bounds else None
+    bound = pick(bounds) if bounds and not unknown else None
     if best.operation is None:
-        status: Status = "no_solution" if stopped else "infeasible"
-        return Certificate(
-            status, None, None, bound if stopped else None, None, iterations, seconds
-        )
+        # A bound without a plan: something was left open, so nothing is proven impossible.
+        status: Status = "no_solution" if stopped or bounds else "infeasible"
+        return Certificate(status, None, None, bound, None, iterations, seconds)
     value = best.value
     assert value is not None
     bound = value if bound is None and not stopped else bound
