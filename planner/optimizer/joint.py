@@ -83,8 +83,9 @@ def _in_mode(
     relative = case.objective not in LOGARITHMIC
     meets_floors = _floors(case)
     prefer = _preference(case, meets_floors)
-    # Half the gap is for the proof, the rest for what breaking ties may give away.
-    proof = gap / 2.0
+    # Half the gap is for what breaking ties may give away. The proof goes further than the other
+    # half, so that the value ties are held at hardly depends on the way it was found.
+    proof = gap / 20.0
     goal = Goal(
         case.objective, expression, case.maximise, value, meets_floors, prefer, proof, relative
     )
@@ -92,7 +93,7 @@ def _in_mode(
     if save_model is not None:  # as the proof left it, before ties add their rows
         save_mps(master_problem.model, expression, case.maximise, save_model)
     if found.operation is not None and not found.stopped:
-        _break_ties(master, goal, found, min(TIE_TOLERANCE, proof))
+        _break_ties(master, goal, found, min(TIE_TOLERANCE, gap / 2.0))
     return found, master.solves
 
 

@@ -8,7 +8,7 @@ from planner.verify.bandwidth import gpus, nameplate_gb_per_s, usable_tb
 from planner.verify.basis import Basis
 from planner.verify.decisions import Decisions
 from planner.verify.ledger import Ledger
-from planner.verify.money import support_usd_per_year, unit_money
+from planner.verify.money import cents, support_usd_per_year, unit_money
 from planner.verify.racks import place
 
 BTU_PER_H_PER_KW = 3412.14
@@ -70,7 +70,8 @@ def _check_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: Line
     net_usd = line.unit_net_usd if line.unit_net_usd in unit.net_usd else unit.net_usd[0]
     assert net_usd is not None
     bought = line.purchased
-    ledger.same(f"{name}.extended_list_usd", line.extended_list_usd, unit.list_usd * bought)
+    extended = cents(unit.list_usd * bought)
+    ledger.one_of(f"{name}.extended_list_usd", line.extended_list_usd, extended)
     ledger.same(f"{name}.extended_net_usd", line.extended_net_usd, net_usd * bought)
     support = support_usd_per_year(price, net_usd, bought)
     ledger.one_of(f"{name}.support_usd_per_year", line.support_usd_per_year, support)
