@@ -226,7 +226,11 @@ def _certificate(
         return Certificate(status, None, None, bound, None, iterations, seconds)
     value = best.value
     assert value is not None
-    bound = value if bound is None and not stopped else bound
+    if bound is None and not stopped:
+        bound = value
+    elif bound is not None:
+        # Breaking ties may find what the bound misses by the solver's tolerance.
+        bound = pick(bound, value)
     distance = None if bound is None else share(case, value, bound)
     proven = distance is not None and distance <= gap + case.indifference + 1e-12
     return Certificate(
