@@ -130,7 +130,7 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]
         if _ended(outcome, goal, node, found):
             return []
         moved = bool(outcome.values) and _improve(master, goal, outcome, found)
-        if outcome.status == "limit":
+        if outcome.status == "limit" or not outcome.values:
             found.stopped = True
             return []
         if found.closed(goal, node.bound):
@@ -140,7 +140,9 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]
         pretended += _pretends(master, outcome)
         # Tangents cannot keep the master from counting GPUs it does not pay for; a split can.
         if pretended >= MOST_PRETENDED or not moved:
-            return _split(master, goal, node, outcome)
+            children = _split(master, goal, node, outcome)
+            if children or not moved:
+                return children
     found.stopped = True
     return []
 
