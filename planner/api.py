@@ -82,7 +82,7 @@ def solve_with(inputs: Inputs, options: Options) -> Plan:
         message = "nothing limits the purchase: give a power, space or cost budget"
     elif answer.status == "no_solution":
         message = "the search ended without a plan, and without proof that there is none"
-        if options.time_limit_s is not None:
+        if answer.late:
             message = "the time limit was reached before any plan was found"
     plan = assemble(
         inputs,

@@ -7,7 +7,9 @@ import math
 from planner.case.model import Case, Offer, Storage, System
 
 UNLIMITED_UNITS = 20_000
-"""Where no limit holds an item back. No cluster has so many of anything; see ``at_cap``."""
+"""At least so many may be bought where no limit holds an item back; more where demands ask."""
+GENEROUS = 4.0
+"""How many times a demand an item that no limit holds back may cover alone."""
 ROUNDING = 1e-9
 
 
@@ -27,7 +29,48 @@ def cap(case: Case, offer: Offer) -> int:
     if isinstance(offer, Storage) and offer.segments:
         bounds.append(offer.segments[-1].high)
     least = min(bounds)
-    return UNLIMITED_UNITS if math.isinf(least) else math.floor(least * (1 + ROUNDING) + ROUNDING)
+    if math.isinf(least):
+        return unlimited(case, offer)
+    return math.floor(least * (1 + ROUNDING) + ROUNDING)
+
+
+def unlimited(case: Case, offer: Offer) -> int:
+    """Return how many units the model allows where no limit holds ``offer`` back.
+
+    Several times what any demand could ask of this item alone. A plan that reaches it is a sign
+    that nothing bounds the problem.
+    """
+    demands = [0.0, float(offer.low), float(offer.min_units)]
+    job, limits = case.job, case.limits
+    if isinstance(offer, System):
+        gpus = [float(job.gpus_min), limits.min_useful_gpus or 0.0]
+        if offer.tflops_per_gpu > 0 and job.mfu:
+            gpus.append(
+                (case.useful_pflops_floor() or 0.0) * 1000.0 / offer.tflops_per_gpu / job.mfu
+            )
+        demands += [count / offer.gpus for count in gpus]
+    if isinstance(offer, Storage):
+        demands += _storage_demands(case, offer)
+    return max(UNLIMITED_UNITS, math.ceil(GENEROUS * max(demands)))
+
+
+def _storage_demands(case: Case, offer: Storage) -> list[float]:
+    job = case.job
+    per_gpus = job.gpus_min / case.rule.per_gpus if case.rule else 0.0
+    read = [per_gpus * case.rule.read_gb_per_s if case.rule else 0.0]
+    read.append(job.gpus_min * job.ingest_per_gpu_gb_per_s / case.delivered_read)
+    if job.max_restore_s is not None:
+        a, c = job.fan_out_terms()
+        once = job.checkpoint_gb / job.max_restore_s / case.delivered_read
+        read.append((a + c * job.gpus_min) * once)
+    write = [per_gpus * case.rule.write_gb_per_s if case.rule else 0.0]
+    if job.interval.high_s > 0:
+        share = min(job.max_overlap, job.max_blocking)
+        write.append(job.checkpoint_gb / (share * job.interval.high_s) / case.delivered_write)
+    demands = [(job.capacity_needed_tb, offer.usable_tb)]
+    demands += [(need, offer.read_gb_per_s) for need in read]
+    demands += [(need, offer.write_gb_per_s) for need in write]
+    return [need / each for need, each in demands if each > 0]
 
 
 def _by_money(case: Case, offer: Offer) -> list[float]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from planner.case.model import IntervalRule, Mode
 from planner.case.model import Job as JobNumbers
-from planner.schema.problem import FixedInterval, Interval, Job, LostWorkInterval, Problem
-from planner.sizing.checkpoint import BYTES_PER_PARAMETER, checkpoint_gb
+from planner.loader.job_size import job_size
+from planner.schema.problem import FixedInterval, Interval, LostWorkInterval, Problem
 from planner.sizing.demand import capacity_tb
 
 
@@ -52,19 +52,6 @@ def job_numbers(problem: Problem) -> JobNumbers:
             fill_limit=problem.storage.fill_limit,
         ),
     )
-
-
-def job_size(job: Job) -> tuple[float, float]:
-    """Return the checkpoint size in GB and the bytes per parameter of a job."""
-    each = job.bytes_per_parameter
-    each = BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
-    if job.checkpoint.size_gb is not None:
-        size = job.checkpoint.size_gb
-        if job.parameters is not None and "bytes_per_parameter" not in job.model_fields_set:
-            each = size * 1e9 / (job.parameters * job.trained_share)
-        return size, each
-    assert job.parameters is not None
-    return checkpoint_gb(job.parameters, each, job.trained_share), each
 
 
 def interval_rule(interval: Interval) -> IntervalRule:

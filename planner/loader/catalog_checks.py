@@ -62,9 +62,13 @@ def _category(item: Item, families: Mapping[str, Family]) -> Iterator[Fault]:
 
 
 def _components(item: Item, items: Mapping[str, Item]) -> Iterator[Fault]:
-    if item.components and (item.consumes.it_power or item.consumes.rack_units):
-        fix = "leave out consumes.it_power and rack_units"
+    own = (item.consumes.it_power, item.consumes.rack_units, item.consumes.weight)
+    if item.components and any(figure is not None for figure in own):
+        fix = "leave out consumes.it_power, rack_units and weight"
         yield "what a bundle consumes is the sum of its components'", fix, "consumes"
+    names = [part.id for part in item.components]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"the component '{name}' is listed twice", "add up its quantities", "components"
     for part in item.components:
         other = items.get(part.id)
         if other is None:

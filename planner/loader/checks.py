@@ -6,15 +6,18 @@ from collections.abc import Iterator
 
 from planner.errors import Finding, Severity, did_you_mean
 from planner.loader.inputs import Inputs
+from planner.loader.job_size import job_size
 from planner.schema.problem import FixedInterval, OptimalInterval, Problem
 
 SIZE_TOLERANCE = 0.005
+WEIGHT_BYTES = 2.0
+"""Bytes per parameter of the weights, which every replica of a sharded optimizer reads."""
 STALL_FIX = "shorten the stall or lengthen the interval"
 
 
 def check_problem(inputs: Inputs) -> list[Finding]:
     """Return the findings on how problem, catalogs and prices fit together."""
-    checks = (_references, _needs, _bounded, _job_size, _intervals, _families, _prices)
+    checks = (_references, _needs, _bounded, _job_size, _intervals, _rack, _families, _prices)
     return [finding for check in checks for finding in check(inputs)]
 
 
@@ -85,6 +88,9 @@ def _needs(inputs: Inputs) -> Iterator[Finding]:
         )
         fix = "add parameters, or choose another fan_out"
         yield _finding(inputs, "missing-parameters", "jobs.0.restore.fan_out", message, fix)
+    elif job.restore.fan_out == "sharded_optimizer" and job_size(job)[1] < WEIGHT_BYTES:
+        message = "sharded_optimizer needs at least 2 bytes per parameter: those are the weights"
+        yield _finding(inputs, "bytes", "jobs.0.restore.fan_out", message)
     if job.checkpoint.exports and job.parameters is None:
         message = "weights-only exports need parameters: 2 bytes of each are written"
         fix = "add parameters: 70 B, or leave out exports"
@@ -171,6 +177,9 @@ def _intervals(inputs: Inputs) -> Iterator[Finding]:
             f"the stall of {stall:g} s is not shorter than interval.max of {interval.max_s:g} s"
         )
         yield _finding(inputs, "stall-too-long", path, message, STALL_FIX, severity)
+
+
+def _rack(inputs: Inputs) -> Iterator[Finding]:
     site = inputs.problem.site
     if site.rack is not None and site.rack.height_ru > 60:
         message = f"a rack of {site.rack.height_ru:g} RU is unusually high"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from planner.case import Case, Storage, System
-from planner.case.model import Mode
+from planner.case.model import Mode, Segment
 from planner.optimizer.curves import Log
 from planner.optimizer.model import Linear, Model, Variable, combination
 
@@ -61,23 +61,39 @@ class Build:
         A drain (or a synchronous write) must end within the longest interval.
         """
         least = self.case.job.checkpoint_gb / self.longest_interval_s
-        return _range(least, self.case.delivered_write * self._most(self._write_of))
+        appliances = self.case.delivered_write * self._most(self._write_of)
+        clients = self._most_clients(
+            [s.client_write_gb_per_s for s in self.case.systems],
+            [f.write_factor for f in self.case.families],
+        )
+        return _range(least, min(appliances, clients))
 
     @cached_property
     def read_range(self) -> tuple[float, float]:
         """Least and most delivered read bandwidth a plan can have, GB/s."""
         job = self.case.job
-        most = self.case.delivered_read * self._most(self._read_of)
+        appliances = self.case.delivered_read * self._most(self._read_of)
+        clients = self._most_clients(
+            [s.client_read_gb_per_s for s in self.case.systems],
+            [f.read_factor for f in self.case.families],
+        )
+        most = min(appliances, clients)
         least = self._least_read()
         if job.max_restore_s is not None:
             a, c = job.fan_out_terms()
             least = (a + c * self.gpus_range[0]) * job.checkpoint_gb / job.max_restore_s
         return _range(least, most)
 
+    def _most_clients(self, limits: list[float], factors: list[float]) -> float:
+        """Return at least what the GPU systems of any plan can move, GB/s."""
+        systems = zip(limits, self.case.systems, strict=True)
+        moved = [limit * max(self.caps[s.id], s.low) for limit, s in systems]
+        return sum(moved) * max(factors, default=1.0)
+
     def _least_read(self) -> float:
         """Return less than any plan with storage and a GPU system can read, GB/s."""
         reads = [
-            item.segments[0].read_at_low if item.segments else item.read_gb_per_s
+            min((_least_of(piece) for piece in item.segments), default=item.read_gb_per_s)
             for item in self.case.storage
         ]
         factors = [family.read_factor for family in self.case.families]
@@ -189,6 +205,11 @@ class Build:
                     f"{name}_of_{key}", result + slack * self.type_used[key], "<=", right
                 )
         return result
+
+
+def _least_of(piece: Segment) -> float:
+    span = piece.high - piece.low
+    return min(piece.read_at_low, piece.read_at_low + piece.read_slope * span)
 
 
 def _most_of(at_low: float, slope: float, span: int) -> float:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 NEGLIGIBLE = 1e-7
-"""Solvers drop coefficients near 1e-9. All curves but ``Log`` are at most 0 and flat only near 0,
-so where the slope is below this ``low <= 0`` stands in; ``Log`` is never that flat here."""
+"""Solvers drop coefficients near 1e-9: where the slope is below this, the most that the curve
+reaches stands in for the tangent."""
 
 
 class Curve(Protocol):
@@ -23,6 +23,9 @@ class Curve(Protocol):
 
     def slope(self, at: float) -> float:
         """Return f'(at)."""
+
+    def top(self, high: float) -> float:
+        """Return at least f(u) for every u up to ``high``."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,10 @@ class Log:
         """Return 1/at."""
         return 1.0 / at
 
+    def top(self, high: float) -> float:
+        """Return log(high)."""
+        return math.log(high)
+
 
 @dataclass(frozen=True)
 class NegativeExp:
@@ -49,6 +56,10 @@ class NegativeExp:
     def slope(self, at: float) -> float:
         """Return -exp(at)."""
         return -math.exp(at)
+
+    def top(self, high: float) -> float:
+        """Return 0."""
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,10 @@ class LogOneMinusExp:
     def slope(self, at: float) -> float:
         """Return the derivative at ``at``."""
         return 1.0 / math.expm1(at - self.shift)
+
+    def top(self, high: float) -> float:
+        """Return 0."""
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -83,3 +98,7 @@ class LogRework:
         """Return 1 - z / (1 - e^-z)."""
         z = math.exp(at)
         return -z / 2.0 - z * z / 12.0 if z < 1e-4 else 1.0 + z / math.expm1(-z)
+
+    def top(self, high: float) -> float:
+        """Return 0."""
+        return 0.0

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from planner.case import Case
+from planner.case.caps import cap, unlimited
 from planner.case.model import Mode
 from planner.optimizer import purchase
 from planner.optimizer.build import build
@@ -21,7 +22,8 @@ from planner.optimizer.solver import session
 from planner.optimizer.stage import Found, Goal, run
 
 TIE_TOLERANCE = 1e-6
-FLOOR_TOLERANCE = 1e-9
+FLOOR_TOLERANCE = 9e-8
+LOOSE = 2e-7
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 SolverName = Literal["highs", "cbc"]
 
@@ -38,6 +40,7 @@ class Certificate:
     gap: float | None
     iterations: int
     seconds: float
+    late: bool
 
 
 def optimise(
@@ -59,60 +62,98 @@ def optimise(
     """
     started = time.monotonic()
     deadline = started + (math.inf if time_limit_s is None else time_limit_s)
-    answers = [_in_mode(case, mode, solver, gap, deadline, save_model) for mode in case.job.modes]
-    found = [answer for answer, _ in answers]
-    solves = sum(count for _, count in answers)
+    proofs: list[_Proof] = []
+    if case.systems and case.storage:
+        for left, mode in zip(range(len(case.job.modes), 0, -1), case.job.modes, strict=True):
+            share = time.monotonic() + (deadline - time.monotonic()) / left
+            proofs.append(_prove(case, mode, solver, gap, share))
+    if save_model is not None and proofs:  # as the proof left it, before ties add their rows
+        last = proofs[-1]
+        save_mps(last.master.build.model, last.goal.expression, case.maximise, save_model)
+    best = _settle(case, proofs, gap, deadline)
+    solves = sum(proof.master.solves for proof in proofs)
+    late = time.monotonic() >= deadline
     seconds = time.monotonic() - started
-    return _certificate(case, _best_of(case, found), found, gap, solves, seconds)
+    return _certificate(case, best, [proof.found for proof in proofs], gap, solves, seconds, late)
 
 
-def _in_mode(
-    case: Case,
-    mode: Mode,
-    solver: SolverName,
-    gap: float,
-    deadline: float,
-    save_model: Path | None,
-) -> tuple[Found, int]:
-    if not case.systems or not case.storage:
-        return Found(), 0
+@dataclass(frozen=True)
+class _Proof:
+    """One mode's master problem, its goal, and what was found."""
+
+    master: Master
+    goal: Goal
+    found: Found
+
+
+def _prove(case: Case, mode: Mode, solver: SolverName, gap: float, deadline: float) -> _Proof:
+    """Return the best operation in one mode with its bound."""
     master_problem = build(case, mode)
     expression = EXPRESSIONS[case.objective](master_problem)
     master = Master(master_problem, session(solver, master_problem.model), deadline)
-    value = _value(case, case.objective)
-    relative = case.objective not in LOGARITHMIC
     meets_floors = _floors(case)
-    prefer = _preference(case, meets_floors)
     # Half the gap is for what breaking ties may give away. The proof goes further than the other
     # half, so that the value ties are held at hardly depends on the way it was found.
-    proof = gap / 20.0
     goal = Goal(
-        case.objective, expression, case.maximise, value, meets_floors, prefer, proof, relative
+        name=case.objective,
+        expression=expression,
+        maximise=case.maximise,
+        value=_value(case, case.objective),
+        allowed=meets_floors,
+        prefer=_preference(case, meets_floors),
+        gap=gap / 20.0,
+        relative=case.objective not in LOGARITHMIC,
     )
-    found = run(master, goal)
-    if save_model is not None:  # as the proof left it, before ties add their rows
-        save_mps(master_problem.model, expression, case.maximise, save_model)
-    if found.operation is not None and not found.stopped:
-        _break_ties(master, goal, found, min(TIE_TOLERANCE, gap / 2.0))
-    return found, master.solves
+    return _Proof(master, goal, run(master, goal))
 
 
-def _break_ties(master: Master, goal: Goal, found: Found, tolerance: float) -> None:
-    """Among equally good plans take the cheapest, then the least power, then the fewest units."""
+def _settle(case: Case, proofs: list[_Proof], gap: float, deadline: float) -> Found:
+    """Return the answer over the modes: of those as good as the best, the first by tie-breaks."""
+    found = [proof for proof in proofs if proof.found.value is not None]
+    if not found:
+        return Found()
+    pick = max if case.maximise else min
+    best = pick(proof.found.value for proof in found if proof.found.value is not None)
+    tolerance = min(TIE_TOLERANCE, gap / 2.0)
+    width = _width(case.objective, best, max(tolerance, case.indifference))
+    rivals = [proof for proof in found if abs((proof.found.value or 0.0) - best) <= width]
+    for proof in rivals:
+        if not proof.found.stopped:
+            proof.master.deadline = deadline
+            _break_ties(proof.master, proof.goal, proof.found, best, tolerance)
+    answer = rivals[0].found
+    for proof in rivals[1:]:
+        if _cheaper(case, proof.found, answer):
+            answer = proof.found
+    return answer
+
+
+def _width(name: str, value: float, tolerance: float) -> float:
+    """Return a relative tolerance on an objective as a width at ``value``, in its own scale."""
+    return tolerance if name in LOGARITHMIC else tolerance * max(abs(value), 1e-9)
+
+
+def _break_ties(master: Master, goal: Goal, found: Found, best: float, tolerance: float) -> None:
+    """Among plans as good as ``best`` take the cheapest, then least power, then fewest units."""
     case = master.build.case
-    allowed, last, last_value = goal.allowed, goal, found.value
+    allowed, last, last_value = goal.allowed, goal, best
     for name, expression_of in TIE_BREAKS.items():
         if name == {"cost": "capex"}.get(case.objective, case.objective):
             continue
-        assert last_value is not None
-        width = max(tolerance, case.indifference) if last is goal else tolerance
-        allowed = _hold(master, last, last_value, allowed, width)
-        gap, relative = (0.5, False) if name == "units" else (tolerance / 5, True)
-        expression = expression_of(master.build)
-        value = _value(case, name)
-        stage = Goal(name, expression, False, value, allowed, goal.prefer, gap, relative)
+        share = max(tolerance, case.indifference) if last is goal else tolerance
+        allowed = _hold(master, last, last_value, allowed, share)
+        stage = Goal(
+            name=name,
+            expression=expression_of(master.build),
+            maximise=False,
+            value=_value(case, name),
+            allowed=allowed,
+            prefer=goal.prefer,
+            gap=0.5 if name == "units" else tolerance / 5,
+            relative=name != "units",
+        )
         better = run(master, stage, found.operation)
-        if better.operation is None or better.stopped:
+        if better.operation is None or better.value is None or better.stopped:
             return
         found.operation, last, last_value = better.operation, stage, better.value
         found.value = goal.value(found.operation)
@@ -126,12 +167,12 @@ def _hold(
     tolerance: float,
 ) -> Callable[[Operation], bool]:
     """Keep ``goal`` at ``value`` within the tolerance of ties from now on."""
-    width = tolerance if goal.name in LOGARITHMIC else tolerance * max(abs(value), 1e-9)
-    # The row is a little stricter than the check, so that what the solver's tolerance lets through
-    # the row still passes the check.
-    strict = 0.9 * width
-    floor = value - width if goal.maximise else value + width
-    row = value - strict if goal.maximise else value + strict
+    width = _width(goal.name, value, tolerance)
+    # The check is a little looser than the row, so that what the solver's tolerance lets through
+    # the row passes it.
+    loose = width + _width(goal.name, value, min(LOOSE, tolerance / 5))
+    floor = value - loose if goal.maximise else value + loose
+    row = value - width if goal.maximise else value + width
     sense: Literal[">=", "<="] = ">=" if goal.maximise else "<="
     master.row(f"hold_{goal.name}", goal.expression, sense, row)
 
@@ -186,35 +227,29 @@ def _preference(
     return lambda o: o.useful_gpus
 
 
-def _best_of(case: Case, answers: list[Found]) -> Found:
-    """Return the best answer over the modes; ties by cost, power, units, then the first mode."""
-    best = answers[0]
-    for answer in answers[1:]:
-        if answer.operation is None:
-            continue
-        if best.operation is None or _beats(case, answer, best):
-            best = answer
-    return best
-
-
-def _beats(case: Case, one: Found, other: Found) -> bool:
-    assert one.operation is not None
-    assert other.operation is not None
-    order = [(case.objective, case.maximise), *((name, False) for name in TIE_BREAKS)]
-    for name, maximise in order:
+def _cheaper(case: Case, one: Found, other: Found) -> bool:
+    """Say whether one of two equally good answers goes first by the tie-breaks."""
+    if one.operation is None or other.operation is None:
+        return other.operation is None
+    for name in TIE_BREAKS:
         value = _value(case, name)
         ours, theirs = value(one.operation), value(other.operation)
-        width = TIE_TOLERANCE if name in LOGARITHMIC else TIE_TOLERANCE * max(abs(theirs), 1e-9)
-        if abs(ours - theirs) > width:
-            return (ours > theirs) == maximise
+        if abs(ours - theirs) > _width(name, theirs, TIE_TOLERANCE):
+            return ours < theirs
     return False
 
 
 def _certificate(
-    case: Case, best: Found, answers: list[Found], gap: float, iterations: int, seconds: float
+    case: Case,
+    best: Found,
+    answers: list[Found],
+    gap: float,
+    solves: int,
+    seconds: float,
+    late: bool,
 ) -> Certificate:
-    if any(answer.unbounded for answer in answers):
-        return Certificate("unbounded", None, None, None, None, iterations, seconds)
+    if any(answer.unbounded for answer in answers) or _without_end(case, best.operation):
+        return Certificate("unbounded", None, None, None, None, solves, seconds, late)
     stopped = any(answer.stopped for answer in answers)
     bounds = [answer.bound for answer in answers if answer.bound is not None]
     unknown = any(answer.stopped and answer.bound is None for answer in answers)
@@ -223,7 +258,7 @@ def _certificate(
     if best.operation is None:
         # A bound without a plan: something was left open, so nothing is proven impossible.
         status: Status = "no_solution" if stopped or bounds else "infeasible"
-        return Certificate(status, None, None, bound, None, iterations, seconds)
+        return Certificate(status, None, None, bound, None, solves, seconds, late)
     value = best.value
     assert value is not None
     if bound is None and not stopped:
@@ -235,8 +270,19 @@ def _certificate(
     proven = distance is not None and distance <= gap + case.indifference + 1e-12
     return Certificate(
         "optimal" if proven else "feasible",
-        best.operation, value, bound, distance, iterations, seconds,
+        best.operation, value, bound, distance, solves, seconds, late,
     )  # fmt: skip
+
+
+def _without_end(case: Case, operation: Operation | None) -> bool:
+    """Say whether a plan holds as much of something as the model allows where nothing limits it."""
+    if operation is None:
+        return False
+    return any(
+        operation.units[offer.id] >= unlimited(case, offer) > (offer.high or 0)
+        and cap(case, offer) == unlimited(case, offer)
+        for offer in case.offers()
+    )
 
 
 def share(case: Case, value: float, bound: float) -> float:

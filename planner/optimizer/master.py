@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 
 from planner.optimizer.context import Build
-from planner.optimizer.model import Linear, Row, Sense, Variable
+from planner.optimizer.model import Linear, Link, Row, Sense, Variable, evaluate
 from planner.optimizer.operate import Operation
 from planner.optimizer.solver import Outcome, Session
 
 Bounds = dict[str, tuple[Variable, float, float]]
-TIGHTEN = 1e-7
+MAGNIFY = 1e3
 
 
 class Master:
@@ -23,6 +23,7 @@ class Master:
         self.deadline = deadline
         self.solves = 0
         self.probed = False
+        self.magnified = 0
         self._narrowed: Bounds = {}
         self._originals: dict[str, tuple[float, float]] = {}
 
@@ -55,10 +56,7 @@ class Master:
         point = dict(values) | self._point(operation)
         return sum(self._tangent_at(link, point) for link in self.build.model.links)
 
-    def _tangent_at(self, link: object, values: dict[str, float]) -> int:
-        from planner.optimizer.model import Link, evaluate
-
-        assert isinstance(link, Link)
+    def _tangent_at(self, link: Link, values: dict[str, float]) -> int:
         row: Row | None = self.build.model.tangent(link, evaluate(link.argument, values))
         if row is None:
             return 0
@@ -79,15 +77,17 @@ class Master:
         return {name: value for name, value in known.items() if name in names}
 
     def tighten(self, names: list[str]) -> None:
-        """Add slightly tighter copies of rows that rounding to whole numbers has broken."""
+        """Add magnified copies of rows that whole numbers break by less than the solver sees.
+
+        What meets a limit exactly still meets its copy.
+        """
+        self.magnified += 1
+        scale = MAGNIFY**self.magnified
         for row in [row for row in self.build.model.rows if row.name in names]:
             terms, right, sense = row.terms()
-            margin = TIGHTEN * max(1.0, abs(right))
-            left = sum(factor * variable for variable, factor in terms)
-            count = len(self.build.model.rows)
+            left = sum(scale * factor * variable for variable, factor in terms)
             direction: Sense = "<=" if sense < 0 else ">="
-            bound = right - margin if sense < 0 else right + margin
-            self.row(f"{row.name}_tight_{count}", left, direction, bound)
+            self.row(f"{row.name}_magnified_{self.magnified}", left, direction, scale * right)
 
     def narrow(self, bounds: Bounds) -> None:
         """Apply a node's bounds in place of the last node's."""

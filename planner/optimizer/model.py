@@ -143,7 +143,7 @@ class Model:
         self.cuts += 1
         name = f"{link.name}_tangent_{self.cuts}"
         if abs(slope) < NEGLIGIBLE:
-            return self.row(name, link.low, "<=", 0.0)
+            return self.row(name, link.low, "<=", link.curve.top(link.domain[1]))
         scale = 1.0 / max(1.0, abs(slope))  # steep tangents would otherwise dwarf the other rows
         left = scale * (link.low - slope * link.argument)
         return self.row(name, left, "<=", scale * (value - slope * point))

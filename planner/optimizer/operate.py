@@ -17,8 +17,11 @@ from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.goodput import best_interval_s, goodput
 from planner.sizing.reliability import mtti_s
 
-TOLERANCE = 1e-9
-"""Relative slack in comparing floats that are equal by construction."""
+TOLERANCE = 9e-8
+"""Relative slack of limits on time and bandwidth, a little less than the verifier's."""
+
+MOST_STALLED = 0.999
+"""No plan may lose more of its intervals to stalls; see docs/model.md."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ def operate(
     stall = transfer_s if mode == "sync" else job.stall_s
     drain = 0.0 if mode == "sync" else transfer_s
     slowdown = 0.0 if mode == "sync" else job.drain_slowdown
-    if stall + slowdown * drain >= interval:
+    if stall + slowdown * drain > MOST_STALLED * interval:
         return None
     kept = goodput(interval, stall, drain, job.restart_s + restore_s, mtti, slowdown)
     if kept <= 0:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from planner.case import Case
+from planner.errors import SolverError
 from planner.loader.inputs import Inputs
 from planner.optimizer.joint import SolverName, optimise
 
+MOST_SECONDS = 5.0
 EVERY_STORAGE = "no storage item is on offer"
 EVERY_SYSTEM = "no GPU system is on offer"
 
@@ -25,24 +27,28 @@ def culprits(inputs: Inputs, case: Case, solver: SolverName) -> str:
         return f"{EVERY_SYSTEM}: {_reasons(case)}"
     if not case.storage:
         return f"{EVERY_STORAGE}: {_reasons(case)}"
+    if _possible(case, solver):
+        raise SolverError("the problem was found infeasible, yet it has a plan of least power")
     helpful = []
     for label, path, relaxed in _relaxations(case):
-        answer = optimise(_feasibility(relaxed), solver=solver, gap=1.0, time_limit_s=5.0)
-        if answer.status != "infeasible":
-            place = inputs.where(path)
+        if _possible(relaxed, solver):
+            place = inputs.where(path) or inputs.where("site.it_power" if "power" in path else path)
             helpful.append(f"{label}{f' ({place})' if place else ''}")
     if helpful:
         return "no plan meets every limit; there is one without " + ", or without ".join(helpful)
-    return "no plan meets every limit, and dropping any single one does not help"
+    return (
+        "no plan meets every limit, and dropping any one budget or limit of the job does not help"
+    )
 
 
 def _reasons(case: Case) -> str:
     return "; ".join(f"{sku}: {reason}" for sku, reason in case.not_considered)[:400]
 
 
-def _feasibility(case: Case) -> Case:
-    """Return the case with the objective that is easiest to reach: least power."""
-    return replace(case, objective="power")
+def _possible(case: Case, solver: SolverName) -> bool:
+    """Say whether a plan of the case is found, by the objective that is easiest to reach."""
+    least = replace(case, objective="power")
+    return optimise(least, solver=solver, gap=0.9, time_limit_s=MOST_SECONDS).operation is not None
 
 
 def _relaxations(case: Case) -> Iterator[tuple[str, str, Case]]:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from planner.case import System
+from planner.errors import SolverError
 from planner.optimizer import operate, purchase
 from planner.optimizer.context import Build
 from planner.optimizer.master import Bounds, Master
@@ -26,6 +27,8 @@ RELAXED_ROUNDS = 12
 LEAST_VIOLATION = 2e-8
 PROBE_MARGIN = 1e-4
 MOST_PRETENDED = 3
+MOST_MAGNIFIED = 3
+MOST_PASSED = 1e-6
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,20 @@ def run(master: Master, goal: Goal, start: Operation | None = None) -> Found:
         nodes += children
     master.narrow({})
     open_bounds = [b for b in [*settled, *(node.bound for node in nodes)] if math.isfinite(b)]
+    if start is None:
+        _require_true(goal, found, open_bounds)
     found.bound = _overall(goal, found, open_bounds)
     return found
+
+
+def _require_true(goal: Goal, found: Found, bounds: list[float]) -> None:
+    """Refuse a bound that the plan itself passes by more than the solver's tolerance."""
+    if found.value is None or not bounds:
+        return
+    bound = max(bounds) if goal.maximise else min(bounds)
+    passed = found.value - bound if goal.maximise else bound - found.value
+    if passed > MOST_PASSED * max(1.0, abs(found.value)):
+        raise SolverError(f"the plan's {goal.name} {found.value:.9g} passes its bound {bound:.9g}")
 
 
 def _overall(goal: Goal, found: Found, bounds: list[float]) -> float | None:
@@ -186,9 +201,11 @@ def _improve(master: Master, goal: Goal, outcome: Outcome, found: Found) -> bool
     bought = purchase.read(master.build, outcome.values)
     case = master.build.case
     broken = purchase.broken_rows(case, bought.units)
-    if broken:
+    if broken and master.magnified < MOST_MAGNIFIED:
         master.tighten(broken)
         return True
+    if broken:
+        return False
     mode = master.build.mode
     proposed = operate.operate(case, mode, bought.units, bought.used, bought.gpus)
     best = operate.best(case, mode, bought.units, bought.used, bought.gpus, goal.prefer)

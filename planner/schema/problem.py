@@ -127,6 +127,8 @@ class Quantity(Model):
             raise ValueError("fixed does not go with min or max; leave out the one or the other")
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min {self.min} is more than max {self.max}")
+        if self.required and 0 in (self.fixed, self.max):
+            raise ValueError("required does not go with a count of 0")
         if self.exclude and (self.fixed or self.min or self.required):
             raise ValueError(
                 "exclude does not go with fixed, min or required; leave out the one or the other"
