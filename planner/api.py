@@ -12,7 +12,7 @@ from planner.loader import Inputs, load
 from planner.schema.plan import Plan
 
 DEFAULT_GAP = 2e-6
-"""Half of it is for the proof, half for preferring the cheaper of equally good plans."""
+"""It covers the proof and what preferring the cheaper of equally good plans may give away."""
 SolverName = Literal["highs", "cbc"]
 
 

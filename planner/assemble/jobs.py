@@ -35,6 +35,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Operation) -> JobPlan:
         mode=o.mode,
         gpus_used=o.gpus,
         systems_used=sum(o.used.values()),
+        systems_by_type={key: o.used[key] for key in sorted(o.used)},
         replica_gpus=job.replica_gpus,
         replicas=o.gpus / job.replica_gpus if job.replica_gpus else None,
         tflops_per_gpu=o.tflops_per_gpu,

@@ -113,6 +113,7 @@ class JobPlan(PlanModel):
     mode: Literal["async", "sync"]
     gpus_used: int
     systems_used: int
+    systems_by_type: dict[str, int] = {}
     replica_gpus: int | None
     replicas: float | None
     tflops_per_gpu: float

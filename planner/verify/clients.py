@@ -45,17 +45,22 @@ def find_clients(
         ledger: takes the disagreements.
         basis: the problem and the catalogs.
         decisions: what the plan decided.
-        stated: the plan's job; where a job runs on several types, any split over them that
-            fits the GPUs and systems in use is allowed, and its figures are compared.
+        stated: the plan's job; where it does not say how many systems of each type it runs on,
+            any split that fits the GPUs and systems in use is allowed.
     """
     types = [_describe(basis, decisions, sku) for sku in decisions.gpu_types]
-    choices = [
-        _clients(basis, types, split)
-        for split in _splits(types, decisions, basis.problem.job.gpus.whole == "replicas")
-    ]
+    replicas = basis.problem.job.gpus.whole == "replicas"
+    if stated.systems_by_type:
+        split = tuple(stated.systems_by_type.get(sku, 0) for sku in decisions.gpu_types)
+        named = set(stated.systems_by_type) == set(decisions.gpu_types)
+        splits = [split] if named and _fits(types, decisions, replicas, split) else []
+    else:
+        splits = list(_splits(types, decisions, replicas))
+    choices = [_clients(basis, types, split) for split in splits]
     if not choices:
+        field = "systems_by_type" if stated.systems_by_type else "systems_used"
         ledger.fail(
-            f"jobs.systems_used: {decisions.systems_used} systems of the plan do not make "
+            f"jobs.{field}: {decisions.systems_used} systems of the plan do not make "
             f"{decisions.gpus_used} GPUs in use"
         )
         return None
@@ -98,16 +103,25 @@ def _client_factors(basis: Basis, decisions: Decisions) -> tuple[float, float]:
 def _splits(types: list[_Type], decisions: Decisions, replicas: bool) -> Iterator[tuple[int, ...]]:
     """Yield each way to spread the systems in use over the types."""
     least = 0 if replicas else 1
-    if replicas and decisions.systems_used != _fewest_systems(types, decisions.gpus_used):
-        return
     for head in product(*(range(least, t.systems + 1) for t in types[:-1])):
-        last = decisions.systems_used - sum(head)
-        if not least <= last <= types[-1].systems:
-            continue
-        split = (*head, last)
-        gpus = sum(t.gpus * used for t, used in zip(types, split, strict=True))
-        if gpus == decisions.gpus_used or (replicas and gpus > decisions.gpus_used):
+        split = (*head, decisions.systems_used - sum(head))
+        if _fits(types, decisions, replicas, split):
             yield split
+
+
+def _fits(types: list[_Type], decisions: Decisions, replicas: bool, split: tuple[int, ...]) -> bool:
+    """Say whether so many systems of each type make the GPUs and systems in use."""
+    least = 0 if replicas else 1
+    pairs = list(zip(types, split, strict=True))
+    if sum(split) != decisions.systems_used:
+        return False
+    if not all(least <= used <= t.systems for t, used in pairs):
+        return False
+    gpus = sum(t.gpus * used for t, used in pairs)
+    if not replicas:
+        return gpus == decisions.gpus_used
+    fewest = _fewest_systems(types, decisions.gpus_used)
+    return gpus >= decisions.gpus_used and decisions.systems_used == fewest
 
 
 def _fewest_systems(types: list[_Type], gpus: int) -> int | None:

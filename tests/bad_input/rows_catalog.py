@@ -235,7 +235,7 @@ ROWS: tuple[Row, ...] = (
         "  - id: tray\n",
         BUNDLE + "  - id: tray\n",
         wrong="a bundle consumes is the sum of its components'",
-        right=r"leave out consumes\.it_power and rack_units",
+        right=r"leave out consumes\.it_power, rack_units and weight",
         at="    consumes: {it",
     ),
     catalog(
