@@ -174,7 +174,8 @@ def init(
 
 
 CatalogFiles = Annotated[
-    list[Path] | None, typer.Argument(help="Catalog files; default: the shipped ones.")
+    list[Path] | None,
+    typer.Argument(help="Catalog files or names of shipped ones; default: all shipped."),
 ]
 
 

@@ -259,7 +259,8 @@ def test_space_limited_runs_out_of_racks_and_not_of_power() -> None:
     power = limit(plan, "facility_power")
     assert not power.binding
     assert power.value < 0.6 * power.limit
-    assert [limit.name for limit in plan.limits if limit.binding] == ["racks"]
+    # Of equally good plans the cheapest one holds just the capacity that is needed.
+    assert {limit.name for limit in plan.limits if limit.binding} == {"racks", "capacity"}
 
 
 def test_more_racks_help_where_more_power_does_not() -> None:

@@ -25,7 +25,8 @@ def warnings(
     """Return the warnings of a plan, most important first."""
     lines = [line for line in bill if line.parent is None]
     groups = (_prices(lines), _unknown(lines), _figures(inputs, operation), _job(case, job))
-    return (*(text for group in groups for text in group), NOT_INCLUDED)
+    texts = (text for group in groups for text in group)
+    return (*inputs.warnings, *texts, NOT_INCLUDED)
 
 
 def _prices(lines: list[Line]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from planner.schema.catalog import Figure, Item
 from planner.schema.problem import Job, Problem
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY
 
+ALMOST = 1 + 1e-9
 CLIENT_GB_PER_S_PER_GPU = 1.0
 """One buffered writer thread per GPU moves about 1 GB/s: 8 per DGX in 001_8b8418f13de637fc.txt."""
 
@@ -50,9 +51,12 @@ def _consumed(item: Item, inputs: Inputs, name: str) -> float | None:
 
 def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
     """Return how an item uses racks; None without rack data, or where it does not fit."""
-    if item.consumes.racks is not None:
-        return RackUse(racks_each=item.consumes.racks.value)
     rack = inputs.problem.site.rack
+    if item.consumes.racks is not None:
+        racks, draw = item.consumes.racks.value, it_power_kw(item, inputs)
+        limit = rack.whole_rack_limit_kw if rack is not None else None
+        too_hungry = limit is not None and draw is not None and draw > racks * limit * ALMOST
+        return None if too_hungry else RackUse(racks_each=racks)
     if rack is None:
         return None
     devices = []
@@ -152,6 +156,11 @@ def _no_room(item: Item, inputs: Inputs) -> str | None:
     """Return why an item has no place, where the rack and the item's size are known."""
     site = inputs.problem.site
     known = rack_units(item, inputs) is not None and it_power_kw(item, inputs) is not None
-    if site.rack is None or item.consumes.racks is not None or not known:
+    if site.rack is None or rack_use(item, inputs) is not None:
         return None
-    return None if rack_use(item, inputs) is not None else "one unit does not fit into a rack"
+    if item.consumes.racks is not None:
+        limit = site.rack.whole_rack_limit_kw
+        return (
+            f"draws more than the {limit:g} kW a rack of its own may (site.rack.whole_rack_power)"
+        )
+    return "one unit does not fit into a rack" if known else None

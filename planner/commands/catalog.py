@@ -14,7 +14,8 @@ from planner.schema.catalog import Item
 
 
 def _load(files: tuple[Path, ...]) -> tuple[Catalogs, Prices]:
-    chosen = list(files) or list(shipped.catalog_files().values())
+    known = shipped.catalog_files()
+    chosen = [known.get(str(file), file) for file in files] or list(known.values())
     return load_catalogs(chosen), load_prices([shipped.price_files()[shipped.DEFAULT_PRICES]])
 
 

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from planner.case import figures, resolve
 from planner.errors import Finding, InputError
-from planner.loader import load_with_findings
+from planner.loader import load_with_findings, scenario_names
 
 
 def report(
     path: Path, settings: tuple[str, ...], scenario: str | None, *, as_json: bool
 ) -> tuple[str, bool]:
     """Return the findings as text or JSON, and whether any of them is an error."""
-    items = 0
-    try:
-        inputs, findings = load_with_findings(path, settings=settings, scenario=scenario)
-        items = len(inputs.items)
-        if not any(finding.severity == "error" for finding in findings):
-            case = resolve(inputs)
-            known = {item.id: item for item in inputs.items}
-
-            def unwanted(sku: str) -> bool:
-                return figures.not_wanted(known[sku], inputs.problem) is not None
-
-            findings += [
-                Finding("left-out", f"{sku} is left out: {reason}", severity="warning")
-                for sku, reason in case.not_considered
-                if not unwanted(sku)
-            ]
-    except InputError as error:
-        findings = list(error.findings)
+    items, findings = _findings(path, settings, scenario)
+    if scenario is None and not any(finding.severity == "error" for finding in findings):
+        for name in scenario_names(path):
+            _, more = _findings(path, settings, name)
+            wrong = [finding for finding in more if finding.severity == "error"]
+            findings += [replace(f, message=f"scenario {name}: {f.message}") for f in wrong]
     faulty = any(finding.severity == "error" for finding in findings)
     if as_json:
         return json.dumps([asdict(finding) for finding in findings], indent=2), faulty
@@ -45,6 +33,24 @@ def report(
             f"{path}: {_count(errors, 'error')}, {_count(len(findings) - errors, 'warning')}"
         )
     return "\n".join(lines), faulty
+
+
+def _findings(
+    path: Path, settings: tuple[str, ...], scenario: str | None
+) -> tuple[int, list[Finding]]:
+    """Return how many items are on hand and every finding, with what had to be left out."""
+    try:
+        inputs, findings = load_with_findings(path, settings=settings, scenario=scenario)
+        if any(finding.severity == "error" for finding in findings):
+            return len(inputs.items), findings
+        known = {item.id: item for item in inputs.items}
+        for sku, reason in resolve(inputs).not_considered:
+            if figures.not_wanted(known[sku], inputs.problem) is None:
+                message = f"{sku} is left out: {reason}"
+                findings.append(Finding("left-out", message, severity="warning"))
+        return len(inputs.items), findings
+    except InputError as error:
+        return 0, list(error.findings)
 
 
 def _count(number: int, noun: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 from planner import shipped
@@ -13,7 +14,7 @@ from planner.loader.inputs import Inputs
 from planner.loader.yaml12 import Document
 from planner.schema.problem import Problem
 
-__all__ = ["Inputs", "load", "load_with_findings"]
+__all__ = ["Inputs", "load", "load_with_findings", "scenario_names"]
 
 
 def load(path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = None) -> Inputs:
@@ -58,7 +59,15 @@ def load_with_findings(
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
-    return inputs, check_problem(inputs)
+    findings = check_problem(inputs)
+    doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
+    return replace(inputs, warnings=doubts), findings
+
+
+def scenario_names(path: Path) -> tuple[str, ...]:
+    """Return the names of a problem file's scenarios."""
+    scenarios = yaml12.read(path).data.get("scenarios", {})
+    return tuple(scenarios) if isinstance(scenarios, dict) else ()
 
 
 def _catalog_paths(problem: Problem, base: Path, document: Document) -> list[Path]:

@@ -57,7 +57,10 @@ def _category(item: Item, families: Mapping[str, Family]) -> Iterator[Fault]:
     elif item.family is None:
         yield "a storage item needs its family", "add family: " + " or ".join(families), "id"
     elif item.family not in families:
-        hint = did_you_mean(item.family, list(families)) or "list it under families"
+        hint = (
+            did_you_mean(item.family, list(families))
+            or "list it under families, or include its catalog, as in include: [storage_ddn]"
+        )
         yield f"no family '{item.family}'", hint, "family"
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from planner.errors import Finding, Severity, did_you_mean
 from planner.loader.inputs import Inputs
 from planner.loader.job_size import job_size
-from planner.schema.problem import FixedInterval, OptimalInterval, Problem
+from planner.schema.catalog import Item
+from planner.schema.problem import FixedInterval, OptimalInterval, Problem, Quantity
 
 SIZE_TOLERANCE = 0.005
 WEIGHT_BYTES = 2.0
@@ -121,15 +122,21 @@ def _bounded(inputs: Inputs) -> Iterator[Finding]:
         budget.capex_usd, budget.opex_usd_per_year, budget.tco_usd,
     )  # fmt: skip
     bounded = any(limit is not None for limit in limits)
-    systems = [item.id for item in inputs.items if item.category == "gpu_system"]
+    systems = [item for item in inputs.items if item.category == "gpu_system"]
     if problem.consider.gpu_systems is not None:
-        systems = [name for name in systems if name in problem.consider.gpu_systems]
-    rules = (problem.items.get(name) for name in systems)
-    capped = all(r is not None and (r.exclude or (r.max, r.fixed) != (None, None)) for r in rules)
+        systems = [item for item in systems if item.id in problem.consider.gpu_systems]
+    capped = all(_capped(item, problem) for item in systems)
     if not bounded and not capped:
         message = "nothing limits the purchase, so the best plan is infinitely large"
         fix = "give site.facility_power, site.racks or a budget"
         yield _finding(inputs, "unbounded", "objective.maximize", message, fix)
+
+
+def _capped(item: Item, problem: Problem) -> bool:
+    """Say whether the catalog or the problem limits an item's count."""
+    rule = problem.items.get(item.id, Quantity())
+    counts = (item.max_units, rule.max, rule.fixed)
+    return rule.exclude or any(count is not None for count in counts)
 
 
 def _job_size(inputs: Inputs) -> Iterator[Finding]:
@@ -212,10 +219,22 @@ def _prices(inputs: Inputs) -> Iterator[Finding]:
             message = f"{book} has a price for '{name}', which no catalog in use holds"
             fix = did_you_mean(name, sorted(known))
             yield _finding(inputs, "unused-price", "prices", message, fix, severity="warning")
-    for discount in inputs.discounts:
-        if discount.item is not None and discount.item not in known:
-            message = f"a discount names '{discount.item}', which no catalog in use holds"
-            fix = did_you_mean(discount.item, sorted(known))
+    yield from _discounts(inputs, known)
+    for name, price in inputs.prices.items():
+        if name in known and price.list_usd == 0:
+            message = f"the price of '{name}' is 0"
+            unknown = "leave it out if it is not known"
+            yield _finding(inputs, "zero-price", "prices", message, unknown, severity="warning")
+
+
+def _discounts(inputs: Inputs, known: set[str]) -> Iterator[Finding]:
+    vendors = {item.vendor for item in inputs.items}
+    named = [(entry.item, known) for entry in inputs.discounts]
+    named += [(entry.vendor, vendors) for entry in inputs.discounts]
+    for name, choices in named:
+        if name is not None and name not in choices:
+            message = f"a discount names '{name}', which no catalog in use holds"
+            fix = did_you_mean(name, sorted(choices))
             yield _finding(inputs, "unused-discount", "prices", message, fix, severity="warning")
 
 

@@ -33,6 +33,7 @@ class Inputs:
     scenario: str | None = None
     overrides: tuple[str, ...] = ()
     sha256: str = ""
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def from_parts(

@@ -34,6 +34,7 @@ class HighsSession:
             for whole in self.integers
         ]
         self.milp = _instance(arrays)
+        self.scale = 1.0
 
     def _arrays(self, model: Model) -> Any:
         lp = highspy.HighsLp()
@@ -77,11 +78,15 @@ class HighsSession:
         costs = np.zeros(len(self.names))
         for variable, factor in expression.items():
             costs[self.index[variable.name]] = factor
+        most = float(np.abs(costs).max(initial=0.0))
+        self.scale = COST / most if most > 0 else 1.0
+        costs *= self.scale
         columns = np.arange(len(costs), dtype=np.int32)
         sense = highspy.ObjSense.kMaximize if maximise else highspy.ObjSense.kMinimize
         for highs in (self.relaxation, self.milp):
             _ok(highs.changeColsCost(len(costs), columns, costs), "changeColsCost")
-            _ok(highs.changeObjectiveOffset(expression.constant), "changeObjectiveOffset")
+            offset = expression.constant * self.scale
+            _ok(highs.changeObjectiveOffset(offset), "changeObjectiveOffset")
             _ok(highs.changeObjectiveSense(sense), "changeObjectiveSense")
 
     def bounds(self, variable: Variable, low: float, high: float | None) -> None:
@@ -100,7 +105,7 @@ class HighsSession:
             highs.clearSolver()
         highs.setOptionValue("time_limit", highs.getRunTime() + min(left, 1e7))
         highs.setOptionValue("mip_rel_gap", gap if relative else 0.0)
-        highs.setOptionValue("mip_abs_gap", 0.0 if relative else gap)
+        highs.setOptionValue("mip_abs_gap", 0.0 if relative else gap * self.scale)
         status = _run(highs)
         kinds = highspy.HighsModelStatus
         if status == kinds.kUnboundedOrInfeasible:
@@ -121,10 +126,11 @@ class HighsSession:
         if relaxed and status == "limit":
             return Outcome(status, None, None)
         bound = info.objective_function_value if relaxed else info.mip_dual_bound
+        bound = bound / self.scale
         if info.primal_solution_status != feasible:
             return Outcome(status, None, _finite(bound))
         values = dict(zip(self.names, highs.getSolution().col_value, strict=True))
-        return Outcome(status, info.objective_function_value, _finite(bound), values)
+        return Outcome(status, info.objective_function_value / self.scale, _finite(bound), values)
 
     def _tell_apart(self, highs: Any) -> Outcome:
         """Solve once with a zero objective: infeasible stays infeasible, else it was unbounded."""
@@ -141,7 +147,14 @@ class HighsSession:
         return Outcome("limit" if stopped else "unbounded", None, None)
 
 
-UNDECIDED = (highspy.HighsModelStatus.kUnknown, highspy.HighsModelStatus.kSolveError)
+COST = 1e4
+"""The largest cost HiGHS sees. Its tolerance on reduced costs (1e-7) is per unit bought: with costs
+of 1 a hundred thousand units of next to no use each could hide a hundredth of the objective."""
+UNDECIDED = (
+    highspy.HighsModelStatus.kUnknown,
+    highspy.HighsModelStatus.kSolveError,
+    highspy.HighsModelStatus.kNotset,
+)
 FALLBACKS = (("simplex_scale_strategy", 0), ("presolve", "off"), ("solver", "ipm"))
 
 

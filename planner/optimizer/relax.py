@@ -26,7 +26,7 @@ def culprits(inputs: Inputs, case: Case, solver: SolverName) -> str:
     if not case.systems:
         return f"{EVERY_SYSTEM}: {_reasons(case)}"
     if not case.storage:
-        return f"{EVERY_STORAGE}: {_reasons(case)}"
+        return f"{EVERY_STORAGE}: {_reasons(case) or 'the catalogs hold none'}"
     if _possible(case, solver):
         raise SolverError("the problem was found infeasible, yet it has a plan of least power")
     helpful = []

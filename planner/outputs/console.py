@@ -28,7 +28,9 @@ def render(plan: Plan) -> str:
     if plan.totals is not None and plan.jobs:
         parts += [_bill(plan, plan.totals), _job(plan, plan.jobs[0]), _limits(plan)]
         parts += [_proof(plan), _notes(plan)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    text = "\n\n".join(part for part in parts if part) + "\n"
+    # Names come from files: nothing in them may steer the terminal.
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
 
 
 def _title(plan: Plan) -> str:

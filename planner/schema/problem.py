@@ -38,10 +38,16 @@ BlockingShare = Annotated[float, Unit(units.SHARE, high=0.99, open_low=True)]
 
 
 class Rack(Model):
-    """One rack position: what a rack may hold."""
+    """One rack position: what it may hold, and what a product that is a rack may draw."""
 
     height_ru: RackUnits = Field(alias="height")
     power_kw: Power | None = Field(default=None, alias="power")
+    whole_rack_power_kw: Power | None = Field(default=None, alias="whole_rack_power")
+
+    @property
+    def whole_rack_limit_kw(self) -> float | None:
+        """What a product that is a rack of its own may draw; the power of any rack by default."""
+        return self.power_kw if self.whole_rack_power_kw is None else self.whole_rack_power_kw
 
 
 class Site(Model):

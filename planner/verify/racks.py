@@ -33,14 +33,25 @@ def place(basis: Basis, item: Item) -> Placement | None:
         basis: the problem and the catalogs.
         item: the item, alone in its racks.
     """
-    if item.consumes.racks is not None:
-        return Placement(item.consumes.racks.value, 1)
     rack = basis.problem.site.rack
+    if item.consumes.racks is not None:
+        return _place_whole_rack(basis, item, rack)
     if rack is None:
         return None
     if item.components:
         return _place_bundle(basis, item, rack)
     return _place_device(basis, item, rack)
+
+
+def _place_whole_rack(basis: Basis, item: Item, rack: Rack | None) -> Placement:
+    """A product that is a rack stands anywhere its feed is strong enough."""
+    assert item.consumes.racks is not None
+    racks, draw_kw = item.consumes.racks.value, basis.unit_it_power_kw(item)
+    if rack is None or draw_kw is None:
+        return Placement(racks, 1)
+    feed_kw = rack.power_kw if rack.whole_rack_power_kw is None else rack.whole_rack_power_kw
+    enough = feed_kw is None or draw_kw / racks <= feed_kw * (1 + _NOISE)
+    return Placement(racks, 1 if enough else 0)
 
 
 def _place_device(basis: Basis, item: Item, rack: Rack) -> Placement | None:

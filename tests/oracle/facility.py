@@ -41,7 +41,9 @@ def per_rack(rack: Rack, height: float, draw_kw: float) -> float:
 def fits(item: Item, catalog: Catalog, rack: Rack) -> bool:
     """Return whether a unit, or each component of a bundle, can stand in some rack."""
     if item.consumes.racks is not None:
-        return True
+        feed = rack.whole_rack_power_kw or rack.power_kw
+        draw = power_kw(item, catalog)
+        return feed is None or draw is None or draw <= feed * item.consumes.racks.value
     if item.components:
         return all(fits(catalog[c.id], catalog, rack) for c in item.components)
     height = height_ru(item, catalog)

@@ -1,0 +1,181 @@
+"""Edges at which a proof would be worth nothing: very large sites, no limits, exact budgets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.commands.check import report
+from planner.errors import SolverError
+from planner.loader import Inputs
+from planner.optimizer import stage
+from planner.schema.catalog import Family, Item
+from planner.schema.plan import Plan
+from planner.schema.prices import Price
+from planner.schema.problem import Problem
+
+HALL = Path(__file__).resolve().parents[1] / "problems" / "10MW.yaml"
+
+
+def solved(*settings: str) -> Plan:
+    return api.solve(HALL, settings=settings)
+
+
+def bill(plan: Plan) -> dict[str, int]:
+    return {line.sku: line.quantity for line in plan.lines if line.parent is None}
+
+
+@pytest.mark.parametrize("megawatts", [60, 100, 300, 2000])
+def test_a_large_site_has_a_plan(megawatts: int) -> None:
+    plan = solved(f"site.facility_power='{megawatts} MW'", "budget={}", "site.racks=null")
+    assert plan.status == "optimal"
+    assert plan.totals is not None
+    draw = plan.totals.facility_power_kw
+    assert draw is not None
+    # Beyond some 280,000 GPUs more of them fail more often than they work: power is left over.
+    assert draw == pytest.approx(1000 * megawatts, rel=0.02) or plan.totals.gpus > 250_000
+
+
+NO_LIMITS = (
+    "site={pue: 1.2}",
+    "budget={}",
+    "objective={minimize: cost}",
+    "consider.gpu_systems=[nvidia_dgx_h100]",
+)
+
+
+@pytest.mark.parametrize("gpus", [8_000, 160_001, 400_000])
+def test_counts_know_no_limit_but_the_given_ones(gpus: int) -> None:
+    plan = solved(*NO_LIMITS, f"targets.min_gpus={gpus}")
+    assert plan.status == "optimal"
+    assert bill(plan)["nvidia_dgx_h100"] == -(-gpus // 8)
+
+
+def test_capacity_knows_no_limit_but_the_given_ones() -> None:
+    plan = solved(*NO_LIMITS, "jobs.0.dataset='2000 PB'", "consider.storage_families=[weka_nitro]")
+    assert plan.status == "optimal"
+    assert plan.totals is not None
+    assert plan.totals.usable_tb is not None
+    assert plan.totals.usable_tb >= 2_000_000 / 0.85
+
+
+def figure(value: object) -> dict[str, object]:
+    return {"value": value, "source": "made_up", "confidence": "high"}
+
+
+def system(name: str, gpus: int) -> Item:
+    return Item.model_validate(
+        {
+            "id": name, "vendor": "V", "model": name, "category": "gpu_system",
+            "provides": {"gpus": figure(gpus)},
+            "consumes": {"it_power": figure("10 kW"), "rack_units": figure("8 RU")},
+            "gpu": {"bf16_dense": figure("1000 TFLOP/s")},
+        }
+    )  # fmt: skip
+
+
+STORE = Item.model_validate(
+    {
+        "id": "store", "vendor": "W", "model": "store", "category": "storage", "family": "files",
+        "provides": {
+            "read": figure("90 GB/s"), "write": figure("65 GB/s"), "usable": figure("250 TB")
+        },
+        "consumes": {"it_power": figure("2 kW"), "rack_units": figure("2 RU")},
+    }
+)  # fmt: skip
+FILES = Family.model_validate({"id": "files", "vendor": "W", "name": "files"})
+
+
+def priced(**usd: float) -> dict[str, Price]:
+    rest: dict[str, Any] = {"date": "2026", "source": "made_up", "confidence": "high"}
+    return {name: Price.model_validate({"list": f"{p} USD", **rest}) for name, p in usd.items()}
+
+
+def hall_of(items: list[Item], prices: dict[str, Price], **over: object) -> Inputs:
+    problem = {
+        "name": "edge",
+        "site": {"pue": 1.0},
+        "storage": {"delivered_fraction": {"read": 1.0, "write": 1.0}},
+        "jobs": ({"name": "job", "checkpoint": {"size": "1 TB"}, "training": {"mfu": 0.4}},),
+        **over,
+    }
+    return Inputs.from_parts(
+        problem=Problem.model_validate(problem), items=items, families=[FILES], prices=prices
+    )
+
+
+@pytest.mark.parametrize(("cents_over", "gpus"), [(0, 16), (6, 8), (9, 8), (50, 8)])
+def test_a_budget_is_met_to_the_cent_or_not(cents_over: int, gpus: int) -> None:
+    prices = priced(large=40e6 + cents_over / 100, small=40e6, store=10e6)
+    items = [system("large", 16), system("small", 8), STORE]
+    budget, objective = {"capex": "50 MUSD"}, {"maximize": "gpus"}
+    plan = api.solve_inputs(hall_of(items, prices, budget=budget, objective=objective))
+    assert plan.status == "optimal"
+    assert plan.totals is not None
+    assert plan.totals.gpus_used == gpus
+
+
+def test_free_systems_under_a_budget_have_no_end() -> None:
+    prices = priced(large=0.0, store=10e6)
+    budget, objective = {"capex": "50 MUSD"}, {"maximize": "gpus"}
+    inputs = hall_of([system("large", 16), STORE], prices, budget=budget, objective=objective)
+    assert api.solve_inputs(inputs).status == "unbounded"
+
+
+def test_a_rack_of_its_own_needs_its_feed() -> None:
+    strong = solved()
+    assert "nvidia_gb200_nvl72" in bill(strong)
+    weak = solved("site.rack={height: 48 RU, power: 45 kW}")
+    assert "nvidia_gb200_nvl72" not in bill(weak)
+    reasons = {entry.sku: entry.reason for entry in weak.not_considered}
+    assert "45 kW" in reasons["nvidia_gb200_nvl72"]
+    assert "whole_rack_power" in reasons["nvidia_gb200_nvl72"]
+
+
+def test_the_open_mode_settles_ties_like_the_modes_alone() -> None:
+    wide = "objective={maximize: goodput, indifference: 2 %}"
+    costs = {}
+    for mode in ("async", "sync", "open"):
+        plan = solved(wide, f"jobs.0.checkpoint.mode={mode}")
+        assert plan.totals is not None
+        costs[mode] = plan.totals.capex_usd
+    assert costs["open"] is not None
+    assert costs["async"] is not None
+    assert costs["open"] <= costs["async"] * (1 + 1e-6)
+
+
+class FakeGoal:
+    name, maximise = "goodput", True
+
+
+def test_a_bound_that_the_plan_passes_is_refused() -> None:
+    goal: Any = FakeGoal()
+    stage._require_true(goal, stage.Found(value=2.0), [2.0 - 1e-7])
+    with pytest.raises(SolverError, match="passes its bound"):
+        stage._require_true(goal, stage.Found(value=2.0), [1.0])
+
+
+def test_check_reads_every_scenario(tmp_path: Path) -> None:
+    text = HALL.read_text("utf-8").replace("{facility_power: 5 MW}", "{facility_pwr: 5 MW}")
+    problem = tmp_path / "problem.yaml"
+    problem.write_text(text, "utf-8")
+    answer, faulty = report(problem, (), None, as_json=False)
+    assert faulty
+    assert "scenario half_power: unknown key 'facility_pwr'" in answer
+
+
+def test_a_discount_for_nobody_is_mentioned(tmp_path: Path) -> None:
+    book = tmp_path / "mine.yaml"
+    book.write_text("price_book: mine\ndiscounts:\n  - {vendor: Nvida, discount: 20 %}\n", "utf-8")
+    problem = tmp_path / "problem.yaml"
+    problem.write_text(
+        HALL.read_text("utf-8").replace(
+            "prices: estimates_2026", "prices: [estimates_2026, mine.yaml]"
+        ),
+        "utf-8",
+    )
+    plan = api.solve(problem)
+    assert any("Nvida" in warning for warning in plan.warnings)
