@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from planner.case import Case, resolve
 from planner.errors import VerificationError
 from planner.loader import Inputs, load
 from planner.schema.plan import Plan
 
+if TYPE_CHECKING:
+    from planner.optimizer.solver import SolverName
+
 DEFAULT_GAP = 2e-6
 """It covers the proof and what preferring the cheaper of equally good plans may give away."""
-SolverName = Literal["highs", "cbc"]
 
 
 @dataclass(frozen=True)

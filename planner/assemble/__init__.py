@@ -15,8 +15,9 @@ from planner.assemble.totals import totals
 from planner.assemble.warnings import warnings
 from planner.case import Case
 from planner.loader.inputs import Inputs
+from planner.optimizer.costs import MILLION
 from planner.optimizer.joint import Certificate
-from planner.optimizer.objective import LOGARITHMIC, MILLION
+from planner.optimizer.objective import LOGARITHMIC
 from planner.schema.plan import NotConsidered, ObjectiveReport, Plan, Provenance, Site
 
 UNITS = {

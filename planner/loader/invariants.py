@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from planner.schema.catalog import Item
 
 KW_PER_RACK_UNIT = 6.0
-GB_PER_S_PER_KW = 200.0
 RANGES = {
     "provides.gpus": (1, 1024),
     "provides.read": (0.5, 5000.0),

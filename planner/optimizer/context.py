@@ -9,7 +9,7 @@ from functools import cached_property
 
 from planner.case import Case, Storage, System
 from planner.case.model import Mode, Segment
-from planner.optimizer.curves import Log
+from planner.optimizer.curves import Log, NegativeExp
 from planner.optimizer.model import Linear, Model, Variable, combination
 
 SMALLEST_INTERVAL_S = 1e-3
@@ -173,6 +173,13 @@ class Build:
     def mu(self) -> Linear:
         """log of the job's failures per second, log(1/M)."""
         return self.n + self.of_type("failure_rate", lambda s: s.failures_per_gpu_day / 86_400.0, 1)
+
+    def share_of_interval(self, name: str, log_share: Linear) -> Linear:
+        """Return a new variable that is at least exp(log_share) and at most 1."""
+        share = self.model.var(name, 0.0, 1.0)
+        domain = (math.log(1e-7), 0.0)
+        self.model.link(name, -1 * share, log_share, NegativeExp(), domain)
+        return share
 
     def of_type(self, name: str, value: Callable[[System], float], worst: int) -> Linear:
         """Return log(value) of the GPU type in use; of several the largest (1) or least (-1)."""

@@ -12,6 +12,8 @@ from typing import Any
 from planner.case import Case
 
 Weights = list[tuple[float, Any]]
+MILLION = 1e6
+"""Money in the model is in millions of USD, so that its numbers are of the size solvers like."""
 
 
 def capex_usd(case: Case, purchased: Mapping[str, Any]) -> Weights:

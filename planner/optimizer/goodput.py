@@ -75,8 +75,8 @@ def _productive(build: Build) -> Linear:
         _one_share(build, productive, build.i, math.log(stall_s))
     else:
         rest = build.model.var("productive", LEAST_PRODUCTIVE, 1.0)
-        stall = _share(build, "stalled", math.log(stall_s) - build.i)
-        drain = _share(build, "slowed", math.log(slowed) - build.b - build.i)
+        stall = build.share_of_interval("stalled", math.log(stall_s) - build.i)
+        drain = build.share_of_interval("slowed", math.log(slowed) - build.b - build.i)
         build.model.row("productive", rest + stall + drain, "<=", 1.0)
         build.model.link("log_productive", productive, rest + 0, Log(), (LEAST_PRODUCTIVE, 1.0))
     return productive
@@ -89,9 +89,3 @@ def _one_share(build: Build, productive: Linear, argument: Linear, shift: float)
     build.model.row("stalls_end", argument + 0, ">=", least)
     curve = LogOneMinusExp(shift)
     build.model.link("log_productive", productive, argument + 0, curve, (least, most), seeds=9)
-
-
-def _share(build: Build, name: str, log_share: Linear) -> Linear:
-    share = build.model.var(name, 0.0, 1.0)
-    build.model.link(name, -1 * share, log_share, NegativeExp(), (math.log(1e-7), 0.0))
-    return share

@@ -14,18 +14,18 @@ from planner.case.caps import cap, unlimited
 from planner.case.model import Mode
 from planner.optimizer import purchase
 from planner.optimizer.build import build
+from planner.optimizer.costs import MILLION
 from planner.optimizer.master import Master
 from planner.optimizer.model import save_mps
-from planner.optimizer.objective import EXPRESSIONS, LOGARITHMIC, MILLION, TIE_BREAKS, name_weight
+from planner.optimizer.objective import EXPRESSIONS, LOGARITHMIC, TIE_BREAKS, name_weight
 from planner.optimizer.operate import Operation
-from planner.optimizer.solver import session
+from planner.optimizer.solver import SolverName, session
 from planner.optimizer.stage import Found, Goal, run
 
 TIE_TOLERANCE = 1e-6
 FLOOR_TOLERANCE = 9e-8
 LOOSE = 2e-7
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
-SolverName = Literal["highs", "cbc"]
 
 
 @dataclass(frozen=True)

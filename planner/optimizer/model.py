@@ -80,7 +80,6 @@ class Model:
 
     def __init__(self, name: str, maximise: bool) -> None:
         self.problem = pulp.LpProblem(name, pulp.LpMaximize if maximise else pulp.LpMinimize)
-        self.maximise = maximise
         self.variables: list[Variable] = []
         self.rows: list[Row] = []
         self.links: list[Link] = []

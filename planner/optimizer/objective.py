@@ -13,8 +13,6 @@ from planner.optimizer import costs
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, total
 
-MILLION = 1e6
-
 
 def log_useful_gpus(build: Build) -> Linear:
     """Return log(N E)."""
@@ -36,13 +34,13 @@ def gpus(build: Build) -> Linear:
 def capex_musd(build: Build) -> Linear:
     """Return capex in millions of USD."""
     weights = costs.capex_usd(build.case, build.purchased)
-    return total((usd / MILLION) * units for usd, units in weights)
+    return total((usd / costs.MILLION) * units for usd, units in weights)
 
 
 def tco_musd(build: Build) -> Linear:
     """Return TCO in millions of USD."""
     weights = costs.tco_usd(build.case, build.units, build.purchased)
-    return total((usd / MILLION) * units for usd, units in weights)
+    return total((usd / costs.MILLION) * units for usd, units in weights)
 
 
 def power_kw(build: Build) -> Linear:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.case import Case, Storage
+from planner.case import Case
 from planner.case.bandwidth import nameplate
 from planner.optimizer import costs
 from planner.optimizer.context import Build
@@ -101,8 +101,3 @@ def _broken_rules(case: Case, units: Mapping[str, int]) -> list[str]:
     if write_gb_per_s < groups * rule.write_gb_per_s * (1 - TOLERANCE):
         broken.append("rule_write")
     return broken
-
-
-def serving(case: Case, units: Mapping[str, int]) -> list[Storage]:
-    """Return the storage items that are bought."""
-    return [item for item in case.storage if units.get(item.id)]

@@ -8,7 +8,8 @@ from dataclasses import replace
 from planner.case import Case
 from planner.errors import SolverError
 from planner.loader.inputs import Inputs
-from planner.optimizer.joint import SolverName, optimise
+from planner.optimizer.joint import optimise
+from planner.optimizer.solver import SolverName
 
 MOST_SECONDS = 5.0
 EVERY_STORAGE = "no storage item is on offer"

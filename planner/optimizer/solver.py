@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 from planner.optimizer.model import Linear, Model, Row, Variable
 
+SolverName = Literal["highs", "cbc"]
 Status = Literal["optimal", "infeasible", "unbounded", "limit"]
 FEASIBILITY = 1e-7
 """Within the range (1e-6 to 1e-8) in which HiGHS was measured to tell the truth."""
@@ -44,7 +45,7 @@ class Session(Protocol):
         """Solve the model, or its linear relaxation, to a gap."""
 
 
-def session(name: Literal["highs", "cbc"], model: Model) -> Session:
+def session(name: SolverName, model: Model) -> Session:
     """Return a session of the named solver for ``model``."""
     if name == "cbc":
         from planner.optimizer.cbc import CbcSession

@@ -81,7 +81,6 @@ Compute = Annotated[float, Unit(units.COMPUTE, open_low=True)]
 Share = Annotated[float, Unit(units.SHARE, high=1.0)]
 PositiveShare = Annotated[float, Unit(units.SHARE, high=1.0, open_low=True)]
 Count = Annotated[float, Unit(units.COUNT, open_low=True)]
-CountOrZero = Annotated[float, Unit(units.COUNT)]
 Number = Annotated[float, Unit(units.NUMBER, open_low=True)]
 WriteVolume = Annotated[float, Unit(units.WRITE_VOLUME, open_low=True)]
 

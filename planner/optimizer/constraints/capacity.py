@@ -12,7 +12,7 @@ import math
 
 from planner.optimizer.context import Build
 from planner.optimizer.curves import NegativeExp
-from planner.optimizer.model import Linear, combination
+from planner.optimizer.model import Linear, combination, total
 
 DAY_S = 86_400.0
 
@@ -20,12 +20,7 @@ DAY_S = 86_400.0
 def add(build: Build) -> None:
     """Add the rows."""
     case, job = build.case, build.case.job
-    usable = combination(
-        (item.usable_tb, variable)
-        for item in case.storage
-        for (name, _, _), variable in build.counts.items()
-        if name == item.id
-    )
+    usable = total(item.usable_tb * build.units[item.id] for item in case.storage)
     build.model.row("capacity", usable, ">=", job.capacity_needed_tb, unit="TB", relaxable=True)
     if job.ingest_per_gpu_gb_per_s > 0:
         row = build.read - job.ingest_per_gpu_gb_per_s * build.gpus
@@ -54,11 +49,10 @@ def _volume_tb_per_day(build: Build) -> Linear:
 
 def _endurance(build: Build) -> None:
     most = build.case.job.checkpoint_gb / 1000.0 * DAY_S / build.interval_range_s[0]
-    endured = combination(
-        (most if item.endurance_tb_per_day is None else item.endurance_tb_per_day, variable)
+    endured = total(
+        (most if item.endurance_tb_per_day is None else item.endurance_tb_per_day)
+        * build.units[item.id]
         for item in build.case.storage
-        for (name, _, _), variable in build.counts.items()
-        if name == item.id
     )
     row = endured - _volume_tb_per_day(build)
     build.model.row("endurance", row, ">=", 0.0, unit="TB/day", relaxable=True)

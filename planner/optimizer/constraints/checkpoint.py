@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 
 from planner.optimizer.context import Build
-from planner.optimizer.curves import NegativeExp
 from planner.optimizer.model import Linear
 
 
@@ -73,17 +72,8 @@ def _drain_fits(build: Build) -> None:
     shortest = build.interval_range_s[0]
     if build.case.rule is None and job.stall_s <= (1.0 - job.max_overlap) * shortest:
         return  # implied by the overlap limit
-    drain = _share_of_interval(
-        build, "drain_share", math.log(job.checkpoint_gb) - build.b - build.i
-    )
+    drain = build.share_of_interval("drain_share", math.log(job.checkpoint_gb) - build.b - build.i)
     stall: Linear = 0.0
     if job.stall_s > 0:
-        stall = _share_of_interval(build, "stall_share", math.log(job.stall_s) - build.i)
+        stall = build.share_of_interval("stall_share", math.log(job.stall_s) - build.i)
     build.model.row("drain_fits", drain + stall, "<=", 1.0)
-
-
-def _share_of_interval(build: Build, name: str, log_share: Linear) -> Linear:
-    """Return a variable that is at least exp(log_share) and at most 1."""
-    share = build.model.var(name, 0.0, 1.0)
-    build.model.link(name, -1 * share, log_share, NegativeExp(), (math.log(1e-7), 0.0))
-    return share

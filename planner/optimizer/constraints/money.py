@@ -9,8 +9,6 @@ from planner.optimizer import costs
 from planner.optimizer.context import Build
 from planner.optimizer.model import total
 
-MILLION = 1e6
-
 
 def add(build: Build) -> None:
     """Add a row for each budget the problem gives."""
@@ -26,12 +24,12 @@ def add(build: Build) -> None:
     )
     for name, limit, weights in budgets:
         if limit is not None:
-            spent = total((usd / MILLION) * units for usd, units in weights)
+            spent = total((usd / costs.MILLION) * units for usd, units in weights)
             build.model.row(
                 name,
                 spent,
                 "<=",
-                limit / MILLION,
+                limit / costs.MILLION,
                 unit="MUSD",
                 origin=f"budget.{name}",
                 relaxable=True,
