@@ -125,6 +125,13 @@ def test_free_systems_under_a_budget_have_no_end() -> None:
     assert api.solve_inputs(inputs).status == "unbounded"
 
 
+def test_a_plan_carries_no_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = solved().model_dump_json()
+    assert "10MW.yaml:" in text
+    assert str(HALL.parent) not in text
+
+
 def test_a_rack_of_its_own_needs_its_feed() -> None:
     strong = solved()
     assert "nvidia_gb200_nvl72" in bill(strong)

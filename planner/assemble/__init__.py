@@ -129,7 +129,7 @@ def _provenance(
         tool=f"planner {__version__}",
         catalogs=inputs.catalog_names,
         price_books=inputs.price_book_names,
-        problem_file=inputs.document.file if inputs.document else "",
+        problem_file=inputs.problem_file,
         scenario=inputs.scenario,
         overrides=inputs.overrides,
         input_sha256=inputs.sha256,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from planner.loader.yaml12 import Document
 from planner.schema.catalog import Family, Item, Source
@@ -56,4 +57,12 @@ class Inputs:
         origin = self.document.origin(path)
         if origin is not None or path not in self.document.lines:
             return origin
-        return f"{self.document.file}:{self.document.lines[path]}"
+        return f"{self.problem_file}:{self.document.lines[path]}"
+
+    @property
+    def problem_file(self) -> str:
+        """The problem file as a plan names it: plans travel, so no absolute path."""
+        if self.document is None:
+            return ""
+        path = Path(self.document.file)
+        return path.name if path.is_absolute() else self.document.file
