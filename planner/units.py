@@ -51,6 +51,8 @@ ENERGY_PRICE = Dimension("energy price", "USD/kWh", ("0.08 USD/kWh", "80 USD/MWh
 RACK_UNITS = Dimension("rack height", "RU", ("48 RU", "2 RU"))
 WEIGHT = Dimension("weight", "kg", ("130 kg", "1.4 t"))
 COMPUTE = Dimension("compute rate", "TFLOP/s", ("989 TFLOP/s", "2.25 PFLOP/s"))
+LINK_SPEED = Dimension("link speed", "Gb/s", ("400 Gb/s", "1 Gb/s"))
+POWER_PRICE = Dimension("price of power", "USD/kW/month", ("184 USD/kW/month",))
 WRITE_VOLUME = Dimension("write volume", "TB/day", ("700 TB/day", "1.2 PB/day"))
 SHARE = Dimension("share", "1", ("10 %", "0.1"), bare=True)
 COUNT = Dimension("count", "1", ("1.008 T", "70 B", "384"), bare=True, high=1e18)

@@ -11,11 +11,14 @@ from planner.schema.base import (
     Capacity,
     Compute,
     Identifier,
+    LinkSpeed,
     Model,
     Number,
     PositiveWhole,
+    Power,
     PowerOrZero,
     RackUnitsOrZero,
+    Share,
     Size,
     Text,
     Weight,
@@ -23,7 +26,11 @@ from planner.schema.base import (
 )
 
 Confidence = Literal["high", "medium", "low"]
-Category = Literal["gpu_system", "storage", "component"]
+Category = Literal[
+    "gpu_system", "storage", "component", "switch", "transceiver", "cable", "rack", "pdu", "cdu",
+    "management", "software",
+]  # fmt: skip
+Protocol = Literal["infiniband", "ethernet"]
 Lifecycle = Literal["announced", "available", "end_of_sale"]
 
 
@@ -48,22 +55,91 @@ class Figure(Model, Generic[T]):
 
 
 class Provides(Model):
-    """What one unit gives: GPUs of a system; bandwidth and capacity of storage."""
+    """What one unit gives: GPUs; bandwidth and capacity; cooling of a CDU, feed of a rack PDU."""
 
     gpus: Figure[PositiveWhole] | None = None
     read: Figure[Bandwidth] | None = None
     write: Figure[Bandwidth] | None = None
     usable: Figure[Capacity] | None = None
     endurance: Figure[WriteVolume] | None = None
+    cooling: Figure[Power] | None = None
+    feed: Figure[Power] | None = None
 
 
 class Consumes(Model):
-    """What one unit takes: maximum draw, height, weight, whole racks."""
+    """What one unit takes: maximum and typical draw, height, weight, whole racks.
+
+    ``liquid_share`` is the share of its heat that goes to liquid; the rest goes to air.
+    """
 
     it_power: Figure[PowerOrZero] | None = None
     rack_units: Figure[RackUnitsOrZero] | None = None
     weight: Figure[Weight] | None = None
     racks: Figure[PositiveWhole] | None = None
+    typical_power: Figure[PowerOrZero] | None = None
+    liquid_share: Figure[Share] | None = None
+
+
+class Port(Model):
+    """The ports of one unit on one network; ``rails`` separate leaves, where it has any."""
+
+    count: PositiveWhole
+    speed_gbit_per_s: LinkSpeed = Field(alias="speed")
+    rails: PositiveWhole = 1
+    protocol: Protocol | None = None
+    source: Identifier
+    confidence: Confidence
+    note: Text | None = None
+
+
+class Ports(Model):
+    """The ports of one unit by network."""
+
+    compute: Port | None = None
+    storage: Port | None = None
+    in_band: Port | None = None
+    out_of_band: Port | None = None
+
+
+class LinkEnd(Model):
+    """A transceiver at one end of links, and how many links it carries."""
+
+    item: Identifier
+    links: PositiveWhole = 1
+
+
+class Link(Model):
+    """What a link of a switch is made of; an end without a transceiver is part of the cable."""
+
+    cable: Identifier
+    links: PositiveWhole = 1
+    switch_end: LinkEnd | None = None
+    system_end: LinkEnd | None = None
+
+
+class PortGroup(Model):
+    """One way to use the whole front panel: so many ports of one speed."""
+
+    speed_gbit_per_s: LinkSpeed = Field(alias="speed")
+    count: PositiveWhole
+    link: Link | None = None
+
+
+class Switch(Model):
+    """What a switch connects: its protocol and its port groups, each the whole front panel."""
+
+    protocol: Protocol
+    ports: tuple[PortGroup, ...] = Field(min_length=1)
+    source: Identifier
+    confidence: Confidence
+    note: Text | None = None
+
+
+class Licence(Model):
+    """What software is licensed by, and whose items need it (all vendors' by default)."""
+
+    per: Literal["gpu", "gpu_system", "storage_unit", "usable_tb"]
+    vendors: tuple[Text, ...] | None = None
 
 
 class Gpu(Model):
@@ -143,7 +219,11 @@ class Item(Model):
     facts: dict[Identifier, Figure[str | int | float]] = {}
     min_units: Figure[PositiveWhole] | None = None
     max_units: Figure[PositiveWhole] | None = None
+    fail_units: Figure[PositiveWhole] | None = None
     sizes: Sizes | None = None
+    ports: Ports = Ports.model_construct()
+    switch: Switch | None = None
+    licence: Licence | None = None
     components: tuple[Component, ...] = ()
     extends: Identifier | None = None
     notes: tuple[Text, ...] = ()

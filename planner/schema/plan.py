@@ -9,7 +9,10 @@ from pydantic import BaseModel, ConfigDict
 SCHEMA_VERSION = 1
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
-Section = Literal["Compute", "Storage", "Components"]
+Section = Literal[
+    "Compute", "Storage", "Network", "Optics & cables", "Racks & power", "Software", "Components"
+]
+RackClassName = Literal["gpu", "storage", "network"]
 
 
 class PlanModel(BaseModel):
@@ -33,6 +36,9 @@ class Line(PlanModel):
 
     ``parent`` is the SKU of the bundle a component belongs to; a component's money is in its
     parent's line and its power, height and weight are informative (also in the parent's).
+    ``quantity`` is in place; ``purchased`` are the units bought, cold ``spares`` and whole packs
+    included, less what is installed. Cables, racks and software draw nothing: 0, not None.
+    ``role`` says what a companion is for.
     """
 
     sku: str
@@ -69,10 +75,28 @@ class Line(PlanModel):
     write_gb_per_s: float = 0.0
     usable_tb: float | None = None
     notes: tuple[str, ...] = ()
+    category: str = ""
+    role: str | None = None
+    unit: str = "each"
+    spares: int = 0
+    pack: int = 1
+    subscription_usd_per_year: float | None = None
+    support_years: float | None = None
+    lead_time_days: float | None = None
+    liquid_share: float = 0.0
+    facility_power_kw: float | None = None
+    unit_typical_power_kw: float | None = None
+    typical_power_kw: float | None = None
+    rack_class: RackClassName | None = None
 
 
 class Totals(PlanModel):
-    """Sums over the lines; None where a line's figure is not known."""
+    """Sums over the lines; None where a line's figure is not known.
+
+    ``typical_power_kw`` takes the maximum where a line's typical draw is not known. The two ratios
+    are None without a term (the second also without what is trained). ``critical_skus`` are the
+    purchases with the longest lead time.
+    """
 
     gpus: int
     gpus_used: int
@@ -90,6 +114,74 @@ class Totals(PlanModel):
     read_gb_per_s: float
     write_gb_per_s: float
     usable_tb: float | None
+    typical_power_kw: float | None = None
+    heat_air_kw: float | None = None
+    heat_liquid_kw: float | None = None
+    heat_air_btu_per_h: float | None = None
+    heat_liquid_btu_per_h: float | None = None
+    subscriptions_usd_per_year: float | None = None
+    colocation_usd_per_year: float | None = None
+    usd_per_useful_gpu_hour: float | None = None
+    usd_per_million_tokens: float | None = None
+    lead_time_days: float | None = None
+    critical_skus: tuple[str, ...] = ()
+    capex_by_section_usd: dict[str, float] = {}
+
+
+class Device(PlanModel):
+    """A device in a rack: its lowest position (1 is the bottom), height and draw."""
+
+    sku: str
+    position_ru: float
+    rack_units: float
+    it_power_kw: float
+    weight_kg: float | None
+
+
+class RackGroup(PlanModel):
+    """``count`` racks with the same content, numbered from ``first`` on over the whole plan.
+
+    A product that is a rack of its own stands in it as one device of the rack's height.
+    """
+
+    first: int
+    count: int
+    rack_class: RackClassName
+    product: bool
+    height_ru: float
+    power_limit_kw: float | None
+    weight_limit_kg: float | None
+    it_power_kw: float
+    weight_kg: float | None
+    pdus: int
+    devices: tuple[Device, ...]
+
+
+class FabricReport(PlanModel):
+    """One fabric: its switches by tier, its links, and how evenly they are spread.
+
+    ``endpoints`` are ports of devices (of all planes), in parts of a base port where speeds differ
+    (``parts_per_port`` to one). Links are counted over all planes; cables may carry several.
+    """
+
+    network: Literal["compute", "storage", "in_band", "out_of_band"]
+    switch_sku: str
+    serves: tuple[str, ...]
+    planes: int
+    tiers: int
+    units: int
+    radix: int
+    leaf_switches: int
+    spine_switches: int
+    core_switches: int
+    endpoints: int
+    parts_per_port: int
+    capacity: int
+    uplinks_per_leaf: int
+    oversubscription: float
+    system_links: int
+    leaf_spine_links: int
+    spine_core_links: int
 
 
 class Loss(PlanModel):
@@ -151,6 +243,13 @@ class JobPlan(PlanModel):
     ingest_gb_per_s: float
     capacity_needed_tb: float
     write_volume_tb_per_day: float
+    hot_spare_systems: int = 0
+    tolerate_down: int = 0
+    degraded_write_gb_per_s: float | None = None
+    degraded_read_gb_per_s: float | None = None
+    degraded_drain_s: float | None = None
+    degraded_overlap: float | None = None
+    degraded_restore_s: float | None = None
 
 
 class LimitReport(PlanModel):
@@ -238,6 +337,10 @@ class Site(PlanModel):
     delivered_fraction_read: float
     delivered_fraction_write: float
     fill_limit: float
+    pue_liquid: float = 1.0
+    colocation_usd_per_kw_month: float = 0.0
+    discount_rate: float = 0.0
+    energy_basis: Literal["maximum", "typical"] = "maximum"
 
 
 class Plan(PlanModel):
@@ -254,6 +357,8 @@ class Plan(PlanModel):
     totals: Totals | None = None
     jobs: tuple[JobPlan, ...] = ()
     limits: tuple[LimitReport, ...] = ()
+    fabrics: tuple[FabricReport, ...] = ()
+    racks: tuple[RackGroup, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     not_considered: tuple[NotConsidered, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from planner.schema.base import Identifier, Model, Money, Share, Text
+from planner.schema.base import Identifier, Model, Money, PositiveWhole, Share, Text, Whole, Years
 from planner.schema.catalog import Category, Confidence, Source
 
 
@@ -39,7 +39,11 @@ Weeks = Annotated[
 
 
 class Price(Model):
-    """The list price of one item."""
+    """The list price of one item, what it costs to keep, and how it is sold.
+
+    ``per_year`` is a subscription; ``support_included_years`` are paid with the list price;
+    ``pack`` and ``min_order`` are what one must buy at least, ``stock`` what there is.
+    """
 
     list_usd: Money = Field(alias="list")
     date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]
@@ -48,6 +52,11 @@ class Price(Model):
     support_per_year: Support | None = None
     support_source: Identifier | None = None
     support_confidence: Confidence | None = None
+    support_included_years: Years = 0.0
+    per_year_usd: Money | None = Field(default=None, alias="per_year")
+    pack: PositiveWhole = 1
+    min_order: Whole = 0
+    stock: Whole | None = None
     lead_time: Weeks | None = None
     note: Text | None = None
 

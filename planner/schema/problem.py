@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from planner import units
 from planner.schema.base import (
@@ -21,6 +21,7 @@ from planner.schema.base import (
     PositiveShare,
     PositiveWhole,
     Power,
+    PowerPrice,
     RackUnits,
     Seconds,
     SecondsOrZero,
@@ -28,20 +29,41 @@ from planner.schema.base import (
     Size,
     Text,
     Unit,
+    Weight,
     Whole,
 )
+from planner.schema.catalog import Category
 
-Pue = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
+PueNumber = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
 Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]
 Indifference = Annotated[float, Unit(units.SHARE, high=0.1)]
 BlockingShare = Annotated[float, Unit(units.SHARE, high=0.99, open_low=True)]
 
 
+PaidYears = Annotated[float, Unit(units.NUMBER, high=50.0)]
+MoreThanOne = Annotated[float, Unit(units.NUMBER, low=1.0, high=64.0)]
+Within = Annotated[float, Unit(units.SHARE, high=0.5)]
+Redundancy = Literal["N", "N+1", "2N"]
+
+
+class Pdu(Model):
+    """The rack PDU, and how much of them may fail."""
+
+    item: Identifier
+    redundancy: Redundancy = "N"
+
+
 class Rack(Model):
-    """One rack position: what it may hold, and what a product that is a rack may draw."""
+    """One rack position: what it may hold, and what a product that is a rack may draw.
+
+    ``item`` and ``pdu`` name what is bought for every rack; without them racks are the site's.
+    """
 
     height_ru: RackUnits = Field(alias="height")
     power_kw: Power | None = Field(default=None, alias="power")
+    weight_kg: Weight | None = Field(default=None, alias="weight")
+    item: Identifier | None = None
+    pdu: Pdu | None = None
     whole_rack_power_kw: Power | None = Field(default=None, alias="whole_rack_power")
 
     @property
@@ -50,20 +72,108 @@ class Rack(Model):
         return self.power_kw if self.whole_rack_power_kw is None else self.whole_rack_power_kw
 
 
+class RackClass(Model):
+    """Racks of one class where they differ from ``site.rack``."""
+
+    height_ru: RackUnits | None = Field(default=None, alias="height")
+    power_kw: Power | None = Field(default=None, alias="power")
+    weight_kg: Weight | None = Field(default=None, alias="weight")
+
+
+class RackClasses(Model):
+    """Racks for GPU systems, for storage, and for network and management."""
+
+    gpu: RackClass = RackClass.model_construct()
+    storage: RackClass = RackClass.model_construct()
+    network: RackClass = RackClass.model_construct()
+
+
+class Pue(Model):
+    """Power usage effectiveness by where the heat goes."""
+
+    air: PueNumber
+    liquid: PueNumber
+
+
+def _pue_kind(value: object) -> str:
+    return "by_cooling" if isinstance(value, (dict, Pue)) else "number"
+
+
+AnyPue = Annotated[
+    Annotated[PueNumber, Tag("number")] | Annotated[Pue, Tag("by_cooling")],
+    Discriminator(_pue_kind),
+]
+
+
+class Feeds(Model):
+    """The feeds of the hall: what is left when one (N+1) or half of them (2N) fail."""
+
+    count: PositiveWhole
+    power_kw: Power = Field(alias="power")
+    redundancy: Redundancy = "N"
+
+    @model_validator(mode="after")
+    def _enough(self) -> Feeds:
+        if self.redundancy == "2N" and self.count % 2:
+            raise ValueError(f"2N needs an even count of feeds, not {self.count}")
+        if self.redundancy == "N+1" and self.count < 2:
+            raise ValueError("N+1 needs at least 2 feeds")
+        return self
+
+    @property
+    def usable_kw(self) -> float:
+        """What the hall may draw with the redundancy kept, kW."""
+        left = {"N": self.count, "N+1": self.count - 1, "2N": self.count // 2}
+        return self.power_kw * left[self.redundancy]
+
+
+class Cooling(Model):
+    """CDUs for what is cooled by liquid, and what the plant can take away."""
+
+    cdu: Identifier | None = None
+    redundancy: Redundancy = "N"
+    air_limit_kw: Power | None = Field(default=None, alias="air_limit")
+    liquid_limit_kw: Power | None = Field(default=None, alias="liquid_limit")
+
+
 class Site(Model):
     """Where the cluster stands: the power feed, its overhead and the room."""
 
     facility_power_kw: Power | None = Field(default=None, alias="facility_power")
     it_power_kw: Power | None = Field(default=None, alias="it_power")
-    pue: Pue
+    pue: AnyPue
+    feeds: Feeds | None = None
     racks: Whole | None = None
     rack: Rack | None = None
+    rack_classes: RackClasses = RackClasses.model_construct()
+    cooling: Cooling = Cooling.model_construct()
+
+    @property
+    def pue_air(self) -> float:
+        """PUE of what heats the air."""
+        return self.pue.air if isinstance(self.pue, Pue) else self.pue
+
+    @property
+    def pue_liquid(self) -> float:
+        """PUE of what heats a liquid."""
+        return self.pue.liquid if isinstance(self.pue, Pue) else self.pue
+
+    @property
+    def facility_limit_kw(self) -> float | None:
+        """What the site may draw at the meter: the limit given, or what its feeds leave, kW."""
+        limits = [self.facility_power_kw, self.feeds.usable_kw if self.feeds else None]
+        return min((limit for limit in limits if limit is not None), default=None)
 
     @model_validator(mode="after")
     def _racks_have_a_size(self) -> Site:
         if self.racks is not None and self.rack is None:
             raise ValueError("racks needs rack: {height: 48 RU, power: 45 kW}")
+        if self.rack is None and self.rack_classes != RackClasses():
+            raise ValueError("rack_classes needs rack: {height: 48 RU, power: 45 kW}")
         return self
+
+
+Price = Annotated[float, Unit(units.MONEY, open_low=True)]
 
 
 class Budget(Model):
@@ -72,6 +182,12 @@ class Budget(Model):
     capex_usd: Money | None = Field(default=None, alias="capex")
     opex_usd_per_year: Money | None = Field(default=None, alias="opex_per_year")
     tco_usd: Money | None = Field(default=None, alias="tco")
+    support_usd_per_year: Money | None = Field(default=None, alias="support_per_year")
+    subscriptions_usd_per_year: Money | None = Field(default=None, alias="subscriptions_per_year")
+    energy_usd_per_year: Money | None = Field(default=None, alias="energy_per_year")
+    colocation_usd_per_year: Money | None = Field(default=None, alias="colocation_per_year")
+    per_useful_gpu_hour_usd: Price | None = Field(default=None, alias="per_useful_gpu_hour")
+    per_million_tokens_usd: Price | None = Field(default=None, alias="per_million_tokens")
 
 
 class Term(Model):
@@ -79,6 +195,10 @@ class Term(Model):
 
     years: Years
     electricity_usd_per_kwh: EnergyPrice = Field(alias="electricity")
+    energy_basis: Literal["maximum", "typical"] = "maximum"
+    colocation_usd_per_kw_month: PowerPrice = Field(default=0.0, alias="colocation")
+    discount_rate: Share = 0.0
+    support_years: PaidYears | None = None
 
 
 class ReadWrite(Model):
@@ -113,6 +233,8 @@ class Storage(Model):
     delivered_fraction: ReadWrite
     fill_limit: PositiveShare = 0.85
     max_families: PositiveWhole = 1
+    exact_families: PositiveWhole | None = None
+    tolerate_down: Whole = 0
     client_limit: ClientLimit = ClientLimit.model_construct()
     rule: RuleName | CustomRule = "demand"
 
@@ -124,6 +246,8 @@ class Quantity(Model):
     min: Whole | None = None
     max: Whole | None = None
     installed: Whole = 0
+    stock: Whole | None = None
+    support_years: PaidYears | None = None
     required: bool = False
     exclude: bool = False
 
@@ -242,13 +366,34 @@ class Training(Model):
     active_parameters: Count | None = None
 
 
+def _spares_kind(value: object) -> str:
+    return "share" if isinstance(value, str) else "systems"
+
+
+HotShare = Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?%$", examples=["2 %"])]
+
+
+HotSpares = Annotated[
+    Annotated[Whole, Tag("systems")] | Annotated[HotShare, Tag("share")],
+    Discriminator(_spares_kind),
+]
+
+
 class GpuRange(Model):
     """Bounds on the GPUs in use, whether whole systems or whole replicas are used."""
 
     min: PositiveWhole | None = None
     max: PositiveWhole | None = None
+    hot_spares: HotSpares = 0
     whole: Literal["systems", "replicas"] = "systems"
     max_types: PositiveWhole = 1
+
+    @property
+    def hot(self) -> tuple[int, float]:
+        """Return hot spares as (systems, share of the systems in use); one of them is 0."""
+        if isinstance(self.hot_spares, int):
+            return self.hot_spares, 0.0
+        return 0, units.parse(self.hot_spares, units.SHARE)
 
     @model_validator(mode="after")
     def _ordered(self) -> GpuRange:
@@ -320,6 +465,91 @@ class Targets(Model):
     min_useful_gpus: Number | None = None
     min_useful_pflops: Number | None = None
     max_days_to_train: Days | None = None
+    max_lead_time_days: Days | None = Field(default=None, alias="max_lead_time")
+
+
+class Manager(Model):
+    """What the fabric manager takes of a compute fabric."""
+
+    slots: Whole = 0
+    ports: Whole = 0
+
+
+class ComputeFabric(Model):
+    """The fabric between the GPUs: rail-optimised leaves, spines, and cores where it is large.
+
+    ``switches`` are tried in order: a GPU system takes the first that fits its ports. The fabric
+    manager takes ``manager.slots`` system positions and ``manager.ports`` cables.
+    """
+
+    switches: Annotated[tuple[Identifier, ...], Field(min_length=1)]
+    oversubscription: MoreThanOne = 1.0
+    planes: PositiveWhole = 1
+    single_switch: bool = True
+    manager: Manager = Manager.model_construct()
+
+
+class EthernetFabric(Model):
+    """The storage or the in-band fabric: one switch model, leaves and spines."""
+
+    switch: Identifier
+    oversubscription: MoreThanOne = 1.0
+    min_switches: Literal[1, 2] = 2
+
+
+class OutOfBand(Model):
+    """Management ports of everything, on copper."""
+
+    switch: Identifier
+    reserve_ports: Whole = 4
+    uplinks: Whole = 2
+
+
+class Network(Model):
+    """The fabrics that come with the systems; what is left out is not in the bill."""
+
+    compute: ComputeFabric | None = None
+    storage: EthernetFabric | None = None
+    in_band: EthernetFabric | None = None
+    out_of_band: OutOfBand | None = None
+
+
+class Extra(Model):
+    """Something else the cluster needs: a fixed count, or one per so many of something."""
+
+    count: PositiveWhole | None = None
+    per: Literal["gpu_system", "gpu", "storage_unit", "rack", "switch"] | None = None
+    every: PositiveWhole = 1
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Extra:
+        if (self.count is None) == (self.per is None):
+            raise ValueError("give exactly one of count: 4 or per: gpu_system (with every: 32)")
+        return self
+
+
+class Split(Model):
+    """No vendor may have more than a share of a category, by units or by money."""
+
+    category: Literal["gpu_system", "storage"]
+    max_share: PositiveShare
+    measure: Literal["units", "money"] = "units"
+
+
+class Prefer(Model):
+    """Vendors to buy from where it costs no more than a share of the objective."""
+
+    vendors: Annotated[tuple[Text, ...], Field(min_length=1)]
+    within: Within = 0.0
+
+
+class Policy(Model):
+    """What the buyer wants of vendors, beyond numbers."""
+
+    require_vendors: tuple[Text, ...] = ()
+    forbid_vendors: tuple[Text, ...] = ()
+    prefer: Prefer | None = None
+    split: tuple[Split, ...] = ()
 
 
 class Problem(Model):
@@ -336,6 +566,11 @@ class Problem(Model):
     items: dict[Identifier, Quantity] = {}
     storage: Storage
     jobs: Annotated[tuple[Job, ...], Field(min_length=1, max_length=1)]
+    network: Network = Network.model_construct()
+    software: tuple[Identifier, ...] = ()
+    extras: dict[Identifier, Extra] = {}
+    spares: dict[Category, Share] = {}
+    policy: Policy = Policy.model_construct()
     objective: Objective
     targets: Targets = Targets.model_construct()
 
