@@ -16,7 +16,7 @@ from planner.commands.schema import document
 from planner.loader.catalog_checks import figures
 from planner.loader.invariants import broken
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
-from planner.schema.catalog import Figure, Item
+from planner.schema.catalog import Figure, Item, Link, Port
 
 SCHEMAS = Path(__file__).parent.parent / "schemas"
 BTU_PER_H_PER_KW = 3412.14
@@ -43,7 +43,19 @@ UNPRICED = {
     "wekapod_prime_2118": "no source",
     "wekapod_prime_2218": "no source",
     "netapp_ef600_beegfs_bb": "no source",
+    "legrand_nvidpd13": "no source",
+    "pdu_raritan_px3_5747": "no source",
 }
+NEEDS = {
+    # category: the figures that a plan asks of it
+    "switch": ("consumes.it_power", "consumes.rack_units"),
+    "transceiver": ("consumes.it_power",),
+    "cdu": ("provides.cooling", "consumes.it_power"),
+    "management": ("consumes.it_power", "consumes.rack_units"),
+}
+TRANSCEIVER_KW = (0.001, 0.05)
+RA_SYSTEMS, RA_TWINS, RA_FIBRES = 127, 1536 + 508, 1020 + 1024
+"""The compute fabric of 127 DGX H100 in NVIDIA's reference architecture, Tables 4 and 8."""
 
 
 @cache
@@ -65,7 +77,7 @@ def cited() -> Iterator[tuple[str, str, Figure[object]]]:
 def test_every_vendor_of_the_catalogs_is_there() -> None:
     vendors = {item.vendor for item in catalogs().items.values()}
     assert {"NVIDIA", "AMD", "Intel", "DDN", "VAST Data", "WEKA", "NetApp"} <= vendors
-    assert len(catalogs().items) >= 40
+    assert len(catalogs().items) >= 75
 
 
 def test_nothing_in_the_catalogs_is_impossible() -> None:
@@ -78,10 +90,132 @@ def test_every_figure_has_a_source_and_a_confidence() -> None:
         assert figure.source in catalogs().sources[item_id], (item_id, name)
         assert figure.confidence in ("high", "medium", "low")
         count += 1
-    assert count > 300
+    assert count > 500
     for family in catalogs().families.values():
         file = catalogs().places[family.id].rpartition(":")[0]
         assert all(figure.source in catalogs().sources[file] for _, figure in figures(family))
+
+
+def ports(item: Item) -> Iterator[tuple[str, Port]]:
+    for name in type(item.ports).model_fields:
+        port = getattr(item.ports, name)
+        if port is not None:
+            yield name, port
+
+
+def test_every_port_and_switch_has_a_source_and_a_confidence() -> None:
+    count = 0
+    for item in catalogs().items.values():
+        cited = [port for _, port in ports(item)] + ([item.switch] if item.switch else [])
+        for part in cited:
+            assert part.source in catalogs().sources[item.id], item.id
+            if part.note is not None and ("derived" in part.note or "planning value" in part.note):
+                assert part.confidence != "high", item.id
+            count += 1
+    assert count > 60
+
+
+def test_systems_and_storage_say_how_they_are_connected() -> None:
+    for item in catalogs().items.values():
+        named = {name for name, _ in ports(item)}
+        if item.category == "gpu_system" and item.id != "intel_gaudi3_8x":
+            assert named == {"compute", "storage", "in_band", "out_of_band"}, item.id
+            assert item.ports.compute is not None
+            assert item.provides.gpus is not None
+            assert item.ports.compute.count == item.provides.gpus.value, "one port per GPU"
+            assert item.ports.compute.count % item.ports.compute.rails == 0
+        if item.category == "storage":
+            assert {"storage", "out_of_band"} <= named, item.id
+
+
+def test_storage_ports_carry_what_the_appliance_delivers() -> None:
+    for item in catalogs().items.values():
+        if item.category != "storage" or item.provides.read is None:
+            continue
+        port = item.ports.storage
+        assert port is not None
+        assert port.count * port.speed_gbit_per_s / 8 >= item.provides.read.value, item.id
+
+
+def links() -> Iterator[tuple[Item, float, int, Link]]:
+    """Yield (switch, speed in Gb/s, ports, link) of every port group."""
+    for item in catalogs().items.values():
+        for group in item.switch.ports if item.switch else ():
+            assert group.link is not None, item.id
+            yield item, group.speed_gbit_per_s, group.count, group.link
+
+
+def test_links_are_made_of_priced_cables_and_transceivers() -> None:
+    for switch, _, _, link in links():
+        parts = {link.cable: "cable"}
+        for end in (link.switch_end, link.system_end):
+            if end is not None:
+                parts[end.item] = "transceiver"
+        for part, category in parts.items():
+            assert catalogs().items[part].category == category, (switch.id, part)
+            assert part in prices().prices, (switch.id, part)
+        assert (link.switch_end is None) == (link.system_end is None), switch.id
+
+
+def test_port_groups_split_the_same_front_panel() -> None:
+    for item in catalogs().items.values():
+        if item.switch is None:
+            continue
+        capacities = {group.speed_gbit_per_s * group.count for group in item.switch.ports}
+        assert len(capacities) == 1, item.id
+
+
+def test_companions_have_the_figures_that_a_plan_asks_for() -> None:
+    for item in catalogs().items.values():
+        known = {name for name, _ in figures(item)}
+        for needed in NEEDS.get(item.category, ()):
+            on_the_floor = needed == "consumes.rack_units" and "consumes.racks" in known
+            assert needed in known or on_the_floor, (item.id, needed)
+        if item.category == "transceiver":
+            assert item.consumes.it_power is not None
+            assert TRANSCEIVER_KW[0] <= item.consumes.it_power.value <= TRANSCEIVER_KW[1], item.id
+        assert (item.category == "switch") == (item.switch is not None), item.id
+        assert (item.category == "software") == (item.licence is not None), item.id
+
+
+def test_typical_draw_is_no_more_than_the_maximum() -> None:
+    for item in catalogs().items.values():
+        typical, most = item.consumes.typical_power, item.consumes.it_power
+        if typical is not None:
+            assert most is not None
+            assert typical.value <= most.value, item.id
+
+
+@pytest.mark.parametrize(
+    ("switch", "transceiver", "cages", "published_kw"),
+    [
+        ("nvidia_qm9700", "nvidia_mma4z00_ns", 32, 1.72),
+        ("nvidia_q3400", "nvidia_mms4a00", 72, 7.0),
+        ("nvidia_sn5610", "nvidia_mma4z00_ns", 64, 2.08),
+    ],
+)
+def test_switches_and_their_optics_draw_what_is_published(
+    switch: str, transceiver: str, cages: int, published_kw: float
+) -> None:
+    own, each = (catalogs().items[name].consumes.it_power for name in (switch, transceiver))
+    assert own is not None
+    assert each is not None
+    assert own.value + cages * each.value == pytest.approx(published_kw)
+
+
+def test_optics_of_the_reference_fabric_cost_what_the_sources_say() -> None:
+    """1,280 USD per GPU for cables and connectors, 1,465 for transceivers at list."""
+    twin, fibre = (prices().prices[n].list_usd for n in ("nvidia_mma4z00_ns", "nvidia_mfp7e10"))
+    per_gpu = (RA_TWINS * twin + RA_FIBRES * fibre) / (RA_SYSTEMS * 8)
+    assert 1280 <= per_gpu <= 1465
+
+
+def test_vast_sizes_fail_by_their_cnodes() -> None:
+    for item in catalogs().items.values():
+        nodes = sum(part.quantity for part in item.components if "cnode" in part.id)
+        if nodes:
+            assert item.fail_units is not None
+            assert item.fail_units.value == nodes, item.id
 
 
 def test_every_source_says_what_it_is_and_none_is_left_over() -> None:
@@ -183,7 +317,7 @@ def test_prices_are_for_items_that_exist() -> None:
 
 def test_every_price_is_dated_sourced_and_never_nothing() -> None:
     for name, price in prices().prices.items():
-        assert price.list_usd > 0, name
+        assert price.list_usd > 0 or price.per_year_usd, name
         assert price.source in prices().sources[name], name
         assert re.match(r"20\d\d", price.date), name
         if price.support_per_year is not None:

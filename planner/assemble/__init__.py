@@ -8,9 +8,11 @@ from importlib import metadata
 
 from planner import __version__
 from planner.assemble.assumptions import assumptions
+from planner.assemble.fabrics import fabric_reports
 from planner.assemble.jobs import job_plan
 from planner.assemble.limits import limits
 from planner.assemble.lines import lines
+from planner.assemble.racks import rack_groups
 from planner.assemble.totals import totals
 from planner.assemble.warnings import warnings
 from planner.case import Case
@@ -18,6 +20,7 @@ from planner.loader.inputs import Inputs
 from planner.optimizer.costs import MILLION
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import LOGARITHMIC
+from planner.optimizer.purchase import bill as bill_of
 from planner.schema.plan import NotConsidered, ObjectiveReport, Plan, Provenance, Site
 
 UNITS = {
@@ -67,14 +70,16 @@ def assemble(
     if operation is None:
         return base
     bill = lines(inputs, case, operation)
-    sums = totals(inputs, case, operation, bill)
     job = job_plan(inputs, case, operation)
+    sums = totals(inputs, case, operation, bill, job)
     return base.model_copy(
         update={
             "lines": bill,
             "totals": sums,
             "jobs": (job,),
             "limits": limits(inputs, case, operation, sums, job),
+            "fabrics": tuple(fabric_reports(case, bill_of(case, operation.units))),
+            "racks": rack_groups(inputs, case, operation),
             "assumptions": assumptions(inputs, case, operation),
             "warnings": warnings(inputs, case, operation, bill, job),
         }
@@ -92,7 +97,7 @@ def _objective(case: Case, answer: Certificate, gap: float) -> ObjectiveReport:
         gap=answer.gap,
         log_value=answer.value if logarithmic else None,
         log_bound=answer.bound if logarithmic else None,
-        gap_asked=gap + case.indifference,
+        gap_asked=gap + case.indifference + case.policy.within,
     )
 
 
@@ -108,7 +113,13 @@ def _natural(case: Case, value: float | None) -> float | None:
 def _site(inputs: Inputs, case: Case) -> Site:
     problem = inputs.problem
     return Site(
-        pue=problem.site.pue,
+        pue=problem.site.pue_air,
+        pue_liquid=problem.site.pue_liquid,
+        colocation_usd_per_kw_month=problem.term.colocation_usd_per_kw_month
+        if problem.term
+        else 0.0,
+        discount_rate=problem.term.discount_rate if problem.term else 0.0,
+        energy_basis=problem.term.energy_basis if problem.term else "maximum",
         it_power_limit_kw=problem.site.it_power_kw,
         facility_power_limit_kw=problem.site.facility_power_kw,
         racks_limit=problem.site.racks,

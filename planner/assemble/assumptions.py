@@ -9,6 +9,7 @@ from planner.case.figures import CLIENT_GB_PER_S_PER_GPU
 from planner.loader.catalog_checks import figures
 from planner.loader.inputs import Inputs
 from planner.optimizer.operate import Operation
+from planner.optimizer.purchase import bill
 from planner.schema.catalog import Figure, Item, Source
 from planner.schema.figure_units import UNITS
 from planner.schema.plan import Assumption
@@ -20,9 +21,10 @@ def assumptions(inputs: Inputs, case: Case, operation: Operation) -> tuple[Assum
     """Return the assumptions of a plan: the problem's, then those of each item in it."""
     known = {item.id: item for item in inputs.items}
     result = [*_problem(inputs, case, operation)]
-    for offer in case.offers():
-        if operation.units[offer.id]:
-            item = known[offer.id]
+    counts = bill(case, operation.units).counts
+    for good in case.goods():
+        if counts[good.id]:
+            item = known[good.id]
             result += _item(inputs, item)
             for part in item.components:
                 result += _item(inputs, known[part.id])
@@ -38,7 +40,7 @@ def _problem(inputs: Inputs, case: Case, operation: Operation) -> Iterator[Assum
     yield _given("delivered_fraction.read", "delivered share of nameplate read",
                  case.delivered_read, "share", origin("storage.delivered_fraction.read"),
                  "observed in production: 0.2 to 1.0")  # fmt: skip
-    yield _given("pue", "power usage effectiveness", problem.site.pue, "ratio", origin("site.pue"))
+    yield from _pue(inputs, origin)
     yield _given("checkpoint_size", "checkpoint size", job.checkpoint_gb, "GB",
                  origin("jobs.0.checkpoint.size") if problem.job.checkpoint.size_gb
                  else origin("jobs.0.bytes_per_parameter"), _bytes_note(inputs))  # fmt: skip
@@ -56,6 +58,18 @@ def _problem(inputs: Inputs, case: Case, operation: Operation) -> Iterator[Assum
                      problem.term.electricity_usd_per_kwh, "USD/kWh",
                      origin("term.electricity"))  # fmt: skip
         yield _given("years", "term", problem.term.years, "years", origin("term.years"))
+
+
+def _pue(inputs: Inputs, origin: Callable[[str], str]) -> Iterator[Assumption]:
+    site = inputs.problem.site
+    if site.pue_air == site.pue_liquid:
+        label = "power usage effectiveness"
+        yield _given("pue", label, site.pue_air, "ratio", origin("site.pue"))
+        return
+    label = "power usage effectiveness of what heats the air"
+    yield _given("pue.air", label, site.pue_air, "ratio", origin("site.pue.air"))
+    label = "power usage effectiveness of what heats a liquid"
+    yield _given("pue.liquid", label, site.pue_liquid, "ratio", origin("site.pue.liquid"))
 
 
 def _where(inputs: Inputs) -> Callable[[str], str]:

@@ -9,8 +9,6 @@ from planner.case import Case
 from planner.optimizer import operate, purchase
 from planner.optimizer.operate import Operation
 
-MONEY = {"opex_per_year": "opex"}
-
 
 def binding(case: Case, operation: Operation) -> frozenset[str]:
     """Return the names of the limits that hold the plan where it is.
@@ -30,8 +28,7 @@ def _exceeded(case: Case, operation: Operation) -> Iterator[str]:
         count = operation.units[system.id] + 1
         if system.id not in operation.used or (system.high is not None and count > system.high):
             continue
-        for name in purchase.broken_rows(case, {**operation.units, system.id: count}):
-            yield MONEY.get(name, name)
+        yield from purchase.broken_rows(case, {**operation.units, system.id: count})
 
 
 def _missed(case: Case, operation: Operation) -> Iterator[str]:

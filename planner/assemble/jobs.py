@@ -26,7 +26,11 @@ def job_plan(inputs: Inputs, case: Case, operation: Operation) -> JobPlan:
     )
     known = job.mfu is not None and o.tflops_per_gpu > 0
     pflops = o.useful_pflops(job.mfu or 0.0) if known else None
+    down = case.tolerate_down > 0
     return JobPlan(
+        **_degraded(case, o) if down else {},
+        hot_spare_systems=sum(job.hot(count) for count in o.used.values()),
+        tolerate_down=case.tolerate_down,
         name=job.name,
         gpu_type=max(o.used, key=lambda key: (o.used[key], key)),
         gpu_types=tuple(sorted(o.used)),
@@ -82,6 +86,18 @@ def job_plan(inputs: Inputs, case: Case, operation: Operation) -> JobPlan:
         capacity_needed_tb=job.capacity_needed_tb,
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, o.interval_s),
     )
+
+
+def _degraded(case: Case, o: Operation) -> dict[str, float | None]:
+    """Return the figures that limits count on, with appliances down."""
+    transfer_s = case.job.checkpoint_gb / o.safe_write_gb_per_s
+    return {
+        "degraded_write_gb_per_s": o.safe_write_gb_per_s,
+        "degraded_read_gb_per_s": o.safe_read_gb_per_s,
+        "degraded_drain_s": transfer_s,
+        "degraded_overlap": None if o.mode == "sync" else overlap(transfer_s, o.interval_s),
+        "degraded_restore_s": o.fan_out * case.job.checkpoint_gb / o.safe_read_gb_per_s,
+    }
 
 
 def _families(case: Case, operation: Operation) -> tuple[str, ...]:

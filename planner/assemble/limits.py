@@ -10,6 +10,7 @@ from planner.assemble.binding import binding
 from planner.case import Case
 from planner.loader.inputs import Inputs
 from planner.optimizer.operate import Operation
+from planner.optimizer.purchase import bill, largest_share
 from planner.schema.plan import JobPlan, LimitReport, Totals
 
 CLOSE = 1e-6
@@ -33,7 +34,7 @@ def limits(
 ) -> tuple[LimitReport, ...]:
     """Return a report for each limit that the problem or the catalogs set."""
     context = _Context(inputs, case, operation, totals, job)
-    groups = (_plant, _checkpoint, _storage, _rule, _gpus, _targets, _counts)
+    groups = (_plant, _supply, _checkpoint, _storage, _rule, _gpus, _targets, _counts)
     entries = [entry for group in groups for entry in group(context)]
     tight = binding(case, operation)
     return tuple(_report(inputs, entry, tight) for entry in entries if entry[4] is not None)
@@ -53,7 +54,7 @@ def _report(inputs: Inputs, entry: Entry, tight: frozenset[str]) -> LimitReport:
         limit=limit,
         unit=unit,
         slack=max(slack, 0.0),
-        binding=near or name in tight or (name == "facility_power" and "it_power" in tight),
+        binding=near or name in tight,
         source=inputs.where(path) if path else None,
     )
 
@@ -63,36 +64,104 @@ def _plant(c: _Context) -> Iterator[Entry]:
     yield ("it_power", "IT power", totals.it_power_kw, "<=", site.it_power_kw, "kW",
            "site.it_power")  # fmt: skip
     yield ("facility_power", "facility power", totals.facility_power_kw, "<=",
-           site.facility_power_kw, "kW", "site.facility_power")  # fmt: skip
+           site.facility_limit_kw, "kW", _power_path(c))  # fmt: skip
+    yield ("heat_air", "heat to air", totals.heat_air_kw, "<=", site.cooling.air_limit_kw, "kW",
+           "site.cooling.air_limit")  # fmt: skip
+    yield ("heat_liquid", "heat to liquid", totals.heat_liquid_kw, "<=",
+           site.cooling.liquid_limit_kw, "kW", "site.cooling.liquid_limit")  # fmt: skip
     yield "racks", "racks", totals.racks, "<=", site.racks, "racks", "site.racks"
     money = (
         ("capex", "capital budget", totals.capex_usd, budget.capex_usd, "USD", "capex"),
         ("opex", "operating budget", totals.opex_usd_per_year, budget.opex_usd_per_year,
          "USD/year", "opex_per_year"),
         ("tco", "TCO budget", totals.tco_usd, budget.tco_usd, "USD", "tco"),
+        ("support", "support budget", totals.support_usd_per_year, budget.support_usd_per_year,
+         "USD/year", "support_per_year"),
+        ("subscriptions", "subscription budget", totals.subscriptions_usd_per_year,
+         budget.subscriptions_usd_per_year, "USD/year", "subscriptions_per_year"),
+        ("energy", "energy budget", totals.energy_usd_per_year, budget.energy_usd_per_year,
+         "USD/year", "energy_per_year"),
+        ("colocation", "colocation budget", totals.colocation_usd_per_year,
+         budget.colocation_usd_per_year, "USD/year", "colocation_per_year"),
+        ("per_useful_gpu_hour", "money per useful GPU-hour", totals.usd_per_useful_gpu_hour,
+         budget.per_useful_gpu_hour_usd, "USD/h", "per_useful_gpu_hour"),
+        ("per_million_tokens", "money per million tokens", totals.usd_per_million_tokens,
+         budget.per_million_tokens_usd, "USD", "per_million_tokens"),
     )  # fmt: skip
     for name, label, value, limit, unit, key in money:
         yield name, label, value, "<=", limit, unit, f"budget.{key}"
+    yield ("lead_time", "lead time", totals.lead_time_days or 0.0, "<=",
+           c.inputs.problem.targets.max_lead_time_days, "days",
+           "targets.max_lead_time")  # fmt: skip
+
+
+def _power_path(c: _Context) -> str:
+    """Return which of the two limits at the meter counts."""
+    site = c.inputs.problem.site
+    if site.feeds is not None and site.facility_limit_kw == site.feeds.usable_kw:
+        return "site.feeds"
+    return "site.facility_power"
+
+
+def _supply(c: _Context) -> Iterator[Entry]:
+    """Yield stock, hot spares and what policy asks."""
+    spent, problem = bill(c.case, c.operation.units), c.inputs.problem
+    models = {item.id: item.model for item in c.inputs.items}
+    for good in c.case.goods():
+        bought = spent.purchased[good.id]
+        if bought and good.stock is not None:
+            label, path = f"stock of {models[good.id]}", f"items.{good.id}.stock"
+            yield f"stock.{good.id}", label, bought, "<=", good.stock, "units", path
+    for sku, used in sorted(c.operation.used.items()):
+        hot = c.case.job.hot(used)
+        if hot:
+            label, idle = f"hot spares of {models[sku]}", c.operation.units[sku] - used
+            path = "jobs.0.gpus.hot_spares"
+            yield f"hot_spares.{sku}", label, idle, ">=", hot, "systems", path
+    for number, ids in enumerate(c.case.policy.required):
+        label = f"units from {problem.policy.require_vendors[number]}"
+        count, path = sum(c.operation.units[i] for i in ids), f"policy.require_vendors.{number}"
+        yield f"require_vendor.{number}", label, count, ">=", 1, "units", path
+    for number, split in enumerate(c.case.policy.splits):
+        rule = problem.policy.split[number]
+        label = f"largest vendor's share of {rule.category.replace('_', ' ')} {rule.measure}"
+        value = largest_share(split, c.operation.units)
+        path = f"policy.split.{number}.max_share"
+        yield f"split.{number}", label, value, "<=", rule.max_share, "share", path
+    yield ("exact_families", "storage families", len(c.job.storage_families), "<=",
+           c.case.exact_families, "families", "storage.exact_families")  # fmt: skip
 
 
 def _checkpoint(c: _Context) -> Iterator[Entry]:
     checkpoint, job = c.inputs.problem.job.checkpoint, c.job
-    path = "jobs.0.checkpoint"
+    path, down = "jobs.0.checkpoint", _down(c)
+    drain_s = c.case.job.checkpoint_gb / c.operation.safe_write_gb_per_s
+    share = drain_s / job.interval_s
     if job.mode == "sync":
-        yield ("blocking", "time blocked by checkpoints", job.blocking, "<=",
-               checkpoint.max_blocking, "share", f"{path}.max_blocking")  # fmt: skip
+        yield (
+            "blocking", f"time blocked by checkpoints{down}",
+            share if down else job.blocking, "<=",
+            checkpoint.max_blocking, "share", f"{path}.max_blocking",
+        )  # fmt: skip
         return
     if c.case.rule is None:
-        yield ("overlap", "drain overlap", job.overlap, "<=", checkpoint.max_overlap, "share",
-               f"{path}.max_overlap")  # fmt: skip
-    yield ("drain_fits", "stall and drain within the interval", job.stall_s + job.drain_s, "<=",
+        yield ("overlap", f"drain overlap{down}", share if down else job.overlap, "<=",
+               checkpoint.max_overlap, "share", f"{path}.max_overlap")  # fmt: skip
+    busy_s = job.stall_s + (drain_s if down else job.drain_s)
+    yield ("drain_fits", f"stall and drain within the interval{down}", busy_s, "<=",
            job.interval_s, "s", f"{path}.interval")  # fmt: skip
+
+
+def _down(c: _Context) -> str:
+    """Return what a label says of appliances that are down."""
+    return f", {c.case.tolerate_down} down" if c.case.tolerate_down else ""
 
 
 def _storage(c: _Context) -> Iterator[Entry]:
     problem, job = c.inputs.problem, c.job
     restore = problem.job.restore.max_time_s
-    yield ("restore_time", "restore time", job.restore_s, "<=", restore, "s",
+    restore_s = job.restore_s if job.degraded_restore_s is None else job.degraded_restore_s
+    yield ("restore_time", f"restore time{_down(c)}", restore_s, "<=", restore, "s",
            "jobs.0.restore.max_time")  # fmt: skip
     yield ("capacity", "usable capacity", c.totals.usable_tb, ">=", job.capacity_needed_tb, "TB",
            "jobs.0.checkpoint.keep_last")  # fmt: skip

@@ -2,50 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from planner.assemble.roles import roles
 from planner.case import Case, Storage, System, figures
 from planner.case.bandwidth import nameplate
-from planner.case.model import Offer
+from planner.case.goods import subscription_usd_per_year, support_span
+from planner.case.kit import Companion
+from planner.case.model import Good, Offer
 from planner.case.money import cents, discount, support_usd_per_year, unit_net_usd
+from planner.case.quantities import ceil
 from planner.loader.inputs import Inputs
 from planner.optimizer.operate import Operation
+from planner.optimizer.purchase import Bill, bill
 from planner.schema.catalog import Item
-from planner.schema.plan import Line, PriceNote
+from planner.schema.plan import Line, PriceNote, Section
 from planner.schema.prices import Price
 from planner.sizing.facility import heat_btu_per_h
 
+SECTIONS: dict[str, Section] = {
+    "gpu_system": "Compute",
+    "storage": "Storage",
+    "component": "Components",
+    "switch": "Network",
+    "management": "Network",
+    "transceiver": "Optics & cables",
+    "cable": "Optics & cables",
+    "rack": "Racks & power",
+    "pdu": "Racks & power",
+    "cdu": "Racks & power",
+    "software": "Software",
+}
+ORDER: tuple[Section, ...] = ("Network", "Optics & cables", "Racks & power", "Software")
+UNITS_OF = {"software": "licence"}
+
 
 def lines(inputs: Inputs, case: Case, operation: Operation) -> tuple[Line, ...]:
-    """Return a line for everything in the plan: GPU systems, storage, each with its components."""
+    """Return a line for everything in the plan: GPU systems, storage, what comes with them."""
     known = {item.id: item for item in inputs.items}
+    spent = bill(case, operation.units)
     result: list[Line] = []
     for offer in case.offers():
         count = operation.units[offer.id]
         if count:
             item = known[offer.id]
-            line = _line(inputs, offer, item, count)
+            line = _chosen(inputs, offer, item, count, spent)
             result.append(line)
             for part, quantity in figures.parts(item, inputs) if item.components else ():
                 result.append(_component(inputs, line, item, part, quantity))
-    return tuple(result)
+    return (*result, *_companions(inputs, case, known, spent))
 
 
-def _line(inputs: Inputs, offer: Offer, item: Item, count: int) -> Line:
-    price = inputs.prices.get(item.id)
-    purchased = max(0, count - offer.installed)
+def _companions(inputs: Inputs, case: Case, known: dict[str, Item], spent: Bill) -> Iterator[Line]:
+    why = roles(inputs, case, spent)
+
+    def place(companion: Companion) -> tuple[int, str]:
+        return ORDER.index(SECTIONS[known[companion.id].category]), companion.id
+
+    for companion in sorted(case.kit.companions, key=place):
+        count = round(spent.counts[companion.id])
+        if count == 0:
+            continue
+        item = known[companion.id]
+        racked = (figures.rack_units(item, inputs) or 0.0) > 0 or companion.racks_each > 0
+        alone = f"racks.{item.id}"
+        yield Line.model_validate(
+            {
+                **_shared(inputs, companion, item, count, spent),
+                "racks": round(spent.counts[alone]) if alone in spent.counts else None,
+                "rack_class": "network" if racked and inputs.problem.site.rack else None,
+                "role": why.get(item.id),
+                "notes": item.notes,
+            }
+        )
+
+
+def _chosen(inputs: Inputs, offer: Offer, item: Item, count: int, spent: Bill) -> Line:
     read = write = 0.0
     if isinstance(offer, Storage):
         read, write = nameplate(offer, count)
     racks = offer.rack_use.racks(count) if offer.rack_use is not None else None
     return Line.model_validate(
         {
-            **_identity(item),
-            "section": "Compute" if isinstance(offer, System) else "Storage",
-            "quantity": count,
-            "installed": offer.installed,
-            "purchased": purchased,
-            **_money(inputs, item, price, purchased),
-            **_consumption(inputs, item, count),
+            **_shared(inputs, offer, item, count, spent),
             "racks": racks,
+            "rack_class": figures.class_of(item),
             "gpus": offer.gpus * count if isinstance(offer, System) else 0,
             "read_gb_per_s": read,
             "write_gb_per_s": write,
@@ -55,6 +96,23 @@ def _line(inputs: Inputs, offer: Offer, item: Item, count: int) -> Line:
     )
 
 
+def _shared(inputs: Inputs, good: Good, item: Item, count: int, spent: Bill) -> dict[str, object]:
+    """Return what every line that is bought has."""
+    price, purchased = inputs.prices.get(item.id), spent.purchased[good.id]
+    return {
+        **_identity(item),
+        "section": SECTIONS[item.category],
+        "unit": UNITS_OF.get(item.category, "each"),
+        "quantity": count,
+        "installed": good.installed,
+        "spares": ceil(good.spare_share * count),
+        "pack": good.pack,
+        "purchased": purchased,
+        **_money(inputs, item, price, purchased),
+        **_consumption(inputs, item, count),
+    }
+
+
 def _identity(item: Item) -> dict[str, object]:
     return {
         "sku": item.id,
@@ -62,6 +120,7 @@ def _identity(item: Item) -> dict[str, object]:
         "model": item.model,
         "part_number": item.part_number,
         "description": item.description,
+        "category": item.category,
     }
 
 
@@ -94,6 +153,8 @@ def _money(inputs: Inputs, item: Item, price: Price | None, purchased: int) -> d
     support = support_usd_per_year(item, price, inputs.discounts)
     sources = inputs.price_sources.get(item.id, {})
     title = sources[price.source].title if price.source in sources else price.source
+    start, end = support_span(item, inputs)
+    each_year = subscription_usd_per_year(item, inputs)
     return {
         "unit_list_usd": price.list_usd,
         "discount": discount(item, inputs.discounts),
@@ -101,6 +162,10 @@ def _money(inputs: Inputs, item: Item, price: Price | None, purchased: int) -> d
         "extended_list_usd": cents(price.list_usd * purchased),
         "extended_net_usd": cents(net * purchased),
         "support_usd_per_year": cents(support * purchased),
+        "support_years": max(0.0, end - start) if inputs.problem.term else None,
+        "subscription_usd_per_year": (
+            None if price.per_year_usd is None else cents(each_year * purchased)
+        ),
         "price": PriceNote(
             source=title,
             date=price.date,
@@ -109,6 +174,7 @@ def _money(inputs: Inputs, item: Item, price: Price | None, purchased: int) -> d
             note=price.note,
         ),
         "lead_time": price.lead_time,
+        "lead_time_days": price.lead_time_days,
     }
 
 
@@ -119,6 +185,17 @@ def _consumption(inputs: Inputs, item: Item, count: int) -> dict[str, object]:
         "heat_btu_per_h": None if power is None else heat_btu_per_h(power),
         "rack_units": figures.rack_units(item, inputs),
         "weight_kg": figures.weight_kg(item, inputs),
+        "typical_power_kw": figures.typical_power_kw(item, inputs),
     }
     result: dict[str, object] = {f"unit_{name}": value for name, value in units.items()}
-    return result | {name: None if v is None else v * count for name, v in units.items()}
+    liquid = figures.liquid_kw(item, inputs)
+    return (
+        result
+        | {name: None if v is None else v * count for name, v in units.items()}
+        | {
+            "liquid_share": liquid / power if power else 0.0,
+            "facility_power_kw": (
+                None if power is None else figures.meter_kw(item, inputs) * count
+            ),
+        }
+    )

@@ -13,11 +13,6 @@ from planner.sizing.goodput import FIRST_ORDER_VALID_BELOW
 FIELD_GB_PER_S = 200.0
 """Upper end of the global checkpoint bandwidth seen in production (checkpoint survey, 2025)."""
 
-NOT_INCLUDED = (
-    "not in this bill: network fabric, optics and cables, racks and PDUs, cooling equipment, "
-    "software licences and spares"
-)
-
 
 def warnings(
     inputs: Inputs, case: Case, operation: Operation, bill: Iterable[Line], job: JobPlan
@@ -26,7 +21,12 @@ def warnings(
     lines = [line for line in bill if line.parent is None]
     groups = (_prices(lines), _unknown(lines), _figures(inputs, operation), _job(case, job))
     texts = (text for group in groups for text in group)
-    return (*inputs.warnings, *texts, NOT_INCLUDED)
+    return (*inputs.warnings, *texts, *_missing(case))
+
+
+def _missing(case: Case) -> Iterator[str]:
+    if case.kit.missing:
+        yield f"not in this bill: {', '.join(case.kit.missing)}"
 
 
 def _prices(lines: list[Line]) -> Iterator[str]:

@@ -17,15 +17,20 @@ def cap(case: Case, offer: Offer) -> int:
     """Return the most units of ``offer`` that any plan can hold."""
     bounds = [math.inf if offer.high is None else float(offer.high)]
     limits = case.limits
-    if limits.it_power_kw is not None and offer.it_power_kw > 0:
-        bounds.append(limits.it_power_kw / offer.it_power_kw)
+    draws = (
+        (limits.it_power_kw, offer.it_power_kw),
+        (limits.meter_kw, offer.meter_kw),
+        (limits.liquid_kw, offer.liquid_kw),
+        (limits.air_kw, offer.it_power_kw - offer.liquid_kw),
+    )
+    bounds += [limit / draw for limit, draw in draws if limit is not None and draw > 0]
     if limits.racks is not None and offer.rack_use is not None:
         use = offer.rack_use
         bounds.append(limits.racks // use.racks_each * use.per_rack)
     bounds += _by_money(case, offer)
     if isinstance(offer, System) and case.job.gpus_max is not None:
         needed = math.ceil(case.job.gpus_max / offer.gpus)
-        bounds.append(max(needed, offer.low, offer.min_units))
+        bounds.append(max(needed + case.job.hot(needed), offer.low, offer.min_units))
     if isinstance(offer, Storage) and offer.segments:
         bounds.append(offer.segments[-1].high)
     least = min(bounds)
@@ -74,15 +79,27 @@ def _storage_demands(case: Case, offer: Storage) -> list[float]:
 
 
 def _by_money(case: Case, offer: Offer) -> list[float]:
-    price = offer.unit_net_usd or 0.0
-    yearly = offer.support_usd_per_year
-    energy = offer.it_power_kw * case.energy_usd_per_kw_year
-    limits = case.limits
-    bounds: list[float] = []
-    if limits.capex_usd is not None and price > 0:
-        bounds.append(offer.installed + limits.capex_usd / price)
-    if limits.opex_usd_per_year is not None and yearly + energy > 0:
-        bounds.append(offer.installed + limits.opex_usd_per_year / (yearly + energy))
-    if limits.tco_usd is not None and (each := price + case.years * (yearly + energy)) > 0:
-        bounds.append(offer.installed + limits.tco_usd / each)
-    return bounds
+    """Return how many units each budget pays for.
+
+    What is kept up yearly is only what was bought, but energy is paid for all that runs.
+    """
+    limits, rates = case.limits, case.rates
+    price, support = offer.unit_net_usd or 0.0, offer.support_usd_per_year
+    subscription = offer.subscription_usd_per_year
+    energy = offer.energy_kw * rates.energy_usd_per_kw_year
+    colocation = offer.it_power_kw * rates.colocation_usd_per_kw_year
+    yearly = support + subscription + energy + colocation
+    whole = price + support * offer.support_factor
+    whole += (subscription + energy + colocation) * rates.factor
+    costs = (
+        (limits.capex_usd, price),
+        (limits.support_usd_per_year, support),
+        (limits.subscriptions_usd_per_year, subscription),
+        (limits.energy_usd_per_year, energy),
+        (limits.colocation_usd_per_year, colocation),
+        (limits.opex_usd_per_year, yearly),
+        (limits.tco_usd, whole),
+    )
+    return [
+        offer.installed + limit / cost for limit, cost in costs if limit is not None and cost > 0
+    ]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from planner.case.ports import no_compute_fabric, no_port_group
 from planner.case.racks import Device, RackUse
 from planner.case.racks import rack_use as pack
 from planner.loader.checks import needs_energy_cost, needs_flops
 from planner.loader.inputs import Inputs
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item
+from planner.schema.plan import RackClassName
 from planner.schema.problem import Job, Problem
+from planner.sizing.placement import Space
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY
 
 ALMOST = 1 + 1e-9
+DRAWLESS = frozenset({"cable", "rack", "pdu", "software"})
+RACK_CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "storage"}
+HEIGHTLESS = DRAWLESS | {"transceiver"}
 CLIENT_GB_PER_S_PER_GPU = 1.0
 """One buffered writer thread per GPU moves about 1 GB/s: 8 per DGX in 001_8b8418f13de637fc.txt."""
 
@@ -26,12 +32,48 @@ def parts(item: Item, inputs: Inputs) -> list[tuple[Item, int]]:
 
 def it_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Return the maximum draw of one unit, kW; None where any part's is not known."""
-    return _consumed(item, inputs, "it_power")
+    return 0.0 if item.category in DRAWLESS else _consumed(item, inputs, "it_power")
+
+
+def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
+    """Return the typical draw of one unit, kW: the maximum of parts where it is not known."""
+    if it_power_kw(item, inputs) is None:
+        return None
+    return sum(_typical_kw(part) * quantity for part, quantity in parts(item, inputs))
+
+
+def liquid_kw(item: Item, inputs: Inputs, *, typical: bool = False) -> float:
+    """Return the heat of one unit that goes to liquid, kW; 0 where the draw is not known."""
+    total = 0.0
+    for part, quantity in parts(item, inputs):
+        share = part.consumes.liquid_share
+        if share is not None:
+            kw = _typical_kw(part) if typical else _maximum_kw(part)
+            total += share.value * kw * quantity
+    return total
+
+
+def meter_kw(item: Item, inputs: Inputs, *, typical: bool = False) -> float:
+    """Return the draw of one unit at the meter, kW, by where its heat goes."""
+    site = inputs.problem.site
+    draw = (typical_power_kw if typical else it_power_kw)(item, inputs) or 0.0
+    liquid = liquid_kw(item, inputs, typical=typical)
+    return liquid * site.pue_liquid + (draw - liquid) * site.pue_air
+
+
+def _maximum_kw(part: Item) -> float:
+    figure = part.consumes.it_power
+    return figure.value if figure is not None and part.category not in DRAWLESS else 0.0
+
+
+def _typical_kw(part: Item) -> float:
+    figure = part.consumes.typical_power
+    return figure.value if figure and part.category not in DRAWLESS else _maximum_kw(part)
 
 
 def rack_units(item: Item, inputs: Inputs) -> float | None:
     """Return the height of one unit, RU; None where any part's is not known."""
-    return _consumed(item, inputs, "rack_units")
+    return 0.0 if item.category in HEIGHTLESS else _consumed(item, inputs, "rack_units")
 
 
 def weight_kg(item: Item, inputs: Inputs) -> float | None:
@@ -51,21 +93,48 @@ def _consumed(item: Item, inputs: Inputs, name: str) -> float | None:
 
 def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
     """Return how an item uses racks; None without rack data, or where it does not fit."""
-    rack = inputs.problem.site.rack
+    rack, space = inputs.problem.site.rack, rack_space(inputs.problem, class_of(item))
     if item.consumes.racks is not None:
         racks, draw = item.consumes.racks.value, it_power_kw(item, inputs)
         limit = rack.whole_rack_limit_kw if rack is not None else None
         too_hungry = limit is not None and draw is not None and draw > racks * limit * ALMOST
         return None if too_hungry else RackUse(racks_each=racks)
-    if rack is None:
+    if space is None:
         return None
     devices = []
     for part, quantity in parts(item, inputs):
-        height, power = part.consumes.rack_units, part.consumes.it_power
-        if height is None or (power is None and rack.power_kw is not None):
+        height, power, weight = (
+            part.consumes.rack_units, part.consumes.it_power, part.consumes.weight,
+        )  # fmt: skip
+        if height is None or (power is None and space.power_kw is not None):
             return None
-        devices.append(Device(height.value, power.value if power else 0.0, quantity))
-    return pack(devices, rack.height_ru, rack.power_kw)
+        devices.append(
+            Device(
+                height.value,
+                power.value if power else 0.0,
+                weight.value if weight else None,
+                quantity,
+            )
+        )
+    return pack(devices, space)
+
+
+def class_of(item: Item) -> RackClassName:
+    """Return the class of racks an item stands in."""
+    return RACK_CLASSES.get(item.category, "network")
+
+
+def rack_space(problem: Problem, name: RackClassName) -> Space | None:
+    """Return what a rack of a class holds, or None without rack data."""
+    rack = problem.site.rack
+    if rack is None:
+        return None
+    own = getattr(problem.site.rack_classes, name)
+    return Space(
+        own.height_ru or rack.height_ru,
+        rack.power_kw if own.power_kw is None else own.power_kw,
+        rack.weight_kg if own.weight_kg is None else own.weight_kg,
+    )
 
 
 def tflops_per_gpu(item: Item, job: Job) -> float | None:
@@ -95,6 +164,7 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or _no_price(item, inputs)
         or _missing_figure(item, inputs)
         or _no_room(item, inputs)
+        or _no_fabric(item, inputs)
     )
 
 
@@ -107,6 +177,8 @@ def not_wanted(item: Item, problem: Problem) -> str | None:
     name = item.id if item.category == "gpu_system" else item.family
     if names is not None and name not in names:
         return "not among those to consider"
+    if item.vendor in problem.policy.forbid_vendors:
+        return f"vendor {item.vendor} is forbidden by policy"
     if consider.vendors is not None and item.vendor not in consider.vendors:
         return f"vendor {item.vendor} is not to be considered"
     if item.lifecycle not in consider.lifecycle:
@@ -125,15 +197,28 @@ def _no_price(item: Item, inputs: Inputs) -> str | None:
 def _missing_figure(item: Item, inputs: Inputs) -> str | None:
     missing = _missing_bandwidth(item) if item.category == "storage" else _missing_gpu(item, inputs)
     site = inputs.problem.site
-    powered = site.facility_power_kw is not None or site.it_power_kw is not None
     racked = site.racks is not None and item.consumes.racks is None
-    paid = needs_energy_cost(inputs.problem) or inputs.problem.objective.minimize == "power"
     rack_power = racked and site.rack is not None and site.rack.power_kw is not None
-    if (powered or paid or rack_power) and it_power_kw(item, inputs) is None:
+    if (needs_power(inputs.problem) or rack_power) and it_power_kw(item, inputs) is None:
         missing.append("power draw")
     if racked and rack_units(item, inputs) is None:
         missing.append("rack units")
     return f"not known: {', '.join(missing)}" if missing else None
+
+
+def needs_power(problem: Problem) -> bool:
+    """Say whether draw matters: limited, paid for, or what is to be least."""
+    site, cooling = problem.site, problem.site.cooling
+    limits = (
+        site.facility_limit_kw, site.it_power_kw, cooling.air_limit_kw, cooling.liquid_limit_kw,
+    )  # fmt: skip
+    limited = any(limit is not None for limit in limits)
+    return limited or needs_energy_cost(problem) or problem.objective.minimize == "power"
+
+
+def _no_fabric(item: Item, inputs: Inputs) -> str | None:
+    """Return why an item's ports fit no switch of the problem's fabrics."""
+    return no_compute_fabric(item, inputs) or no_port_group(item, inputs)
 
 
 def _missing_bandwidth(item: Item) -> list[str]:

@@ -39,6 +39,8 @@ def job_numbers(problem: Problem) -> JobNumbers:
         restart_s=restore.restart_s,
         gpus_min=max(1, replica or 1, job.gpus.min or 1, problem.targets.min_gpus or 1),
         gpus_max=job.gpus.max,
+        hot_spares=job.gpus.hot[0],
+        hot_share=job.gpus.hot[1],
         whole_replicas=job.gpus.whole == "replicas",
         max_types=job.gpus.max_types,
         ingest_per_gpu_gb_per_s=job.ingest_per_gpu_gb_per_s,

@@ -3,26 +3,67 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from planner.case.quantities import ceil
 from planner.case.racks import RackUse
+
+if TYPE_CHECKING:
+    from planner.case.kit import Kit
 
 Mode = Literal["async", "sync"]
 
 
 @dataclass(frozen=True)
-class Offer:
-    """One item that may be bought: its count bounds, its money, what it takes."""
+class Good:
+    """Anything in the bill: what one unit costs and draws, and how it is sold.
+
+    ``support_factor`` is how many years of support count in the TCO, discounted. ``meter_kw`` is
+    the draw at the meter, ``energy_kw`` the draw at the meter that energy is charged on.
+    """
 
     id: str
     vendor: str
-    low: int
-    high: int | None
-    min_units: int
     installed: int
     unit_net_usd: float | None
     support_usd_per_year: float
+    subscription_usd_per_year: float
+    support_factor: float
     it_power_kw: float
+    meter_kw: float
+    energy_kw: float
+    liquid_kw: float
+    spare_share: float
+    pack: int
+    min_order: int
+    stock: int | None
+
+    @property
+    def sold_plainly(self) -> bool:
+        """Say whether what is purchased is what stands in place."""
+        return (
+            self.installed == 0
+            and self.spare_share == 0.0
+            and self.pack == 1
+            and self.min_order <= 1
+        )
+
+    def purchased(self, count: int) -> int:
+        """Return the units bought for ``count`` in place: spares, packs, least order."""
+        need = count + ceil(self.spare_share * count) - self.installed
+        packs = -(-max(0, need) // self.pack)
+        if packs:
+            packs = max(packs, -(-self.min_order // self.pack))
+        return packs * self.pack
+
+
+@dataclass(frozen=True)
+class Offer(Good):
+    """One item that may be bought: its count bounds, what it takes of the room."""
+
+    low: int
+    high: int | None
+    min_units: int
     rack_use: RackUse | None
     forced: bool
 
@@ -36,6 +77,7 @@ class System(Offer):
     failures_per_gpu_day: float
     client_write_gb_per_s: float
     client_read_gb_per_s: float
+    fabric: int | None
 
 
 @dataclass(frozen=True)
@@ -59,6 +101,7 @@ class Storage(Offer):
     write_gb_per_s: float
     usable_tb: float
     endurance_tb_per_day: float | None
+    units_lost: float
     segments: tuple[Segment, ...]
 
 
@@ -117,10 +160,16 @@ class Job:
     restart_s: float
     gpus_min: int
     gpus_max: int | None
+    hot_spares: int
+    hot_share: float
     whole_replicas: bool
     max_types: int
     ingest_per_gpu_gb_per_s: float
     capacity_needed_tb: float
+
+    def hot(self, used: int) -> int:
+        """Return the hot spares of a type with ``used`` systems in use."""
+        return self.hot_spares + ceil(self.hot_share * used) if used else 0
 
     def fan_out_terms(self) -> tuple[float, float]:
         """Return (a, c) with fan-out F = a + c * N: how often a restore reads the checkpoint."""
@@ -138,10 +187,19 @@ class Limits:
     """What may be used up, and the floors; None where there is none."""
 
     it_power_kw: float | None
+    meter_kw: float | None
+    air_kw: float | None
+    liquid_kw: float | None
     racks: int | None
     capex_usd: float | None
+    support_usd_per_year: float | None
+    subscriptions_usd_per_year: float | None
+    energy_usd_per_year: float | None
+    colocation_usd_per_year: float | None
     opex_usd_per_year: float | None
     tco_usd: float | None
+    per_useful_gpu_hour_usd: float | None
+    per_million_tokens_usd: float | None
     min_gpus: int | None
     min_goodput: float | None
     min_useful_gpus: float | None
@@ -150,6 +208,38 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Rates:
+    """What a year costs: energy per kW at the meter, colocation per kW of IT power.
+
+    ``factor`` is how many years of running costs count in the TCO, discounted.
+    """
+
+    energy_usd_per_kw_year: float
+    colocation_usd_per_kw_year: float
+    years: float
+    factor: float
+
+
+@dataclass(frozen=True)
+class Split:
+    """No vendor has more than a share of the weighted units of a category."""
+
+    weights: tuple[tuple[str, float], ...]
+    vendors: tuple[tuple[str, tuple[str, ...]], ...]
+    max_share: float
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the buyer wants of vendors: each set of items is to have at least one unit."""
+
+    required: tuple[tuple[str, ...], ...] = ()
+    splits: tuple[Split, ...] = ()
+    disliked: tuple[str, ...] = ()
+    within: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
 class Case:
     """A problem ready to be optimised. Items and families are sorted by id."""
 
@@ -162,9 +252,12 @@ class Case:
     delivered_read: float
     delivered_write: float
     max_families: int
+    exact_families: int | None
+    tolerate_down: int
     rule: BandwidthRule | None
-    energy_usd_per_kw_year: float
-    years: float
+    rates: Rates
+    kit: Kit
+    policy: Policy
     indifference: float
     not_considered: tuple[tuple[str, str], ...]
     sites: tuple[str, ...] = ("site",)
@@ -185,11 +278,17 @@ class Case:
             limits.min_useful_pflops,
             limits.max_days_to_train,
         )
-        return self.objective in ("goodput", "useful_gpus") or any(f is not None for f in floors)
+        ratios = (limits.per_useful_gpu_hour_usd, limits.per_million_tokens_usd)
+        asked = any(limit is not None for limit in (*floors, *ratios))
+        return self.objective in ("goodput", "useful_gpus") or asked
 
     def offers(self) -> tuple[Offer, ...]:
         """Return everything that may be bought."""
         return (*self.systems, *self.storage)
+
+    def goods(self) -> tuple[Good, ...]:
+        """Return everything that can stand in the bill: offers, then their companions."""
+        return (*self.offers(), *self.kit.companions)
 
     def useful_pflops_floor(self) -> float | None:
         """Return the floor on useful PFLOP/s that the targets imply, or None."""

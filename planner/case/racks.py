@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from planner.sizing.placement import Space
+
 ROUNDING = 1e-9
 
 
@@ -26,48 +28,54 @@ class RackUse:
 
 @dataclass(frozen=True)
 class Device:
-    """Something that stands in a rack."""
+    """Something that stands in a rack; a weight of None is not known, so not asked about."""
 
     rack_units: float
     it_power_kw: float
+    weight_kg: float | None = None
     quantity: int = 1
 
 
-def rack_use(devices: Iterable[Device], height_ru: float, power_kw: float | None) -> RackUse | None:
+def shares(device: Device, space: Space) -> tuple[float, float, float]:
+    """Return the shares of a rack's height, power and weight that one device takes."""
+    return (
+        device.rack_units / space.height_ru,
+        device.it_power_kw / space.power_kw if space.power_kw else 0.0,
+        (device.weight_kg or 0.0) / space.weight_kg if space.weight_kg else 0.0,
+    )
+
+
+def rack_use(devices: Iterable[Device], space: Space) -> RackUse | None:
     """Return how an item made of ``devices`` uses racks, or None where it does not fit.
 
     Args:
         devices: the item itself, or the components of a bundle in their order.
-        height_ru: usable height of a rack, RU.
-        power_kw: power a rack can feed, kW, or None where that is no limit.
+        space: what a rack holds.
     """
     parts = list(devices)
-    limit_kw = math.inf if power_kw is None else power_kw
-    if any(_too_large(part, height_ru, limit_kw) for part in parts):
+    taken = [shares(part, space) for part in parts]
+    if any(max(share) > 1 + ROUNDING for share in taken):
         return None
-    height = sum(part.rack_units * part.quantity for part in parts)
-    power = sum(part.it_power_kw * part.quantity for part in parts)
-    by_height = math.inf if height == 0 else height_ru / height
-    by_power = math.inf if power == 0 else limit_kw / power
-    per_rack = min(by_height, by_power)
+    quantities = [part.quantity for part in parts]
+    whole = [
+        sum(share[side] * n for share, n in zip(taken, quantities, strict=True))
+        for side in range(3)
+    ]
+    per_rack = math.inf if max(whole) == 0 else 1.0 / max(whole)
     if per_rack + ROUNDING >= 1:
-        return RackUse(per_rack=int(min(per_rack, 1e6) + ROUNDING))
-    return RackUse(racks_each=_first_fit(parts, height_ru, limit_kw))
+        return RackUse(per_rack=int(min(per_rack, 1e6) * (1 + ROUNDING)))
+    return RackUse(racks_each=_first_fit(taken, quantities))
 
 
-def _too_large(part: Device, height_ru: float, limit_kw: float) -> bool:
-    return part.rack_units > height_ru + ROUNDING or part.it_power_kw > limit_kw + ROUNDING
-
-
-def _first_fit(parts: list[Device], height_ru: float, limit_kw: float) -> int:
-    racks: list[tuple[float, float]] = []
-    for part in parts:
-        for _ in range(part.quantity):
-            for index, (height, power) in enumerate(racks):
-                fits = height + part.rack_units <= height_ru + ROUNDING
-                if fits and power + part.it_power_kw <= limit_kw + ROUNDING:
-                    racks[index] = (height + part.rack_units, power + part.it_power_kw)
+def _first_fit(taken: list[tuple[float, float, float]], quantities: list[int]) -> int:
+    racks: list[tuple[float, ...]] = []
+    for share, quantity in zip(taken, quantities, strict=True):
+        for _ in range(quantity):
+            for index, filled in enumerate(racks):
+                more = tuple(a + b for a, b in zip(filled, share, strict=True))
+                if max(more) <= 1 + ROUNDING:
+                    racks[index] = more
                     break
             else:
-                racks.append((part.rack_units, part.it_power_kw))
+                racks.append(share)
     return len(racks)

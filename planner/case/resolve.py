@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.case import figures
+from planner.case.caps import cap
+from planner.case.companions import kit
+from planner.case.goods import good_fields
 from planner.case.jobs import job_numbers
+from planner.case.kit import Kit
 from planner.case.model import (
     BandwidthRule,
     Case,
     FamilyOffer,
     Limits,
     Offer,
+    Policy,
+    Rates,
     Segment,
+    Split,
     Storage,
     System,
 )
-from planner.case.money import support_usd_per_year, unit_net_usd
+from planner.case.ports import fabric_key
 from planner.errors import Finding, InputError
 from planner.loader.checks import demanded
 from planner.loader.inputs import Inputs
 from planner.schema.catalog import Item, Sizes
 from planner.schema.problem import CustomRule, Problem, Quantity
+from planner.schema.problem import Split as SplitRule
+from planner.sizing.finance import discounted_years
 from planner.sizing.rules import VENDOR_RULES
 
 HOURS_PER_YEAR = 8760.0
@@ -48,7 +59,8 @@ def resolve(inputs: Inputs) -> Case:
             systems.append(_system(item, inputs))
         else:
             storage.append(_storage(item, inputs))
-    return Case(
+    systems = _with_fabrics(inputs, systems)
+    case = Case(
         systems=tuple(systems),
         storage=tuple(storage),
         families=_families(inputs, storage),
@@ -58,12 +70,29 @@ def resolve(inputs: Inputs) -> Case:
         delivered_read=problem.storage.delivered_fraction.read,
         delivered_write=problem.storage.delivered_fraction.write,
         max_families=problem.storage.max_families,
+        exact_families=problem.storage.exact_families,
+        tolerate_down=problem.storage.tolerate_down,
         rule=_rule(problem),
-        energy_usd_per_kw_year=_energy(problem),
-        years=problem.term.years if problem.term else 0.0,
+        rates=_rates(problem),
+        kit=Kit(),
+        policy=_policy(problem, systems, storage),
         indifference=problem.objective.indifference,
         not_considered=tuple(left_out),
     )
+    most = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
+    return replace(case, kit=kit(inputs, case.offers(), most))
+
+
+def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:
+    """Return the systems with the number of the compute fabric each joins."""
+    known = {item.id: item for item in inputs.items}
+    keys = {system.id: fabric_key(known[system.id], inputs) for system in systems}
+    order = sorted({key for key in keys.values() if key is not None})
+    numbers = {key: number for number, key in enumerate(order)}
+    return [
+        replace(system, fabric=numbers[key]) if (key := keys[system.id]) else system
+        for system in systems
+    ]
 
 
 def _refuse_if_demanded(inputs: Inputs, item: Item, reason: str) -> None:
@@ -79,22 +108,17 @@ def _refuse_if_demanded(inputs: Inputs, item: Item, reason: str) -> None:
 def _base(item: Item, inputs: Inputs) -> Offer:
     problem = inputs.problem
     rule = problem.items.get(item.id, Quantity())
-    price = inputs.prices.get(item.id)
+    good = good_fields(item, inputs)
     low = rule.fixed if rule.fixed is not None else max(rule.min or 0, int(rule.required))
     highs = [rule.fixed, rule.max, item.max_units.value if item.max_units else None]
-    if price is None or item.lifecycle not in problem.consider.lifecycle:
-        highs.append(rule.installed)
+    if good["stock"] is not None:
+        highs.append(rule.installed + good["stock"])
     bounds = [high for high in highs if high is not None]
     return Offer(
-        id=item.id,
-        vendor=item.vendor,
+        **good,
         low=low,
         high=min(bounds) if bounds else None,
         min_units=item.min_units.value if item.min_units else 0,
-        installed=rule.installed,
-        unit_net_usd=unit_net_usd(item, price, inputs.discounts) if price else None,
-        support_usd_per_year=support_usd_per_year(item, price, inputs.discounts) if price else 0.0,
-        it_power_kw=figures.it_power_kw(item, inputs) or 0.0,
         rack_use=figures.rack_use(item, inputs),
         forced=demanded(problem, item.id),
     )
@@ -112,12 +136,13 @@ def _system(item: Item, inputs: Inputs) -> System:
         failures_per_gpu_day=rate,
         client_write_gb_per_s=limit.write or figures.client_gb_per_s(item.client.write, gpus),
         client_read_gb_per_s=limit.read or figures.client_gb_per_s(item.client.read, gpus),
+        fabric=None,
     )
 
 
 def _storage(item: Item, inputs: Inputs) -> Storage:
     assert item.family is not None
-    provides = item.provides
+    provides, problem = item.provides, inputs.problem
     return Storage(
         **vars(_base(item, inputs)),
         family=item.family,
@@ -125,6 +150,8 @@ def _storage(item: Item, inputs: Inputs) -> Storage:
         write_gb_per_s=provides.write.value if provides.write else 0.0,
         usable_tb=provides.usable.value if provides.usable else 0.0,
         endurance_tb_per_day=provides.endurance.value if provides.endurance else None,
+        units_lost=problem.storage.tolerate_down
+        / (item.fail_units.value if item.fail_units else 1),
         segments=segments(item.sizes) if item.sizes else (),
     )
 
@@ -166,15 +193,19 @@ def _families(inputs: Inputs, storage: list[Storage]) -> tuple[FamilyOffer, ...]
 
 def _limits(problem: Problem) -> Limits:
     site, budget, targets = problem.site, problem.budget, problem.targets
-    powers = []
-    if site.facility_power_kw is not None:
-        powers.append(site.facility_power_kw / site.pue)
-    if site.it_power_kw is not None:
-        powers.append(site.it_power_kw)
     return Limits(
-        it_power_kw=min(powers) if powers else None,
+        it_power_kw=site.it_power_kw,
+        meter_kw=site.facility_limit_kw,
+        air_kw=site.cooling.air_limit_kw,
+        liquid_kw=site.cooling.liquid_limit_kw,
         racks=site.racks,
         capex_usd=budget.capex_usd,
+        support_usd_per_year=budget.support_usd_per_year,
+        subscriptions_usd_per_year=budget.subscriptions_usd_per_year,
+        energy_usd_per_year=budget.energy_usd_per_year,
+        colocation_usd_per_year=budget.colocation_usd_per_year,
+        per_useful_gpu_hour_usd=budget.per_useful_gpu_hour_usd,
+        per_million_tokens_usd=budget.per_million_tokens_usd,
         opex_usd_per_year=budget.opex_usd_per_year,
         tco_usd=budget.tco_usd,
         min_gpus=targets.min_gpus,
@@ -195,7 +226,43 @@ def _rule(problem: Problem) -> BandwidthRule | None:
     return BandwidthRule(vendor.name, vendor.read_gb_per_s, vendor.write_gb_per_s, vendor.per_gpus)
 
 
-def _energy(problem: Problem) -> float:
-    if problem.term is None:
-        return 0.0
-    return problem.site.pue * HOURS_PER_YEAR * problem.term.electricity_usd_per_kwh
+def _rates(problem: Problem) -> Rates:
+    term = problem.term
+    if term is None:
+        return Rates(0.0, 0.0, 0.0, 0.0)
+    return Rates(
+        energy_usd_per_kw_year=HOURS_PER_YEAR * term.electricity_usd_per_kwh,
+        colocation_usd_per_kw_year=12.0 * term.colocation_usd_per_kw_month,
+        years=term.years,
+        factor=discounted_years(0.0, term.years, term.discount_rate),
+    )
+
+
+def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Storage]) -> Policy:
+    policy = problem.policy
+    offers: tuple[Offer, ...] = (*systems, *storage)
+    liked = policy.prefer.vendors if policy.prefer else None
+    return Policy(
+        required=tuple(
+            tuple(offer.id for offer in offers if offer.vendor == vendor)
+            for vendor in policy.require_vendors
+        ),
+        splits=tuple(
+            _split(rule, systems if rule.category == "gpu_system" else storage)
+            for rule in policy.split
+        ),
+        disliked=()
+        if liked is None
+        else tuple(offer.id for offer in offers if offer.vendor not in liked),
+        within=policy.prefer.within if policy.prefer else 0.0,
+    )
+
+
+def _split(rule: SplitRule, offers: Sequence[Offer]) -> Split:
+    weights = {o.id: (o.unit_net_usd or 0.0) if rule.measure == "money" else 1.0 for o in offers}
+    vendors = sorted({offer.vendor for offer in offers})
+    return Split(
+        weights=tuple(weights.items()),
+        vendors=tuple((v, tuple(o.id for o in offers if o.vendor == v)) for v in vendors),
+        max_share=rule.max_share,
+    )

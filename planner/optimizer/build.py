@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 from planner.case import Case, FamilyOffer, Storage, System
+from planner.case.bandwidth import degraded, with_loss
 from planner.case.caps import cap
-from planner.case.model import Mode, Offer
+from planner.case.model import Mode, Offer, Segment
 from planner.optimizer import constraints
 from planner.optimizer.context import Build
 from planner.optimizer.goodput import goodput
-from planner.optimizer.model import Model, combination, total
+from planner.optimizer.model import Linear, Model, combination, total
 
 
 def build(case: Case, mode: Mode) -> Build:
     """Return the master problem of ``case`` with every constraint family in it."""
     build = Build(case, mode, Model("planner", case.maximise))
+    build.caps.update({offer.id: cap(case, offer) for offer in case.offers()})
     for offer in case.offers():
         _add_counts(build, offer)
     for system in case.systems:
@@ -26,6 +30,10 @@ def build(case: Case, mode: Mode) -> Build:
     build.gpus = build.model.var("gpus", low, high)
     build.write = build.model.var("write", 0.0, build.write_range[1])
     build.read = build.model.var("read", 0.0, build.read_range[1])
+    build.safe_write, build.safe_read = build.write, build.read
+    if case.tolerate_down:
+        build.safe_write = build.model.var("safe_write", 0.0, build.write_range[1])
+        build.safe_read = build.model.var("safe_read", 0.0, build.read_range[1])
     if case.needs_goodput and case.systems:
         build.goodput = goodput(build)
     for family_of_rows in constraints.families():
@@ -34,7 +42,7 @@ def build(case: Case, mode: Mode) -> Build:
 
 
 def _add_counts(build: Build, offer: Offer) -> None:
-    high = build.caps[offer.id] = cap(build.case, offer)
+    high = build.caps[offer.id]
     counts = []
     for site in build.case.sites:
         for period in build.case.periods:
@@ -44,11 +52,6 @@ def _add_counts(build: Build, offer: Offer) -> None:
             build.counts[offer.id, site, period] = variable
             counts.append(variable)
     build.units[offer.id] = total(counts)
-    build.purchased[offer.id] = build.units[offer.id]
-    if offer.installed:
-        buy = build.model.var(f"buy__{offer.id}", 0.0, float(max(high, offer.low)))
-        build.model.row(f"buy_{offer.id}", buy - build.units[offer.id], ">=", -offer.installed)
-        build.purchased[offer.id] = buy
     if offer.high is not None and offer.low > offer.high:
         build.model.row(f"demanded_{offer.id}", build.units[offer.id], "<=", offer.high)
 
@@ -58,9 +61,21 @@ def _add_system(build: Build, system: System) -> None:
     used = build.model.var(f"used__{system.id}", 0.0, high, True)
     flag = build.model.var(f"type__{system.id}", 0.0, 1.0, True)
     build.used[system.id], build.type_used[system.id] = used, flag
-    build.model.row(f"used_{system.id}", used - build.units[system.id], "<=", 0.0)
+    idle = _hot_spares(build, system, used, flag)
+    build.model.row(f"used_{system.id}", used + idle - build.units[system.id], "<=", 0.0)
     build.model.row(f"type_{system.id}", used - high * flag, "<=", 0.0)
     build.model.row(f"type_used_{system.id}", used - flag, ">=", 0.0)
+
+
+def _hot_spares(build: Build, system: System, used: Linear, flag: Linear) -> Linear:
+    """Return the systems that a type in use keeps idle."""
+    job = build.case.job
+    if job.hot_share == 0.0:
+        return float(job.hot_spares) * flag
+    most = job.hot_share * build.tops[system.id] + 1.0
+    hot = build.model.var(f"hot__{system.id}", 0.0, math.ceil(most), True)
+    build.model.row(f"hot_{system.id}", hot - job.hot_share * used, ">=", 0.0)
+    return hot
 
 
 def _add_family(build: Build, family: FamilyOffer) -> None:
@@ -73,9 +88,13 @@ def _add_bandwidth(build: Build, item: Storage) -> None:
     if not item.segments:
         build.nameplate_read[item.id] = item.read_gb_per_s * units
         build.nameplate_write[item.id] = item.write_gb_per_s * units
+        if build.case.tolerate_down:
+            _add_loss(build, item)
         return
     read, write, parts, chosen = [], [], [], []
-    for number, piece in enumerate(item.segments):
+    safe_read, safe_write = [], []
+    pieces = with_loss(item) if build.case.tolerate_down else item.segments
+    for number, piece in enumerate(pieces):
         flag = build.model.var(f"piece__{item.id}__{number}", 0.0, 1.0, True)
         count = build.model.var(f"units__{item.id}__{number}", 0.0, float(piece.high))
         name = f"piece_{item.id}_{number}"
@@ -87,7 +106,35 @@ def _add_bandwidth(build: Build, item: Storage) -> None:
         write.append(combination([(write_at_0, flag), (piece.write_slope, count)]))
         parts.append(count)
         chosen.append(flag)
+        if build.case.tolerate_down:
+            safe_read.append(_degraded(item, piece, 0, flag, count))
+            safe_write.append(_degraded(item, piece, 1, flag, count))
     build.model.row(f"pieces_{item.id}", total(parts) - units, "==", 0.0)
     build.model.row(f"one_piece_{item.id}", total(chosen), "<=", 1.0)
     build.nameplate_read[item.id] = total(read)
     build.nameplate_write[item.id] = total(write)
+    if build.case.tolerate_down:
+        build.losses[item.id] = {
+            "read": total(read) - total(safe_read),
+            "write": total(write) - total(safe_write),
+        }
+
+
+def _add_loss(build: Build, item: Storage) -> None:
+    """Add what an item without a table loses: its units down, once any of it is bought."""
+    some = build.model.var(f"bought__{item.id}", 0.0, 1.0, True)
+    most = float(build.tops[item.id])
+    build.model.row(f"bought_{item.id}", build.units[item.id] - most * some, "<=", 0.0)
+    build.losses[item.id] = {
+        "read": item.units_lost * item.read_gb_per_s * some,
+        "write": item.units_lost * item.write_gb_per_s * some,
+    }
+
+
+def _degraded(item: Storage, piece: Segment, side: int, flag: Linear, count: Linear) -> Linear:
+    """Return what is left of a piece of a table with units down, which is straight on it."""
+    at_low = degraded(item, piece.low)[side]
+    if piece.high == piece.low:
+        return at_low * flag
+    slope = (degraded(item, piece.high)[side] - at_low) / (piece.high - piece.low)
+    return combination([(at_low - slope * piece.low, flag), (slope, count)])

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from planner.case import Case, Storage, System
 from planner.case.model import Mode, Segment
+from planner.optimizer.companions import Counts, Purchases
 from planner.optimizer.curves import Log, NegativeExp
 from planner.optimizer.model import Linear, Model, Variable, combination
 
@@ -19,29 +20,48 @@ SMALLEST_INTERVAL_S = 1e-3
 class Build:
     """A model under construction and the expressions families share.
 
-    Counts are indexed by (item, site, period); ``units`` and ``purchased`` are their totals.
-    ``gpus`` is N; ``write`` and ``read`` are delivered GB/s. The logarithms ``n``, ``b``, ``q`` and
-    ``i`` of N, write, read and interval come into being, with their links, when first used.
+    Counts are indexed by (item, site, period); ``units`` and ``purchased`` are their totals, and
+    those of the companions that follow from them.
+    ``gpus`` is N; ``write`` and ``read`` are delivered GB/s, ``safe_write`` and ``safe_read`` the
+    same with appliances down, where the problem wants limits to hold then. The logarithms ``n``,
+    ``b``, ``q`` and ``i`` of N, write, read and interval come into being, with their links, when
+    first used.
     """
 
     case: Case
     mode: Mode
     model: Model
     counts: dict[tuple[str, str, int], Variable] = field(default_factory=dict)
-    units: dict[str, Linear] = field(default_factory=dict)
-    purchased: dict[str, Linear] = field(default_factory=dict)
     used: dict[str, Variable] = field(default_factory=dict)
     type_used: dict[str, Variable] = field(default_factory=dict)
     serves: dict[str, Variable] = field(default_factory=dict)
     caps: dict[str, int] = field(default_factory=dict)
     nameplate_read: dict[str, Linear] = field(default_factory=dict)
     nameplate_write: dict[str, Linear] = field(default_factory=dict)
+    losses: dict[str, dict[str, Linear]] = field(default_factory=dict)
     gpus: Variable = None
     write: Variable = None
     read: Variable = None
+    safe_write: Variable = None
+    safe_read: Variable = None
     interval: Variable = None
     goodput: Linear = None
     by_type: dict[str, Linear] = field(default_factory=dict)
+
+    @cached_property
+    def tops(self) -> dict[str, int]:
+        """The most units of each offer, demanded ones included."""
+        return {offer.id: max(self.caps[offer.id], offer.low) for offer in self.case.offers()}
+
+    @cached_property
+    def units(self) -> Counts:
+        """Units in place of everything in the bill."""
+        return Counts(self)
+
+    @cached_property
+    def purchased(self) -> Purchases:
+        """Units bought of everything in the bill."""
+        return Purchases(self)
 
     @cached_property
     def gpus_range(self) -> tuple[float, float]:
@@ -150,6 +170,16 @@ class Build:
         low, high = self.write_range
         b = self.model.var("log_write", math.log(low), math.log(high))
         self.model.link("log_write", b, self.write + 0, Log(), (low, high))
+        return b
+
+    @cached_property
+    def safe_b(self) -> Linear:
+        """log of the delivered write bandwidth that limits count on."""
+        if self.safe_write is self.write:
+            return self.b
+        low, high = self.write_range
+        b = self.model.var("log_safe_write", math.log(low), math.log(high))
+        self.model.link("log_safe_write", b, self.safe_write + 0, Log(), (low, high))
         return b
 
     @cached_property

@@ -1,13 +1,14 @@
 """Every money and power expression once, on decision variables and on numbers alike.
 
 ``units`` and ``purchased`` map item ids to something that can be scaled and added: a PuLP variable
-in the model, an int in a report. So the money reported is the money optimised.
+in the model, an int in a report. So the money reported is the money optimised. They cover
+everything in the bill: what is chosen and the companions that follow from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 from planner.case import Case
 
@@ -16,37 +17,95 @@ MILLION = 1e6
 """Money in the model is in millions of USD, so that its numbers are of the size solvers like."""
 
 
-def capex_usd(case: Case, purchased: Mapping[str, Any]) -> Weights:
+class Named(Protocol):
+    """Counts by item id: whole numbers, or expressions of a model that come when asked for."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+def capex_usd(case: Case, purchased: Named) -> Weights:
     """Return (USD per unit, units purchased) of everything that has a price."""
+    return _used(
+        (good.unit_net_usd or 0.0, purchased[good.id])
+        for good in case.goods()
+        if good.unit_net_usd is not None
+    )
+
+
+def support_usd_per_year(case: Case, purchased: Named) -> Weights:
+    """Return (USD per unit and year, units purchased)."""
+    return _used((good.support_usd_per_year, purchased[good.id]) for good in case.goods())
+
+
+def subscriptions_usd_per_year(case: Case, purchased: Named) -> Weights:
+    """Return (USD per unit and year, units purchased) of what is paid for by the year."""
+    return _used((good.subscription_usd_per_year, purchased[good.id]) for good in case.goods())
+
+
+def it_power_kw(case: Case, units: Named) -> Weights:
+    """Return (kW per unit, units)."""
+    return _used((good.it_power_kw, units[good.id]) for good in case.goods())
+
+
+def meter_kw(case: Case, units: Named) -> Weights:
+    """Return (kW at the meter per unit, units)."""
+    return _used((good.meter_kw, units[good.id]) for good in case.goods())
+
+
+def liquid_kw(case: Case, units: Named) -> Weights:
+    """Return (kW of heat to liquid per unit, units)."""
+    return _used((good.liquid_kw, units[good.id]) for good in case.goods())
+
+
+def air_kw(case: Case, units: Named) -> Weights:
+    """Return (kW of heat to air per unit, units)."""
+    return _used((good.it_power_kw - good.liquid_kw, units[good.id]) for good in case.goods())
+
+
+def energy_usd_per_year(case: Case, units: Named) -> Weights:
+    """Return (USD of energy per unit and year, units)."""
+    rate = case.rates.energy_usd_per_kw_year
+    return _used((good.energy_kw * rate, units[good.id]) for good in case.goods())
+
+
+def colocation_usd_per_year(case: Case, units: Named) -> Weights:
+    """Return (USD of colocation per unit and year, units)."""
+    rate = case.rates.colocation_usd_per_kw_year
+    return _used((good.it_power_kw * rate, units[good.id]) for good in case.goods())
+
+
+def opex_usd_per_year(case: Case, units: Named, purchased: Named) -> Weights:
+    """Return support, subscriptions, energy and colocation, USD per year."""
     return [
-        (offer.unit_net_usd, purchased[offer.id])
-        for offer in case.offers()
-        if offer.unit_net_usd is not None
+        *support_usd_per_year(case, purchased),
+        *subscriptions_usd_per_year(case, purchased),
+        *energy_usd_per_year(case, units),
+        *colocation_usd_per_year(case, units),
     ]
 
 
-def support_usd_per_year(case: Case, purchased: Mapping[str, Any]) -> Weights:
-    """Return (USD per unit and year, units purchased)."""
-    return [(offer.support_usd_per_year, purchased[offer.id]) for offer in case.offers()]
+def tco_usd(case: Case, units: Named, purchased: Named) -> Weights:
+    """Return capex and what is paid over the term, discounted, USD."""
+    support = [
+        (good.support_usd_per_year * good.support_factor, purchased[good.id])
+        for good in case.goods()
+    ]
+    running = [
+        *subscriptions_usd_per_year(case, purchased),
+        *energy_usd_per_year(case, units),
+        *colocation_usd_per_year(case, units),
+    ]
+    factor = case.rates.factor
+    return [
+        *capex_usd(case, purchased),
+        *_used(support),
+        *((usd * factor, count) for usd, count in running),
+    ]
 
 
-def it_power_kw(case: Case, units: Mapping[str, Any]) -> Weights:
-    """Return (kW per unit, units)."""
-    return [(offer.it_power_kw, units[offer.id]) for offer in case.offers()]
-
-
-def opex_usd_per_year(
-    case: Case, units: Mapping[str, Any], purchased: Mapping[str, Any]
-) -> Weights:
-    """Return support of what is purchased and energy of all that draws power, USD per year."""
-    energy = [(kw * case.energy_usd_per_kw_year, count) for kw, count in it_power_kw(case, units)]
-    return support_usd_per_year(case, purchased) + energy
-
-
-def tco_usd(case: Case, units: Mapping[str, Any], purchased: Mapping[str, Any]) -> Weights:
-    """Return capex and the opex of all years, USD."""
-    opex = opex_usd_per_year(case, units, purchased)
-    return capex_usd(case, purchased) + [(usd * case.years, count) for usd, count in opex]
+def _used(weights: Iterable[tuple[float, Any]]) -> Weights:
+    """Return the weights that count for something."""
+    return [(factor, count) for factor, count in weights if factor != 0.0]
 
 
 def amount(weights: Iterable[tuple[float, float]]) -> float:

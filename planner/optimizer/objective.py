@@ -50,7 +50,12 @@ def power_kw(build: Build) -> Linear:
 
 def count(build: Build) -> Linear:
     """Return the number of units."""
-    return total(build.units.values())
+    return total(build.units[offer.id] for offer in build.case.offers())
+
+
+def disliked(build: Build) -> Linear:
+    """Return the units from vendors that are not preferred."""
+    return total(build.units[name] for name in build.case.policy.disliked)
 
 
 def name_weight(item_id: str) -> float:
@@ -63,7 +68,8 @@ def name_weight(item_id: str) -> float:
 
 def named(build: Build) -> Linear:
     """Return the units weighted by their names."""
-    return total(name_weight(name) * units for name, units in build.units.items())
+    offers = build.case.offers()
+    return total(name_weight(offer.id) * build.units[offer.id] for offer in offers)
 
 
 EXPRESSIONS: dict[str, Callable[[Build], Linear]] = {

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from planner.case import Case, System
-from planner.case.bandwidth import nameplate
+from planner.case.bandwidth import nameplate, safe_bandwidth
 from planner.case.model import Mode
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.goodput import best_interval_s, goodput
@@ -47,6 +47,8 @@ class Operation:
     failures_per_gpu_day: float
     tflops_per_gpu: float
     goodput: float
+    safe_write_gb_per_s: float
+    safe_read_gb_per_s: float
 
     @property
     def useful_gpus(self) -> float:
@@ -71,7 +73,7 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
     system = next(s for s in case.systems if s.id in used)
     step = case.job.replica_gpus if case.job.whole_replicas else system.gpus
     assert step is not None
-    most = units[system.id] * system.gpus // step
+    most = _most_in_use(case, units[system.id]) * system.gpus // step
     found, here, moved = start, gpus // step, True
     while moved:  # a long step may have gone past the best N: turn round until neither side helps
         moved = False
@@ -85,6 +87,14 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
                 else:
                     width //= 2
     return found
+
+
+def _most_in_use(case: Case, units: int) -> int:
+    """Return the most systems of so many that can be in use beside their hot spares."""
+    used = units
+    while used > 0 and used + case.job.hot(used) > units:
+        used -= max(1, (used + case.job.hot(used) - units) // 2)
+    return used
 
 
 def _at(
@@ -106,19 +116,21 @@ def operate(
     read_plate, write_plate = _nameplate(case, units)
     write = min(case.delivered_write * write_plate, write_clients)
     read = min(case.delivered_read * read_plate, read_clients)
-    if write <= 0 or read <= 0:
+    safe_write, safe_read = _safe(case, units, (write, read), (write_clients, read_clients))
+    if safe_write <= 0 or safe_read <= 0:
         return None
     a, c = job.fan_out_terms()
     fan_out = a + c * gpus
     restore_s = fan_out * job.checkpoint_gb / read
-    if job.max_restore_s is not None and restore_s > job.max_restore_s * (1 + TOLERANCE):
+    slowest_s = fan_out * job.checkpoint_gb / safe_read
+    if job.max_restore_s is not None and slowest_s > job.max_restore_s * (1 + TOLERANCE):
         return None
     if gpus * job.ingest_per_gpu_gb_per_s > read * (1 + TOLERANCE):
         return None
     rate = max(system.failures_per_gpu_day for system in types)
     mtti = mtti_s(rate, gpus)
     transfer_s = job.checkpoint_gb / write
-    interval = _interval(case, mode, units, transfer_s, mtti)
+    interval = _interval(case, mode, units, transfer_s, job.checkpoint_gb / safe_write, mtti)
     if interval is None:
         return None
     stall = transfer_s if mode == "sync" else job.stall_s
@@ -132,7 +144,7 @@ def operate(
     return Operation(
         mode, units, used, gpus, write, read, write_clients, read_clients, writers, readers,
         interval, stall, drain, fan_out, restore_s, mtti, rate,
-        min(system.tflops_per_gpu for system in types), kept,
+        min(system.tflops_per_gpu for system in types), kept, safe_write, safe_read,
     )  # fmt: skip
 
 
@@ -145,7 +157,8 @@ def _gpus_allowed(
 ) -> bool:
     job = case.job
     within = gpus >= job.gpus_min and (job.gpus_max is None or gpus <= job.gpus_max)
-    return within and all(used[system.id] <= units[system.id] for system in types)
+    hot = case.job.hot
+    return within and all(used[s.id] + hot(used[s.id]) <= units[s.id] for s in types)
 
 
 def _clients(
@@ -184,12 +197,33 @@ def _nameplate(case: Case, units: Mapping[str, int]) -> tuple[float, float]:
     return read, write
 
 
+def _safe(
+    case: Case,
+    units: Mapping[str, int],
+    delivered: tuple[float, float],
+    clients: tuple[float, float],
+) -> tuple[float, float]:
+    """Return the (write, read) bandwidth that limits count on: with appliances down, if asked."""
+    if not case.tolerate_down:
+        return delivered
+    read, write = safe_bandwidth((item, units.get(item.id, 0)) for item in case.storage)
+    return (
+        min(case.delivered_write * write, clients[0]),
+        min(case.delivered_read * read, clients[1]),
+    )
+
+
 def _interval(
-    case: Case, mode: Mode, units: Mapping[str, int], transfer_s: float, mtti: float
+    case: Case,
+    mode: Mode,
+    units: Mapping[str, int],
+    transfer_s: float,
+    slowest_s: float,
+    mtti: float,
 ) -> float | None:
     """Return the best interval within the limits, or None where there is none."""
     job, rule = case.job, case.job.interval
-    low = _shortest(case, mode, units, transfer_s)
+    low = _shortest(case, mode, units, slowest_s)
     if rule.policy != "optimal":
         interval = rule.low_s if rule.policy == "fixed" else rule.kappa * mtti
         return interval if interval * (1 + TOLERANCE) >= low else None

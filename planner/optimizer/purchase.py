@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from planner.case import Case
 from planner.case.bandwidth import nameplate
+from planner.case.model import Split
+from planner.case.quantities import total
 from planner.optimizer import costs
 from planner.optimizer.context import Build
 
@@ -36,55 +39,116 @@ def read(build: Build, values: Mapping[str, float]) -> Purchase:
     return Purchase(units, used, gpus)
 
 
-def purchased(case: Case, units: Mapping[str, int]) -> dict[str, int]:
-    """Return what must be bought beyond what is installed."""
-    return {offer.id: max(0, units[offer.id] - offer.installed) for offer in case.offers()}
+@dataclass(frozen=True)
+class Bill:
+    """Everything in place and everything bought, with what it costs and takes."""
+
+    counts: Mapping[str, float]
+    purchased: Mapping[str, int]
+    capex_usd: float
+    support_usd_per_year: float
+    subscriptions_usd_per_year: float
+    energy_usd_per_year: float
+    colocation_usd_per_year: float
+    opex_usd_per_year: float
+    tco_usd: float
+    it_power_kw: float
+    meter_kw: float
+    air_kw: float
+    liquid_kw: float
+    racks: int
 
 
-def capex_usd(case: Case, units: Mapping[str, int]) -> float:
-    """Return the money spent, USD."""
-    return costs.amount(costs.capex_usd(case, purchased(case, units)))
+def bill(case: Case, units: Mapping[str, int]) -> Bill:
+    """Return the bill of a purchase, companions included.
+
+    Raises:
+        ValueError: a fabric would have to be larger than three tiers can be.
+    """
+    return _bill(case, tuple(units[offer.id] for offer in case.offers()))
 
 
-def tco_usd(case: Case, units: Mapping[str, int]) -> float:
-    """Return the money spent over the term, USD."""
-    return costs.amount(costs.tco_usd(case, units, purchased(case, units)))
-
-
-def opex_usd_per_year(case: Case, units: Mapping[str, int]) -> float:
-    """Return support and energy, USD per year."""
-    return costs.amount(costs.opex_usd_per_year(case, units, purchased(case, units)))
-
-
-def it_power_kw(case: Case, units: Mapping[str, int]) -> float:
-    """Return the IT power, kW."""
-    return costs.amount(costs.it_power_kw(case, units))
-
-
-def racks(case: Case, units: Mapping[str, int]) -> int:
-    """Return the racks taken; items without rack data take none."""
-    return sum(o.rack_use.racks(units[o.id]) for o in case.offers() if o.rack_use is not None)
+@lru_cache(maxsize=64)
+def _bill(case: Case, chosen: tuple[int, ...]) -> Bill:
+    offers = case.offers()
+    units = {offer.id: count for offer, count in zip(offers, chosen, strict=True)}
+    counts = case.kit.values(units)
+    purchased = {good.id: good.purchased(round(counts[good.id])) for good in case.goods()}
+    amount = costs.amount
+    return Bill(
+        counts=counts,
+        purchased=purchased,
+        capex_usd=amount(costs.capex_usd(case, purchased)),
+        support_usd_per_year=amount(costs.support_usd_per_year(case, purchased)),
+        subscriptions_usd_per_year=amount(costs.subscriptions_usd_per_year(case, purchased)),
+        energy_usd_per_year=amount(costs.energy_usd_per_year(case, counts)),
+        colocation_usd_per_year=amount(costs.colocation_usd_per_year(case, counts)),
+        opex_usd_per_year=amount(costs.opex_usd_per_year(case, counts, purchased)),
+        tco_usd=amount(costs.tco_usd(case, counts, purchased)),
+        it_power_kw=amount(costs.it_power_kw(case, counts)),
+        meter_kw=amount(costs.meter_kw(case, counts)),
+        air_kw=amount(costs.air_kw(case, counts)),
+        liquid_kw=amount(costs.liquid_kw(case, counts)),
+        racks=round(total(case.kit.racks, counts)),
+    )
 
 
 def broken_rows(case: Case, units: Mapping[str, int]) -> list[str]:
     """Return the names of the model's rows that the whole numbers break."""
     limits = case.limits
+    try:
+        spent = bill(case, units)
+    except ValueError:
+        return ["fabric"]
     checks = (
-        ("it_power", it_power_kw, limits.it_power_kw),
-        ("racks", racks, limits.racks),
-        ("capex", capex_usd, limits.capex_usd),
-        ("opex_per_year", opex_usd_per_year, limits.opex_usd_per_year),
-        ("tco", tco_usd, limits.tco_usd),
+        ("it_power", spent.it_power_kw, limits.it_power_kw),
+        ("facility_power", spent.meter_kw, limits.meter_kw),
+        ("heat_air", spent.air_kw, limits.air_kw),
+        ("heat_liquid", spent.liquid_kw, limits.liquid_kw),
+        ("racks", spent.racks, limits.racks),
+        ("capex", spent.capex_usd, limits.capex_usd),
+        ("support", spent.support_usd_per_year, limits.support_usd_per_year),
+        ("subscriptions", spent.subscriptions_usd_per_year, limits.subscriptions_usd_per_year),
+        ("energy", spent.energy_usd_per_year, limits.energy_usd_per_year),
+        ("colocation", spent.colocation_usd_per_year, limits.colocation_usd_per_year),
+        ("opex", spent.opex_usd_per_year, limits.opex_usd_per_year),
+        ("tco", spent.tco_usd, limits.tco_usd),
     )
     broken = [
         name
-        for name, measure, limit in checks
-        if limit is not None and measure(case, units) > limit * (1 + TOLERANCE)
+        for name, value, limit in checks
+        if limit is not None and value > limit * (1 + TOLERANCE)
+    ]
+    broken += [
+        f"stock_{good.id}"
+        for good in case.goods()
+        if good.stock is not None and spent.purchased[good.id] > good.stock
     ]
     usable = sum(item.usable_tb * units[item.id] for item in case.storage)
     if usable < case.job.capacity_needed_tb * (1 - TOLERANCE):
         broken.append("capacity")
-    return broken + _broken_rules(case, units)
+    return broken + _broken_policies(case, units) + _broken_rules(case, units)
+
+
+def _broken_policies(case: Case, units: Mapping[str, int]) -> list[str]:
+    broken = []
+    for number, ids in enumerate(case.policy.required):
+        if sum(units[item_id] for item_id in ids) < 1:
+            broken.append(f"require_vendor_{number}")
+    for number, split in enumerate(case.policy.splits):
+        if largest_share(split, units) > split.max_share * (1 + TOLERANCE):
+            broken.append(f"split_{number}")
+    return broken
+
+
+def largest_share(split: Split, units: Mapping[str, int]) -> float:
+    """Return the share of the vendor that has most of a category, 0 where nothing is bought."""
+    weights = dict(split.weights)
+    whole = sum(weight * units[item_id] for item_id, weight in weights.items())
+    if whole == 0:
+        return 0.0
+    parts = (sum(weights[i] * units[i] for i in ids) for _, ids in split.vendors)
+    return max(parts) / whole
 
 
 def _broken_rules(case: Case, units: Mapping[str, int]) -> list[str]:

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from planner.schema.plan import Line
+
+NETWORKS = {
+    "compute": "compute fabric",
+    "storage": "storage fabric",
+    "in_band": "in-band network",
+    "out_of_band": "out-of-band network",
+}
+"""What a plan's networks are called."""
+
 DAY_S, HOUR_S, MINUTE_S = 86_400.0, 3600.0, 60.0
 
 
@@ -26,6 +36,12 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
     return f"{seconds:,.1f} s"
+
+
+def product(line: Line) -> str:
+    """Return manufacturer and model, without naming the manufacturer twice."""
+    named = line.model.casefold().startswith(line.vendor.casefold())
+    return line.model if named else f"{line.vendor} {line.model}"
 
 
 def percent(share: float, digits: int = 1) -> str:

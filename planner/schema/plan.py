@@ -38,7 +38,8 @@ class Line(PlanModel):
     parent's line and its power, height and weight are informative (also in the parent's).
     ``quantity`` is in place; ``purchased`` are the units bought, cold ``spares`` and whole packs
     included, less what is installed. Cables, racks and software draw nothing: 0, not None.
-    ``role`` says what a companion is for.
+    ``role`` says what a companion is for. Support is paid for ``support_years`` of the term, from
+    ``support_from_years`` on, when what the price includes has run out.
     """
 
     sku: str
@@ -82,6 +83,7 @@ class Line(PlanModel):
     pack: int = 1
     subscription_usd_per_year: float | None = None
     support_years: float | None = None
+    support_from_years: float = 0.0
     lead_time_days: float | None = None
     liquid_share: float = 0.0
     facility_power_kw: float | None = None

@@ -9,6 +9,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from planner.schema.base import Identifier, Model, Money, PositiveWhole, Share, Text, Whole, Years
 from planner.schema.catalog import Category, Confidence, Source
 
+DAYS_PER_MONTH = 30.4375
+
 
 class SupportShare(Model):
     """Support per year as a share of the price paid."""
@@ -59,6 +61,14 @@ class Price(Model):
     stock: Whole | None = None
     lead_time: Weeks | None = None
     note: Text | None = None
+
+    @property
+    def lead_time_days(self) -> float | None:
+        """The upper end of the lead time in days."""
+        if self.lead_time is None:
+            return None
+        number, unit = self.lead_time.split()
+        return float(number.split("-")[-1]) * (7.0 if unit == "weeks" else DAYS_PER_MONTH)
 
     def support_usd_per_year(self, unit_net_usd: float) -> float:
         """Return support per unit and year for a unit bought at ``unit_net_usd``."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from planner.schema.catalog import Family, Item
 from planner.schema.problem import Problem, Quantity
-from tests.oracle import facility
+from tests.oracle import fabric, facility
 from tests.oracle.money import Array, Market, within
 
 MOST_UNITS = 400
@@ -39,20 +41,14 @@ def candidates(market: Market, category: str, families: Sequence[Family]) -> lis
 
 
 def _enters(item: Item, market: Market) -> bool:
-    problem = market.problem
-    quantity = problem.items.get(item.id, Quantity())
+    problem, quantity = market.problem, market.quantity(item)
     if quantity.exclude or not _considered(item, problem):
         return False
-    if not _for_sale(item, market) and quantity.installed == 0:
+    if not market.for_sale(item) and quantity.installed == 0:
         return False
-    rack = problem.site.rack
-    if rack is not None and not facility.fits(item, market.catalog, rack):
+    if not facility.fits(item, market.catalog, problem.site) or not _connects(item, market):
         return False
     return _has_figures(item, market) and _has_performance(item, problem)
-
-
-def _for_sale(item: Item, market: Market) -> bool:
-    return item.id in market.prices and item.lifecycle in market.problem.consider.lifecycle
 
 
 def _considered(item: Item, problem: Problem) -> bool:
@@ -62,22 +58,51 @@ def _considered(item: Item, problem: Problem) -> bool:
         allowed.append((consider.gpu_systems, item.id))
     else:
         allowed.append((consider.storage_families, family_of(item)))
+    if item.vendor in problem.policy.forbid_vendors:
+        return False
     return all(names is None or name in names for names, name in allowed)
+
+
+def _connects(item: Item, market: Market) -> bool:
+    """Return whether every fabric of the problem has a port for the item."""
+    network, catalog = market.problem.network, market.catalog
+    if network.compute is not None and item.category == "gpu_system":
+        if fabric.design(item, network.compute, catalog) is None:
+            return False
+    pairs = ((network.storage, item.ports.storage), (network.in_band, item.ports.in_band))
+    for wanted, port in pairs:
+        if wanted is not None:
+            edge = fabric.Edge(wanted, fabric.switch_of(catalog[wanted.switch]))
+            if not edge.carries(port):
+                return False
+    return True
 
 
 def _has_figures(item: Item, market: Market) -> bool:
     problem, site = market.problem, market.problem.site
-    energy_paid = (
-        problem.budget.tco_usd is not None
-        or problem.budget.opex_usd_per_year is not None
-        or problem.objective.minimize == "tco"
-    )
-    limited = site.it_power_kw is not None or site.facility_power_kw is not None
-    power_needed = limited or energy_paid or problem.objective.minimize == "power"
-    if power_needed and facility.power_kw(item, market.catalog) is None:
+    if _power_matters(problem) and facility.power_kw(item, market.catalog) is None:
         return False
     height_needed = site.racks is not None and item.consumes.racks is None
     return not height_needed or facility.height_ru(item, market.catalog) is not None
+
+
+def _power_matters(problem: Problem) -> bool:
+    """Return whether something is limited, paid or minimised that depends on power."""
+    site, budget = problem.site, problem.budget
+    figures = (
+        site.it_power_kw,
+        site.facility_limit_kw,
+        site.cooling.air_limit_kw,
+        site.cooling.liquid_limit_kw,
+        budget.tco_usd,
+        budget.opex_usd_per_year,
+        budget.energy_usd_per_year,
+        budget.colocation_usd_per_year,
+        budget.per_useful_gpu_hour_usd,
+        budget.per_million_tokens_usd,
+    )
+    goal = problem.objective.minimize in ("tco", "power")
+    return goal or any(figure is not None for figure in figures)
 
 
 def _has_performance(item: Item, problem: Problem) -> bool:
@@ -94,9 +119,12 @@ def _has_performance(item: Item, problem: Problem) -> bool:
 def flops_needed(problem: Problem) -> bool:
     """Return whether the objective or a target is in FLOP/s or days."""
     targets = problem.targets
-    return problem.objective.maximize == "goodput" or not (
-        targets.min_useful_pflops is None and targets.max_days_to_train is None
+    figures = (
+        targets.min_useful_pflops,
+        targets.max_days_to_train,
+        problem.budget.per_million_tokens_usd,
     )
+    return problem.objective.maximize == "goodput" or any(f is not None for f in figures)
 
 
 def gpu_tflops(item: Item, problem: Problem) -> float | None:
@@ -112,32 +140,26 @@ def family_of(item: Item) -> str:
 
 
 def _candidate(item: Item, market: Market, families: Sequence[Family]) -> Candidate:
-    quantity = market.problem.items.get(item.id, Quantity())
-    ceiling = _ceiling(item, quantity, market, families)
-    limits = market.limits()
-    consumed: dict[int, Array] = {}
-    # Consumption grows with the count, so the first count beyond a budget ends the list.
-    for units in range(MOST_UNITS + 1):
-        if units > ceiling:
-            break
-        used = market.consumption(item, units)
-        if not within(used, limits):
-            break
-        consumed[units] = used
-    else:
+    quantity = market.quantity(item)
+    ceiling = _ceiling(item, quantity, families)
+    every = np.arange(int(min(ceiling, MOST_UNITS)) + 1)
+    standing = facility.standing(item, market.catalog, market.problem.site)
+    racks = np.zeros_like(every) if standing is None else standing.racks(every)
+    consumed = market.consumption(item, every, racks)
+    # Consumption and what must be purchased grow with the count: the first beyond ends the list.
+    possible = within(consumed, market.limits()) & market.available(item, every)
+    end = len(every) if possible.all() else int(np.argmin(possible))
+    if end > MOST_UNITS:
         raise ValueError(f"{item.id}: nothing limits its count to {MOST_UNITS}")
-    counts = tuple(units for units in consumed if _allowed(units, item, quantity))
-    return Candidate(item, counts, consumed)
+    counts = tuple(units for units in range(end) if _allowed(units, item, quantity))
+    return Candidate(item, counts, {units: consumed[units] for units in range(end)})
 
 
-def _ceiling(
-    item: Item, quantity: Quantity, market: Market, families: Sequence[Family]
-) -> int | float:
+def _ceiling(item: Item, quantity: Quantity, families: Sequence[Family]) -> int | float:
     most: list[int | float] = [float("inf")]
     most += [] if quantity.max is None else [quantity.max]
     most += [] if quantity.fixed is None else [quantity.fixed]
     most += [] if item.max_units is None else [item.max_units.value]
-    most += [] if _for_sale(item, market) else [quantity.installed]
     most += [] if item.sizes is None else [item.sizes.rows[-1].units]
     for family in families:
         if family.id == family_of(item) and family.max_units is not None:

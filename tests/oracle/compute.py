@@ -12,7 +12,9 @@ import numpy as np
 from planner.schema.catalog import Item
 from planner.schema.problem import FailureRate, Job, Problem
 from tests.oracle.candidates import Candidate, gpu_tflops
-from tests.oracle.money import Array
+from tests.oracle.fabric import design
+from tests.oracle.facility import ceil
+from tests.oracle.money import RESOURCES, Array, Market, within
 
 LLAMA3_PER_GPU_DAY = 4.74e-4
 """419 interruptions in 54 days on 16,384 GPUs, the default of the problem file."""
@@ -33,73 +35,88 @@ class Compute:
     client_read_gb_per_s: float
 
 
-def choices(problem: Problem, systems: Sequence[Candidate]) -> Iterator[Compute]:
+def choices(market: Market, systems: Sequence[Candidate], thrifty: bool) -> Iterator[Compute]:
     """Yield every purchase and use of GPU systems worth looking at.
 
-    Idle systems only consume (and raise a vendor rule's demand), and every cost, tie-breaker and
-    limit grows with the count, so each count is the least allowed one that holds the use.
+    Where idle systems only consume (``thrifty``), each count is the least allowed one that holds
+    the use. Companions and policies can make an idle system worth its money, so there every
+    purchase is yielded with every use.
     """
-    most_types = min(problem.job.gpus.max_types, len(systems))
-    for size in range(1, most_types + 1):
+    purchases = _least(market, systems) if thrifty else _every(market, systems)
+    for bought, types, used, gpus in purchases:
+        if _in_range(gpus, market.problem):
+            yield _describe(market.problem, systems, bought, types, used, gpus)
+
+
+_Purchase = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
+"""Systems bought of each kind, the kinds in use, systems in use of each of them, GPUs in use."""
+
+
+def _least(market: Market, systems: Sequence[Candidate]) -> Iterator[_Purchase]:
+    for types in _types(market, systems):
+        chosen = [systems[t] for t in types]
+        most = [max(system.counts, default=0) for system in chosen]
+        for used, gpus in _uses(market.problem.job, chosen, most):
+            wanted = [0] * len(systems)
+            for place, units in zip(types, used, strict=True):
+                wanted[place] = units
+            bought = [c.least(n) for c, n in zip(systems, wanted, strict=True)]
+            if all(count is not None for count in bought):
+                yield tuple(count or 0 for count in bought), types, used, gpus
+
+
+def _every(market: Market, systems: Sequence[Candidate]) -> Iterator[_Purchase]:
+    limits, job = market.limits(), market.problem.job
+    kinds = list(_types(market, systems))
+    for bought in product(*(system.counts for system in systems)):
+        consumed = sum((s.consumed[n] for s, n in zip(systems, bought, strict=True)), _nothing())
+        if not within(consumed, limits):
+            continue
+        for types in kinds:
+            owned = [bought[t] for t in types]
+            for used, gpus in _uses(job, [systems[t] for t in types], owned):
+                if all(n + _hot(n, job) <= o for n, o in zip(used, owned, strict=True)):
+                    yield bought, types, used, gpus
+
+
+def _types(market: Market, systems: Sequence[Candidate]) -> Iterator[tuple[int, ...]]:
+    """Yield the sets of GPU types that a job can use together: those on one fabric."""
+    wanted = market.problem.network.compute
+    for size in range(1, min(market.problem.job.gpus.max_types, len(systems)) + 1):
         for types in combinations(range(len(systems)), size):
-            for used, gpus, floor in _uses(problem.job, [systems[t] for t in types]):
-                wanted = [0] * len(systems)
-                for place, units in zip(types, floor, strict=True):
-                    wanted[place] = units
-                bought = [c.least(n) for c, n in zip(systems, wanted, strict=True)]
-                if all(count is not None for count in bought) and _in_range(gpus, problem):
-                    counts = tuple(count or 0 for count in bought)
-                    yield _describe(problem, systems, counts, types, used, gpus)
+            items = [systems[t].item for t in types]
+            if wanted is None or len({design(i, wanted, market.catalog) for i in items}) == 1:
+                yield types
+
+
+def _nothing() -> Array:
+    return np.zeros(RESOURCES)
 
 
 def _gpus(item: Item) -> int:
     return 0 if item.provides.gpus is None else item.provides.gpus.value
 
 
+def _hot(used: int, job: Job) -> int:
+    """Return the hot spares that so many systems in use need."""
+    systems, share = job.gpus.hot
+    return systems if share == 0.0 else ceil(share * used)
+
+
 def _uses(
-    job: Job, systems: Sequence[Candidate]
-) -> Iterator[tuple[tuple[int, ...], int, tuple[int, ...]]]:
-    """Yield systems in use per type, GPUs in use, and the least systems bought per type."""
-    most = [max(system.counts, default=0) for system in systems]
+    job: Job, systems: Sequence[Candidate], most: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield systems in use per type and GPUs in use, of at most so many systems."""
     sizes = [_gpus(system.item) for system in systems]
     if job.gpus.whole == "systems":
         for used in product(*(range(1, count + 1) for count in most)):
-            yield used, sum(g * n for g, n in zip(sizes, used, strict=True)), used
+            yield used, sum(g * n for g, n in zip(sizes, used, strict=True))
         return
     if job.parallelism is None:
         raise ValueError("whole replicas need parallelism")
-    replica = job.parallelism.replica_gpus
-    # What is bought decides how few systems hold N when types differ in size, so buying more
-    # than is used can change the use: enumerate the purchase itself.
-    for owned in product(*(range(1, count + 1) for count in most)):
-        if len(owned) == 1:
-            last = range(max(replica, (owned[0] - 1) * sizes[0] + 1), owned[0] * sizes[0] + 1)
-            for gpus in (n for n in last if n % replica == 0):
-                yield owned, gpus, owned
-            continue
-        if any(o not in s.counts for o, s in zip(owned, systems, strict=True)):
-            continue
-        capacity = sum(g * n for g, n in zip(sizes, owned, strict=True))
-        for gpus in range(replica, capacity + 1, replica):
-            for used in _fewest(sizes, owned, gpus):
-                yield used, gpus, owned
-
-
-def _fewest(sizes: Sequence[int], owned: Sequence[int], gpus: int) -> Iterator[tuple[int, ...]]:
-    """Yield every way to hold ``gpus`` on the fewest systems, each type in use at least once.
-
-    A way that leaves a type idle is a way of the smaller set of types, enumerated there.
-    """
-    left, fewest = gpus, 0
-    for size, count in sorted(zip(sizes, owned, strict=True), reverse=True):
-        taken = min(count, math.ceil(left / size))
-        left, fewest = left - taken * size, fewest + taken
-        if left <= 0:
-            break
-    for used in product(*(range(1, min(count, fewest) + 1) for count in owned)):
-        holds = sum(g * n for g, n in zip(sizes, used, strict=True)) >= gpus
-        if sum(used) == fewest and holds:
-            yield used
+    replica, (size,), (owned,) = job.parallelism.replica_gpus, sizes, most
+    for gpus in range(replica, owned * size + 1, replica):
+        yield (math.ceil(gpus / size),), gpus
 
 
 def _in_range(gpus: int, problem: Problem) -> bool:
@@ -155,7 +172,7 @@ def _describe(
     items = [systems[t].item for t in types]
     rate = max(failures_per_gpu_day(item, problem.job) for item in items)
     pairs = list(zip(systems, bought, strict=True))
-    consumed = sum((system.consumed[n] for system, n in pairs), np.zeros(5))
+    consumed = sum((system.consumed[n] for system, n in pairs), _nothing())
     return Compute(
         bought=bought,
         gpus_used=gpus,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,12 +17,16 @@ from tests.oracle import compute, stores
 from tests.oracle.candidates import candidates
 from tests.oracle.compute import Compute
 from tests.oracle.goodput import best_interval_s, goodput
-from tests.oracle.money import CAPEX, POWER, TCO, Array, Market, within
+from tests.oracle.money import CAPEX, HOURS_PER_YEAR, POWER, TCO, Array, Market, within
+from tests.oracle.plant import Plant
 from tests.oracle.stores import Stores
 
 TIE = 1e-6
 """Objectives and tie-breakers this close (relative) count as equal."""
 ROUNDING = 1e-9
+MOST_STALLED = 0.999
+"""Stalls take at most this share of an interval."""
+NOTHING_GB_PER_S = 1e-12
 SECONDS_PER_DAY = 86_400.0
 Mode = Literal["async", "sync"]
 Mask = npt.NDArray[np.bool_]
@@ -40,7 +44,11 @@ VENDOR_RULES = {
 
 @dataclass(frozen=True)
 class Best:
-    """The best plan: value of the objective, its tie-breakers, and how it is reached."""
+    """The best plan: value of the objective, its tie-breakers, and how it is reached.
+
+    ``top`` is the best value there is; ``value`` is worse where preferred vendors are worth it,
+    and ``others`` counts the units from vendors that are not preferred.
+    """
 
     value: float
     capex_usd: float
@@ -51,6 +59,8 @@ class Best:
     mode: Mode
     interval_s: float
     goodput: float
+    top: float
+    others: int
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,7 @@ class _Found:
     units: Array
     interval_s: Array
     goodput: Array
+    others: npt.NDArray[np.int64]
 
     def rows(self, chosen: Mask) -> _Found:
         return _Found(
@@ -78,6 +89,7 @@ class _Found:
             self.units[chosen],
             self.interval_s[chosen],
             self.goodput[chosen],
+            self.others[chosen],
         )
 
 
@@ -92,41 +104,48 @@ def best(
     market = Market(problem, {item.id: item for item in items}, prices, discounts)
     systems = candidates(market, "gpu_system", families)
     storage = candidates(market, "storage", families)
-    limits = market.limits()
-    gpus = [c for c in compute.choices(problem, systems) if bool(within(c.consumed, limits))]
+    bought = [candidate.item for candidate in (*systems, *storage)]
+    plant = Plant(market, bought)
+    gpus = [
+        choice
+        for choice in compute.choices(market, systems, plant.thrifty)
+        if bool(within(choice.consumed, market.limits()))
+    ]
     if not gpus:
         return None
-    left = limits - np.min([choice.consumed for choice in gpus], axis=0)
+    left = market.limits() - np.min([choice.consumed for choice in gpus], axis=0)
     purchases = stores.choices(problem, storage, families, left)
     if purchases is None:
         return None
-    found = _Search(problem, limits).run(gpus, purchases)
-    ids = [candidate.item.id for candidate in (*systems, *storage)]
-    return None if not found else _first(problem, found, ids)
+    found = _Search(problem, plant, purchases).run(gpus)
+    return None if not found else _first(problem, found, [item.id for item in bought])
 
 
 class _Search:
     """All choices of GPUs against all storage purchases, skipping what cannot win."""
 
-    def __init__(self, problem: Problem, limits: Array) -> None:
+    def __init__(self, problem: Problem, plant: Plant, purchases: Stores) -> None:
         self.problem = problem
-        self.limits = limits
+        self.plant = plant
+        self.purchases = purchases
+        self.dream = purchases.dream()
         self.sign = 1.0 if problem.objective.maximize is not None else -1.0
         self.best = -math.inf
+        prefer = problem.policy.prefer
+        self.slack = TIE + (0.0 if prefer is None else prefer.within)
 
-    def run(self, gpus: Sequence[Compute], purchases: Stores) -> list[_Found]:
+    def run(self, gpus: Sequence[Compute]) -> list[_Found]:
         """Return every plan that ties with the best (and some that were best for a while)."""
-        dream = purchases.dream()
         wanted = self.problem.job.checkpoint.mode
         modes: tuple[Mode, ...] = ("async", "sync") if wanted == "open" else (wanted,)
-        pairs = [(self._hope(c, mode, dream), c, mode) for c in gpus for mode in modes]
+        pairs = [(self._hope(c, mode), c, mode) for c in gpus for mode in modes]
         # The best hopes first: the sooner a good plan is known, the more is skipped.
         pairs.sort(key=lambda pair: -pair[0])
         found = []
         for hope, choice, mode in pairs:
             if hope == -math.inf or hope < self._tied():
                 break
-            plans = _plans(self.problem, choice, mode, purchases, self.limits)
+            plans = self._plans(choice, mode)
             if len(plans.value):
                 self.best = max(self.best, float((self.sign * plans.value).max()))
                 found.append(plans.rows(self.sign * plans.value >= self._tied()))
@@ -136,38 +155,48 @@ class _Search:
         """Return the signed objective from which on a plan ties with the best one known."""
         if self.best == -math.inf:
             return -math.inf
-        return self.best - TIE * abs(self.best) - 1e-300
+        return self.best - self.slack * abs(self.best) - 1e-300
 
-    def _hope(self, choice: Compute, mode: Mode, dream: Stores) -> float:
-        """Return a signed objective that no purchase reaches beyond: all storage is as ``dream``.
+    def _hope(self, choice: Compute, mode: Mode) -> float:
+        """Return a signed objective that no purchase reaches beyond: all storage is as dreamt.
 
         Goodput, limits and targets never get worse with more bandwidth, endurance or client
-        factor, nor with less consumption; a fixed or lost-work interval does not depend on them.
+        factor, nor with less consumption, here without companions; a fixed or lost-work interval
+        does not depend on them.
         """
-        plans = _plans(self.problem, choice, mode, dream, self.limits)
+        consumed = self.dream.consumed + choice.consumed
+        plans = _plans(self.problem, choice, mode, self.dream, consumed, self.plant.limits)
         return float(self.sign * plans.value[0]) if len(plans.value) else -math.inf
+
+    def _plans(self, choice: Compute, mode: Mode) -> _Found:
+        """Return the feasible plans of one choice of GPUs with each storage purchase."""
+        seen = self.plant.of(choice.bought, self.purchases.counts)
+        purchases = self.purchases.rows(seen.possible)
+        consumed = purchases.consumed + choice.consumed + seen.consumed[seen.possible]
+        plans = _plans(self.problem, choice, mode, purchases, consumed, self.plant.limits)
+        others = self.plant.others(choice.bought, plans.counts)
+        return replace(plans, others=others)
 
 
 def _plans(
-    problem: Problem, choice: Compute, mode: Mode, purchases: Stores, limits: Array
+    problem: Problem,
+    choice: Compute,
+    mode: Mode,
+    purchases: Stores,
+    consumed: Array,
+    limits: Array,
 ) -> _Found:
     """Return the feasible plans of one choice of GPUs with each storage purchase."""
-    affordable = within(purchases.consumed + choice.consumed, limits)
-    purchases = purchases.rows(affordable & _rule_holds(problem, choice, purchases))
-    shares, job = problem.storage.delivered_fraction, problem.job
-    write = np.minimum(
-        shares.write * purchases.write_gb_per_s,
-        choice.client_write_gb_per_s * purchases.write_factor,
-    )
-    read = np.minimum(
-        shares.read * purchases.read_gb_per_s, choice.client_read_gb_per_s * purchases.read_factor
-    )
+    kept = within(consumed, limits) & _rule_holds(problem, choice, purchases)
+    purchases, consumed, job = purchases.rows(kept), consumed[kept], problem.job
+    write, read = _delivered(problem, choice, purchases, down=False)
+    write_down, read_down = _delivered(problem, choice, purchases, down=True)
     ingest = choice.gpus_used * job.ingest_per_gpu_gb_per_s <= read * (1.0 + ROUNDING)
-    restore_s = _restore_gb(problem, choice) / read
-    in_time = restore_s <= (job.restore.max_time_s or math.inf) * (1.0 + ROUNDING)
-    write_s = stores.checkpoint_gb(job) / write
-    interval_s, rate = _run(problem, choice, mode, purchases, write_s, restore_s)
-    consumed = purchases.consumed + choice.consumed
+    restore_gb, size_gb = _restore_gb(problem, choice), stores.checkpoint_gb(job)
+    most_s = (job.restore.max_time_s or math.inf) * (1.0 + ROUNDING)
+    in_time = restore_gb / read_down <= most_s
+    drains = size_gb / write, size_gb / write_down
+    interval_s, rate = _run(problem, choice, mode, purchases, drains, restore_gb / read)
     found = _Found(
         choice,
         mode,
@@ -178,8 +207,26 @@ def _plans(
         purchases.counts.sum(axis=1) + float(choice.units),
         interval_s,
         rate,
+        np.zeros(len(rate), dtype=np.int64),
     )
-    return found.rows(ingest & in_time & (rate > 0.0) & _reaches(problem, choice, rate))
+    met = _reaches(problem, choice, rate) & _pays(problem, choice, rate, consumed[:, TCO])
+    return found.rows(ingest & in_time & (rate > 0.0) & met)
+
+
+def _delivered(
+    problem: Problem, choice: Compute, purchases: Stores, down: bool
+) -> tuple[Array, Array]:
+    """Return what is delivered for writing and for reading, with appliances down or not."""
+    shares = problem.storage.delivered_fraction
+    write = purchases.write_down_gb_per_s if down else purchases.write_gb_per_s
+    read = purchases.read_down_gb_per_s if down else purchases.read_gb_per_s
+    # Nothing at all is left where time is infinite, and then no limit holds.
+    write = np.maximum(shares.write * write, NOTHING_GB_PER_S)
+    read = np.maximum(shares.read * read, NOTHING_GB_PER_S)
+    return (
+        np.minimum(write, choice.client_write_gb_per_s * purchases.write_factor),
+        np.minimum(read, choice.client_read_gb_per_s * purchases.read_factor),
+    )
 
 
 def _rule_holds(problem: Problem, choice: Compute, purchases: Stores) -> Mask:
@@ -213,21 +260,26 @@ def _run(
     choice: Compute,
     mode: Mode,
     purchases: Stores,
-    write_s: Array,
+    drains: tuple[Array, Array],
     restore_s: Array,
 ) -> tuple[Array, Array]:
-    """Return interval and goodput, goodput 0 where no interval is allowed."""
+    """Return interval and goodput, goodput 0 where no interval is allowed.
+
+    ``drains`` are the seconds to write a checkpoint, now and with appliances down.
+    """
+    write_s, write_down_s = drains
     checkpoint, job = problem.job.checkpoint, problem.job
     size_tb = stores.checkpoint_gb(job) / 1000.0
     low = size_tb * SECONDS_PER_DAY / purchases.endurance_tb_per_day
     if mode == "sync":
         lost_s, drain_s = write_s, np.zeros_like(write_s)
-        low = np.maximum(low, write_s / checkpoint.max_blocking)
+        low = np.maximum(low, write_down_s / checkpoint.max_blocking)
     else:
         lost_s, drain_s = checkpoint.stall_s + checkpoint.drain_slowdown * write_s, write_s
-        low = np.maximum(low, checkpoint.stall_s + drain_s)
+        low = np.maximum(low, checkpoint.stall_s + write_down_s)
         if problem.storage.rule == "demand":
-            low = np.maximum(low, drain_s / checkpoint.max_overlap)
+            low = np.maximum(low, write_down_s / checkpoint.max_overlap)
+    low = np.maximum(low, lost_s / MOST_STALLED)
     policy = checkpoint.interval
     if isinstance(policy, FixedInterval):
         bottom = high = policy.every_s
@@ -279,8 +331,29 @@ def _reaches(problem: Problem, choice: Compute, rate: Array) -> Mask:
     return np.asarray(met)
 
 
+def _pays(problem: Problem, choice: Compute, rate: Array, tco_usd: Array) -> Mask:
+    """Return whether the budgets on useful work are kept."""
+    budget, term, training = problem.budget, problem.term, problem.job.training
+    met = np.ones(len(rate), dtype=bool)
+    if term is None:
+        return met
+    hours = HOURS_PER_YEAR * term.years
+    if budget.per_useful_gpu_hour_usd is not None:
+        most = budget.per_useful_gpu_hour_usd * (1.0 + ROUNDING)
+        met &= tco_usd <= most * choice.gpus_used * rate * hours
+    if budget.per_million_tokens_usd is not None:
+        flop_per_token = 6.0 * (training.active_parameters or problem.job.parameters or 0.0)
+        useful_flop = _useful_pflops(problem, choice, rate) * 1e15 * hours * 3600.0
+        most = budget.per_million_tokens_usd * (1.0 + ROUNDING)
+        met &= tco_usd <= most * useful_flop / flop_per_token / 1e6
+    return met
+
+
 def _first(problem: Problem, found: Sequence[_Found], ids: Sequence[str]) -> Best:
-    """Return the plan that objective, capex, IT power, units and goodput put first, in order."""
+    """Return the plan that objective, capex, IT power, units and goodput put first, in order.
+
+    Before them, among plans good enough, come the fewest units from vendors not preferred.
+    """
     sign = -1.0 if problem.objective.maximize is not None else 1.0
     keys = np.vstack(
         [
@@ -289,7 +362,12 @@ def _first(problem: Problem, found: Sequence[_Found], ids: Sequence[str]) -> Bes
         ]
     )
     places = [(f, row) for f in found for row in range(len(f.value))]
-    left = np.arange(len(keys))
+    others = np.concatenate([f.others for f in found])
+    left, top = np.arange(len(keys)), keys[:, 0].min()
+    if problem.policy.prefer is not None:
+        near = top + (TIE + problem.policy.prefer.within) * abs(top)
+        left = left[keys[:, 0] <= near]
+        left = left[others[left] == others[left].min()]
     for column in keys.T:
         lowest = column[left].min()
         left = left[column[left] <= lowest + TIE * abs(lowest)]
@@ -305,4 +383,6 @@ def _first(problem: Problem, found: Sequence[_Found], ids: Sequence[str]) -> Bes
         mode=plans.mode,
         interval_s=float(plans.interval_s[row]),
         goodput=float(plans.goodput[row]),
+        top=float(sign * top),
+        others=int(plans.others[row]),
     )

@@ -1,87 +1,201 @@
-"""Power and racks of whole units, recomputed from the catalog in plain arithmetic."""
+"""Power, heat and racks of whole units, recomputed from the catalog in plain arithmetic."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from planner.schema.catalog import Item
-from planner.schema.problem import Rack
+from planner.schema.problem import Site
 
 SLIVER = 1e-9
 """Sums of decimal figures may land this far (relative) beyond a limit they equal on paper."""
+PASSIVE = ("transceiver", "cable", "rack", "pdu", "software")
+"""What stands in no rack unit of its own; all but transceivers draw nothing."""
 
 Catalog = Mapping[str, Item]
+Whole = npt.NDArray[np.int64]
+ClassName = Literal["gpu", "storage", "network"]
+
+
+@dataclass(frozen=True)
+class Space:
+    """What one rack of a class holds, infinite where the site does not say."""
+
+    height_ru: float
+    power_kw: float
+    weight_kg: float
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How an item stands: so many units in a rack, or one unit over several racks.
+
+    ``own`` marks a product that is a rack (or several); ``pdus`` are those of one rack.
+    """
+
+    per_rack: float
+    racks_each: int
+    own: bool
+    pdus: int
+
+    def racks(self, units: Whole) -> Whole:
+        """Return the racks of so many units."""
+        if self.racks_each > 1 or self.own:
+            return units * self.racks_each
+        return up(units / self.per_rack)
+
+
+def up(amount: npt.NDArray[np.float64]) -> Whole:
+    """Return amounts rounded up, forgiving what decimal figures leave behind."""
+    return np.asarray(np.ceil(amount - SLIVER), dtype=np.int64)
+
+
+def ceil(amount: float) -> int:
+    """Return an amount rounded up, forgiving what decimal figures leave behind."""
+    return math.ceil(amount - SLIVER)
+
+
+def _figure(item: Item, catalog: Catalog, name: str) -> float | None:
+    """Return what one unit consumes, a bundle's components summed; None if unknown."""
+    if not item.components:
+        figure = getattr(item.consumes, name)
+        return None if figure is None else float(figure.value)
+    parts = [(_figure(catalog[c.id], catalog, name), c.quantity) for c in item.components]
+    return None if any(f is None for f, _ in parts) else sum((f or 0.0) * q for f, q in parts)
 
 
 def power_kw(item: Item, catalog: Catalog) -> float | None:
     """Return the draw of one unit (a bundle's is the sum of its components'), None if unknown."""
-    if not item.components:
-        return None if item.consumes.it_power is None else item.consumes.it_power.value
-    parts = [(power_kw(catalog[c.id], catalog), c.quantity) for c in item.components]
-    return None if any(kw is None for kw, _ in parts) else sum((kw or 0.0) * q for kw, q in parts)
+    if item.category in PASSIVE and item.category != "transceiver":
+        return 0.0
+    return _figure(item, catalog, "it_power")
 
 
 def height_ru(item: Item, catalog: Catalog) -> float | None:
     """Return the rack units of one unit, a bundle's summed; None if unknown."""
-    if not item.components:
-        return None if item.consumes.rack_units is None else item.consumes.rack_units.value
-    parts = [(height_ru(catalog[c.id], catalog), c.quantity) for c in item.components]
-    return None if any(ru is None for ru, _ in parts) else sum((ru or 0.0) * q for ru, q in parts)
+    return 0.0 if item.category in PASSIVE else _figure(item, catalog, "rack_units")
 
 
-def per_rack(rack: Rack, height: float, draw_kw: float) -> float:
-    """Return how many devices of this height and draw one rack holds (may be infinite)."""
-    by_height = math.inf if height == 0 else math.floor(rack.height_ru / height + SLIVER)
-    if rack.power_kw is None or draw_kw == 0:
-        return by_height
-    return min(by_height, math.floor(rack.power_kw / draw_kw + SLIVER))
+def weight_kg(item: Item, catalog: Catalog) -> float | None:
+    """Return the weight of one unit, a bundle's summed; None if unknown."""
+    return _figure(item, catalog, "weight")
 
 
-def fits(item: Item, catalog: Catalog, rack: Rack) -> bool:
-    """Return whether a unit, or each component of a bundle, can stand in some rack."""
-    if item.consumes.racks is not None:
-        feed = rack.whole_rack_power_kw or rack.power_kw
-        draw = power_kw(item, catalog)
-        return feed is None or draw is None or draw <= feed * item.consumes.racks.value
+def typical_kw(item: Item, catalog: Catalog) -> float:
+    """Return the typical draw of one unit, the maximum where it is not known."""
     if item.components:
-        return all(fits(catalog[c.id], catalog, rack) for c in item.components)
-    height = height_ru(item, catalog)
-    return height is None or per_rack(rack, height, power_kw(item, catalog) or 0.0) >= 1
+        return sum(typical_kw(catalog[c.id], catalog) * c.quantity for c in item.components)
+    if item.consumes.typical_power is not None and item.category not in PASSIVE:
+        return item.consumes.typical_power.value
+    return power_kw(item, catalog) or 0.0
 
 
-def racks(item: Item, catalog: Catalog, rack: Rack, units: int) -> int:
-    """Return the racks that ``units`` of an item take, in racks of their own."""
+def liquid_kw(item: Item, catalog: Catalog) -> float:
+    """Return the part of one unit's draw that heats a liquid."""
+    if item.components:
+        return sum(liquid_kw(catalog[c.id], catalog) * c.quantity for c in item.components)
+    share = item.consumes.liquid_share
+    return 0.0 if share is None else (power_kw(item, catalog) or 0.0) * share.value
+
+
+def space(site: Site, name: ClassName) -> Space | None:
+    """Return what a rack of a class holds, None where the site gives no rack."""
+    if site.rack is None:
+        return None
+    found = []
+    for key in ("height_ru", "power_kw", "weight_kg"):
+        own = getattr(getattr(site.rack_classes, name), key)
+        value = getattr(site.rack, key) if own is None else own
+        found.append(math.inf if value is None else float(value))
+    return Space(*found)
+
+
+def class_of(item: Item) -> ClassName:
+    """Return the class of racks an item stands in."""
+    return "gpu" if item.category == "gpu_system" else "storage"
+
+
+def per_rack(item: Item, catalog: Catalog, rack: Space) -> float:
+    """Return how many units one rack holds by height, power and weight (may be infinite)."""
+    needs = (height_ru(item, catalog), power_kw(item, catalog), weight_kg(item, catalog))
+    holds = (rack.height_ru, rack.power_kw, rack.weight_kg)
+    ratios = [hold / need for hold, need in zip(holds, needs, strict=True) if need]
+    least = min(ratios, default=math.inf)
+    return least if least == math.inf else math.floor(least + SLIVER)
+
+
+def fits(item: Item, catalog: Catalog, site: Site) -> bool:
+    """Return whether a unit, or each component of a bundle, can stand in some rack."""
+    rack = space(site, class_of(item))
+    if rack is None or site.rack is None:
+        return True
     if item.consumes.racks is not None:
-        return units * item.consumes.racks.value
-    height = height_ru(item, catalog)
-    if height is None:
-        raise ValueError(f"{item.id}: no height")
-    each = per_rack(rack, height, power_kw(item, catalog) or 0.0)
-    if item.components and each < 1:
-        return units * len(_first_fit(_devices(item, catalog), rack))
-    return math.ceil(units / each)
+        feed, draw = site.rack.whole_rack_limit_kw, power_kw(item, catalog)
+        allowed = math.inf if feed is None else feed * item.consumes.racks.value * (1.0 + SLIVER)
+        return draw is None or draw <= allowed
+    parts = [catalog[c.id] for c in item.components] or [item]
+    return all(height_ru(p, catalog) is None or per_rack(p, catalog, rack) >= 1 for p in parts)
 
 
-def _devices(item: Item, catalog: Catalog) -> Sequence[tuple[float, float]]:
-    """Return height and draw of every device of a bundle, kind after kind."""
+def standing(item: Item, catalog: Catalog, site: Site) -> Standing | None:
+    """Return how GPU systems or storage of a kind stand, None where that is not known."""
+    rack = space(site, class_of(item))
+    if rack is None:
+        return None
+    if item.consumes.racks is not None:
+        return Standing(1.0, item.consumes.racks.value, own=True, pdus=0)
+    if height_ru(item, catalog) is None:
+        return None
+    each, draw_kw = per_rack(item, catalog, rack), power_kw(item, catalog) or 0.0
+    if each >= 1:
+        load_kw = each * draw_kw if draw_kw else 0.0
+        return Standing(each, 1, own=False, pdus=pdus(site, catalog, load_kw))
+    count = len(_first_fit(_devices(item, catalog), rack))
+    return Standing(1.0, count, own=False, pdus=pdus(site, catalog, draw_kw / count))
+
+
+def pdus(site: Site, catalog: Catalog, load_kw: float) -> int:
+    """Return the PDUs of a rack that must carry ``load_kw``."""
+    if site.rack is None or site.rack.pdu is None:
+        return 0
+    feed = catalog[site.rack.pdu.item].provides.feed
+    if feed is None:
+        raise ValueError(f"{site.rack.pdu.item}: no feed")
+    enough = max(1, ceil(load_kw / feed.value))
+    return {"N": enough, "N+1": enough + 1, "2N": 2 * enough}[site.rack.pdu.redundancy]
+
+
+def _devices(item: Item, catalog: Catalog) -> Sequence[tuple[float, float, float]]:
+    """Return height, draw and weight of every device of a bundle, kind after kind."""
     parts = [(catalog[c.id], c.quantity) for c in item.components]
     return [
-        (height_ru(part, catalog) or 0.0, power_kw(part, catalog) or 0.0)
+        (
+            height_ru(part, catalog) or 0.0,
+            power_kw(part, catalog) or 0.0,
+            weight_kg(part, catalog) or 0.0,
+        )
         for part, quantity in parts
         for _ in range(quantity)
     ]
 
 
-def _first_fit(devices: Sequence[tuple[float, float]], rack: Rack) -> list[tuple[float, float]]:
-    """Return what is left (height, power) in each rack after placing the devices first-fit."""
-    power = math.inf if rack.power_kw is None else rack.power_kw
-    left: list[tuple[float, float]] = []
-    for height, draw_kw in devices:
-        for place, (free_ru, free_kw) in enumerate(left):
-            if height <= free_ru + SLIVER and draw_kw <= free_kw + SLIVER:
-                left[place] = (free_ru - height, free_kw - draw_kw)
+def _first_fit(
+    devices: Sequence[tuple[float, float, float]], rack: Space
+) -> list[tuple[float, ...]]:
+    """Return what is left (height, power, weight) in each rack, the devices placed first-fit."""
+    left: list[tuple[float, ...]] = []
+    empty = (rack.height_ru, rack.power_kw, rack.weight_kg)
+    for device in devices:
+        for place, free in enumerate(left):
+            if all(need <= room + SLIVER for need, room in zip(device, free, strict=True)):
+                left[place] = tuple(f - n for f, n in zip(free, device, strict=True))
                 break
         else:
-            left.append((rack.height_ru - height, power - draw_kw))
+            left.append(tuple(f - n for f, n in zip(empty, device, strict=True)))
     return left

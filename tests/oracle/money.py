@@ -1,4 +1,4 @@
-"""What units cost, and what the five resources of a purchase add up to."""
+"""What units cost, and what a purchase adds up to: power, heat, racks and money."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ import numpy.typing as npt
 
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price, SupportShare
-from planner.schema.problem import Problem
+from planner.schema.problem import Problem, Quantity, Term
 from tests.oracle import facility
+from tests.oracle.facility import Whole
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 HOURS_PER_YEAR = 8760.0
-POWER, RACKS, CAPEX, OPEX, TCO = range(5)
+MONTHS_PER_YEAR = 12.0
+DAYS_PER_WEEK, DAYS_PER_MONTH = 7.0, 30.4375
+POWER, FACILITY, LIQUID, AIR, RACKS, CAPEX = range(6)
+SUPPORT, SUBSCRIPTIONS, ENERGY, COLOCATION, OPEX, TCO = range(6, 12)
+RESOURCES = 12
 
 
 @dataclass(frozen=True)
@@ -30,8 +36,8 @@ class Market:
 
     def unit_net_usd(self, item: Item) -> float:
         """Return the price of one unit after the most specific discount, in whole cents."""
-        price = self.prices[item.id]
-        return round(price.list_usd * (1.0 - self._discount(item)), 2)
+        price = self.prices.get(item.id)
+        return 0.0 if price is None else round(price.list_usd * (1.0 - self._discount(item)), 2)
 
     def _discount(self, item: Item) -> float:
         for key, value in (("item", item.id), ("vendor", item.vendor), ("category", item.category)):
@@ -42,45 +48,127 @@ class Market:
 
     def support_usd(self, item: Item) -> float:
         """Return support per unit and year."""
-        support = self.prices[item.id].support_per_year
-        if support is None:
+        price = self.prices.get(item.id)
+        if price is None or price.support_per_year is None:
             return 0.0
-        if isinstance(support, SupportShare):
-            return round(support.share * self.unit_net_usd(item), 2)
-        return support.usd
+        if isinstance(price.support_per_year, SupportShare):
+            return round(price.support_per_year.share * self.unit_net_usd(item), 2)
+        return price.support_per_year.usd
 
-    def consumption(self, item: Item, units: int) -> Array:
-        """Return IT power, racks, capex, opex per year and TCO of ``units`` of an item."""
-        problem = self.problem
-        installed = problem.items[item.id].installed if item.id in problem.items else 0
-        bought = max(0, units - installed)
-        draw_kw = (facility.power_kw(item, self.catalog) or 0.0) * units
-        capex = self.unit_net_usd(item) * bought if bought else 0.0
-        opex = self.support_usd(item) * bought if bought else 0.0
-        years = 0.0
-        if problem.term is not None:
-            years = problem.term.years
-            hourly = draw_kw * problem.site.pue * problem.term.electricity_usd_per_kwh
-            opex += hourly * HOURS_PER_YEAR
-        return np.array([draw_kw, self._racks(item, units), capex, opex, capex + years * opex])
-
-    def _racks(self, item: Item, units: int) -> float:
-        site = self.problem.site
-        if site.racks is None or site.rack is None:
+    def subscription_usd(self, item: Item) -> float:
+        """Return the subscription per unit and year."""
+        price = self.prices.get(item.id)
+        if price is None or price.per_year_usd is None:
             return 0.0
-        return float(facility.racks(item, self.catalog, site.rack, units))
+        return round(price.per_year_usd * (1.0 - self._discount(item)), 2)
+
+    def quantity(self, item: Item) -> Quantity:
+        """Return what the user says of an item's count."""
+        return self.problem.items.get(item.id, Quantity())
+
+    def purchased(self, item: Item, units: Whole) -> Whole:
+        """Return what is bought for so many in place: spares, less installed, in whole packs."""
+        spares = facility.up(units * self.problem.spares.get(item.category, 0.0))
+        missing = np.maximum(0, units + spares - self.quantity(item).installed)
+        price = self.prices.get(item.id)
+        pack, least = (1, 0) if price is None else (price.pack, price.min_order)
+        packs = -(-np.maximum(missing, least) // pack)
+        return np.asarray(np.where(missing > 0, packs * pack, 0), dtype=np.int64)
+
+    def for_sale(self, item: Item) -> bool:
+        """Return whether an item can be purchased at all: price, lifecycle, lead time."""
+        if item.id not in self.prices:
+            return False
+        chosen = item.category in ("gpu_system", "storage")
+        if chosen and item.lifecycle not in self.problem.consider.lifecycle:
+            return False
+        longest = self.problem.targets.max_lead_time_days
+        return longest is None or lead_time_days(self.prices[item.id]) <= longest
+
+    def available(self, item: Item, units: Whole) -> Mask:
+        """Return where the purchase for so many in place is possible: sale, stock, lead time."""
+        bought = self.purchased(item, units)
+        if not self.for_sale(item):
+            return np.asarray(bought == 0)
+        own = self.quantity(item).stock
+        stock = self.prices[item.id].stock if own is None else own
+        return np.asarray(bought <= (math.inf if stock is None else stock))
+
+    def consumption(self, item: Item, units: Whole, racks: Whole) -> Array:
+        """Return every resource (columns) of so many units (rows) of an item."""
+        site, term = self.problem.site, self.problem.term
+        found = np.zeros((len(units), RESOURCES))
+        draw_kw = facility.power_kw(item, self.catalog) or 0.0
+        liquid_kw = facility.liquid_kw(item, self.catalog)
+        liquid = liquid_kw / draw_kw if draw_kw else 0.0
+        pue = liquid * site.pue_liquid + (1.0 - liquid) * site.pue_air
+        for column, each in ((POWER, draw_kw), (FACILITY, draw_kw * pue), (LIQUID, liquid_kw)):
+            found[:, column] = each * units
+        found[:, AIR] = found[:, POWER] - found[:, LIQUID]
+        found[:, RACKS] = racks
+        bought = self.purchased(item, units)
+        found[:, CAPEX] = self.unit_net_usd(item) * bought
+        found[:, SUPPORT] = self.support_usd(item) * bought
+        found[:, SUBSCRIPTIONS] = self.subscription_usd(item) * bought
+        found[:, TCO] = found[:, CAPEX]
+        if term is not None:
+            typical_kw = facility.typical_kw(item, self.catalog)
+            paid_kw = typical_kw if term.energy_basis == "typical" else draw_kw
+            hourly = paid_kw * pue * term.electricity_usd_per_kwh
+            found[:, ENERGY] = hourly * HOURS_PER_YEAR * units
+            monthly = draw_kw * term.colocation_usd_per_kw_month
+            found[:, COLOCATION] = monthly * MONTHS_PER_YEAR * units
+            running = found[:, [SUBSCRIPTIONS, ENERGY, COLOCATION]].sum(axis=1)
+            found[:, TCO] += running * annuity(0.0, term.years, term.discount_rate)
+            found[:, TCO] += found[:, SUPPORT] * self._supported(item, term)
+        found[:, OPEX] = found[:, SUPPORT : COLOCATION + 1].sum(axis=1)
+        return found
+
+    def _supported(self, item: Item, term: Term) -> float:
+        """Return the years (at present value) for which an item's support is paid."""
+        asked = self.quantity(item).support_years
+        asked = term.support_years if asked is None else asked
+        end = term.years if asked is None else min(asked, term.years)
+        price = self.prices.get(item.id)
+        start = 0.0 if price is None else price.support_included_years
+        return annuity(start, end, term.discount_rate)
 
     def limits(self) -> Array:
         """Return the budgets in the order of ``consumption``, infinite where there is none."""
         site, budget = self.problem.site, self.problem.budget
-        feeds = [math.inf if site.it_power_kw is None else site.it_power_kw]
-        if site.facility_power_kw is not None:
-            feeds.append(site.facility_power_kw / site.pue)
-        rest = (site.racks, budget.capex_usd, budget.opex_usd_per_year, budget.tco_usd)
-        return np.array([min(feeds), *(math.inf if value is None else value for value in rest)])
+        given = {
+            POWER: site.it_power_kw,
+            FACILITY: site.facility_limit_kw,
+            LIQUID: site.cooling.liquid_limit_kw,
+            AIR: site.cooling.air_limit_kw,
+            RACKS: site.racks,
+            CAPEX: budget.capex_usd,
+            SUPPORT: budget.support_usd_per_year,
+            SUBSCRIPTIONS: budget.subscriptions_usd_per_year,
+            ENERGY: budget.energy_usd_per_year,
+            COLOCATION: budget.colocation_usd_per_year,
+            OPEX: budget.opex_usd_per_year,
+            TCO: budget.tco_usd,
+        }
+        values = [given[column] for column in range(RESOURCES)]
+        return np.array([math.inf if value is None else float(value) for value in values])
 
 
-def within(consumed: Array, limits: Array) -> npt.NDArray[np.bool_]:
+def annuity(start: float, end: float, rate: float) -> float:
+    """Return the present value of a dollar a year from ``start`` to ``end``, paid at year ends."""
+    years = range(1, math.ceil(end) + 1)
+    return sum(max(0.0, min(t, end) - max(t - 1, start)) / (1.0 + rate) ** t for t in years)
+
+
+def lead_time_days(price: Price) -> float:
+    """Return the upper end of a price's lead time in days, 0 where none is stated."""
+    if price.lead_time is None:
+        return 0.0
+    span, unit = price.lead_time.split()
+    return int(span.split("-")[-1]) * (DAYS_PER_WEEK if unit == "weeks" else DAYS_PER_MONTH)
+
+
+def within(consumed: Array, limits: Array) -> Mask:
     """Return, row by row, whether every resource stays within its limit."""
     allowed = limits * (1.0 + facility.SLIVER) + facility.SLIVER
     return np.asarray((consumed <= allowed).all(axis=-1))

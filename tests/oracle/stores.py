@@ -12,7 +12,7 @@ import numpy.typing as npt
 from planner.schema.catalog import Family, Item
 from planner.schema.problem import Job, Problem
 from tests.oracle.candidates import Candidate, family_of
-from tests.oracle.money import Array, within
+from tests.oracle.money import RESOURCES, Array, within
 
 MIXED_ADAM_BYTES = 14.0
 
@@ -29,6 +29,8 @@ class Stores:
     endurance_tb_per_day: Array
     write_factor: Array
     read_factor: Array
+    write_down_gb_per_s: Array
+    read_down_gb_per_s: Array
 
     def __len__(self) -> int:
         return len(self.usable_tb)
@@ -81,10 +83,11 @@ def choices(
     forced = {family_of(store.item) for store in stores if store.forced}
     known = {family.id: family for family in families}
     parts = []
-    for size in range(1, min(problem.storage.max_families, len(names)) + 1):
+    most, exact = problem.storage.max_families, problem.storage.exact_families
+    for size in range(1, min(most, len(names)) + 1) if exact is None else (exact,):
         for chosen in combinations(names, size):
             if forced <= set(chosen):
-                parts.append(_of_families(chosen, stores, known, limits))
+                parts.append(_of_families(problem, chosen, stores, known, limits))
     if not parts:
         return None
     columns = {
@@ -96,6 +99,7 @@ def choices(
 
 
 def _of_families(
+    problem: Problem,
     chosen: Sequence[str],
     stores: Sequence[Candidate],
     families: Mapping[str, Family],
@@ -116,18 +120,19 @@ def _of_families(
     read = min((f.read.value for f in factors if f is not None), default=1.0)
     if len([f for f in factors if f is not None]) < len(chosen):
         write, read = min(write, 1.0), min(read, 1.0)
-    return _deliver(counts, consumed, [store.item for store in stores], write, read)
+    items = [store.item for store in stores]
+    return _deliver(counts, consumed, items, problem.storage.tolerate_down, (write, read))
 
 
 def _purchases(
     chosen: Sequence[str], stores: Sequence[Candidate], limits: Array
 ) -> tuple[npt.NDArray[np.int64], Array]:
     """Return all counts of the families' items (zero for the rest) that the limits allow."""
-    counts, consumed = np.zeros((1, 0), dtype=np.int64), np.zeros((1, 5))
+    counts, consumed = np.zeros((1, 0), dtype=np.int64), np.zeros((1, RESOURCES))
     for store in stores:
         options = store.counts if family_of(store.item) in chosen else (0,)
-        added = np.array([store.consumed[n] for n in options]).reshape(len(options), 5)
-        consumed = (consumed[:, None] + added[None]).reshape(-1, 5)
+        added = np.array([store.consumed[n] for n in options]).reshape(-1, RESOURCES)
+        consumed = (consumed[:, None] + added[None]).reshape(-1, RESOURCES)
         column = np.tile(np.array(options, dtype=np.int64), len(counts))[:, None]
         counts = np.hstack([np.repeat(counts, len(options), axis=0), column])
         # Consumption never falls as items are added, so what is over stays over.
@@ -140,28 +145,42 @@ def _deliver(
     counts: npt.NDArray[np.int64],
     consumed: Array,
     items: Sequence[Item],
-    write_factor: float,
-    read_factor: float,
+    down: int,
+    factors: tuple[float, float],
 ) -> Stores:
     rows = len(counts)
     write, read, usable = np.zeros(rows), np.zeros(rows), np.zeros(rows)
-    endurance = np.zeros(rows)
+    write_loss, read_loss, endurance = np.zeros(rows), np.zeros(rows), np.zeros(rows)
     for column, item in zip(counts.T, items, strict=True):
         write += bandwidth_gb_per_s(item, column, "write")
         read += bandwidth_gb_per_s(item, column, "read")
+        write_loss = np.maximum(write_loss, _loss_gb_per_s(item, column, "write", down))
+        read_loss = np.maximum(read_loss, _loss_gb_per_s(item, column, "read", down))
         usable += column * (0.0 if item.provides.usable is None else item.provides.usable.value)
         stated = item.provides.endurance
         # One item in use that does not state its endurance lifts the limit.
         endurance += np.where(column > 0, column * stated.value if stated else np.inf, 0.0)
-    factors = np.full(rows, write_factor), np.full(rows, read_factor)
-    return Stores(counts, consumed, write, read, usable, endurance, *factors)
+    write_factor, read_factor = (np.full(rows, factor) for factor in factors)
+    left = (write - write_loss, read - read_loss)
+    return Stores(
+        counts, consumed, write, read, usable, endurance, write_factor, read_factor, *left
+    )
 
 
-def bandwidth_gb_per_s(item: Item, units: npt.NDArray[np.int64], direction: str) -> Array:
+def bandwidth_gb_per_s(item: Item, units: npt.NDArray[np.int64] | Array, direction: str) -> Array:
     """Return the nameplate bandwidth of so many units: linear, or read off the sizes table."""
     if item.sizes is None:
         figure = getattr(item.provides, direction)
         return np.asarray(units * float(figure.value), dtype=np.float64)
     rows = item.sizes.rows
+    first = rows[0]
     table = np.interp(units, [r.units for r in rows], [getattr(r, direction) for r in rows])
-    return np.asarray(np.where(units > 0, table, 0.0), dtype=np.float64)
+    below = units / first.units * getattr(first, direction)
+    return np.asarray(np.where(units >= first.units, table, below), dtype=np.float64)
+
+
+def _loss_gb_per_s(item: Item, units: npt.NDArray[np.int64], direction: str, down: int) -> Array:
+    """Return what an item in the plan loses with so many of its parts down."""
+    lost = down / (1 if item.fail_units is None else item.fail_units.value)
+    whole = bandwidth_gb_per_s(item, units, direction)
+    return np.where(units > 0, whole - bandwidth_gb_per_s(item, units - lost, direction), 0.0)

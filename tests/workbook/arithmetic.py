@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Gear:
     support_usd: float = 0.0
     kw: float | None = 1.0
     rack_units: float | None = 2.0
-    per_rack: int = 4
+    per_rack: int | None = 4
     kg: float | None = 100.0
     gpus: int = 0
     read: float = 0.0
@@ -31,10 +32,33 @@ class Gear:
     part_number: str | None = "0012"
     description: str | None = None
     notes: tuple[str, ...] = ()
+    category: str = ""
+    role: str | None = None
+    unit: str = "each"
+    rack_class: str | None = None
+    liquid: float = 0.0
+    typical: float | None = None
+    spares: int = 0
+    pack: int = 1
+    least: int = 0
+    per_year_usd: float | None = None
+    support_from: float = 0.0
+    support_years: float | None = None
+    lead: tuple[str, float | None] = ("8-16 weeks", None)
 
     @property
     def purchased(self) -> int:
-        return max(0, self.quantity - self.installed)
+        need = max(0, self.quantity + (self.spares if self.quantity else 0) - self.installed)
+        packs = -(-need // self.pack) * self.pack
+        return max(packs, self.least) if packs else 0
+
+    @property
+    def core(self) -> bool:
+        return self.section in ("Compute", "Storage")
+
+    @property
+    def typical_kw(self) -> float | None:
+        return self.kw if self.typical is None else self.typical
 
     @property
     def net_usd(self) -> float | None:
@@ -43,8 +67,8 @@ class Gear:
         return math.floor(self.list_usd * (1 - self.discount) * 100 + 0.5) / 100
 
     @property
-    def racks(self) -> int:
-        return -(-self.quantity // self.per_rack)
+    def racks(self) -> int | None:
+        return None if self.per_rack is None else -(-self.quantity // self.per_rack)
 
 
 @dataclass(frozen=True)
@@ -77,7 +101,19 @@ class Setup:
     pue: float = 1.25
     years: float | None = 4.0
     electricity: float | None = 0.08
+    pue_liquid: float | None = None
+    colocation: float = 0.0
+    rate: float = 0.0
+    typical_energy: bool = False
+    shared_racks: int = 0
+    active_parameters: float | None = None
+    down: int = 0
+    lost_write: float = 0.0
+    lost_read: float = 0.0
     limits: dict[str, tuple[str, float, str]] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    fabrics: tuple[Any, ...] = ()
+    rack_groups: tuple[Any, ...] = ()
 
     def change(self, sku: str, **changes: object) -> Setup:
         """Return the set-up with one product changed."""
@@ -95,7 +131,7 @@ def totals(setup: Setup) -> dict[str, float | None]:
     result: dict[str, float | None] = {
         "it_power_kw": _sum([g.kw and g.kw * g.quantity for g in gear]),
         "rack_units": _sum([g.rack_units and g.rack_units * g.quantity for g in gear]),
-        "racks": float(sum(g.racks for g in gear)),
+        "racks": float(sum(g.racks or 0 for g in gear) + setup.shared_racks),
         "weight_kg": _sum([g.kg and g.kg * g.quantity for g in gear]),
         "gpus": float(sum(g.gpus * g.quantity for g in gear)),
         "nameplate_read": _sum([g.read * g.quantity for g in gear]),
@@ -105,14 +141,63 @@ def totals(setup: Setup) -> dict[str, float | None]:
         "support": _sum([round(g.support_usd * g.purchased, 2) for g in gear if g.list_usd]),
     }
     power = result["it_power_kw"] or 0.0
-    result["facility_power_kw"] = power * setup.pue
     result["heat"] = power * 3412.14
-    result |= {"energy": None, "opex": None, "tco": None}
-    if setup.electricity is not None:
-        result["energy"] = power * setup.pue * 8760 * setup.electricity
-        result["opex"] = result["energy"] + (result["support"] or 0.0)
-        if setup.years is not None:
-            result["tco"] = (result["capex_usd"] or 0.0) + setup.years * result["opex"]
+    result["facility_power_kw"] = _sum([_metered(setup, g, g.kw) for g in gear])
+    result["typical_kw"] = _sum([g.typical_kw and g.typical_kw * g.quantity for g in gear])
+    result["heat_liquid"] = _sum([g.kw and g.kw * g.quantity * g.liquid for g in gear])
+    result["heat_air"] = power - result["heat_liquid"]
+    result["lead_days"] = max((g.lead[1] or 0.0 for g in gear if g.purchased), default=0.0)
+    return result | _running(setup, result)
+
+
+def _metered(setup: Setup, gear: Gear, kw: float | None) -> float | None:
+    pue = setup.pue if setup.pue_liquid is None else setup.pue_liquid
+    each = gear.liquid * pue + (1 - gear.liquid) * setup.pue
+    return None if kw is None else kw * gear.quantity * each
+
+
+def worth(start: float, end: float, rate: float) -> float:
+    """Return A(start, end) as it is defined: year by year, each paid at its end."""
+    return math.fsum(
+        max(0.0, min(end, year) - max(start, year - 1)) / (1 + rate) ** year
+        for year in range(1, math.ceil(end) + 1)
+    )
+
+
+def support_span(setup: Setup, gear: Gear) -> tuple[float, float]:
+    """Return from when to when in the term a product's support is paid."""
+    years = setup.years or 0.0
+    length = years if gear.support_years is None else gear.support_years
+    start = min(gear.support_from, years)
+    return start, min(start + length, years)
+
+
+def _running(setup: Setup, sums: dict[str, float | None]) -> dict[str, float | None]:
+    """Return what is paid by the year and over the term."""
+    gear = setup.gear
+    result: dict[str, float | None] = {"energy": None, "opex": None, "tco": None}
+    result["subscriptions"] = _sum(
+        [g.per_year_usd and round(g.per_year_usd * g.purchased, 2) for g in gear]
+    )
+    result["colocation"] = (sums["it_power_kw"] or 0.0) * 12 * setup.colocation
+    if setup.electricity is None:
+        return result
+    drawn = [(g, g.typical_kw if setup.typical_energy else g.kw) for g in gear]
+    metered = _sum([_metered(setup, g, kw) for g, kw in drawn])
+    result["energy"] = metered * 8760 * setup.electricity
+    yearly = result["energy"] + (result["subscriptions"] or 0.0) + (result["colocation"] or 0.0)
+    result["opex"] = yearly + (sums["support"] or 0.0)
+    if setup.years is None:
+        return result
+    paid = _sum(
+        [
+            round(g.support_usd * g.purchased, 2) * worth(*support_span(setup, g), setup.rate)
+            for g in gear
+            if g.list_usd is not None
+        ]
+    )
+    running = worth(0, setup.years, setup.rate) * yearly
+    result["tco"] = (sums["capex_usd"] or 0.0) + paid + running
     return result
 
 
@@ -172,7 +257,48 @@ def job(setup: Setup) -> dict[str, float | None]:
         "ingest": gpus * setup.ingest_per_gpu,
         "volume": setup.checkpoint_gb * 86.4 / setup.interval_s,
         **loss,
+        **_degraded(setup, sums, client_write, client_read, fan_out),
     }
+
+
+def _degraded(
+    setup: Setup,
+    sums: dict[str, float | None],
+    client_write: float,
+    client_read: float,
+    fan_out: float,
+) -> dict[str, float | None]:
+    """Return the figures with ``down`` appliances down; without any lost they are the full ones."""
+    rated_write = (sums["nameplate_write"] or 0.0) - setup.lost_write
+    rated_read = (sums["nameplate_read"] or 0.0) - setup.lost_read
+    write = min(setup.fraction_write * rated_write, client_write)
+    read = min(setup.fraction_read * rated_read, client_read)
+    save_s = setup.checkpoint_gb / write
+    sync = setup.mode == "sync"
+    stall, drain = (save_s, 0.0) if sync else (setup.stall_s, save_s)
+    return {
+        "write_down": write,
+        "read_down": read,
+        "drain_down": save_s,
+        "overlap_down": drain / setup.interval_s,
+        "blocking_down": stall / setup.interval_s,
+        "fits_down": stall + drain,
+        "restore_down": fan_out * setup.checkpoint_gb / read,
+    }
+
+
+def ratios(setup: Setup) -> dict[str, float | None]:
+    """Return what a useful GPU-hour and a million tokens cost over the term."""
+    figures, tco = job(setup), totals(setup)["tco"]
+    result: dict[str, float | None] = {"per_gpu_hour": None, "per_million": None}
+    if tco is None or setup.years is None:
+        return result
+    hours = 8760 * setup.years
+    result["per_gpu_hour"] = tco / ((figures["useful_gpus"] or 0.0) * hours)
+    if figures["useful_pflops"] and setup.active_parameters:
+        flop = figures["useful_pflops"] * 1e15 * hours * 3600
+        result["per_million"] = tco / (flop / (6 * setup.active_parameters) / 1e6)
+    return result
 
 
 def _fan_out(setup: Setup, replicas: float | None) -> float:

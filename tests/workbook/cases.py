@@ -1,8 +1,9 @@
-"""Three set-ups that together reach every branch of the sheets."""
+"""Set-ups that together reach every branch of the sheets."""
 
 from __future__ import annotations
 
 from tests.workbook.arithmetic import Gear, Setup
+from tests.workbook.complete import COMPLETE
 
 DGX = Gear(
     "dgx_h100",
@@ -117,4 +118,4 @@ MINIMAL = Setup(
     failures=1e-6,
     replica_gpus=None,
 )
-CASES = {"async": ASYNC, "sync": SYNC, "minimal": MINIMAL}
+CASES = {"async": ASYNC, "sync": SYNC, "minimal": MINIMAL, "complete": COMPLETE}

@@ -18,12 +18,12 @@ from planner.schema.plan import (
     Site,
     Totals,
 )
-from tests.workbook.arithmetic import Gear, Setup, job, totals
+from tests.workbook.arithmetic import Gear, Setup, job, ratios, support_span, totals
 
 BTU_PER_H_PER_KW = 3412.14
 
 
-def line(gear: Gear) -> Line:
+def line(gear: Gear, setup: Setup) -> Line:
     """Return the plan's line of a product."""
 
     def times(each: float | None) -> float | None:
@@ -33,6 +33,9 @@ def line(gear: Gear) -> Line:
         return None if each is None else round(each * gear.purchased, 2)
 
     power = times(gear.kw)
+    start, end = support_span(setup, gear)
+    liquid = setup.pue if setup.pue_liquid is None else setup.pue_liquid
+    pue = gear.liquid * liquid + (1 - gear.liquid) * setup.pue
     priced = gear.list_usd is not None
     return Line(
         sku=gear.sku,
@@ -53,7 +56,21 @@ def line(gear: Gear) -> Line:
         price=PriceNote(source="Reseller quote", date="2026-03-01", confidence="low", book="book")
         if priced
         else None,
-        lead_time="8-16 weeks",
+        lead_time=gear.lead[0],
+        lead_time_days=gear.lead[1],
+        category=gear.category,
+        role=gear.role,
+        unit=gear.unit,
+        spares=gear.spares,
+        pack=gear.pack,
+        subscription_usd_per_year=paid(gear.per_year_usd),
+        support_years=None if setup.years is None else max(0.0, end - start),
+        support_from_years=start,
+        liquid_share=gear.liquid,
+        facility_power_kw=None if power is None else power * pue,
+        unit_typical_power_kw=gear.typical_kw,
+        typical_power_kw=times(gear.typical_kw),
+        rack_class=gear.rack_class,  # type: ignore[arg-type]
         unit_it_power_kw=gear.kw,
         it_power_kw=power,
         unit_heat_btu_per_h=None if gear.kw is None else gear.kw * BTU_PER_H_PER_KW,
@@ -121,10 +138,12 @@ def plan(setup: Setup, **changes: Any) -> Plan:
             gap_asked=1e-6,
         ),
         "site": _site(setup),
-        "lines": tuple(entry for gear in setup.gear for entry in (line(gear), *parts(gear))),
+        "lines": tuple(entry for gear in setup.gear for entry in (line(gear, setup), *parts(gear))),
         "totals": _totals(setup),
         "jobs": (_job(setup),),
         "limits": tuple(_limits(setup)),
+        "fabrics": setup.fabrics,
+        "racks": setup.rack_groups,
         "assumptions": (
             Assumption(
                 name="failures",
@@ -187,11 +206,18 @@ def _site(setup: Setup) -> Site:
         delivered_fraction_read=setup.fraction_read,
         delivered_fraction_write=setup.fraction_write,
         fill_limit=0.85,
+        pue_liquid=setup.pue if setup.pue_liquid is None else setup.pue_liquid,
+        colocation_usd_per_kw_month=setup.colocation,
+        discount_rate=setup.rate,
+        energy_basis="typical" if setup.typical_energy else "maximum",
     )
 
 
 def _totals(setup: Setup) -> Totals:
-    sums = totals(setup)
+    sums, cost = totals(setup), ratios(setup)
+    power, liquid = sums["heat_air"] or 0.0, sums["heat_liquid"] or 0.0
+    sections = dict.fromkeys(gear.section for gear in setup.gear)
+    longest = [g.sku for g in setup.gear if g.purchased and g.lead[1] == sums["lead_days"]]
     return Totals(
         gpus=int(sums["gpus"] or 0),
         gpus_used=int(job(setup)["gpus"] or 0),
@@ -209,16 +235,35 @@ def _totals(setup: Setup) -> Totals:
         read_gb_per_s=sums["nameplate_read"] or 0.0,
         write_gb_per_s=sums["nameplate_write"] or 0.0,
         usable_tb=sums["usable_tb"],
+        typical_power_kw=sums["typical_kw"],
+        heat_air_kw=power,
+        heat_liquid_kw=liquid,
+        heat_air_btu_per_h=power * BTU_PER_H_PER_KW,
+        heat_liquid_btu_per_h=liquid * BTU_PER_H_PER_KW,
+        subscriptions_usd_per_year=sums["subscriptions"],
+        colocation_usd_per_year=sums["colocation"],
+        usd_per_useful_gpu_hour=cost["per_gpu_hour"],
+        usd_per_million_tokens=cost["per_million"],
+        lead_time_days=sums["lead_days"] or None,
+        critical_skus=tuple(longest),
+        capex_by_section_usd={
+            section: sum(
+                round((gear.net_usd or 0.0) * gear.purchased, 2)
+                for gear in setup.gear
+                if gear.section == section
+            )
+            for section in sections
+        },
     )
 
 
 def _job(setup: Setup) -> JobPlan:
     f: dict[str, Any] = job(setup)
-    compute = tuple(gear.sku for gear in setup.gear if gear.gpus)
+    compute = [gear for gear in setup.gear if gear.gpus]
     return JobPlan(
         name="frontier-1t",
-        gpu_type=compute[0],
-        gpu_types=compute,
+        gpu_type=compute[0].sku,
+        gpu_types=tuple(gear.sku for gear in compute),
         storage_family="family",
         storage_families=("family",),
         mode=setup.mode,  # type: ignore[arg-type]
@@ -267,14 +312,28 @@ def _job(setup: Setup) -> JobPlan:
         ingest_gb_per_s=f["ingest"],
         capacity_needed_tb=setup.capacity_tb,
         write_volume_tb_per_day=f["volume"],
+        hot_spare_systems=setup.idle // compute[0].gpus if setup.down else 0,
+        **_down(setup, f),
     )
+
+
+def _down(setup: Setup, f: dict[str, Any]) -> dict[str, Any]:
+    if not setup.down:
+        return {}
+    return {
+        "tolerate_down": setup.down,
+        "degraded_write_gb_per_s": f["write_down"],
+        "degraded_read_gb_per_s": f["read_down"],
+        "degraded_drain_s": f["drain_down"],
+        "degraded_overlap": None if setup.mode == "sync" else f["overlap_down"],
+        "degraded_restore_s": f["restore_down"],
+    }
 
 
 def limit_value(setup: Setup, name: str) -> float | None:
     """Return what a set-up reaches of a limit, by plain arithmetic."""
     sums, figures = totals(setup), job(setup)
     quantities = {gear.sku: float(gear.quantity) for gear in setup.gear}
-    stall_and_drain = (figures["stall_s"] or 0.0) + (figures["drain_s"] or 0.0)
     values = {
         "it_power": sums["it_power_kw"],
         "facility_power": sums["facility_power_kw"],
@@ -282,10 +341,10 @@ def limit_value(setup: Setup, name: str) -> float | None:
         "capex": sums["capex_usd"],
         "opex": sums["opex"],
         "tco": sums["tco"],
-        "overlap": figures["overlap"],
-        "drain_fits": stall_and_drain,
-        "blocking": figures["blocking"],
-        "restore_time": figures["restore_s"],
+        "overlap": figures["overlap_down"],
+        "drain_fits": figures["fits_down"],
+        "blocking": figures["blocking_down"],
+        "restore_time": figures["restore_down"],
         "capacity": sums["usable_tb"],
         "ingest": figures["read"],
         "endurance": figures["volume"],
@@ -301,10 +360,38 @@ def limit_value(setup: Setup, name: str) -> float | None:
         "max_days_to_train": figures["days"],
         "client_write": figures["client_write"],
     }
+    values |= _new_values(setup, sums, figures)
     for sku, quantity in quantities.items():
         for pattern in (f"max_units.{sku}", f"min_units.{sku}", f"items.{sku}.max"):
             values[pattern] = quantity
     return values[name]
+
+
+def _new_values(
+    setup: Setup, sums: dict[str, float | None], figures: dict[str, float | None]
+) -> dict[str, float | None]:
+    """Return what a set-up reaches of the limits of a complete bill."""
+    cost = ratios(setup)
+    values: dict[str, float | None] = {
+        "heat_air": sums["heat_air"],
+        "heat_liquid": sums["heat_liquid"],
+        "support": sums["support"],
+        "subscriptions": sums["subscriptions"],
+        "energy": sums["energy"],
+        "colocation": sums["colocation"],
+        "per_useful_gpu_hour": cost["per_gpu_hour"],
+        "per_million_tokens": cost["per_million"],
+        "lead_time": sums["lead_days"],
+        "require_vendor.0": float(
+            sum(gear.quantity for gear in setup.gear if gear.core and gear.vendor == "DDN")
+        ),
+        "exact_families": 1.0,
+        "split.0": 1.0,
+    }
+    for gear in setup.gear:
+        values[f"stock.{gear.sku}"] = float(gear.purchased)
+        values[f"hot_spares.{gear.sku}"] = gear.quantity - (figures["systems"] or 0.0)
+    return values
 
 
 def _limits(setup: Setup) -> list[LimitReport]:
@@ -316,7 +403,7 @@ def _limits(setup: Setup) -> list[LimitReport]:
         reports.append(
             LimitReport(
                 name=name,
-                label=name.replace("_", " "),
+                label=setup.labels.get(name, name.replace("_", " ")),
                 value=value,
                 sense=sense,  # type: ignore[arg-type]
                 limit=allowed,

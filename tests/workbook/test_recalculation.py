@@ -9,7 +9,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from tests.workbook.arithmetic import job, totals
+from tests.workbook.arithmetic import Setup, job, ratios, totals
 from tests.workbook.cases import ASYNC, CASES
 from tests.workbook.office import Cells, convert, named, needs_office, values
 
@@ -73,6 +73,14 @@ def test_a_wrong_cached_value_is_caught(folder: Path, tmp_path: Path) -> None:
 
 
 @needs_office
+def test_figures_of_a_complete_bill(recalculated: Files) -> None:
+    source, result = recalculated["complete"]
+    shown = named(source, values(result))
+    for key, value in more_of(CASES["complete"]).items():
+        assert shown[key] == pytest.approx(value, rel=1e-9), key
+
+
+@needs_office
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_figures_are_those_of_plain_arithmetic(name: str, recalculated: Files) -> None:
     source, result = recalculated[name]
@@ -131,6 +139,36 @@ TOTAL_NAMES = {
     "nameplate_write_gb_per_s": "nameplate_write",
     "nameplate_read_gb_per_s": "nameplate_read",
 }
+
+
+MORE_NAMES = {
+    "typical_power_kw": "typical_kw",
+    "heat_air_kw": "heat_air",
+    "heat_liquid_kw": "heat_liquid",
+    "subscriptions_usd_per_year": "subscriptions",
+    "colocation_usd_per_year": "colocation",
+    "lead_time_days": "lead_days",
+}
+DOWN_NAMES = {
+    "degraded_write_gb_per_s": "write_down",
+    "degraded_read_gb_per_s": "read_down",
+    "degraded_save_s": "drain_down",
+    "degraded_overlap": "overlap_down",
+    "degraded_blocking": "blocking_down",
+    "degraded_stall_and_drain_s": "fits_down",
+    "degraded_restore_s": "restore_down",
+}
+
+
+def more_of(setup: Setup) -> dict[str, float | None]:
+    """Return the figures of a complete bill by the workbook's names."""
+    sums, figures, cost = totals(setup), job(setup), ratios(setup)
+    return {
+        **{name: sums[key] for name, key in MORE_NAMES.items()},
+        **{name: figures[key] for name, key in DOWN_NAMES.items()},
+        "usd_per_useful_gpu_hour": cost["per_gpu_hour"],
+        "usd_per_million_tokens": cost["per_million"],
+    }
 
 
 def figures_of(figures: dict[str, float | None]) -> dict[str, float | None]:

@@ -1,9 +1,11 @@
 """Delivered bandwidth: the lesser of what appliances and clients move, for writing and reading.
 
-    B <= eta * sum_k nameplate_k;   B <= f * C,   C = sum_k c_k u_k  or  sum_k ceil(m/G_k) c_k y_k
+    B <= eta * sum_k nameplate_k;   B_safe <= eta * (sum_k nameplate_k - loss_j) for every j bought
+    B <= f * C,   C = sum_k c_k u_k  or  sum_k ceil(m/G_k) c_k y_k
 
 f is the client factor of the family that serves; with several families the least of theirs.
-One more unit of eta * nameplate is one more GB/s delivered, until the clients are the limit.
+loss_j is what item j loses with appliances down. One more unit of eta * nameplate is one more GB/s
+delivered, until the clients are the limit.
 """
 
 from __future__ import annotations
@@ -23,12 +25,29 @@ def add(build: Build) -> None:
     read = case.delivered_read * total(build.nameplate_read.values())
     build.model.row("appliance_write", build.write - write, "<=", 0.0, unit="GB/s")
     build.model.row("appliance_read", build.read - read, "<=", 0.0, unit="GB/s")
+    if case.tolerate_down:
+        _with_appliances_down(build)
     write_clients = {s.id: s.client_write_gb_per_s for s in case.systems}
     read_clients = {s.id: s.client_read_gb_per_s for s in case.systems}
     write_factors = {f.id: f.write_factor for f in case.families}
     read_factors = {f.id: f.read_factor for f in case.families}
     _clients(build, "write", build.write, write_clients, write_factors, job.one_replica_writes)
     _clients(build, "read", build.read, read_clients, read_factors, job.one_replica_reads)
+
+
+def _with_appliances_down(build: Build) -> None:
+    """Add what is delivered when each item that is bought, one at a time, has lost its share."""
+    case, model = build.case, build.model
+    sides = (
+        ("write", build.write, build.safe_write, case.delivered_write, build.nameplate_write),
+        ("read", build.read, build.safe_read, case.delivered_read, build.nameplate_read),
+    )
+    for side, delivered, safe, share, plates in sides:
+        model.row(f"safe_{side}", safe - delivered, "<=", 0.0, unit="GB/s")
+        for item in case.storage:
+            left = total(plates.values()) - build.losses[item.id][side]
+            row = safe - share * left
+            model.row(f"safe_{side}_{item.id}", row, "<=", 0.0, unit="GB/s")
 
 
 def _clients(

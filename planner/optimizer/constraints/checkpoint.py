@@ -4,7 +4,8 @@
 
 With a fixed interval both are linear in B; with I = kappa M they are linear in B and N; with a
 free interval they are linear in the logarithms. One more percent of overlap is that much less
-bandwidth. A vendor's rule replaces the overlap limit, not the drain's end.
+bandwidth. A vendor's rule replaces the overlap limit, not the drain's end. B is what is delivered
+with appliances down, where the problem asks for that.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ def _share(build: Build, name: str, limit: float) -> None:
         return
     # Exact for a fixed interval; for a free one no interval is longer than the longest.
     need = demand / build.longest_interval_s
-    build.model.row(name, build.write, ">=", need, unit="GB/s", origin=origin, relaxable=True)
+    build.model.row(name, build.safe_write, ">=", need, unit="GB/s", origin=origin, relaxable=True)
     if policy == "optimal" and build.case.needs_goodput:
-        left = build.b + build.i
+        left = build.safe_b + build.i
         build.model.row(f"{name}_log", left, ">=", math.log(demand), origin=origin, relaxable=True)
 
 
@@ -47,13 +48,13 @@ def _share_of_mtti(build: Build, name: str, per_rate: float, origin: str) -> Non
     systems = build.case.systems
     rates = {s.id: s.failures_per_gpu_day / 86_400.0 for s in systems}
     if len(set(rates.values())) == 1:
-        row = build.write - per_rate * next(iter(rates.values())) * build.gpus
+        row = build.safe_write - per_rate * next(iter(rates.values())) * build.gpus
         build.model.row(name, row, ">=", 0.0, unit="GB/s", origin=origin, relaxable=True)
         return
     for system in systems:
         factor = per_rate * rates[system.id]
         slack = factor * build.gpus_range[1]
-        row = build.write - factor * build.gpus - slack * build.type_used[system.id]
+        row = build.safe_write - factor * build.gpus - slack * build.type_used[system.id]
         name_of = f"{name}_{system.id}"
         build.model.row(name_of, row, ">=", -slack, unit="GB/s", origin=origin, relaxable=True)
 
@@ -63,16 +64,18 @@ def _drain_fits(build: Build) -> None:
     job, policy = build.case.job, build.case.job.interval.policy
     longest = build.longest_interval_s
     if longest <= job.stall_s:
-        build.model.row("drain_fits", build.write, ">=", 2 * build.write_range[1])  # impossible
+        impossible = 2 * build.write_range[1]
+        build.model.row("drain_fits", build.safe_write, ">=", impossible)
         return
     if policy == "fixed" or (policy == "optimal" and not build.case.needs_goodput):
         need = job.checkpoint_gb / (longest - job.stall_s)
-        build.model.row("drain_fits", build.write, ">=", need, unit="GB/s", relaxable=False)
+        build.model.row("drain_fits", build.safe_write, ">=", need, unit="GB/s", relaxable=False)
         return
     shortest = build.interval_range_s[0]
     if build.case.rule is None and job.stall_s <= (1.0 - job.max_overlap) * shortest:
         return  # implied by the overlap limit
-    drain = build.share_of_interval("drain_share", math.log(job.checkpoint_gb) - build.b - build.i)
+    log_drain = math.log(job.checkpoint_gb) - build.safe_b
+    drain = build.share_of_interval("drain_share", log_drain - build.i)
     stall: Linear = 0.0
     if job.stall_s > 0:
         stall = build.share_of_interval("stall_share", math.log(job.stall_s) - build.i)

@@ -17,7 +17,7 @@ def add(build: Build) -> None:
     per_gb = job.checkpoint_gb / job.max_restore_s
     build.model.row(
         "restore_time",
-        build.read - (c * per_gb) * build.gpus,
+        build.safe_read - (c * per_gb) * build.gpus,
         ">=",
         a * per_gb,
         unit="GB/s",

@@ -1,7 +1,9 @@
 """Which GPU types and storage families a plan may hold.
 
     sum_k y_k <= types per job;  N = sum_k G_k u_k  (whole systems)  or  N = m v <= sum_k G_k u_k
-    sum_f z_f <= families;  x_k <= cap_k z_f(k);  x_k = 0 or x_k >= least order
+    type_k <= fabric_g(k),  sum_g fabric_g <= 1:  a job runs within one compute fabric
+    sum_f z_f <= families (or = exactly so many);  x_k <= cap_k z_f(k)
+    x_k = 0 or x_k >= least order
 
 One more unit of a limit here means one more GPU type or storage vendor in the plan.
 """
@@ -15,6 +17,7 @@ from planner.optimizer.model import combination, total
 def add(build: Build) -> None:
     """Add the rows."""
     _types(build)
+    _one_fabric(build)
     _gpus(build)
     _families(build)
     _least_orders(build)
@@ -25,6 +28,18 @@ def _types(build: Build) -> None:
     job = build.case.job
     build.model.row("gpu_types", total(flags), "<=", job.max_types, origin="jobs.0.gpus.max_types")
     build.model.row("some_gpu_type", total(flags), ">=", 1.0)
+
+
+def _one_fabric(build: Build) -> None:
+    fabrics = {system.fabric for system in build.case.systems if system.fabric is not None}
+    if len(fabrics) < 2 or build.case.job.max_types == 1:
+        return
+    flags = {f: build.model.var(f"fabric__{f}", 0.0, 1.0, True) for f in sorted(fabrics)}
+    build.model.row("one_fabric", total(flags.values()), "<=", 1.0)
+    for system in build.case.systems:
+        if system.fabric is not None:
+            row = build.type_used[system.id] - flags[system.fabric]
+            build.model.row(f"fabric_of_{system.id}", row, "<=", 0.0)
 
 
 def _gpus(build: Build) -> None:
@@ -45,7 +60,12 @@ def _gpus(build: Build) -> None:
 def _families(build: Build) -> None:
     limit, origin = build.case.max_families, "storage.max_families"
     serving = total(build.serves.values())
-    build.model.row("storage_families", serving, "<=", limit, origin=origin)
+    exact = build.case.exact_families
+    if exact is None:
+        build.model.row("storage_families", serving, "<=", limit, origin=origin)
+    else:
+        origin = "storage.exact_families"
+        build.model.row("storage_families", serving, "==", exact, origin=origin)
     build.model.row("some_storage", serving, ">=", 1.0)
     for item in build.case.storage:
         units = build.units[item.id] - float(build.caps[item.id]) * build.serves[item.family]

@@ -1,6 +1,7 @@
 """The workbook: a plan as a live spreadsheet. One module per sheet; `SHEETS` is their order.
 
-Imported only when a workbook is written, because it loads the spreadsheet writer.
+A sheet that has nothing to show is left out. Imported only when a workbook is written, because it
+loads the spreadsheet writer.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from planner.outputs.workbook.bom import add as _bom
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint import add as _checkpoint
 from planner.outputs.workbook.checks import add as _checks
+from planner.outputs.workbook.fabric import add as _fabric
+from planner.outputs.workbook.racks import add as _racks
 from planner.outputs.workbook.text import clean
 from planner.schema.plan import Plan
 
-SHEETS = (_bom, _checkpoint, _checks, _assumptions)
+SHEETS = (_bom, _checkpoint, _checks, _racks, _fabric, _assumptions)
 
 
 def write(plan: Plan, stream: BinaryIO, *, created: datetime) -> None:

@@ -4,25 +4,41 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from planner.outputs import scope
 from planner.outputs.workbook import bom_totals
-from planner.outputs.workbook.bom_columns import COLUMNS, INDEX, LAST
-from planner.outputs.workbook.bom_lines import Block, blocks, quantity_name
+from planner.outputs.workbook.bom_columns import Columns, shown
+from planner.outputs.workbook.bom_lines import (
+    Block,
+    Entry,
+    blocks,
+    has_stock,
+    purchased_name,
+    quantity_name,
+)
+from planner.outputs.workbook.bom_page import BomPage
 from planner.outputs.workbook.bom_row import add_line, add_part
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.outputs.workbook.page import FIRST_ROW
 
 _HEADER_ROW = FIRST_ROW + 1
 _SPACER_HEIGHT = 4
 _SCALE_PERCENT = 54
+_PAGE_WIDTH = 330
+"""Characters that fit on a page of this scale."""
+
+_COMPANIONS = (
+    "Network, optics, racks, power and software, their spares and shared racks keep their solved "
+    "counts when other quantities are edited: solve again for what a changed cluster needs."
+)
 
 
 def add(book: Book) -> None:
     """Add the sheet and define a name for every grand total."""
-    page = Page(book, "BOM", "Bill of materials")
+    page = BomPage(book, Columns(shown(book.plan)))
     page.banner()
     page.legend("grey italics: part of a bundle")
     _bands(page)
-    page.headers(_HEADER_ROW, [(column.title, column.width) for column in COLUMNS], 42)
+    page.headers(_HEADER_ROW, [(column.title, column.width) for column in page.columns.listed], 42)
     listed = blocks(book.plan)
     row = first = _HEADER_ROW + 1
     subtotals: list[int] = []
@@ -34,19 +50,44 @@ def add(book: Book) -> None:
     if not listed:
         page.text(row, 0, "No lines: " + (book.plan.message or "there is no plan."), "subtitle")
         row += 2
+    shared = scope.shared_racks(book.plan)
+    if shared:
+        bom_totals.add_shared_racks(page, shared, row)
+        row += 2
     bom_totals.add_total(page, listed, row, subtotals)
     bom_totals.add_edit_count(page, listed, first, row)
     _job_gpus(page, listed, rows, row + 4)
-    # One page wide would print letters nobody can read: money on one page, power, space and
-    # performance on the next, both under the same item columns.
-    page.sheet.repeat_columns(0, INDEX["quantity"] - 1)
-    page.sheet.set_v_pagebreaks([INDEX["unit_power"]])
-    page.finish(INDEX["note"], (_HEADER_ROW + 1, INDEX["quantity"]), _SCALE_PERCENT)
+    bom_totals.add_lead_time(page, first, row)
+    if scope.complete(book.plan):
+        page.text(row + 6, 0, _COMPANIONS, "subtitle")
+    index = page.columns.index
+    page.sheet.repeat_columns(0, index["quantity"] - 1)
+    page.sheet.set_v_pagebreaks(_page_breaks(page))
+    page.finish(index["note"], (_HEADER_ROW + 1, index["quantity"]), _SCALE_PERCENT)
 
 
-def _bands(page: Page) -> None:
-    for name, columns in groupby(COLUMNS, key=lambda column: column.band):
-        indices = [INDEX[column.key] for column in columns]
+def _page_breaks(page: BomPage) -> list[int]:
+    """Return the columns where a printed page begins, each under the same item columns.
+
+    One page wide would print letters nobody can read: money on one page, power, space and
+    performance on the next, and between bands wherever a page would be too wide.
+    """
+    breaks: list[int] = []
+    bands = [list(columns) for _, columns in groupby(page.columns.listed, key=lambda c: c.band)]
+    item = sum(column.width for column in bands[0])
+    used = item
+    for band in bands[1:-1]:
+        width = sum(column.width for column in band)
+        if band[0].key == "unit_power" or used + width > _PAGE_WIDTH:
+            breaks.append(page.columns.index[band[0].key])
+            used = item
+        used += width
+    return breaks
+
+
+def _bands(page: BomPage) -> None:
+    for name, columns in groupby(page.columns.listed, key=lambda column: column.band):
+        indices = [page.columns.index[column.key] for column in columns]
         style = page.book.formats.get("band")
         if len(indices) > 1:
             page.sheet.merge_range(FIRST_ROW, indices[0], FIRST_ROW, indices[-1], name, style)
@@ -54,7 +95,7 @@ def _bands(page: Page) -> None:
             page.sheet.write_string(FIRST_ROW, indices[0], name, style)
 
 
-def _job_gpus(page: Page, listed: list[Block], rows: dict[int, int], row: int) -> None:
+def _job_gpus(page: BomPage, listed: list[Block], rows: dict[int, int], row: int) -> None:
     types = page.book.job.gpu_types if page.book.job else ()
     used = [
         entry
@@ -66,15 +107,22 @@ def _job_gpus(page: Page, listed: list[Block], rows: dict[int, int], row: int) -
     bom_totals.add_job_gpus(page, [rows[entry.number] for entry in used], gpus, row)
 
 
-def _block(page: Page, block: Block, first: int, rows: dict[int, int]) -> int:
+def _name_counts(page: BomPage, entry: Entry, row: int) -> None:
+    index, line = page.columns.index, entry.line
+    page.define(quantity_name(entry.number), row, index["quantity"], line.quantity)
+    if has_stock(page.book.plan, line):
+        page.define(purchased_name(entry.number), row, index["purchased"], line.purchased)
+
+
+def _block(page: BomPage, block: Block, first: int, rows: dict[int, int]) -> int:
     """Write one section, note the row of each line, and return the row of the subtotal."""
-    for column in range(LAST + 1):
+    for column in range(page.columns.last + 1):
         page.text(first, column, block.section if column == 0 else "", "heading")
     row = first + 1
     for entry in block.entries:
         bundle_row = row
         rows[entry.number] = bundle_row
-        page.define(quantity_name(entry.number), bundle_row, INDEX["quantity"], entry.line.quantity)
+        _name_counts(page, entry, bundle_row)
         add_line(page, bundle_row, entry)
         for index in range(len(entry.parts)):
             row += 1

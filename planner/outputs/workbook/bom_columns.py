@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
+from planner.outputs import scope
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
     DECIMAL_2,
     DECIMAL_3,
     GENERAL,
     INTEGER,
+    INTEGER_OR_DASH,
     PERCENT,
 )
+from planner.schema.plan import Plan
 
 
 @dataclass(frozen=True)
 class Column:
     """One column: what it holds, under which band, how wide in characters, how printed.
 
-    ``total`` is the defined name of the column's grand total, empty where nothing is summed.
+    ``total`` is the defined name of the column's grand total, empty where nothing is summed;
+    ``when`` names what a plan must have for the column to be there, empty for always.
     """
 
     key: str
@@ -29,16 +34,22 @@ class Column:
     width: float
     number: str = GENERAL
     total: str = ""
+    when: str = ""
 
 
-COLUMNS: tuple[Column, ...] = (
+_POWER, _TERM = "Power and heat", "Support over the term"
+
+ALL: tuple[Column, ...] = (
     Column("line", "Item", "Line", 6),
     Column("section", "Item", "Section", 12),
     Column("vendor", "Item", "Manufacturer", 13),
     Column("part_number", "Item", "Part number", 16),
     Column("model", "Item", "Model and description", 35),
     Column("quantity", "Quantity", "Quantity", 9.5, INTEGER),
+    Column("unit", "Quantity", "Unit", 9, when="unit"),
+    Column("spares", "Quantity", "Cold spares", 7.5, INTEGER_OR_DASH, when="spares"),
     Column("installed", "Quantity", "Installed", 9.5, INTEGER),
+    Column("pack", "Quantity", "Pack of", 6.5, INTEGER, when="pack"),
     Column("purchased", "Quantity", "Purchased", 10.5, INTEGER),
     Column("unit_list", "Price, USD", "Unit list", 13.5, DECIMAL_2),
     Column("price_source", "Price, USD", "Price source", 17),
@@ -50,10 +61,48 @@ COLUMNS: tuple[Column, ...] = (
     Column("extended_net", "Cost, USD", "Extended net", 16, DECIMAL_2, "bom_capex_usd"),
     Column("unit_support", "Cost, USD", "Support per unit and year", 12.5, DECIMAL_2),
     Column("support", "Cost, USD", "Support per year", 14.5, DECIMAL_2, "bom_support_usd_per_year"),
+    Column(
+        "unit_subscription",
+        "Cost, USD",
+        "Subscription per unit and year, net",
+        12.5,
+        DECIMAL_2,
+        when="subscription",
+    ),
+    Column(
+        "subscription",
+        "Cost, USD",
+        "Subscription per year",
+        14.5,
+        DECIMAL_2,
+        "bom_subscriptions_usd_per_year",
+        "subscription",
+    ),
     Column("lead_time", "Cost, USD", "Lead time", 14),
-    Column("unit_power", "Power and heat", "kW each", 9, DECIMAL_3),
-    Column("power", "Power and heat", "kW total", 10, DECIMAL_1, "bom_it_power_kw"),
-    Column("heat", "Power and heat", "BTU/h total", 12, INTEGER, "bom_heat_btu_per_h"),
+    Column("lead_days", "Cost, USD", "Lead time, days", 8, INTEGER, when="lead_days"),
+    Column("support_from", _TERM, "Paid from year", 8, DECIMAL_2, when="over_time"),
+    Column("support_until", _TERM, "Paid until year", 8, DECIMAL_2, when="over_time"),
+    Column("support_factor", _TERM, "Years, discounted", 11, DECIMAL_3, when="over_time"),
+    Column(
+        "support_paid",
+        _TERM,
+        "Support over the term",
+        15,
+        DECIMAL_2,
+        "bom_support_usd_over_term",
+        "over_time",
+    ),
+    Column("unit_power", _POWER, "kW each", 9, DECIMAL_3),
+    Column("power", _POWER, "kW total", 10, DECIMAL_1, "bom_it_power_kw"),
+    Column("unit_typical", _POWER, "Typical kW each", 9, DECIMAL_3, when="typical"),
+    Column("typical", _POWER, "Typical kW total", 10, DECIMAL_1, "bom_typical_power_kw", "typical"),
+    Column("liquid_share", _POWER, "Heat to liquid", 8, PERCENT, when="liquid"),
+    Column("liquid", _POWER, "Liquid kW", 10, DECIMAL_1, "bom_heat_liquid_kw", "liquid"),
+    Column(
+        "facility", _POWER, "kW at the meter", 10, DECIMAL_1, "bom_facility_power_kw", "facility"
+    ),
+    Column("metered", _POWER, "Typical kW at meter", 10, DECIMAL_1, "bom_energy_kw", "metered"),
+    Column("heat", _POWER, "BTU/h total", 12, INTEGER, "bom_heat_btu_per_h"),
     Column("unit_rack_units", "Space and weight", "RU each", 8, DECIMAL_1),
     Column("rack_units", "Space and weight", "RU total", 10, DECIMAL_1, "bom_rack_units"),
     Column("racks", "Space and weight", "Racks", 8, INTEGER, "bom_racks"),
@@ -74,24 +123,52 @@ COLUMNS: tuple[Column, ...] = (
     Column("solved_discount", "As solved", "Solved discount", 9.5, PERCENT),
 )
 
-INDEX: dict[str, int] = {column.key: index for index, column in enumerate(COLUMNS)}
-NUMBER: dict[str, str] = {column.key: column.number for column in COLUMNS}
-WIDTH: dict[str, float] = {column.key: column.width for column in COLUMNS}
-SUMMED: tuple[Column, ...] = tuple(column for column in COLUMNS if column.total)
-LAST = len(COLUMNS) - 1
+
+class Columns:
+    """The columns that a plan needs, and where they are."""
+
+    def __init__(self, shown: Collection[str]) -> None:
+        self.listed = tuple(column for column in ALL if not column.when or column.when in shown)
+        self.index = {column.key: index for index, column in enumerate(self.listed)}
+        self.number = {column.key: column.number for column in self.listed}
+        self.width = {column.key: column.width for column in self.listed}
+        self.summed = tuple(column for column in self.listed if column.total)
+        self.last = len(self.listed) - 1
+
+    def has(self, key: str) -> bool:
+        """Return whether the column is there."""
+        return key in self.index
+
+    def at(self, key: str, row: int) -> str:
+        """Return the address of a cell.
+
+        Args:
+            key: the column's key.
+            row: zero-based row.
+        """
+        return str(xl_rowcol_to_cell(row, self.index[key]))
+
+    def span(self, key: str, first: int, last: int) -> str:
+        """Return the absolute range of a column between two zero-based rows, both included."""
+        letter = xl_col_to_name(self.index[key])
+        return f"${letter}${first + 1}:${letter}${last + 1}"
 
 
-def at(key: str, row: int) -> str:
-    """Return the address of a cell.
-
-    Args:
-        key: the column's key.
-        row: zero-based row.
-    """
-    return str(xl_rowcol_to_cell(row, INDEX[key]))
-
-
-def span(key: str, first: int, last: int) -> str:
-    """Return the absolute range of a column between two zero-based rows, both included."""
-    letter = xl_col_to_name(INDEX[key])
-    return f"${letter}${first + 1}:${letter}${last + 1}"
+def shown(plan: Plan) -> frozenset[str]:
+    """Return what a plan has that needs columns of its own."""
+    lines = scope.own_lines(plan)
+    full, solved = scope.complete(plan), bool(plan.jobs)
+    has = {
+        "unit": any(line.unit != "each" for line in lines),
+        "spares": any(line.spares for line in lines),
+        "pack": any(line.pack > 1 for line in lines),
+        "subscription": scope.subscribed(plan),
+        "lead_days": any(line.lead_time_days is not None for line in lines)
+        and (full or scope.limited(plan, "lead_time")),
+        "over_time": solved and scope.over_time(plan),
+        "typical": full or plan.site.energy_basis == "typical",
+        "liquid": scope.cooled_by_liquid(plan),
+        "facility": solved and (full or scope.two_pues(plan)),
+        "metered": solved and plan.site.energy_basis == "typical",
+    }
+    return frozenset(key for key, there in has.items() if there)

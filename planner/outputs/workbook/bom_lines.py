@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
+from planner.outputs import scope
+from planner.outputs.scope import CORE_SECTIONS
+from planner.outputs.workbook import annuity
 from planner.schema.plan import Line, Plan, Section
 
 PER_UNIT = {
@@ -57,6 +60,16 @@ def quantity_name(number: int) -> str:
     return f"bom_quantity_{number}"
 
 
+def purchased_name(number: int) -> str:
+    """Return the defined name of what is bought of a line whose stock is limited."""
+    return f"bom_purchased_{number}"
+
+
+def has_stock(plan: Plan, line: Line) -> bool:
+    """Return whether there is a limited stock of what a line buys."""
+    return scope.limited(plan, f"stock.{line.sku}")
+
+
 def _key(line: Line, sku: str) -> tuple[str, str, int]:
     return sku, line.site, line.period
 
@@ -69,27 +82,85 @@ def _parts(plan: Plan, bundle: Line) -> tuple[Line, ...]:
     )
 
 
-def figures(line: Line) -> dict[str, float | None]:
+@dataclass(frozen=True)
+class Paid:
+    """When in the term the support of a line is paid; ``whole`` where it is to the very end."""
+
+    since_years: float
+    until_years: float
+    whole: bool
+
+
+def paid_support(plan: Plan, line: Line) -> Paid:
+    """Return when a line's support is paid, by default the whole term."""
+    years = plan.site.years or 0.0
+    since = min(line.support_from_years, years)
+    if line.support_years is None:
+        return Paid(since, years, True)
+    until = since + line.support_years
+    return Paid(since, min(until, years), line.support_years > 0 and until > years - 1e-9)
+
+
+def least_order(line: Line) -> int:
+    """Return the units bought at least, 0 where no more is bought than is needed, in packs."""
+    need = max(0, line.quantity + line.spares - line.installed)
+    return line.purchased if line.purchased > line.pack * -(-need // line.pack) else 0
+
+
+def figures(plan: Plan, line: Line) -> dict[str, float | None]:
     """Return what the number columns show for a line, None where it is not known.
 
     Nothing purchased costs nothing, whether or not there is a price.
     """
-    paid = line.purchased > 0
+    return _money(plan, line) | _physical(plan, line) | _performance(line)
+
+
+def _money(plan: Plan, line: Line) -> dict[str, float | None]:
+    bought = line.purchased > 0
+    support = line.support_usd_per_year if bought else 0.0
+    paid = paid_support(plan, line)
+    factor = annuity.years(paid.until_years, paid.since_years, plan.site.discount_rate)
+    yearly = line.subscription_usd_per_year
     return {
         "unit_list": line.unit_list_usd,
         "unit_net": line.unit_net_usd,
-        "extended_list": line.extended_list_usd if paid else 0.0,
-        "extended_net": line.extended_net_usd if paid else 0.0,
+        "extended_list": line.extended_list_usd if bought else 0.0,
+        "extended_net": line.extended_net_usd if bought else 0.0,
         "unit_support": _each(line.support_usd_per_year, line.purchased),
-        "support": line.support_usd_per_year if paid else 0.0,
+        "support": support,
+        "support_factor": factor,
+        "support_paid": None if support is None else support * factor,
+        "unit_subscription": _each(yearly, line.purchased),
+        "subscription": yearly,
+        "lead_days": line.lead_time_days,
+    }
+
+
+def _physical(plan: Plan, line: Line) -> dict[str, float | None]:
+    typical = line.unit_typical_power_kw
+    typical = line.unit_it_power_kw if typical is None else typical
+    drawn = _times(typical, line.quantity)
+    pue = scope.pue(plan, line)
+    return {
         "unit_power": line.unit_it_power_kw,
         "power": line.it_power_kw,
+        "unit_typical": typical,
+        "typical": drawn,
+        "liquid_share": line.liquid_share,
+        "liquid": _times(line.it_power_kw, line.liquid_share),
+        "facility": _times(line.it_power_kw, pue),
+        "metered": _times(drawn, pue),
         "heat": line.heat_btu_per_h,
         "unit_rack_units": line.unit_rack_units,
         "rack_units": line.rack_units,
         "racks": line.racks,
         "unit_weight": line.unit_weight_kg,
         "weight": line.weight_kg,
+    }
+
+
+def _performance(line: Line) -> dict[str, float | None]:
+    return {
         "gpus": line.gpus or None,
         "read": line.read_gb_per_s or None,
         "write": line.write_gb_per_s or None,
@@ -105,11 +176,19 @@ def _each(total: float | None, count: int) -> float | None:
     return None if total is None or count == 0 else total / count
 
 
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
 def needed(line: Line) -> tuple[str, ...]:
     """Return the totals that a line must state for a sum to be complete."""
-    keys = ["extended_list", "extended_net", "support", "power", "heat", "rack_units", "weight"]
-    # Without a rack's size in the problem nothing can say how many racks a line takes.
-    if line.rack_units is None and line.racks is None:
+    keys = ["extended_list", "extended_net", "support", "support_paid", "rack_units"]
+    keys += ["power", "typical", "liquid", "facility", "metered", "heat"]
+    if line.section != "Software":
+        keys.append("weight")
+    # Without a rack's size in the problem nothing can say how many racks a line takes. Companions
+    # share racks, which no line of theirs can count.
+    if line.rack_units is None and line.racks is None and line.section in CORE_SECTIONS:
         keys.append("racks")
     if line.section == "Storage":
         keys.append("usable")
@@ -124,21 +203,24 @@ _FLAGS = {
 }
 
 
-def note(line: Line, bundle: int | None) -> str:
-    """Return the note of a line: what is not known of it, then its own notes.
+def note(plan: Plan, line: Line, bundle: int | None) -> str:
+    """Return the note of a line: what it is for, what is not known of it, then its own notes.
 
     Args:
+        plan: the plan.
         line: the line.
         bundle: number of the line whose price and power include this one's, else None.
     """
-    notes: list[str] = []
+    notes = [line.role] if line.role else []
     if bundle is not None:
         notes.append(f"price, power, space and weight are counted in line {bundle}.0")
     elif line.unit_list_usd is None:
         notes.append("price not known")
-    known = figures(line)
+    known = figures(plan, line)
     wanted = needed(line) if bundle is None else ("power", "rack_units", "weight")
     notes += [text for key, text in _FLAGS.items() if key in wanted and known[key] is None]
+    least = least_order(line) if bundle is None else 0
+    notes += [f"least order {least:,}"] if least else []
     notes += line.notes
     if line.price is not None and line.price.note:
         notes.append(line.price.note)

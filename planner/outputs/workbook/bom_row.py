@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from planner.outputs.workbook.bom_columns import COLUMNS, INDEX, NUMBER, WIDTH, at
-from planner.outputs.workbook.bom_lines import PER_UNIT, Entry, figures, note
+from planner.outputs import scope
+from planner.outputs.workbook import bom_money
+from planner.outputs.workbook.bom_lines import PER_UNIT, Entry, figures, least_order, note
+from planner.outputs.workbook.bom_page import BomPage, BomRow
 from planner.outputs.workbook.formats import Role
-from planner.outputs.workbook.page import Page
 from planner.schema.plan import Line
 from planner.sizing.facility import BTU_PER_H_PER_KW
 
@@ -13,58 +14,71 @@ PART_OF = "in line "
 """What the section of a component begins with; sums over a section leave it out."""
 
 _UNWRAPPED = ("line", "section", "price_date", "confidence", "sku")
+_COUNT: dict[str, object] = {
+    "validate": "integer",
+    "criteria": ">=",
+    "value": 0,
+    "error_title": "Quantity",
+    "error_message": "A whole number of units, 0 or more.",
+}
 
 
-def add_line(page: Page, row: int, entry: Entry) -> None:
+def add_line(page: BomPage, number: int, entry: Entry) -> None:
     """Write a line that counts: quantity and discount are inputs, the rest follows.
 
     Args:
         page: the sheet.
-        row: zero-based row.
+        number: zero-based row.
         entry: the line.
     """
-    line = entry.line
-    _identity(page, row, line, f"{entry.number}.0", line.section, "text", note(line, None))
-    _count(page, row, "quantity", line.quantity)
-    _put(page, row, "installed", line.installed)
-    purchased = f"=MAX(0,{at('quantity', row)}-{at('installed', row)})"
-    _formula(page, row, "purchased", purchased, line.purchased)
-    _money(page, row, line)
-    _physical(page, row, line, "formula")
-    _racks(page, row, line)
+    plan, line = page.book.plan, entry.line
+    known = figures(plan, line)
+    text = note(plan, line, None)
+    _identity(page, number, line, (f"{entry.number}.0", line.section, text), "text")
+    row = BomRow(page, number)
+    _counts(row, line)
+    bom_money.add(row, plan, line, known)
+    _physical(row, known)
+    _heat_and_meter(row, known, scope.two_pues(plan))
+    _racks(row, line)
     for key, unit_key in PER_UNIT.items():
-        _per_unit(page, row, key, unit_key, line, "formula")
-    _put(page, row, "solved_quantity", line.quantity, "fixed")
-    _put(page, row, "solved_unit_list", line.unit_list_usd, "fixed")
-    _put(page, row, "solved_discount", line.discount, "fixed")
+        _per_unit(row, key, unit_key, known)
+    row.put("solved_quantity", line.quantity, "fixed")
+    row.put("solved_unit_list", line.unit_list_usd, "fixed")
+    row.put("solved_discount", line.discount, "fixed")
 
 
-def add_part(page: Page, row: int, entry: Entry, index: int, bundle_row: int) -> None:
+def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: int) -> None:
     """Write a component: its count follows its bundle, its figures are informative.
 
     Args:
         page: the sheet.
-        row: zero-based row.
+        number: zero-based row.
         entry: the bundle.
         index: which of its components.
         bundle_row: the bundle's row.
     """
-    line = entry.parts[index]
-    number = f"{entry.number}.{index + 1}"
-    text = note(line, entry.number)
-    _identity(page, row, line, number, f"{PART_OF}{entry.number}.0", "part", text)
+    plan, line = page.book.plan, entry.parts[index]
+    known = figures(plan, line)
+    texts = (
+        f"{entry.number}.{index + 1}",
+        f"{PART_OF}{entry.number}.0",
+        note(plan, line, entry.number),
+    )
+    _identity(page, number, line, texts, "part")
+    row = BomRow(page, number, "part")
     for key in ("quantity", "purchased"):
         value = line.quantity if key == "quantity" else line.purchased
-        _part_count(page, row, key, value, entry.line, bundle_row)
-    _physical(page, row, line, "part")
+        _part_count(row, key, value, entry.line, bundle_row)
+    _physical(row, known)
     for key, unit_key in PER_UNIT.items():
-        _per_unit(page, row, key, unit_key, line, "part")
+        _per_unit(row, key, unit_key, known)
 
 
-def _identity(
-    page: Page, row: int, line: Line, number: str, section: str, role: Role, text: str
-) -> None:
-    price = line.price
+def _identity(page: BomPage, row: int, line: Line, texts: tuple[str, str, str], role: Role) -> None:
+    """Write the texts of a row; ``texts`` are its number, section and note."""
+    number, section, text = texts
+    price, columns = line.price, page.columns
     described = f"{line.model} — {line.description}" if line.description else line.model
     cells = {
         "line": number,
@@ -72,6 +86,7 @@ def _identity(
         "vendor": line.vendor,
         "part_number": line.part_number or "",
         "model": described,
+        "unit": line.unit,
         "price_source": "" if price is None else price.source,
         "price_date": "" if price is None else price.date,
         "confidence": "" if price is None else price.confidence,
@@ -79,118 +94,93 @@ def _identity(
         "note": text,
         "sku": line.sku,
     }
-    for column in COLUMNS:
-        page.text(row, INDEX[column.key], cells.get(column.key, ""), role)
-    page.grow(row, [(value, WIDTH[key]) for key, value in cells.items() if key not in _UNWRAPPED])
+    for column in columns.listed:
+        page.text(row, columns.index[column.key], cells.get(column.key, ""), role)
+    wrapped = [key for key in cells if key not in _UNWRAPPED and columns.has(key)]
+    page.grow(row, [(cells[key], columns.width[key]) for key in wrapped])
 
 
-def _count(page: Page, row: int, key: str, value: int) -> None:
-    _put(page, row, key, value, "input")
-    page.sheet.data_validation(
-        row,
-        INDEX[key],
-        row,
-        INDEX[key],
-        {
-            "validate": "integer",
-            "criteria": ">=",
-            "value": 0,
-            "error_title": "Quantity",
-            "error_message": "A whole number of units, 0 or more.",
-        },
-    )
+def _counts(row: BomRow, line: Line) -> None:
+    """Write what is in place, what is spare, and what that means for what is bought."""
+    quantity = row.at("quantity")
+    row.put("quantity", line.quantity, "input")
+    row.validate("quantity", _COUNT)
+    row.put("spares", line.spares)
+    row.put("installed", line.installed)
+    row.put("pack", line.pack)
+    # Spares are as solved; without the thing itself none are bought.
+    spares = f"+IF({quantity}>0,{row.at('spares')},0)" if row.has("spares") else ""
+    text = f"MAX(0,{quantity}{spares}-{row.at('installed')})"
+    if line.pack > 1:
+        text = f"{row.at('pack')}*ROUNDUP({text}/{row.at('pack')},0)"
+    least = least_order(line)
+    if least:
+        text = f"IF({text}=0,0,MAX({text},{least}))"
+    row.work_out("purchased", f"={text}", line.purchased)
 
 
-def _money(page: Page, row: int, line: Line) -> None:
-    known = figures(line)
-    unit_list, unit_net = at("unit_list", row), at("unit_net", row)
-    purchased, discount = at("purchased", row), at("discount", row)
-    # A price that is not known may be filled in; one from a price book stays what its source says.
-    _put(page, row, "unit_list", known["unit_list"], _price_role(line))
-    _put(page, row, "discount", line.discount, "input")
-    page.sheet.data_validation(
-        row,
-        INDEX["discount"],
-        row,
-        INDEX["discount"],
-        {
-            "validate": "decimal",
-            "criteria": "between",
-            "minimum": 0,
-            "maximum": 1,
-            "error_title": "Discount",
-            "error_message": "A share of the list price between 0 % and 100 %.",
-        },
-    )
-    net = f'=IF(ISNUMBER({unit_list}),ROUND({unit_list}*(1-{discount}),2),"")'
-    _formula(page, row, "unit_net", net, known["unit_net"])
-    _put(page, row, "unit_support", known["unit_support"])
-    for key, unit in (
-        ("extended_list", unit_list),
-        ("extended_net", unit_net),
-        ("support", at("unit_support", row)),
-    ):
-        text = f'=IF({purchased}=0,0,IF(ISNUMBER({unit}),ROUND({unit}*{purchased},2),""))'
-        _formula(page, row, key, text, known[key])
-
-
-def _price_role(line: Line) -> Role:
-    return "input" if line.unit_list_usd is None else "formula"
-
-
-def _physical(page: Page, row: int, line: Line, role: Role) -> None:
+def _physical(row: BomRow, known: dict[str, float | None]) -> None:
     """Write power, heat, height and weight, each per unit and for the line."""
-    known = figures(line)
     for key, unit_key in (
         ("power", "unit_power"),
         ("rack_units", "unit_rack_units"),
         ("weight", "unit_weight"),
     ):
-        _put(page, row, unit_key, known[unit_key], role)
-        unit = at(unit_key, row)
-        text = f'=IF(ISNUMBER({unit}),{at("quantity", row)}*{unit},"")'
-        _formula(page, row, key, text, known[key], role)
-    power = at("power", row)
-    text = f'=IF(ISNUMBER({power}),{power}*{BTU_PER_H_PER_KW},"")'
-    _formula(page, row, "heat", text, known["heat"], role)
+        _each_and_all(row, key, unit_key, known)
+    power = row.at("power")
+    row.work_out("heat", f'=IF(ISNUMBER({power}),{power}*{BTU_PER_H_PER_KW},"")', known["heat"])
 
 
-def _racks(page: Page, row: int, line: Line) -> None:
+def _each_and_all(row: BomRow, key: str, unit_key: str, known: dict[str, float | None]) -> None:
+    row.put(unit_key, known[unit_key])
+    unit = row.at(unit_key)
+    row.work_out(key, f'=IF(ISNUMBER({unit}),{row.at("quantity")}*{unit},"")', known[key])
+
+
+def _heat_and_meter(row: BomRow, known: dict[str, float | None], two_pues: bool) -> None:
+    """Write the typical draw, where the heat goes, and the draw at the meter."""
+    power = row.at("power")
+    if row.has("typical"):
+        _each_and_all(row, "typical", "unit_typical", known)
+    factor = "pue"
+    if row.has("liquid"):
+        share = row.at("liquid_share")
+        row.put("liquid_share", known["liquid_share"])
+        text = f'=IF(ISNUMBER({power}),{power}*{share},"")'
+        row.work_out("liquid", text, known["liquid"])
+        factor = f"({share}*pue_liquid+(1-{share})*pue)" if two_pues else "pue"
+    row.work_out("facility", f'=IF(ISNUMBER({power}),{power}*{factor},"")', known["facility"])
+    if row.has("metered"):
+        drawn = row.at("typical")
+        text = f'=IF(ISNUMBER({drawn}),{drawn}*{factor},"")'
+        row.work_out("metered", text, known["metered"])
+
+
+def _racks(row: BomRow, line: Line) -> None:
     if line.racks is None or line.racks <= 0 or line.quantity <= 0:
-        _put(page, row, "racks", line.racks)
+        row.put("racks", line.racks)
         return
-    quantity = at("quantity", row)
+    quantity = row.at("quantity")
     if line.racks % line.quantity == 0:
-        _formula(page, row, "racks", f"={quantity}*{line.racks // line.quantity}", line.racks)
+        row.work_out("racks", f"={quantity}*{line.racks // line.quantity}", line.racks)
         return
     # The fewest units per rack that explain the plan's racks: an edited count never looks better.
     per_rack = -(-line.quantity // line.racks)
-    _formula(page, row, "racks", f"=ROUNDUP({quantity}/{per_rack},0)", line.racks)
+    row.work_out("racks", f"=ROUNDUP({quantity}/{per_rack},0)", line.racks)
 
 
-def _per_unit(page: Page, row: int, key: str, unit_key: str, line: Line, role: Role) -> None:
-    known = figures(line)
-    _put(page, row, unit_key, known[unit_key], role)
+def _per_unit(row: BomRow, key: str, unit_key: str, known: dict[str, float | None]) -> None:
+    row.put(unit_key, known[unit_key])
     if known[unit_key] is None:
-        _put(page, row, key, known[key], role)
+        row.put(key, known[key])
     else:
-        text = f"={at('quantity', row)}*{at(unit_key, row)}"
-        _formula(page, row, key, text, known[key], role)
+        row.work_out(key, f"={row.at('quantity')}*{row.at(unit_key)}", known[key])
 
 
-def _part_count(page: Page, row: int, key: str, value: int, bundle: Line, bundle_row: int) -> None:
+def _part_count(row: BomRow, key: str, value: int, bundle: Line, bundle_row: int) -> None:
     count = bundle.quantity if key == "quantity" else bundle.purchased
     if count == 0 or value % count:
-        _put(page, row, key, value, "part")
+        row.put(key, value)
     else:
-        _formula(page, row, key, f"={at(key, bundle_row)}*{value // count}", value, "part")
-
-
-def _put(page: Page, row: int, key: str, value: float | None, role: Role = "formula") -> None:
-    page.number(row, INDEX[key], value, NUMBER[key], role)
-
-
-def _formula(
-    page: Page, row: int, key: str, text: str, value: float | None, role: Role = "formula"
-) -> None:
-    page.formula(row, INDEX[key], text, value, NUMBER[key], role)
+        bundles = row.page.columns.at(key, bundle_row)
+        row.work_out(key, f"={bundles}*{value // count}", value)

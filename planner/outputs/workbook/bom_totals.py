@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from planner.outputs.workbook.bom_columns import INDEX, LAST, SUMMED, at, span
+from planner.outputs import scope
 from planner.outputs.workbook.bom_lines import Block, figures, needed
+from planner.outputs.workbook.bom_page import BomPage
 from planner.outputs.workbook.bom_row import PART_OF
-from planner.outputs.workbook.formats import DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
-from planner.outputs.workbook.page import Page
+from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
+from planner.schema.plan import Plan
 
 # Compute has no bandwidth, storage no GPUs, some problems no racks: a dash says so.
 _DASHED = {
@@ -18,13 +19,14 @@ _DASHED = {
     "read": DECIMAL_1_OR_DASH,
     "write": DECIMAL_1_OR_DASH,
     "usable": DECIMAL_1_OR_DASH,
+    "liquid": DECIMAL_1_OR_DASH,
 }
 
 KNOWN_PART = "known part"
 """Stands under a total that lacks the figure of at least one line."""
 
 
-def add_subtotal(page: Page, block: Block, first: int, last: int) -> None:
+def add_subtotal(page: BomPage, block: Block, first: int, last: int) -> None:
     """Write a section's subtotal two rows below its last line, and the row of flags under it.
 
     Args:
@@ -35,21 +37,21 @@ def add_subtotal(page: Page, block: Block, first: int, last: int) -> None:
     """
     row = last + 1
     _label(page, row, f"Subtotal {block.section}")
-    sections = span("section", first, last)
-    for column in SUMMED:
-        figure_cells = span(column.key, first, last)
+    sections = page.columns.span("section", first, last)
+    for column in page.columns.summed:
+        figure_cells = page.columns.span(column.key, first, last)
         text = f'=SUMIF({sections},"{block.section}",{figure_cells})'
-        value = _known_sum([block], column.key)
+        value = _known_sum(page.book.plan, [block], column.key)
         number = _DASHED.get(column.key, column.number)
-        page.formula(row, INDEX[column.key], text, value, number, "total")
-        lacking = _lacking([block], column.key)
+        page.formula(row, page.columns.index[column.key], text, value, number, "total")
+        lacking = _lacking(page.book.plan, [block], column.key)
         if lacking:
             count = f'SUMPRODUCT(({sections}="{block.section}")*(1-ISNUMBER({figure_cells})))'
             text = f'=IF({count}>0,"{KNOWN_PART}","")'
-            page.formula(row + 1, INDEX[column.key], text, KNOWN_PART, role="flag")
+            page.formula(row + 1, page.columns.index[column.key], text, KNOWN_PART, role="flag")
 
 
-def add_total(page: Page, listed: Sequence[Block], row: int, subtotals: Sequence[int]) -> None:
+def add_total(page: BomPage, listed: Sequence[Block], row: int, subtotals: Sequence[int]) -> None:
     """Write the grand total and name every figure of it, with its flag as ``<name>_flag``.
 
     Args:
@@ -59,26 +61,43 @@ def add_total(page: Page, listed: Sequence[Block], row: int, subtotals: Sequence
         subtotals: rows of the subtotals.
     """
     _label(page, row, "Total")
-    for column in SUMMED:
-        index = INDEX[column.key]
-        value = _known_sum(listed, column.key)
-        text = "=" + ("+".join(at(column.key, subtotal) for subtotal in subtotals) or "0")
+    for column in page.columns.summed:
+        index = page.columns.index[column.key]
+        value = _known_sum(page.book.plan, listed, column.key)
+        added = [page.columns.at(column.key, subtotal) for subtotal in subtotals]
+        if column.key == "racks" and page.book.has("bom_shared_racks"):
+            added.append("bom_shared_racks")
+            value += page.book.number("bom_shared_racks") or 0.0
+        text = "=" + ("+".join(added) or "0")
         page.formula(row, index, text, value, _DASHED.get(column.key, column.number), "total")
         page.define(column.total, row, index, value)
         lacking = [
             subtotal
             for subtotal, block in zip(subtotals, listed, strict=True)
-            if _lacking([block], column.key)
+            if _lacking(page.book.plan, [block], column.key)
         ]
         flag = KNOWN_PART if lacking else ""
-        checks = "&".join(at(column.key, subtotal + 1) for subtotal in lacking)
+        checks = "&".join(page.columns.at(column.key, subtotal + 1) for subtotal in lacking)
         if lacking:
             text = f'=IF({checks}<>"","{KNOWN_PART}","")'
             page.formula(row + 1, index, text, flag, role="flag")
         page.define(f"{column.total}_flag", row + 1, index, flag)
 
 
-def add_edit_count(page: Page, listed: Sequence[Block], first: int, total_row: int) -> None:
+def add_shared_racks(page: BomPage, racks: int, row: int) -> None:
+    """Write the racks that several lines share, which the grand total counts too.
+
+    Args:
+        page: the sheet.
+        racks: how many they are in the solved plan.
+        row: where to write them.
+    """
+    page.text(row, 0, "Racks that several lines share, as solved", "subtitle")
+    page.number(row, page.columns.index["racks"], racks, INTEGER)
+    page.define("bom_shared_racks", row, page.columns.index["racks"], racks)
+
+
+def add_edit_count(page: BomPage, listed: Sequence[Block], first: int, total_row: int) -> None:
     """Count the quantities, discounts and prices that differ from the solved plan.
 
     Args:
@@ -89,7 +108,8 @@ def add_edit_count(page: Page, listed: Sequence[Block], first: int, total_row: i
     """
     row = total_row + 3
     last = max(first, total_row - 1)
-    counted = f'(LEFT({span("section", first, last)},{len(PART_OF)})<>"{PART_OF}")'
+    counted = f'(LEFT({page.columns.span("section", first, last)},{len(PART_OF)})<>"{PART_OF}")'
+    span = page.columns.span
     changed = [
         f"SUMPRODUCT({counted}*({span(key, first, last)}<>{span(solved, first, last)}))"
         for key, solved in (
@@ -100,11 +120,11 @@ def add_edit_count(page: Page, listed: Sequence[Block], first: int, total_row: i
     ]
     page.text(row, 0, "Cells on this sheet that differ from the solved plan", "subtitle")
     text = "=" + "+".join(changed) if listed else "=0"
-    page.formula(row, INDEX["quantity"], text, 0, INTEGER)
-    page.define("bom_edits", row, INDEX["quantity"], 0)
+    page.formula(row, page.columns.index["quantity"], text, 0, INTEGER)
+    page.define("bom_edits", row, page.columns.index["quantity"], 0)
 
 
-def add_job_gpus(page: Page, rows: Sequence[int], gpus: int, row: int) -> None:
+def add_job_gpus(page: BomPage, rows: Sequence[int], gpus: int, row: int) -> None:
     """Sum the GPUs of the types that the job uses; bought GPUs of other types do not compute.
 
     Args:
@@ -114,27 +134,48 @@ def add_job_gpus(page: Page, rows: Sequence[int], gpus: int, row: int) -> None:
         row: where to write the sum.
     """
     page.text(row, 0, "GPUs of the types that the job uses", "subtitle")
-    text = "=" + ("+".join(f"N({at('gpus', line_row)})" for line_row in rows) or "0")
-    page.formula(row, INDEX["quantity"], text, gpus, INTEGER)
-    page.define("bom_job_gpus", row, INDEX["quantity"], gpus)
+    text = "=" + ("+".join(f"N({page.columns.at('gpus', line_row)})" for line_row in rows) or "0")
+    page.formula(row, page.columns.index["quantity"], text, gpus, INTEGER)
+    page.define("bom_job_gpus", row, page.columns.index["quantity"], gpus)
 
 
-def _label(page: Page, row: int, text: str) -> None:
-    for column in range(LAST + 1):
+def add_lead_time(page: BomPage, first: int, total_row: int) -> None:
+    """Take the longest lead time of what is bought, where lead times have a column.
+
+    Args:
+        page: the sheet.
+        first: first row under the header.
+        total_row: row of the grand total.
+    """
+    if not page.columns.has("lead_days"):
+        return
+    lines = scope.own_lines(page.book.plan)
+    days = max((line.lead_time_days or 0.0 for line in lines if line.purchased), default=0.0)
+    row, last = total_row + 5, max(first, total_row - 1)
+    bought = page.columns.span("purchased", first, last)
+    page.text(row, 0, "Longest lead time of what is bought, days", "subtitle")
+    # The subtotals have no figure in either column, and components no lead time of their own.
+    text = f"=SUMPRODUCT(MAX(({bought}>0)*{page.columns.span('lead_days', first, last)}))"
+    page.formula(row, page.columns.index["quantity"], text, days, DECIMAL_1)
+    page.define("bom_lead_time_days", row, page.columns.index["quantity"], days)
+
+
+def _label(page: BomPage, row: int, text: str) -> None:
+    for column in range(page.columns.last + 1):
         page.text(row, column, text if column == 0 else "", "total")
 
 
-def _values(listed: Iterable[Block], key: str) -> list[float | None]:
-    return [figures(entry.line)[key] for block in listed for entry in block.entries]
+def _values(plan: Plan, listed: Iterable[Block], key: str) -> list[float | None]:
+    return [figures(plan, entry.line)[key] for block in listed for entry in block.entries]
 
 
-def _known_sum(listed: Iterable[Block], key: str) -> float:
-    return math.fsum(value for value in _values(listed, key) if value is not None)
+def _known_sum(plan: Plan, listed: Iterable[Block], key: str) -> float:
+    return math.fsum(value for value in _values(plan, listed, key) if value is not None)
 
 
-def _lacking(listed: Iterable[Block], key: str) -> bool:
+def _lacking(plan: Plan, listed: Iterable[Block], key: str) -> bool:
     return any(
-        figures(entry.line)[key] is None
+        figures(plan, entry.line)[key] is None
         for block in listed
         for entry in block.entries
         if key in needed(entry.line)

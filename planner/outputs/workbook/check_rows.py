@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from planner.outputs.workbook.bom_lines import blocks, quantity_name
+from planner.outputs.scope import CORE_SECTIONS
+from planner.outputs.workbook.bom_lines import Entry, blocks, purchased_name, quantity_name
 from planner.outputs.workbook.book import Book
-from planner.schema.plan import LimitReport, Plan
+from planner.outputs.workbook.checkpoint_money import TCO_FLAG
+from planner.schema.plan import JobPlan, LimitReport, Plan
 
 
 @dataclass(frozen=True)
@@ -31,10 +35,18 @@ _CHECKS: dict[str, Check] = {
     "racks": Check("racks", flag="bom_racks_flag"),
     "capex": Check("capex_usd", flag="bom_capex_usd_flag"),
     "opex": Check("opex_usd_per_year", flag="bom_it_power_kw_flag&bom_support_usd_per_year_flag"),
-    "tco": Check(
-        "tco_usd",
-        flag="bom_it_power_kw_flag&bom_support_usd_per_year_flag&bom_capex_usd_flag",
+    "tco": Check("tco_usd", flag=TCO_FLAG),
+    "heat_air": Check("heat_air_kw", flag="bom_it_power_kw_flag"),
+    "heat_liquid": Check("heat_liquid_kw", flag="bom_it_power_kw_flag"),
+    "support": Check("support_usd_per_year", flag="bom_support_usd_per_year_flag"),
+    "subscriptions": Check("subscriptions_usd_per_year"),
+    "energy": Check("energy_usd_per_year", flag="bom_it_power_kw_flag"),
+    "colocation": Check("colocation_usd_per_year", flag="bom_it_power_kw_flag"),
+    "per_useful_gpu_hour": Check(
+        "usd_per_useful_gpu_hour", flag=TCO_FLAG, tolerance=_TIME_TOLERANCE
     ),
+    "per_million_tokens": Check("usd_per_million_tokens", flag=TCO_FLAG, tolerance=_TIME_TOLERANCE),
+    "lead_time": Check("lead_time_days"),
     "overlap": Check("overlap", "max_overlap", tolerance=_TIME_TOLERANCE),
     "drain_fits": Check("stall_and_drain_s", "interval_s", tolerance=_TIME_TOLERANCE),
     "blocking": Check("blocking", "max_blocking", tolerance=_TIME_TOLERANCE),
@@ -58,6 +70,16 @@ _CHECKS: dict[str, Check] = {
 _SENSES = {"capacity": ">=", "ingest": ">=", "endurance": "<="}
 
 
+# What is held against a limit with appliances down, where the plan must bear that.
+_DEGRADED = {
+    "overlap": "degraded_overlap",
+    "drain_fits": "degraded_stall_and_drain_s",
+    "blocking": "degraded_blocking",
+    "restore_time": "degraded_restore_s",
+}
+_TERM = re.compile(r"([+-]?)([a-z_0-9.]+)")
+
+
 def check_for(book: Book, limit: LimitReport) -> Check:
     """Return what a limit compares; an unknown limit keeps the planner's numbers.
 
@@ -65,37 +87,68 @@ def check_for(book: Book, limit: LimitReport) -> Check:
         book: the workbook, with the names of BOM and Checkpoint defined.
         limit: the plan's limit.
     """
-    check = _CHECKS.get(limit.name) or Check(_quantity(book.plan, limit.name))
+    check = _CHECKS.get(limit.name) or Check(_quantity(book.plan, limit))
+    degraded = _DEGRADED.get(limit.name, "")
+    if book.has(degraded):
+        check = replace(check, value=degraded)
     if limit.sense != _SENSES.get(limit.name, limit.sense):
-        check = Check(check.limit, check.value, check.flag, check.tolerance)
-    return Check(
-        _if_same(book, check.value, limit.value),
-        _if_same(book, check.limit, limit.limit),
-        check.flag,
-        check.tolerance,
+        check = replace(check, value=check.limit, limit=check.value)
+    return replace(
+        check,
+        value=_if_same(book, check.value, limit.value),
+        limit=_if_same(book, check.limit, limit.limit),
     )
 
 
 def _if_same(book: Book, formula: str, planned: float) -> str:
     """Return the formula if it means what the planner's number means, else nothing."""
-    if formula.count("+"):
-        shown: float | None = sum(book.number(name) or 0.0 for name in formula.split("+"))
-    else:
-        shown = book.number(formula)
-    if shown is None or abs(shown - planned) > 1e-6 * max(abs(planned), 1e-9):
+    terms = [
+        (-1.0 if sign == "-" else 1.0, _number(book, term)) for sign, term in _TERM.findall(formula)
+    ]
+    known = [sign * value for sign, value in terms if value is not None]
+    if not known or len(known) < len(terms):
         return ""
-    return formula
+    return formula if abs(sum(known) - planned) <= 1e-6 * max(abs(planned), 1e-9) else ""
 
 
-def _quantity(plan: Plan, name: str) -> str:
+def _number(book: Book, term: str) -> float | None:
+    return float(term) if term[0].isdigit() else book.number(term)
+
+
+def _quantity(plan: Plan, limit: LimitReport) -> str:
     """Return the cells a limit on quantities counts, empty if it counts none."""
-    kind, _, rest = name.partition(".")
+    kind, _, rest = limit.name.partition(".")
     entries = [entry for block in blocks(plan) for entry in block.entries]
+    core = [entry for entry in entries if entry.line.section in CORE_SECTIONS]
+    job = plan.jobs[0] if plan.jobs else None
     if kind == "family_max_units":
-        only = len(plan.jobs[0].storage_families) == 1 if plan.jobs else False
+        only = job is not None and len(job.storage_families) == 1
         counted = [entry for entry in entries if only and entry.line.section == "Storage"]
+    elif kind == "require_vendor":
+        counted = _of_vendor(core, limit.label)
     else:
         sku = rest.rpartition(".")[0] if kind == "items" else rest
-        known = kind in ("items", "max_units", "min_units")
-        counted = [entry for entry in entries if known and entry.line.sku == sku]
+        counted = [entry for entry in entries if entry.line.sku == sku]
+        if kind == "stock":
+            return "+".join(purchased_name(entry.number) for entry in counted)
+        if kind == "hot_spares":
+            return "".join(_spare(job, entry) for entry in counted)
+        counted = counted if kind in ("items", "max_units", "min_units") else []
     return "+".join(quantity_name(entry.number) for entry in counted)
+
+
+def _of_vendor(entries: Sequence[Entry], label: str) -> list[Entry]:
+    """Return the lines of the vendor that a limit's label names, the longest name that fits."""
+    vendors = {entry.line.vendor for entry in entries if entry.line.vendor.strip()}
+    named = [vendor for vendor in vendors if vendor.casefold() in label.casefold()]
+    vendor = max(named, key=lambda name: (len(name), name), default="")
+    return [entry for entry in entries if vendor and entry.line.vendor == vendor]
+
+
+def _spare(job: JobPlan | None, entry: Entry) -> str:
+    """Return the systems of a line that the job does not use."""
+    if job is None:
+        return ""
+    if len(job.gpu_types) == 1:
+        return f"{quantity_name(entry.number)}-systems_in_use"
+    return f"{quantity_name(entry.number)}-{job.systems_by_type.get(entry.line.sku, 0)}"

@@ -5,13 +5,14 @@ from __future__ import annotations
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.workbook import (
+    checkpoint_degraded,
     checkpoint_goodput,
     checkpoint_inputs,
     checkpoint_model,
     checkpoint_totals,
     checkpoint_workings,
 )
-from planner.outputs.workbook.bom_columns import SUMMED
+from planner.outputs.workbook.bom_columns import ALL
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint_rows import Input, Result, Results
 from planner.outputs.workbook.formats import INTEGER
@@ -98,9 +99,10 @@ def _validation(entry: Input) -> dict[str, object]:
 
 def _results(page: Page, job: JobPlan, row: int) -> None:
     book = page.book
-    bom = {column.total: book.number(column.total) or 0.0 for column in SUMMED if column.total}
+    bom = {column.total: book.number(column.total) or 0.0 for column in ALL if column.total}
     sections: list[Results] = [
         *checkpoint_model.sections(book.plan, job, bom),
+        *checkpoint_degraded.sections(book.plan, job),
         *checkpoint_goodput.sections(job),
         checkpoint_totals.section(book),
         checkpoint_workings.section(job),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.outputs.workbook import checkpoint_degraded, checkpoint_prices
 from planner.outputs.workbook.checkpoint_rows import Input, Inputs
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
@@ -28,8 +29,15 @@ def sections(plan: Plan, job: JobPlan, job_gpus: float) -> list[Inputs]:
     return [
         ("Inputs: checkpoint and restore", (*_checkpoint(job), *_restore(job))),
         ("Inputs: limits of the job", _limits(plan)),
-        ("Inputs: cluster and storage", (*_cluster(job, job_gpus), *_storage(plan, job))),
-        ("Inputs: training and cost", (*_training(job), *_cost(plan))),
+        (
+            "Inputs: cluster and storage",
+            (
+                *_cluster(job, job_gpus),
+                *_storage(plan, job),
+                *checkpoint_degraded.inputs(plan, job),
+            ),
+        ),
+        ("Inputs: training and cost", (*_training(job), *checkpoint_prices.inputs(plan))),
     ]
 
 
@@ -237,20 +245,4 @@ def _training(job: JobPlan) -> tuple[Input, ...]:
             DECIMAL_1,
             "6 x active parameters x tokens; blank: not given",
         ),
-    )
-
-
-def _cost(plan: Plan) -> tuple[Input, ...]:
-    site = plan.site
-    return (
-        Input("pue", "Power usage effectiveness (PUE)", "", site.pue, DECIMAL_3, low=1.0, high=5.0),
-        Input(
-            "electricity_usd_per_kwh",
-            "Electricity price",
-            "USD/kWh",
-            site.electricity_usd_per_kwh,
-            DECIMAL_3,
-            "blank: not given",
-        ),
-        Input("years", "Term", "years", site.years, DECIMAL_1, "blank: not given", high=50.0),
     )

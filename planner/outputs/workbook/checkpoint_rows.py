@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from planner.outputs.workbook.book import Scalar
-from planner.outputs.workbook.formats import DECIMAL_2
+from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2
 
 UNKNOWN = "n/a"
 """What a result shows where an input is missing or nothing would ever finish."""
@@ -61,6 +61,18 @@ class Result:
     def cell_value(self) -> float | str:
         """The value as the cell shows it."""
         return UNKNOWN if self.value is None else self.value
+
+    def explained(self, how: str) -> Result:
+        """Return the row with another word on how its figure comes about."""
+        return replace(self, how=how)
+
+
+def from_bom(book: Book, name: str, label: str, unit: str, number: str = DECIMAL_1) -> Result:
+    """Return the row of a grand total of ``BOM``, with its flag where a line lacks the figure."""
+    bom = f"bom_{name}"
+    flag = f"{bom}_flag" if book.has(f"{bom}_flag") else ""
+    value = book.value(bom)
+    return Result(name, label, unit, value, bom, "total of BOM", number, flag=flag, cross=True)
 
 
 Inputs = tuple[str, tuple[Input, ...]]

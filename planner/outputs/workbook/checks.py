@@ -92,6 +92,8 @@ def _row(page: Page, row: int, limit: LimitReport) -> str:
 def _number_format(limit: LimitReport) -> str:
     if limit.unit in ("share", "1"):
         return PERCENT_2
+    if limit.unit in ("USD", "USD/h") and limit.name.startswith("per_"):
+        return "#,##0.0000"
     whole = float(limit.value).is_integer() and float(limit.limit).is_integer()
     return INTEGER if whole and limit.unit not in ("USD", "USD/year") else DECIMAL_2
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from planner.outputs.words import product
+from planner.schema.plan import Plan
+
 CELL_LIMIT = 32_767
 """Characters a cell can hold."""
 
@@ -32,6 +35,11 @@ def clean(text: str, limit: int = CELL_LIMIT) -> str:
 def footer(text: str) -> str:
     """Return ``text`` for a page footer, where an ampersand starts a code."""
     return clean(text, 60).replace("\n", " ").replace("&", "&&")
+
+
+def names(plan: Plan) -> dict[str, str]:
+    """Return manufacturer and model of everything in a plan, by catalog id."""
+    return {line.sku: product(line) for line in plan.lines}
 
 
 def _utf16_length(text: str) -> int:

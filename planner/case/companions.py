@@ -1,0 +1,236 @@
+"""The companions of a problem: who needs what, worked out in one order without circles.
+
+Racks and PDUs of GPU systems and storage, compute and storage fabric, extras, out-of-band, in-band,
+CDUs, software, and last the racks that network devices share. The rules are in docs/model.md.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from planner.case import figures
+from planner.case.fabrics import add_compute, add_ethernet, add_out_of_band
+from planner.case.goods import good_fields
+from planner.case.kit import Companion, Fabric, Kit
+from planner.case.model import Offer, Storage, System
+from planner.case.quantities import Ceil, Quantity, Sum, Terms
+from planner.case.room import add_own_racks, add_shared_racks
+from planner.errors import Finding, InputError
+from planner.loader.inputs import Inputs
+from planner.schema.catalog import Item
+from planner.schema.problem import Extra
+
+
+class Kitting:
+    """Counts and needs as they are collected; ``most`` units of each offer can be in a plan."""
+
+    def __init__(self, inputs: Inputs, offers: tuple[Offer, ...], most: dict[str, int]) -> None:
+        self.inputs = inputs
+        self.items = {item.id: item for item in inputs.items}
+        self.offers = offers
+        self.most = most
+        self.quantities: list[Quantity] = []
+        self.needs: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+        self.fabrics: list[Fabric] = []
+        self.racks: list[tuple[float, str]] = []
+        self.own_racks: list[tuple[float, str]] = []
+        self.bought_racks: list[tuple[float, str]] = []
+        self.pdus: list[tuple[float, str]] = []
+        self.pdus_per_rack: list[tuple[str, int]] = []
+        self.switches: list[tuple[float, str]] = []
+        self.extras: list[tuple[Item, str]] = []
+        self.shared_racks: str | None = None
+        self.shared_pdus_per_rack = 0
+
+    def sum(self, name: str, terms: Terms, constant: float = 0.0) -> str:
+        """Add a count that is a sum, and return its name."""
+        self.quantities.append(Sum(name, terms, constant))
+        return name
+
+    def ceil(self, name: str, terms: Terms, constant: float = 0.0, if_any: int = 0) -> str:
+        """Add a count that is rounded up, and return its name."""
+        self.quantities.append(Ceil(name, terms, constant, if_any))
+        return name
+
+    def need(self, item_id: str, factor: float, name: str) -> None:
+        """Say that ``factor`` units of an item are needed for each of a count."""
+        self.needs[item_id].append((factor, name))
+
+    def item(self, item_id: str) -> Item:
+        """Return an item of the catalogs."""
+        return self.items[item_id]
+
+
+def kit(inputs: Inputs, offers: tuple[Offer, ...], most: dict[str, int]) -> Kit:
+    """Return the companions of the offers.
+
+    Args:
+        inputs: the problem and the catalogs.
+        offers: the GPU systems and storage items on offer.
+        most: the most units of each offer that a plan can hold; larger sizes are not looked at.
+
+    Raises:
+        InputError: a companion cannot be bought, or lacks a figure that matters.
+    """
+    kitting = Kitting(inputs, offers, most)
+    network = inputs.problem.network
+    add_own_racks(kitting)
+    if network.compute is not None:
+        add_compute(kitting, network.compute)
+    if network.storage is not None:
+        add_ethernet(kitting, "storage", network.storage)
+    _add_extras(kitting)
+    if network.out_of_band is not None:
+        add_out_of_band(kitting, network.out_of_band)
+    if network.in_band is not None:
+        add_ethernet(kitting, "in_band", network.in_band)
+    _add_cdus(kitting)
+    _add_software(kitting)
+    add_shared_racks(kitting)
+    return Kit(
+        quantities=tuple(kitting.quantities),
+        companions=_companions(kitting),
+        racks=tuple(kitting.racks),
+        shared_racks=kitting.shared_racks,
+        shared_pdus_per_rack=kitting.shared_pdus_per_rack,
+        pdus_per_rack=tuple(kitting.pdus_per_rack),
+        fabrics=tuple(kitting.fabrics),
+        missing=_missing(inputs),
+    )
+
+
+def _companions(kitting: Kitting) -> tuple[Companion, ...]:
+    result = []
+    for item_id in sorted(kitting.needs):
+        item = kitting.item(item_id)
+        _refuse_unusable(kitting.inputs, item)
+        racks = item.consumes.racks
+        result.append(
+            Companion(
+                **good_fields(item, kitting.inputs),
+                terms=tuple(kitting.needs[item_id]),
+                racks_each=racks.value if racks else 0,
+            )
+        )
+    return tuple(result)
+
+
+def _refuse_unusable(inputs: Inputs, item: Item) -> None:
+    """Raise where a companion cannot be bought or lacks a figure that matters."""
+    rule = inputs.problem.items.get(item.id)
+    installed = rule is not None and rule.installed > 0
+    message = fix = None
+    if item.id not in inputs.prices and not installed:
+        message, fix = "has no price in the price books", "give its price in a book of your own"
+    elif item.vendor in inputs.problem.policy.forbid_vendors:
+        message, fix = f"is from {item.vendor}, which policy forbids", "name another item"
+    elif figures.needs_power(inputs.problem) and figures.it_power_kw(item, inputs) is None:
+        message, fix = "has no power draw", "give consumes.it_power in a catalog of your own"
+    if message:
+        text = f"'{item.id}' comes with this plan, but {message}"
+        raise InputError(Finding("companion", text, *_place(inputs, item.id), fix=fix))
+
+
+def _place(inputs: Inputs, item_id: str) -> tuple[str | None, int | None]:
+    document = inputs.document
+    if document is None:
+        return None, None
+    network = inputs.problem.network
+    paths: list[tuple[str | int, ...]] = [("items", item_id), ("extras", item_id)]
+    for name in ("compute", "storage", "in_band", "out_of_band"):
+        fabric = getattr(network, name)
+        if fabric is not None:
+            paths.append(("network", name))
+    return document.place(next((p for p in paths if p in document.lines), ("network",)))
+
+
+def _add_extras(kitting: Kitting) -> None:
+    for item_id, extra in sorted(kitting.inputs.problem.extras.items()):
+        name = f"extra.{item_id}"
+        if extra.count is not None:
+            kitting.sum(name, (), float(extra.count))
+        else:
+            terms = _per(kitting, extra)
+            kitting.ceil(name, tuple((factor / extra.every, key) for factor, key in terms))
+        kitting.need(item_id, 1.0, name)
+        kitting.extras.append((kitting.item(item_id), name))
+
+
+def _per(kitting: Kitting, extra: Extra) -> list[tuple[float, str]]:
+    offers = kitting.offers
+    if extra.per == "gpu_system":
+        return [(1.0, offer.id) for offer in offers if isinstance(offer, System)]
+    if extra.per == "gpu":
+        return [(float(offer.gpus), offer.id) for offer in offers if isinstance(offer, System)]
+    if extra.per == "storage_unit":
+        return [(1.0, offer.id) for offer in offers if isinstance(offer, Storage)]
+    return kitting.own_racks if extra.per == "rack" else kitting.switches
+
+
+def _add_cdus(kitting: Kitting) -> None:
+    cooling = kitting.inputs.problem.site.cooling
+    if cooling.cdu is None:
+        return
+    capacity = kitting.item(cooling.cdu).provides.cooling
+    assert capacity is not None
+    heat = tuple((o.liquid_kw / capacity.value, o.id) for o in kitting.offers if o.liquid_kw > 0)
+    if_any = 1 if cooling.redundancy == "N+1" else 0
+    name = kitting.ceil("cdus", heat, if_any=if_any)
+    kitting.need(cooling.cdu, 2.0 if cooling.redundancy == "2N" else 1.0, name)
+
+
+def _add_software(kitting: Kitting) -> None:
+    for item_id in sorted(set(kitting.inputs.problem.software)):
+        licence = kitting.item(item_id).licence
+        assert licence is not None
+        needing = [
+            offer
+            for offer in kitting.offers
+            if licence.vendors is None or offer.vendor in licence.vendors
+        ]
+        if licence.per in ("gpu", "gpu_system"):
+            per_gpu = licence.per == "gpu"
+            terms = [
+                (float(offer.gpus) if per_gpu else 1.0, offer.id)
+                for offer in needing
+                if isinstance(offer, System)
+            ]
+        else:
+            per_unit = licence.per == "storage_unit"
+            terms = [
+                (1.0 if per_unit else offer.usable_tb, offer.id)
+                for offer in needing
+                if isinstance(offer, Storage)
+            ]
+        name = f"licence.{item_id}"
+        if licence.per == "usable_tb":
+            kitting.ceil(name, tuple(terms))
+        else:
+            kitting.sum(name, tuple(terms))
+        kitting.need(item_id, 1.0, name)
+
+
+def _missing(inputs: Inputs) -> tuple[str, ...]:
+    """Return what the bill leaves out because the problem does not ask for it."""
+    problem = inputs.problem
+    network, rack = problem.network, problem.site.rack
+    parts = (
+        ("compute fabric", network.compute),
+        ("storage fabric", network.storage),
+        ("in-band management", network.in_band),
+        ("out-of-band management", network.out_of_band),
+        ("racks", rack.item if rack else None),
+        ("rack PDUs", rack.pdu if rack else None),
+        ("CDUs", problem.site.cooling.cdu or not _has_liquid(inputs)),
+        ("software licences", problem.software),
+        ("spares", problem.spares),
+    )
+    return tuple(name for name, given in parts if not given)
+
+
+def _has_liquid(inputs: Inputs) -> bool:
+    return any(
+        item.category == "gpu_system" and figures.liquid_kw(item, inputs) > 0
+        for item in inputs.items
+        if figures.why_not(item, inputs) is None
+    )

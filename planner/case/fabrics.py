@@ -1,0 +1,299 @@
+"""The fabrics of a problem: switches, links, cables and transceivers as counts of the systems."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from planner.case.kit import Fabric, NetworkName
+from planner.case.ports import FabricKey, base_group, fabric_key, group_for, parts_per_panel
+from planner.case.quantities import Quantity, Size, Steps, Terms
+from planner.schema.catalog import Link, LinkEnd, Port, PortGroup, Switch
+from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand
+from planner.sizing.fabric import (
+    ComputeDesign,
+    FabricSize,
+    PortDesign,
+    compute_sizes,
+    port_sizes,
+    split_ports,
+)
+
+if TYPE_CHECKING:
+    from planner.case.companions import Kitting
+
+OUTPUTS = ("switches", "any", "links", "ends")
+"""Switches of all tiers, 1 where there is a fabric, links between switches, their transceivers."""
+NO_LINK = Link.model_construct(cable="", links=1, switch_end=None, system_end=None)
+
+
+def add_compute(kitting: Kitting, fabric: ComputeFabric) -> None:
+    """Add the compute fabrics: one for each set of GPU types that can share it."""
+    keys: dict[str, FabricKey] = {}
+    for offer in kitting.offers:
+        key = fabric_key(kitting.item(offer.id), kitting.inputs)
+        if key is not None:
+            keys[offer.id] = key
+    for number, key in enumerate(sorted(set(keys.values()))):
+        serves = tuple(offer_id for offer_id, own in keys.items() if own == key)
+        design = ComputeDesign(
+            radix=key.group_ports,
+            oversubscription=fabric.oversubscription,
+            ports_per_system=key.ports // fabric.planes,
+            rails=key.rails,
+            planes=fabric.planes,
+            manager_slots=fabric.manager.slots,
+            manager_ports=fabric.manager.ports,
+            single_switch=fabric.single_switch,
+        )
+        _add_compute(kitting, f"compute{number}", key, design, serves)
+
+
+def _add_compute(
+    kitting: Kitting, prefix: str, key: FabricKey, design: ComputeDesign, serves: tuple[str, ...]
+) -> None:
+    item = kitting.item(key.switch)
+    assert item.switch is not None
+    group = next(group for group in item.switch.ports if group.count == key.group_ports)
+    link = group.link or NO_LINK
+    amount: Terms = tuple((1.0, offer_id) for offer_id in serves)
+    sizes = compute_sizes(design, sum(kitting.most[offer_id] for offer_id in serves))
+    down, _ = split_ports(design.radix, design.oversubscription)
+    full = [
+        _per_size(size, design.planes, link, design.radix if size.units == 0 else down)
+        for size in sizes
+    ]
+    outputs = tuple(f"{prefix}.{name}" for name in OUTPUTS)
+    kitting.quantities.append(Steps(prefix, amount, tuple(full), outputs))
+    switches, some, links, ends = outputs
+    kitting.need(item.id, 1.0, switches)
+    kitting.switches.append((1.0, switches))
+    each = float(design.planes * design.ports_per_system)
+    system_links = tuple((each, offer_id) for offer_id in serves)
+    if design.manager_ports:
+        system_links = (*system_links, (float(design.manager_ports), some))
+    _need_cables(kitting, f"{prefix}.system_cables", link, system_links)
+    _need_cables(kitting, f"{prefix}.switch_cables", link, ((1.0, links),))
+    if link.switch_end is not None:
+        kitting.need(link.switch_end.item, 1.0, ends)
+    _need_system_ends(kitting, link, [(offer_id, int(each), 1.0) for offer_id in serves])
+    kitting.fabrics.append(
+        Fabric(
+            network="compute",
+            switch=item.id,
+            serves=serves,
+            prefix=prefix,
+            amount=amount,
+            links=system_links,
+            sizes=sizes,
+            planes=design.planes,
+            radix=design.radix,
+            parts_per_port=1,
+            ports_per_amount=design.planes * design.ports_per_system,
+            oversubscription=design.oversubscription,
+        )
+    )
+
+
+def _per_size(size: FabricSize, planes: int, link: Link, populated: int) -> Size:
+    """Return a size's outputs; ``populated`` ports of each leaf are fitted for systems."""
+    tree = size.tree
+    switches = tree.leaves + tree.spines + tree.cores
+    links = tree.leaf_spine_links + tree.spine_core_links
+    ends = tree.leaves * _ends(populated, link.switch_end) + _uplink_ends(size, link.switch_end)
+    return Size(size.capacity, (planes * switches, 1, planes * links, planes * ends))
+
+
+def _uplink_ends(size: FabricSize, end: LinkEnd | None) -> int:
+    """Return the transceivers of links between switches, both ends, of one plane."""
+    tree = size.tree
+    leaf = tree.leaves * _ends(tree.uplinks_per_leaf, end)
+    spine = tree.spines * _ends(tree.spine_down_ports + tree.spine_up_ports, end)
+    return leaf + spine + tree.cores * _ends(tree.core_ports, end)
+
+
+def _ends(links: int, end: LinkEnd | None) -> int:
+    return 0 if end is None else -(-links // end.links)
+
+
+def _need_cables(kitting: Kitting, name: str, link: Link, links: Terms) -> None:
+    if link is NO_LINK:
+        return
+    if link.links == 1:
+        kitting.sum(name, links)
+    else:
+        kitting.ceil(name, tuple((factor / link.links, key) for factor, key in links))
+    kitting.need(link.cable, 1.0, name)
+
+
+def _need_system_ends(kitting: Kitting, link: Link, ports: list[tuple[str, int, float]]) -> None:
+    """Need transceivers at devices: (count, ports of one device, devices per count)."""
+    end = link.system_end
+    if end is None:
+        return
+    for name, count, devices in ports:
+        kitting.need(end.item, devices * _ends(count, end), name)
+
+
+class _Attached(NamedTuple):
+    """Ports of one kind of device: how many devices a count stands for, ports each, their group."""
+
+    name: str
+    ports: int
+    group: PortGroup
+
+
+def add_ethernet(kitting: Kitting, network: NetworkName, fabric: EthernetFabric) -> None:
+    """Add the storage or the in-band fabric: leaves and spines of one switch model."""
+    item = kitting.item(fabric.switch)
+    assert item.switch is not None
+    switch, base = item.switch, base_group(item.switch)
+    panel = parts_per_panel(switch)
+    attached = _attached(kitting, network, switch)
+    if not attached:
+        return
+    amount = tuple((float(a.ports * (panel // a.group.count)), a.name) for a in attached)
+    design = PortDesign(
+        radix=base.count,
+        parts_per_port=panel // base.count,
+        oversubscription=fabric.oversubscription,
+        min_switches=fabric.min_switches,
+    )
+    sizes = port_sizes(design, _most_parts(kitting, amount))
+    uplink = base.link or NO_LINK
+    full = []
+    for size in sizes:
+        tree = size.tree
+        links = tree.leaf_spine_links + tree.spine_core_links
+        switches = tree.leaves + tree.spines + tree.cores
+        ends = _uplink_ends(size, uplink.switch_end)
+        full.append(Size(size.capacity, (switches, 1, links, ends)))
+    outputs = tuple(f"{network}.{name}" for name in OUTPUTS)
+    kitting.quantities.append(Steps(network, amount, tuple(full), outputs))
+    switches_name, _, links_name, ends_name = outputs
+    kitting.need(item.id, 1.0, switches_name)
+    if network == "storage":
+        kitting.switches.append((1.0, switches_name))
+    _need_cables(kitting, f"{network}.switch_cables", uplink, ((1.0, links_name),))
+    if uplink.switch_end is not None:
+        kitting.need(uplink.switch_end.item, 1.0, ends_name)
+    _attach(kitting, network, attached)
+    kitting.fabrics.append(
+        Fabric(
+            network=network,
+            switch=item.id,
+            serves=tuple(sorted({a.name for a in attached if a.name in kitting.items})),
+            prefix=network,
+            amount=amount,
+            links=tuple((float(a.ports), a.name) for a in attached),
+            sizes=sizes,
+            planes=1,
+            radix=base.count,
+            parts_per_port=design.parts_per_port,
+            ports_per_amount=1,
+            oversubscription=fabric.oversubscription,
+        )
+    )
+
+
+def _attached(kitting: Kitting, network: NetworkName, switch: Switch) -> list[_Attached]:
+    """Return what is attached to the storage or the in-band fabric."""
+    result = []
+    for offer in kitting.offers:
+        port: Port | None = getattr(kitting.item(offer.id).ports, network)
+        if port is not None:
+            result.append(_attach_port(offer.id, port.count, port.speed_gbit_per_s, switch))
+    if network == "in_band":
+        for item, name in kitting.extras:
+            port = item.ports.in_band
+            if port is not None:
+                result.append(_attach_port(name, port.count, port.speed_gbit_per_s, switch))
+        oob = kitting.inputs.problem.network.out_of_band
+        if oob is not None and oob.uplinks:
+            managing = kitting.item(oob.switch).switch
+            assert managing is not None
+            speed = base_group(managing).speed_gbit_per_s
+            result.append(_attach_port("out_of_band.switches", oob.uplinks, speed, switch))
+    return result
+
+
+def _attach_port(name: str, count: int, speed: float, switch: Switch) -> _Attached:
+    group = group_for(switch, speed)
+    assert group is not None  # the checks and ``why_not`` refuse what no port is fast enough for
+    return _Attached(name, count, group)
+
+
+def _attach(kitting: Kitting, network: NetworkName, attached: list[_Attached]) -> None:
+    """Add cables and transceivers of the ports of devices, by port group."""
+    by_group: defaultdict[int, list[_Attached]] = defaultdict(list)
+    for one in attached:
+        by_group[one.group.count].append(one)
+    for count, members in sorted(by_group.items()):
+        link = members[0].group.link or NO_LINK
+        terms = tuple((float(one.ports), one.name) for one in members)
+        _need_cables(kitting, f"{network}.cables_{count}", link, terms)
+        _need_system_ends(kitting, link, [(one.name, one.ports, 1.0) for one in members])
+        if link.switch_end is not None:
+            each = link.switch_end.links
+            ends = tuple((factor / each, name) for factor, name in terms)
+            name = kitting.ceil(f"{network}.ends_{count}", ends)
+            kitting.need(link.switch_end.item, 1.0, name)
+
+
+def _most_parts(kitting: Kitting, amount: Terms) -> int:
+    """Return at least the most port parts that any plan can attach."""
+    most = upper_bounds(kitting.quantities, kitting.most)
+    return int(sum(factor * most[name] for factor, name in amount)) + 1
+
+
+def upper_bounds(quantities: Iterable[Quantity], most: Mapping[str, int]) -> dict[str, float]:
+    """Return an upper bound of every count where no offer exceeds ``most``."""
+    bounds: dict[str, float] = dict(most)
+    for quantity in quantities:
+        amount = sum(factor * bounds[name] for factor, name in quantity.terms)
+        if isinstance(quantity, Steps):
+            size = quantity.size(min(round(amount), quantity.most))
+            reach = [s for s in quantity.sizes if size and s.capacity <= size.capacity]
+            for index, name in enumerate(quantity.outputs):
+                bounds[name] = max((s.outputs[index] for s in reach), default=0)
+        else:
+            bounds[quantity.name] = amount + quantity.constant + 2.0
+    return bounds
+
+
+def add_out_of_band(kitting: Kitting, network: OutOfBand) -> None:
+    """Add the management switches: one port for everything that has a console."""
+    item = kitting.item(network.switch)
+    assert item.switch is not None
+    group = min(item.switch.ports, key=lambda group: group.speed_gbit_per_s)
+    terms: list[tuple[float, str]] = []
+    for offer in kitting.offers:
+        port = kitting.item(offer.id).ports.out_of_band
+        if port is not None:
+            terms.append((float(port.count), offer.id))
+    for extra, name in kitting.extras:
+        if extra.ports.out_of_band is not None:
+            terms.append((float(extra.ports.out_of_band.count), name))
+    terms += [(factor, name) for factor, name in (*kitting.switches, *kitting.pdus)]
+    usable = group.count - network.reserve_ports
+    switches = kitting.ceil("out_of_band.switches", tuple((f / usable, key) for f, key in terms))
+    kitting.need(item.id, 1.0, switches)
+    link = group.link or NO_LINK
+    _need_cables(kitting, "out_of_band.cables", link, tuple(terms))
+    kitting.fabrics.append(
+        Fabric(
+            network="out_of_band",
+            switch=item.id,
+            serves=tuple(offer.id for offer in kitting.offers),
+            prefix="out_of_band",
+            amount=tuple(terms),
+            links=tuple(terms),
+            sizes=(),
+            planes=1,
+            radix=group.count,
+            parts_per_port=1,
+            ports_per_amount=usable,
+            oversubscription=1.0,
+        )
+    )

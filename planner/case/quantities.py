@@ -1,0 +1,158 @@
+"""Counts that follow from other counts: sums, roundings up, and sizes that come in steps.
+
+A list of them is worked off in order; the same list is evaluated on whole numbers and turned into
+rows of the optimiser's model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+ROUNDING = 1e-9
+Terms = tuple[tuple[float, str], ...]
+"""(factor, name of a count) pairs; factors are never negative."""
+
+
+def ceil(value: float) -> int:
+    """Return the least whole number that is not less, rounding noise aside."""
+    return math.ceil(value - ROUNDING)
+
+
+@dataclass(frozen=True)
+class Ceil:
+    """``name`` = ceil(sum of terms + constant), and ``if_any`` more where that is not 0."""
+
+    name: str
+    terms: Terms
+    constant: float = 0.0
+    if_any: int = 0
+
+
+@dataclass(frozen=True)
+class Sum:
+    """``name`` = sum of terms + constant; no variable of its own."""
+
+    name: str
+    terms: Terms
+    constant: float = 0.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """One size: what it holds at most, and the outputs it then has."""
+
+    capacity: int
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Neighbouring sizes whose bounds and outputs grow in equal steps.
+
+    The v-th size (v = 0 .. steps) holds more than ``low + v * stride`` and at most
+    ``high + v * stride``; its outputs are ``outputs + v * slopes``.
+    """
+
+    steps: int
+    low: int
+    high: int
+    stride: int
+    outputs: tuple[int, ...]
+    slopes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """``outputs`` of the least size that holds the sum of terms; all 0 where that is 0."""
+
+    name: str
+    terms: Terms
+    sizes: tuple[Size, ...]
+    outputs: tuple[str, ...]
+
+    def size(self, amount: int) -> Size | None:
+        """Return the least size for an amount; None for nothing, or for more than any holds."""
+        if amount <= 0:
+            return None
+        low, high = 0, len(self.sizes)
+        while low < high:
+            middle = (low + high) // 2
+            if self.sizes[middle].capacity >= amount:
+                high = middle
+            else:
+                low = middle + 1
+        return self.sizes[low] if low < len(self.sizes) else None
+
+    @property
+    def most(self) -> int:
+        """The most that any size holds."""
+        return self.sizes[-1].capacity if self.sizes else 0
+
+    def runs(self) -> Iterator[Run]:
+        """Yield the sizes as few straight runs."""
+        first = 0
+        while first < len(self.sizes):
+            last = self._end_of_run(first)
+            yield self._run(first, last)
+            first = last + 1
+
+    def _low(self, index: int) -> int:
+        return self.sizes[index - 1].capacity if index else 0
+
+    def _step(self, index: int) -> tuple[int, ...]:
+        """Return how bounds and outputs change from the size before."""
+        one, other = self.sizes[index - 1], self.sizes[index]
+        changes = (b - a for a, b in zip(one.outputs, other.outputs, strict=True))
+        return (
+            self._low(index) - self._low(index - 1),
+            other.capacity - one.capacity,
+            *changes,
+        )
+
+    def _end_of_run(self, first: int) -> int:
+        last = first
+        if last + 1 < len(self.sizes):
+            step = self._step(first + 1)
+            if step[0] != step[1]:
+                return first
+            while last + 1 < len(self.sizes) and self._step(last + 1) == step:
+                last += 1
+        return last
+
+    def _run(self, first: int, last: int) -> Run:
+        size = self.sizes[first]
+        step = self._step(first + 1) if last > first else (0, 0, *(0 for _ in size.outputs))
+        return Run(last - first, self._low(first), size.capacity, step[0], size.outputs, step[2:])
+
+
+Quantity = Ceil | Sum | Steps
+
+
+def total(terms: Iterable[tuple[float, str]], values: Mapping[str, float]) -> float:
+    """Return a sum of terms on numbers."""
+    return sum(factor * values[name] for factor, name in terms)
+
+
+def evaluate(quantities: Iterable[Quantity], units: Mapping[str, int]) -> dict[str, float]:
+    """Return every quantity for whole counts, with the counts themselves.
+
+    Raises:
+        ValueError: a size is asked for that no size holds.
+    """
+    values: dict[str, float] = dict(units)
+    for quantity in quantities:
+        amount = total(quantity.terms, values)
+        if isinstance(quantity, Sum):
+            values[quantity.name] = amount + quantity.constant
+        elif isinstance(quantity, Ceil):
+            count = ceil(amount + quantity.constant)
+            values[quantity.name] = count + (quantity.if_any if count else 0)
+        else:
+            size = quantity.size(round(amount))
+            if size is None and amount > 0:
+                raise ValueError(f"{quantity.name}: {amount:g} is more than any size holds")
+            outputs = size.outputs if size else (0,) * len(quantity.outputs)
+            values.update(zip(quantity.outputs, outputs, strict=True))
+    return values

@@ -1,0 +1,149 @@
+"""Racks: those of one item, and those that network devices share; with their PDUs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from planner.case import figures
+from planner.case.racks import ROUNDING, Device, shares
+from planner.errors import Finding, InputError
+from planner.schema.catalog import Item
+from planner.schema.problem import Redundancy
+from planner.sizing.placement import Space
+
+if TYPE_CHECKING:
+    from planner.case.companions import Kitting
+
+LARGEST_SHARED = 0.5
+"""Devices that take more of a rack than this stand alone."""
+
+
+def add_own_racks(kitting: Kitting) -> None:
+    """Add the racks of GPU systems and storage, each item in its own."""
+    for offer in kitting.offers:
+        use = offer.rack_use
+        if use is None:
+            continue
+        product = kitting.item(offer.id).consumes.racks is not None
+        name = f"racks.{offer.id}"
+        if product or use.per_rack == 1:
+            kitting.sum(name, ((float(use.racks_each), offer.id),))
+        else:
+            kitting.ceil(name, ((1.0 / use.per_rack, offer.id),))
+        kitting.racks.append((1.0, name))
+        kitting.own_racks.append((1.0, name))
+        if not product:
+            load = offer.it_power_kw * use.per_rack / use.racks_each
+            _furnish(kitting, name, load, own=True)
+
+
+def _furnish(kitting: Kitting, racks: str, load_kw: float, *, own: bool = False) -> int:
+    """Add what every rack of a count gets: the rack itself, and PDUs for its load."""
+    rack = kitting.inputs.problem.site.rack
+    if rack is None:
+        return 0
+    if rack.item is not None:
+        kitting.need(rack.item, 1.0, racks)
+    if rack.pdu is None:
+        return 0
+    feed = kitting.item(rack.pdu.item).provides.feed
+    assert feed is not None
+    each = pdus_per_rack(load_kw, feed.value, rack.pdu.redundancy)
+    kitting.need(rack.pdu.item, float(each), racks)
+    kitting.pdus_per_rack.append((racks, each))
+    if own:
+        kitting.pdus.append((float(each), racks))
+    return each
+
+
+def pdus_per_rack(load_kw: float, feed_kw: float, redundancy: Redundancy) -> int:
+    """Return the PDUs of a rack with a load."""
+    least = max(1, math.ceil(load_kw / feed_kw - ROUNDING))
+    return {"N": least, "N+1": least + 1, "2N": 2 * least}[redundancy]
+
+
+def add_shared_racks(kitting: Kitting) -> None:
+    """Add the racks of companions: products of their own, kinds that stand alone, and the rest."""
+    space = figures.rack_space(kitting.inputs.problem, "network")
+    shared: list[tuple[float, str]] = []
+    largest = _largest_share(kitting, space)
+    for item_id in sorted(kitting.needs):
+        item = kitting.item(item_id)
+        name = f"count.{item_id}"
+        if item.consumes.racks is not None:
+            terms = ((float(item.consumes.racks.value), name),)
+            kitting.sum(name, tuple(kitting.needs[item_id]))
+            kitting.racks.append((1.0, kitting.sum(f"racks.{item_id}", terms)))
+            continue
+        share = _share(kitting, item, space)
+        if space is None or share is None or share == 0:
+            continue
+        kitting.sum(name, tuple(kitting.needs[item_id]))
+        if share > LARGEST_SHARED:
+            racks = kitting.sum(f"racks.{item_id}", ((1.0, name),))
+            kitting.racks.append((1.0, racks))
+            _furnish(kitting, racks, figures.it_power_kw(item, kitting.inputs) or 0.0)
+        else:
+            shared.append((share / (1.0 - largest), name))
+    if shared and space is not None:
+        name = kitting.ceil("racks.network", tuple(shared))
+        kitting.racks.append((1.0, name))
+        kitting.shared_racks = name
+        kitting.shared_pdus_per_rack = _furnish(kitting, name, _shared_load(kitting, space))
+
+
+def named_kinds(kitting: Kitting) -> list[Item]:
+    """Return every device that the problem names as a companion, in the plan or not."""
+    problem = kitting.inputs.problem
+    network = problem.network
+    names = set(problem.extras)
+    if network.compute is not None:
+        names |= set(network.compute.switches)
+    for fabric in (network.storage, network.in_band, network.out_of_band):
+        if fabric is not None:
+            names.add(fabric.switch)
+    if problem.site.cooling.cdu is not None:
+        names.add(problem.site.cooling.cdu)
+    kinds = [kitting.item(name) for name in sorted(names)]
+    return [item for item in kinds if item.consumes.racks is None]
+
+
+def device(kitting: Kitting, item: Item) -> Device:
+    """Return a companion as something that stands in a rack."""
+    weight = figures.weight_kg(item, kitting.inputs)
+    height = figures.rack_units(item, kitting.inputs) or 0.0
+    return Device(height, figures.it_power_kw(item, kitting.inputs) or 0.0, weight)
+
+
+def _share(kitting: Kitting, item: Item, space: Space | None) -> float | None:
+    """Return the share of a rack that a companion takes, 0 for what needs no height."""
+    thing = device(kitting, item)
+    if space is None or thing.rack_units == 0:
+        return 0.0
+    share = max(shares(thing, space))
+    if share > 1 + ROUNDING:
+        text = f"'{item.id}' comes with this plan, but does not fit into a rack of class network"
+        fix = "give site.rack_classes.network more height, power or weight"
+        raise InputError(Finding("companion", text, fix=fix))
+    return share
+
+
+def _largest_share(kitting: Kitting, space: Space | None) -> float:
+    if space is None:
+        return 0.0
+    devices = [device(kitting, item) for item in named_kinds(kitting)]
+    taken = [max(shares(thing, space)) for thing in devices if thing.rack_units > 0]
+    return max((share for share in taken if share <= LARGEST_SHARED), default=0.0)
+
+
+def _shared_load(kitting: Kitting, space: Space) -> float:
+    """Return the most that a shared rack can draw, kW."""
+    loads = []
+    for item in named_kinds(kitting):
+        thing = device(kitting, item)
+        if thing.rack_units > 0 and max(shares(thing, space)) <= LARGEST_SHARED:
+            fits = math.floor(space.height_ru / thing.rack_units + ROUNDING)
+            loads.append(fits * thing.it_power_kw)
+    most = max(loads, default=0.0)
+    return most if space.power_kw is None else min(most, space.power_kw)

@@ -1,0 +1,176 @@
+"""Counts that follow from the purchase, as rows and variables; each comes into being when used.
+
+    Ceil:   n >= a,  n whole                              (and n <= a + 1 - 1e-5 where steps follow)
+    Steps:  sum_p d_p <= 1,  sum_p a_p = a,  d_p binary, v_p whole, v_p <= steps_p d_p,
+            (low_p + 1) d_p + stride_p v_p <= a_p <= high_p d_p + stride_p v_p,
+            outputs = sum_p (outputs_p d_p + slopes_p v_p)
+
+One-sided roundings are exact because more of a companion only ever costs, draws and takes more;
+where the size of a fabric follows, they are two-sided, because sizes may fall as amounts grow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from planner.case.fabrics import upper_bounds
+from planner.case.model import Good
+from planner.case.quantities import ROUNDING, Ceil, Quantity, Run, Steps
+from planner.optimizer.model import Linear, combination, total
+
+if TYPE_CHECKING:
+    from planner.optimizer.context import Build
+
+STRICT = 1e-5
+
+
+class Counts:
+    """The counts of a build by name; what follows from others is added to the model when asked."""
+
+    def __init__(self, build: Build) -> None:
+        self.build = build
+        self.known: dict[str, Linear] = {}
+        self.makers: dict[str, Quantity] = {}
+        for quantity in build.case.kit.quantities:
+            names = quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
+            self.makers |= dict.fromkeys(names, quantity)
+        self.companions = {companion.id: companion for companion in build.case.kit.companions}
+        self.most = upper_bounds(build.case.kit.quantities, build.tops)
+        self.exact = _feeding_steps(build.case.kit.quantities)
+
+    def __getitem__(self, name: str) -> Linear:
+        """Return a count as a linear expression."""
+        if name not in self.known:
+            if name in self.companions:
+                self.known[name] = self._sum(self.companions[name].terms)
+            else:
+                self._make(self.makers[name])
+        return self.known[name]
+
+    def __setitem__(self, name: str, count: Linear) -> None:
+        self.known[name] = count
+
+    def top(self, name: str) -> float:
+        """Return an upper bound of a count."""
+        if name in self.companions:
+            return sum(factor * self.most[key] for factor, key in self.companions[name].terms)
+        return self.most[name]
+
+    def _sum(self, terms: tuple[tuple[float, str], ...], constant: float = 0.0) -> Linear:
+        return total(factor * self[name] for factor, name in terms) + constant
+
+    def _make(self, quantity: Quantity) -> None:
+        if isinstance(quantity, Steps):
+            self._make_steps(quantity)
+        elif isinstance(quantity, Ceil):
+            self.known[quantity.name] = self._ceil(quantity)
+        else:
+            self.known[quantity.name] = self._sum(quantity.terms, quantity.constant)
+
+    def _ceil(self, quantity: Ceil) -> Linear:
+        model, name, exact = self.build.model, quantity.name, quantity.name in self.exact
+        argument = self._sum(quantity.terms, quantity.constant)
+        top = float(math.ceil(self.most[name]))
+        count = model.var(f"count__{name}", 0.0, top, True)
+        model.row(f"count_{name}", count - argument, ">=", 0.0)
+        if exact:
+            model.row(f"count_{name}_least", count - argument, "<=", 1.0 - STRICT)
+        if quantity.if_any == 0:
+            return count
+        some = model.var(f"any__{name}", 0.0, 1.0, True)
+        model.row(f"any_{name}", count - top * some, "<=", 0.0)
+        return count + quantity.if_any * some
+
+    def _make_steps(self, quantity: Steps) -> None:
+        build, name = self.build, quantity.name
+        amount = self._sum(quantity.terms)
+        most = sum(factor * self.most[key] for factor, key in quantity.terms)
+        flags, amounts = [], []
+        outputs: list[list[tuple[float, Linear]]] = [[] for _ in quantity.outputs]
+        for number, run in enumerate(quantity.runs()):
+            if run.low >= most + ROUNDING:
+                break
+            flag, step, part = self._run(f"{name}__{number}", run)
+            flags.append(flag)
+            amounts.append(part)
+            for index, terms in enumerate(outputs):
+                terms.append((float(run.outputs[index]), flag))
+                if step is not None:
+                    terms.append((float(run.slopes[index]), step))
+        build.model.row(f"{name}_one_size", total(flags), "<=", 1.0)
+        build.model.row(f"{name}_amount", amount - total(amounts), "==", 0.0)
+        for output, terms in zip(quantity.outputs, outputs, strict=True):
+            self.known[output] = combination(pair for pair in terms if pair[0] != 0.0)
+
+    def _run(self, name: str, run: Run) -> tuple[Linear, Linear | None, Linear]:
+        """Add one run of sizes; return its flag, its step (None where it is one size), its part."""
+        model = self.build.model
+        flag = model.var(f"size__{name}", 0.0, 1.0, True)
+        part = model.var(f"amount__{name}", 0.0, float(run.high + run.steps * run.stride))
+        low, high = part - float(run.low + 1) * flag, part - float(run.high) * flag
+        step = None
+        if run.steps:
+            step = model.var(f"step__{name}", 0.0, float(run.steps), True)
+            model.row(f"step_{name}", step - float(run.steps) * flag, "<=", 0.0)
+            low, high = low - float(run.stride) * step, high - float(run.stride) * step
+        model.row(f"size_{name}_low", low, ">=", 0.0)
+        model.row(f"size_{name}_high", high, "<=", 0.0)
+        return flag, step, part
+
+
+def _feeding_steps(quantities: tuple[Quantity, ...]) -> frozenset[str]:
+    """Return the counts that the size of a fabric follows from."""
+    feeding: set[str] = set()
+    for quantity in reversed(quantities):
+        names = quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
+        if isinstance(quantity, Steps) or feeding & set(names):
+            feeding |= {name for _, name in quantity.terms}
+    return frozenset(feeding)
+
+
+def purchased(build: Build, good: Good) -> Linear:
+    """Return what is bought of a good: with its spares, less what is installed, in packs.
+
+    ``p >= n + s - installed``, ``s >= share n``, ``p = pack k``, and none or the least order.
+    """
+    model, count = build.model, build.units[good.id]
+    if good.sold_plainly:
+        if good.stock is not None and good.id in build.units.companions:
+            model.row(f"stock_{good.id}", count, "<=", float(good.stock))
+        return count
+    top = build.units.top(good.id)
+    most = float(good.purchased(math.ceil(top)))
+    buy = model.var(f"buy__{good.id}", 0.0, most, good.pack > 1 or good.spare_share > 0)
+    need = buy - count
+    if good.spare_share > 0:
+        highest = float(math.ceil(good.spare_share * top + 1))
+        spares = model.var(f"spares__{good.id}", 0.0, highest, True)
+        model.row(f"spares_{good.id}", spares - good.spare_share * count, ">=", 0.0)
+        need = need - spares
+    model.row(f"buy_{good.id}", need, ">=", -good.installed)
+    if good.pack > 1:
+        packs = model.var(f"packs__{good.id}", 0.0, most / good.pack, True)
+        model.row(f"packs_{good.id}", buy - float(good.pack) * packs, "==", 0.0)
+    if good.min_order > 1:
+        least = float(-(-good.min_order // good.pack) * good.pack)
+        some = model.var(f"ordered__{good.id}", 0.0, 1.0, True)
+        model.row(f"least_order_{good.id}", buy - least * some, ">=", 0.0)
+        model.row(f"no_order_{good.id}", buy - most * some, "<=", 0.0)
+    if good.stock is not None:
+        model.row(f"stock_{good.id}", buy, "<=", float(good.stock))
+    return buy
+
+
+class Purchases:
+    """What is bought of everything, by id; rows come into being when asked for."""
+
+    def __init__(self, build: Build) -> None:
+        self.build = build
+        self.goods = {good.id: good for good in build.case.goods()}
+        self.known: dict[str, Linear] = {}
+
+    def __getitem__(self, name: str) -> Linear:
+        if name not in self.known:
+            self.known[name] = purchased(self.build, self.goods[name])
+        return self.known[name]

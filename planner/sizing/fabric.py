@@ -1,0 +1,289 @@
+"""Fat trees: how many switches and links connect so many systems or ports."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from planner.sizing.checks import require_positive
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Switches and links of one fabric (of one plane).
+
+    Links run between switches only; those to devices are not counted here. Ports are those in use,
+    per switch. In a tree of unequal groups they are those of a full group.
+    """
+
+    tiers: int
+    leaves: int
+    spines: int = 0
+    cores: int = 0
+    uplinks_per_leaf: int = 0
+    leaf_spine_links: int = 0
+    spine_core_links: int = 0
+    spine_down_ports: int = 0
+    spine_up_ports: int = 0
+    core_ports: int = 0
+
+
+@dataclass(frozen=True)
+class ComputeDesign:
+    """A compute fabric to be sized; ports and manager are those of one plane."""
+
+    radix: int
+    oversubscription: float
+    ports_per_system: int
+    rails: int = 1
+    planes: int = 1
+    manager_slots: int = 0
+    manager_ports: int = 0
+    single_switch: bool = True
+
+
+@dataclass(frozen=True)
+class PortDesign:
+    """A storage or in-band fabric to be sized, for devices of mixed speeds.
+
+    ``radix`` counts base ports, each worth ``parts_per_port`` parts; up to ``min_switches`` leaves
+    stand without spines.
+    """
+
+    radix: int
+    parts_per_port: int
+    oversubscription: float
+    min_switches: int = 2
+
+
+@dataclass(frozen=True)
+class FabricSize:
+    """One size a fabric can have: the most systems, or port parts, that it holds.
+
+    ``units`` of leaves are 0 where there are no spines. The tree is that of one plane; in a pair
+    without spines ``leaf_spine_links`` are the links that join the two.
+    """
+
+    capacity: int
+    units: int
+    tree: Tree
+
+
+def split_ports(radix: int, oversubscription: float) -> tuple[int, int]:
+    """Return how many ports of a leaf go down to devices and how many up to spines.
+
+    Args:
+        radix: ports of the leaf.
+        oversubscription: ports down per port up, 1 for none.
+
+    Raises:
+        ValueError: a quantity is not positive.
+    """
+    require_positive(radix=radix, oversubscription=oversubscription)
+    # A ratio such as 5/3 is no exact float: 64/(1 + 5/3) must not become 25 uplinks.
+    up = math.ceil(radix / (1.0 + oversubscription) * (1.0 - ROUNDING))
+    return radix - up, up
+
+
+def fat_tree(
+    *, leaves_per_rail: int, rails: int, radix: int, oversubscription: float
+) -> Tree | None:
+    """Return the fat tree over all leaves, or None where three tiers are not enough.
+
+    Every leaf has the same number of links to every spine of its group, every spine to every core
+    it is joined to, and every core to every group.
+
+    Args:
+        leaves_per_rail: leaves of each rail, of all leaves without rails.
+        rails: rails, 1 for none; a group holds whole rails as long as one fits.
+        radix: ports of every switch.
+        oversubscription: ports down per port up of a leaf.
+
+    Raises:
+        ValueError: a quantity is not positive.
+    """
+    require_positive(leaves_per_rail=leaves_per_rail, rails=rails)
+    _, up = split_ports(radix, oversubscription)
+    return _fat_tree(leaves_per_rail, rails, radix, up)
+
+
+@lru_cache(maxsize=65_536)
+def _fat_tree(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | None:
+    leaves = leaves_per_rail * rails
+    if leaves > radix:
+        return _three_tiers(leaves_per_rail, rails, radix, up)
+    spines = _divisor_from(up, max(2, _ceil_div(leaves * up, radix)))
+    if spines is None:  # a single uplink cannot reach two spines
+        return None
+    return Tree(
+        tiers=2,
+        leaves=leaves,
+        spines=spines,
+        uplinks_per_leaf=up,
+        leaf_spine_links=leaves * up,
+        spine_down_ports=leaves * up // spines,
+    )
+
+
+def _three_tiers(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | None:
+    down = radix // 2
+    groups, group_leaves = _groups(leaves_per_rail, rails, down)
+    spines = _divisor_from(up, _ceil_div(group_leaves * up, down))
+    assert spines is not None  # group_leaves <= down, so ``up`` itself is enough
+    spine_up = group_leaves * up // spines
+    cores = _cores(groups, spines, spine_up, radix)
+    if cores is None:
+        return None
+    leaves, links = leaves_per_rail * rails, groups * spines * spine_up
+    return Tree(
+        tiers=3,
+        leaves=leaves,
+        spines=groups * spines,
+        cores=cores,
+        uplinks_per_leaf=up,
+        leaf_spine_links=leaves * up,
+        spine_core_links=links,
+        spine_down_ports=spine_up,  # a spine is not oversubscribed
+        spine_up_ports=spine_up,
+        core_ports=links // cores,
+    )
+
+
+def _groups(leaves_per_rail: int, rails: int, down: int) -> tuple[int, int]:
+    """Return the groups of leaves below common spines, and the leaves of each.
+
+    Whole rails to a group where one fits below a spine, else each rail in equal shares.
+    """
+    if leaves_per_rail <= down:
+        together = max(q for q in _divisors(rails) if q * leaves_per_rail <= down)
+        return rails // together, together * leaves_per_rail
+    shares = _ceil_div(leaves_per_rail, down)
+    return rails * shares, _ceil_div(leaves_per_rail, shares)
+
+
+def _cores(groups: int, spines: int, spine_up: int, radix: int) -> int | None:
+    """Return the fewest cores, or None where no core has a port for every group.
+
+    A core is joined to ``b`` spines of every group, by one ``c``-th of the uplinks of each, which
+    takes ``groups * b * spine_up / c`` of its ports; there are ``spines / b * c`` such cores.
+    """
+    fewest: int | None = None
+    for b in _divisors(spines):
+        c = _divisor_from(spine_up, _ceil_div(groups * b * spine_up, radix))
+        if c is None:
+            break  # more spines per core need more ports still
+        cores = spines // b * c
+        fewest = cores if fewest is None else min(fewest, cores)
+    return fewest
+
+
+@lru_cache(maxsize=256)
+def compute_sizes(design: ComputeDesign, most: int) -> tuple[FabricSize, ...]:
+    """Return every size of a compute fabric for 1 to ``most`` systems, by rising capacity.
+
+    The last holds ``most`` or is the largest there is. A size that holds no more systems than a
+    smaller one is left out.
+
+    Args:
+        design: switches, ports and rails.
+        most: the most systems that may have to be connected.
+    """
+    return tuple(_rising(_compute_candidates(design), most))
+
+
+def _compute_candidates(design: ComputeDesign) -> Iterator[FabricSize]:
+    if design.single_switch:
+        alone = (design.radix - design.manager_ports) // design.ports_per_system
+        yield FabricSize(alone, 0, Tree(tiers=1, leaves=1))
+    down, up = split_ports(design.radix, design.oversubscription)
+    per_unit = down * design.rails // design.ports_per_system
+    units = 0
+    while per_unit > 0:
+        units += 1
+        tree = _fat_tree(units, design.rails, design.radix, up)
+        if tree is None:
+            return
+        yield FabricSize(per_unit * units - design.manager_slots, units, tree)
+
+
+@lru_cache(maxsize=256)
+def port_sizes(design: PortDesign, most_parts: int) -> tuple[FabricSize, ...]:
+    """Return every size of a storage or in-band fabric for 1 to ``most_parts`` port parts.
+
+    The last holds ``most_parts`` or is the largest there is. A size that holds no more than a
+    smaller one is left out.
+
+    Args:
+        design: switches and how ports are counted.
+        most_parts: the most port parts that may have to be connected.
+    """
+    return tuple(_rising(_port_candidates(design), most_parts))
+
+
+def _port_candidates(design: PortDesign) -> Iterator[FabricSize]:
+    down, up = split_ports(design.radix, design.oversubscription)
+    if design.min_switches == 1:
+        yield FabricSize(design.radix * design.parts_per_port, 0, Tree(tiers=1, leaves=1))
+    else:
+        pair = Tree(tiers=1, leaves=2, uplinks_per_leaf=up, leaf_spine_links=up)
+        yield FabricSize(2 * down * design.parts_per_port, 0, pair)
+    leaves = design.min_switches
+    while down > 0:
+        leaves += 1
+        tree = _fat_tree(leaves, 1, design.radix, up)
+        if tree is None:
+            return
+        yield FabricSize(leaves * down * design.parts_per_port, leaves, tree)
+
+
+def smallest(sizes: Sequence[FabricSize], amount: int) -> FabricSize | None:
+    """Return the smallest size that holds so many systems or parts; None where there are none.
+
+    Args:
+        sizes: what `compute_sizes` or `port_sizes` returned.
+        amount: systems or port parts.
+
+    Raises:
+        ValueError: even the largest size is too small.
+    """
+    if amount <= 0:
+        return None
+    index = bisect_left(sizes, amount, key=lambda size: size.capacity)
+    if index == len(sizes):
+        largest = sizes[-1].capacity if sizes else 0
+        raise ValueError(f"the fabric holds at most {largest}, not {amount}")
+    return sizes[index]
+
+
+def _rising(candidates: Iterator[FabricSize], most: int) -> Iterator[FabricSize]:
+    """Yield the sizes that hold more than all before, up to the first that holds ``most``."""
+    held = 0
+    for size in candidates:
+        if held >= most:
+            return
+        if size.capacity > held:
+            held = size.capacity
+            yield size
+
+
+@lru_cache(maxsize=4_096)
+def _divisors(number: int) -> tuple[int, ...]:
+    """Return all divisors, rising."""
+    low = [n for n in range(1, math.isqrt(number) + 1) if number % n == 0]
+    return tuple(low + [number // n for n in reversed(low) if n * n != number])
+
+
+def _divisor_from(number: int, least: int) -> int | None:
+    """Return the smallest divisor that is at least ``least``, or None."""
+    divisors = _divisors(number)
+    index = bisect_left(divisors, least)
+    return divisors[index] if index < len(divisors) else None
+
+
+def _ceil_div(number: int, by: int) -> int:
+    return -(-number // by)

@@ -1,0 +1,271 @@
+"""What comes with GPU systems and storage: fabrics, racks, PDUs, CDUs, software, extras."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from planner.schema.catalog import Item, Port
+from planner.schema.problem import EthernetFabric, Extra
+from tests.oracle import fabric, facility
+from tests.oracle.fabric import Edge, Parts
+from tests.oracle.facility import Whole
+from tests.oracle.money import RACKS, RESOURCES, Array, Market, Mask
+from tests.oracle.netracks import NetworkRacks
+
+
+@dataclass
+class Bill:
+    """The companions of one choice of GPU systems with each storage purchase (rows)."""
+
+    rows: int
+    possible: Mask
+    counts: dict[str, Whole] = field(default_factory=dict)
+    fabric_switches: Whole | int = 0
+
+    def add(self, name: str, units: Whole | int) -> None:
+        """Put more of an item in place."""
+        self.counts[name] = self.counts.get(name, np.zeros(self.rows, dtype=np.int64)) + units
+
+
+class Companions:
+    """Everything that follows from the counts of GPU systems and storage."""
+
+    def __init__(self, market: Market, items: Sequence[Item]) -> None:
+        self.market = market
+        self.problem = market.problem
+        self.catalog = market.catalog
+        self.items = items
+        self.standings = [facility.standing(i, market.catalog, self.problem.site) for i in items]
+        self.racks_network = NetworkRacks(market)
+
+    @property
+    def any(self) -> bool:
+        """Whether the problem names companions at all."""
+        site, network = self.problem.site, self.problem.network
+        fabrics = (network.compute, network.storage, network.in_band, network.out_of_band)
+        rack = (site.rack.item, site.rack.pdu) if site.rack is not None else ()
+        named = (*fabrics, *rack, site.cooling.cdu)
+        lists = (self.problem.software, self.problem.extras)
+        return any(name is not None for name in named) or any(lists)
+
+    def consumption(self, counts: Whole) -> tuple[Array, Mask]:
+        """Return what companions consume, and where they are possible, for counts of the items."""
+        bill = self.bill(counts)
+        consumed, possible = np.zeros((bill.rows, RESOURCES)), bill.possible
+        racks = self.racks_network.by_item(bill.counts)
+        for name, units in bill.counts.items():
+            item = self.catalog[name]
+            own = racks.get(name, np.zeros(bill.rows, dtype=np.int64))
+            consumed += self.market.consumption(item, units, own)
+            possible = possible & self.market.available(item, units)
+        consumed[:, RACKS] += self.racks_network.shared(bill.counts, bill.rows)
+        return consumed, possible
+
+    def bill(self, counts: Whole) -> Bill:
+        """Return the companions in place, a column of ``counts`` for each item."""
+        bill = Bill(len(counts), np.ones(len(counts), dtype=bool))
+        racks = self._racks(counts)
+        self._compute(bill, counts)
+        self._edge(bill, self.problem.network.storage, self._parts("storage", counts), "storage")
+        extras = self._extras(bill, counts, racks)
+        uplinks = self._out_of_band(bill, counts, racks, extras)
+        self._in_band(bill, counts, extras, uplinks)
+        self._cdus(bill, counts)
+        self._software(bill, counts)
+        self._rack_items(bill, racks)
+        return bill
+
+    def _racks(self, counts: Whole) -> Whole:
+        """Return the racks of each item, 0 where they are not known."""
+        pairs = zip(self.standings, counts.T, strict=True)
+        columns = [np.zeros_like(n) if s is None else s.racks(n) for s, n in pairs]
+        return np.stack(columns, axis=1)
+
+    def _compute(self, bill: Bill, counts: Whole) -> None:
+        wanted = self.problem.network.compute
+        if wanted is None:
+            return
+        shared: dict[fabric.Design, Whole] = defaultdict(lambda: np.zeros(bill.rows, dtype=int))
+        for item, units in zip(self.items, counts.T, strict=True):
+            design = fabric.design(item, wanted, self.catalog)
+            if design is not None and item.category == "gpu_system":
+                shared[design] = shared[design] + units
+        for design, systems in shared.items():
+            known = {0: Parts(0, {})} | {
+                n: fabric.compute_fabric(design, wanted, n) for n in map(int, {*systems} - {0})
+            }
+            bill.fabric_switches = bill.fabric_switches + _lay(bill, known, systems)
+
+    def _parts(self, network: str, counts: Whole) -> list[tuple[Port, Whole]]:
+        """Return the ports of the items on a network, with how many items have them."""
+        ports = [getattr(item.ports, network) for item in self.items]
+        return [(p, n) for p, n in zip(ports, counts.T, strict=True) if p is not None]
+
+    def _edge(
+        self,
+        bill: Bill,
+        wanted: EthernetFabric | None,
+        devices: Sequence[tuple[Port, Whole]],
+        network: str,
+    ) -> None:
+        """Add a storage or in-band fabric."""
+        if wanted is None:
+            return
+        edge = Edge(wanted, fabric.switch_of(self.catalog[wanted.switch]))
+        parts, ports = np.zeros(bill.rows, dtype=np.int64), defaultdict[int, Whole | int](int)
+        for port, units in devices:
+            parts = parts + edge.parts(port) * units
+            group = fabric.group_for(edge.switch, port.speed_gbit_per_s)
+            place = edge.switch.ports.index(group) if group is not None else -1
+            ports[place] = ports[place] + port.count * units
+            if group is not None and group.link is not None and group.link.system_end is not None:
+                end = group.link.system_end
+                bill.add(end.item, -(-port.count // end.links) * units)
+        for place, used in ports.items():
+            link = edge.switch.ports[place].link
+            if link is not None:
+                bill.add(link.cable, -(-used // link.links))
+                if link.switch_end is not None:
+                    bill.add(link.switch_end.item, -(-used // link.switch_end.links))
+        switches = _lay(bill, {n: edge.core(n) for n in map(int, {*parts})}, parts)
+        if network == "storage":
+            bill.fabric_switches = bill.fabric_switches + switches
+
+    def _sum(self, counts: Whole, category: str, per_unit: Sequence[float]) -> Array:
+        """Return the sum of a figure over the items of a category."""
+        total = np.zeros(len(counts))
+        for item, units, each in zip(self.items, counts.T, per_unit, strict=True):
+            total += each * units if item.category == category else 0.0
+        return total
+
+    @cached_property
+    def _gpus(self) -> list[float]:
+        return [float(i.provides.gpus.value) if i.provides.gpus else 0.0 for i in self.items]
+
+    def _extras(self, bill: Bill, counts: Whole, racks: Whole) -> dict[str, Whole]:
+        """Add the extras and return their counts."""
+        ones = [1.0] * len(self.items)
+        amounts = {
+            "gpu": self._sum(counts, "gpu_system", self._gpus),
+            "gpu_system": self._sum(counts, "gpu_system", ones),
+            "storage_unit": self._sum(counts, "storage", ones),
+            "rack": racks.sum(axis=1).astype(float),
+            "switch": np.zeros(bill.rows) + bill.fabric_switches,
+        }
+        found = {}
+        for name, extra in self.problem.extras.items():
+            found[name] = _extra_count(extra, amounts, bill.rows)
+            bill.add(name, found[name])
+        return found
+
+    def _out_of_band(
+        self, bill: Bill, counts: Whole, racks: Whole, extras: dict[str, Whole]
+    ) -> Whole | None:
+        """Add the out-of-band switches and return how many there are."""
+        wanted = self.problem.network.out_of_band
+        if wanted is None:
+            return None
+        ports = np.zeros(bill.rows, dtype=np.int64) + bill.fabric_switches
+        for port, units in self._parts("out_of_band", counts) + self._of_extras(
+            "out_of_band", extras
+        ):
+            ports = ports + port.count * units
+        for standing, own in zip(self.standings, racks.T, strict=True):
+            ports = ports + (0 if standing is None else standing.pdus) * own
+        switch = fabric.switch_of(self.catalog[wanted.switch])
+        slowest = min(switch.ports, key=lambda g: g.speed_gbit_per_s)
+        switches = -(-ports // (slowest.count - wanted.reserve_ports))
+        bill.add(wanted.switch, switches)
+        if slowest.link is not None:
+            bill.add(slowest.link.cable, ports)
+        return switches
+
+    def _of_extras(self, network: str, extras: dict[str, Whole]) -> list[tuple[Port, Whole]]:
+        pairs = [(getattr(self.catalog[name].ports, network), n) for name, n in extras.items()]
+        return [(port, n) for port, n in pairs if port is not None]
+
+    def _in_band(
+        self, bill: Bill, counts: Whole, extras: dict[str, Whole], oob: Whole | None
+    ) -> None:
+        network = self.problem.network
+        devices = self._parts("in_band", counts) + self._of_extras("in_band", extras)
+        if oob is not None and network.out_of_band is not None and network.out_of_band.uplinks:
+            switch = fabric.switch_of(self.catalog[network.out_of_band.switch])
+            speed = max(group.speed_gbit_per_s for group in switch.ports)
+            uplink = Port.model_construct(
+                count=network.out_of_band.uplinks, speed_gbit_per_s=speed, rails=1
+            )
+            devices.append((uplink, oob))
+        self._edge(bill, network.in_band, devices, "in_band")
+
+    def _cdus(self, bill: Bill, counts: Whole) -> None:
+        cooling = self.problem.site.cooling
+        if cooling.cdu is None:
+            return
+        liquid_kw = sum(
+            (facility.liquid_kw(item, self.catalog) * n.astype(float) for item, n in
+             zip(self.items, counts.T, strict=True)),
+            np.zeros(bill.rows),
+        )  # fmt: skip
+        provided = self.catalog[cooling.cdu].provides.cooling
+        if provided is None:
+            raise ValueError(f"{cooling.cdu}: no cooling")
+        needed = facility.up(liquid_kw / provided.value)
+        more = {"N": 0, "N+1": np.minimum(needed, 1), "2N": needed}[cooling.redundancy]
+        bill.add(cooling.cdu, needed + more)
+
+    def _software(self, bill: Bill, counts: Whole) -> None:
+        for name in self.problem.software:
+            licence = self.catalog[name].licence
+            if licence is None:
+                raise ValueError(f"{name}: no licence")
+            covered = [licence.vendors is None or i.vendor in licence.vendors for i in self.items]
+            per = licence.per
+            category = "gpu_system" if per.startswith("gpu") else "storage"
+            each = [1.0] * len(self.items)
+            if per == "gpu":
+                each = self._gpus
+            elif per == "usable_tb":
+                each = [i.provides.usable.value if i.provides.usable else 0.0 for i in self.items]
+            each = [e if c else 0.0 for e, c in zip(each, covered, strict=True)]
+            bill.add(name, facility.up(self._sum(counts, category, each)))
+
+    def _rack_items(self, bill: Bill, racks: Whole) -> None:
+        """Add racks and PDUs, for the items and for what stands in network racks."""
+        rack = self.problem.site.rack
+        if rack is None:
+            return
+        total, pdus = self.racks_network.racks_and_pdus(bill.counts, bill.rows)
+        for standing, own in zip(self.standings, racks.T, strict=True):
+            if standing is not None and not standing.own:
+                total, pdus = total + own, pdus + standing.pdus * own
+        if rack.item is not None:
+            bill.add(rack.item, total)
+        if rack.pdu is not None:
+            bill.add(rack.pdu.item, pdus)
+
+
+def _lay(bill: Bill, known: dict[int, Parts | None], sizes: Whole) -> Whole:
+    """Add a fabric whose parts depend on its size, and return its switches, row by row."""
+    names = {name for parts in known.values() if parts is not None for name in parts.counts}
+    for name in sorted(names):
+        table = {n: parts.counts.get(name, 0) if parts else 0 for n, parts in known.items()}
+        bill.add(name, _looked_up(table, sizes))
+    bill.possible = bill.possible & np.array([known[int(n)] is not None for n in sizes], dtype=bool)
+    return _looked_up({n: parts.switches if parts else 0 for n, parts in known.items()}, sizes)
+
+
+def _looked_up(table: dict[int, int], keys: Whole) -> Whole:
+    distinct, places = np.unique(keys, return_inverse=True)
+    return np.array([table[int(n)] for n in distinct], dtype=np.int64)[places]
+
+
+def _extra_count(extra: Extra, amounts: dict[str, Array], rows: int) -> Whole:
+    if extra.count is not None or extra.per is None:
+        return np.full(rows, extra.count or 0, dtype=np.int64)
+    return facility.up(amounts[extra.per] / extra.every)

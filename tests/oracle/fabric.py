@@ -1,0 +1,221 @@
+"""Fabrics: fat trees, and what they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from planner.schema.catalog import Item, Port, PortGroup, Switch
+from planner.schema.problem import ComputeFabric, EthernetFabric
+from tests.oracle.facility import SLIVER, Catalog, ceil
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Switches by tier, links between tiers, and the ports in use of one spine and one core."""
+
+    leaves: int
+    spines: int
+    cores: int
+    leaf_spine_links: int
+    spine_core_links: int
+    spine_ports: int
+    core_ports: int
+
+    @property
+    def switches(self) -> int:
+        """All switches."""
+        return self.leaves + self.spines + self.cores
+
+
+def divisors(number: int) -> list[int]:
+    """Return all divisors, rising."""
+    return [n for n in range(1, number + 1) if number % n == 0]
+
+
+def split_ports(radix: int, oversubscription: float) -> tuple[int, int]:
+    """Return a leaf's downlinks and uplinks."""
+    uplinks = ceil(radix / (1.0 + oversubscription))
+    return radix - uplinks, uplinks
+
+
+@cache
+def fat_tree(rails: int, per_rail: int, radix: int, oversubscription: float) -> Tree | None:
+    """Return the tree over ``per_rail`` leaves of each rail, None where three tiers cannot be."""
+    _, uplinks = split_ports(radix, oversubscription)
+    leaves = rails * per_rail
+    links = leaves * uplinks
+    if leaves <= radix:
+        enough = max(2, math.ceil(links / radix))
+        spines = next((n for n in divisors(uplinks) if n >= enough), None)
+        if spines is None:
+            return None
+        return Tree(leaves, spines, 0, links, 0, links // spines, 0)
+    down = radix // 2
+    if per_rail <= down:
+        together = max(q for q in divisors(rails) if q * per_rail <= down)
+        groups, size = rails // together, together * per_rail
+    else:
+        parts = math.ceil(per_rail / down)
+        groups, size = rails * parts, math.ceil(per_rail / parts)
+    spines = next(n for n in divisors(uplinks) if n >= math.ceil(size * uplinks / down))
+    up = size * uplinks // spines
+    layers = [
+        (spines // b * c, groups * b * up // c)
+        for b in divisors(spines)
+        for c in divisors(up)
+        if groups * b * up <= radix * c
+    ]
+    if not layers:
+        return None
+    cores, core_ports = min(layers)
+    total = groups * spines
+    return Tree(leaves, total, cores, links, total * up, 2 * up, core_ports)
+
+
+def group_for(switch: Switch, speed_gbit_per_s: float) -> PortGroup | None:
+    """Return the slowest port group that is fast enough."""
+    fast = [g for g in switch.ports if g.speed_gbit_per_s >= speed_gbit_per_s * (1.0 - SLIVER)]
+    return min(fast, key=lambda g: g.speed_gbit_per_s, default=None)
+
+
+@dataclass(frozen=True)
+class Design:
+    """The compute fabric a GPU type belongs to; equal designs are one fabric."""
+
+    switch: str
+    group: PortGroup
+    ports: int
+    rails: int
+
+
+def design(item: Item, wanted: ComputeFabric, catalog: Catalog) -> Design | None:
+    """Return the design of a GPU type: the first switch whose protocol and speed fit."""
+    port = item.ports.compute
+    if port is None:
+        return None
+    for name in wanted.switches:
+        switch = switch_of(catalog[name])
+        group = group_for(switch, port.speed_gbit_per_s)
+        if port.protocol in (None, switch.protocol) and group is not None:
+            return Design(name, group, port.count, port.rails)
+    return None
+
+
+def switch_of(item: Item) -> Switch:
+    """Return what a switch connects."""
+    if item.switch is None:
+        raise ValueError(f"{item.id} is no switch")
+    return item.switch
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a fabric needs: its switches, and all its items by id."""
+
+    switches: int
+    counts: Mapping[str, int]
+
+
+def compute_fabric(plan: Design, wanted: ComputeFabric, systems: int) -> Parts | None:
+    """Return the compute fabric of so many systems of one design, None where there is none."""
+    radix, planes = plan.group.count, wanted.planes
+    ports = plan.ports // planes
+    if wanted.single_switch and systems <= (radix - wanted.manager.ports) // ports:
+        tree, transceivers = Tree(1, 0, 0, 0, 0, 0, 0), {radix: 1}
+    else:
+        down, uplinks = split_ports(radix, wanted.oversubscription)
+        per_unit = down * plan.rails // ports
+        if per_unit == 0:
+            return None
+        units = math.ceil((systems + wanted.manager.slots) / per_unit)
+        found = fat_tree(plan.rails, units, radix, wanted.oversubscription)
+        if found is None:
+            return None
+        tree, transceivers = found, switch_ends(found, down, uplinks)
+    counts = Counter({plan.switch: planes * tree.switches})
+    link = plan.group.link
+    if link is not None:
+        links = (plan.ports * systems + wanted.manager.ports, planes * tree.leaf_spine_links)
+        for amount in (*links, planes * tree.spine_core_links):
+            counts[link.cable] += math.ceil(amount / link.links)
+        if link.system_end is not None:
+            each = math.ceil(plan.ports / link.system_end.links)
+            counts[link.system_end.item] += each * systems
+        if link.switch_end is not None:
+            for used, count in transceivers.items():
+                each = math.ceil(used / link.switch_end.links)
+                counts[link.switch_end.item] += planes * count * each
+    return Parts(planes * tree.switches, counts)
+
+
+def switch_ends(tree: Tree, down: int, uplinks: int) -> Counter[int]:
+    """Return how often so many ports at a switch need transceivers together."""
+    ends: Counter[int] = Counter()
+    pairs = ((down, tree.leaves), (uplinks, tree.leaves), (tree.spine_ports, tree.spines))
+    for used, count in (*pairs, (tree.core_ports, tree.cores)):
+        ends[used] += count
+    return ends
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A storage or in-band fabric: its switch and how its ports count."""
+
+    wanted: EthernetFabric
+    switch: Switch
+
+    @property
+    def base(self) -> PortGroup:
+        """The fastest group, which leaves and spines are joined by."""
+        return max(self.switch.ports, key=lambda g: g.speed_gbit_per_s)
+
+    @property
+    def parts_per_panel(self) -> int:
+        """The parts of a whole front panel: a multiple of every group's count."""
+        return math.lcm(*(group.count for group in self.switch.ports))
+
+    def parts(self, port: Port | None) -> int:
+        """Return the parts that a device's ports take."""
+        if port is None:
+            return 0
+        group = group_for(self.switch, port.speed_gbit_per_s)
+        if group is None:
+            raise ValueError(f"no port of {self.wanted.switch} is fast enough")
+        return port.count * self.parts_per_panel // group.count
+
+    def carries(self, port: Port | None) -> bool:
+        """Return whether some group is fast enough."""
+        return port is None or group_for(self.switch, port.speed_gbit_per_s) is not None
+
+    def core(self, parts: int) -> Parts | None:
+        """Return switches and what joins them for so many parts of ports in all."""
+        if parts == 0:
+            return Parts(0, {})
+        radix, least = self.base.count, self.wanted.min_switches
+        down, uplinks = split_ports(radix, self.wanted.oversubscription)
+        # In base ports, of which a front panel has as many as the radix.
+        ports = math.ceil(parts * radix / self.parts_per_panel - SLIVER)
+        if least == 1 and ports <= radix:
+            return Parts(1, {self.wanted.switch: 1})
+        if least == 2 and ports <= 2 * down:
+            pair = Tree(2, 0, 0, uplinks, 0, 0, 0)
+            return self._joined(pair, uplinks)
+        leaves = max(least + 1, math.ceil(ports / down)) if down else 0
+        tree = fat_tree(1, leaves, radix, self.wanted.oversubscription) if down else None
+        return None if tree is None else self._joined(tree, uplinks)
+
+    def _joined(self, tree: Tree, uplinks: int) -> Parts:
+        counts = Counter({self.wanted.switch: tree.switches})
+        link = self.base.link
+        if link is not None:
+            for amount in (tree.leaf_spine_links, tree.spine_core_links):
+                counts[link.cable] += math.ceil(amount / link.links)
+            if link.switch_end is not None:
+                for used, count in switch_ends(tree, 0, uplinks).items():
+                    each = math.ceil(used / link.switch_end.links)
+                    counts[link.switch_end.item] += count * each
+        return Parts(tree.switches, counts)

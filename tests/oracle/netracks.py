@@ -1,0 +1,94 @@
+"""Racks of the class network: companions with a height, mixed, alone or products of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from planner.schema.catalog import Item
+from planner.schema.problem import Problem
+from tests.oracle import facility
+from tests.oracle.facility import Space, Whole
+from tests.oracle.money import Market
+
+HALF = 0.5
+
+
+class NetworkRacks:
+    """How the companions that a problem names stand."""
+
+    def __init__(self, market: Market) -> None:
+        self.site, self.catalog = market.problem.site, market.catalog
+        self.rack = facility.space(self.site, "network")
+        items = [self.catalog[name] for name in sorted(_named(market.problem))]
+        self.own = {
+            i.id: i.consumes.racks.value
+            for i in items
+            if i.consumes.racks and self.rack is not None
+        }
+        self.weights: dict[str, float] = {}
+        if self.rack is not None:
+            for item in items:
+                if item.id not in self.own and (facility.height_ru(item, self.catalog) or 0.0) > 0:
+                    self.weights[item.id] = self._weight(item, self.rack)
+        self.alone = [name for name, weight in self.weights.items() if weight > HALF]
+        self.mixed = {name: w for name, w in self.weights.items() if w <= HALF}
+
+    def _weight(self, item: Item, rack: Space) -> float:
+        """Return the largest share of a rack (height, power, weight) that a unit takes."""
+        shares = [
+            (facility.height_ru(item, self.catalog) or 0.0) / rack.height_ru,
+            (facility.power_kw(item, self.catalog) or 0.0) / rack.power_kw,
+            (facility.weight_kg(item, self.catalog) or 0.0) / rack.weight_kg,
+        ]
+        if max(shares) > 1.0 + facility.SLIVER:
+            raise ValueError(f"{item.id} does not fit into a rack")
+        return max(shares)
+
+    def by_item(self, counts: Mapping[str, Whole]) -> dict[str, Whole]:
+        """Return the racks that kinds have for themselves."""
+        found = {name: counts[name] * each for name, each in self.own.items() if name in counts}
+        return found | {name: counts[name] for name in self.alone if name in counts}
+
+    def shared(self, counts: Mapping[str, Whole], rows: int) -> Whole:
+        """Return the racks that are mixed."""
+        filled = np.zeros(rows)
+        for name, weight in self.mixed.items():
+            if name in counts:
+                filled += weight * counts[name]
+        largest = max(self.mixed.values(), default=0.0)
+        return facility.up(filled / (1.0 - largest))
+
+    def racks_and_pdus(self, counts: Mapping[str, Whole], rows: int) -> tuple[Whole, Whole]:
+        """Return racks that are no products, and their PDUs."""
+        racks = self.shared(counts, rows)
+        pdus = racks * facility.pdus(self.site, self.catalog, self._shared_load_kw())
+        for name in self.alone:
+            if name in counts:
+                load_kw = facility.power_kw(self.catalog[name], self.catalog) or 0.0
+                pdus = pdus + counts[name] * facility.pdus(self.site, self.catalog, load_kw)
+                racks = racks + counts[name]
+        return racks, pdus
+
+    def _shared_load_kw(self) -> float:
+        """Return the most a mixed rack can draw, by its power or by its fullest kind."""
+        if self.rack is None:
+            return 0.0
+        loads = []
+        for name in self.mixed:
+            height = facility.height_ru(self.catalog[name], self.catalog) or 0.0
+            draw_kw = facility.power_kw(self.catalog[name], self.catalog) or 0.0
+            loads.append(math.floor(self.rack.height_ru / height + facility.SLIVER) * draw_kw)
+        return min(self.rack.power_kw, max(loads, default=0.0))
+
+
+def _named(problem: Problem) -> set[str]:
+    """Return every switch, CDU and extra that the problem names."""
+    network = problem.network
+    names = set(problem.extras)
+    names |= set(network.compute.switches) if network.compute else set()
+    for fabric in (network.storage, network.in_band, network.out_of_band):
+        names |= {fabric.switch} if fabric else set()
+    return names | ({problem.site.cooling.cdu} if problem.site.cooling.cdu else set())

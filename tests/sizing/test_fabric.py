@@ -1,0 +1,388 @@
+"""Fat trees against the tables of reference architectures, and the wiring they promise."""
+
+import itertools
+import math
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.sizing.fabric import (
+    ComputeDesign,
+    FabricSize,
+    PortDesign,
+    Tree,
+    compute_sizes,
+    fat_tree,
+    port_sizes,
+    smallest,
+    split_ports,
+)
+
+
+def size_for(design: ComputeDesign, systems: int) -> FabricSize:
+    size = smallest(compute_sizes(design, systems), systems)
+    assert size is not None
+    return size
+
+
+def tree_for(design: ComputeDesign, systems: int) -> Tree:
+    return size_for(design, systems).tree
+
+
+def system_links(design: ComputeDesign, systems: int) -> int:
+    return design.planes * design.ports_per_system * systems + design.manager_ports
+
+
+SUPERPOD_H100 = ComputeDesign(
+    radix=64,
+    oversubscription=1.0,
+    ports_per_system=8,
+    rails=8,
+    manager_slots=1,
+    manager_ports=4,
+    single_switch=False,
+)
+SUPERPOD_B200 = ComputeDesign(64, 1.0, ports_per_system=8, rails=8, single_switch=False)
+SUPERPOD_B300_XDR = ComputeDesign(144, 1.0, ports_per_system=8, rails=8, single_switch=False)
+SUPERPOD_B300_SPECTRUM = ComputeDesign(
+    128, 1.0, ports_per_system=8, rails=8, planes=2, single_switch=False
+)
+SUPERPOD_A100 = ComputeDesign(40, 1.0, ports_per_system=8, rails=8, single_switch=False)
+
+
+@pytest.mark.parametrize(
+    ("systems", "leaves", "spines", "system_cables", "leaf_spine_cables"),
+    [
+        (31, 8, 4, 252, 256),
+        (63, 16, 8, 508, 512),
+        (95, 24, 16, 764, 768),
+        (127, 32, 16, 1020, 1024),
+    ],
+)
+def test_dgx_superpod_h100(
+    systems: int, leaves: int, spines: int, system_cables: int, leaf_spine_cables: int
+) -> None:
+    """NVIDIA DGX SuperPOD H100 reference architecture RA-11333-001 V11, Table 4."""
+    size = size_for(SUPERPOD_H100, systems)
+    assert (size.tree.tiers, size.tree.leaves, size.tree.spines) == (2, leaves, spines)
+    assert size.tree.leaf_spine_links == leaf_spine_cables
+    assert system_links(SUPERPOD_H100, systems) == system_cables
+    assert size.capacity == systems
+
+
+@pytest.mark.parametrize(
+    ("systems", "leaves", "spines", "cores", "cables"),
+    [
+        (64, 16, 8, 0, 512),
+        (128, 32, 16, 0, 1024),
+        (256, 64, 32, 0, 2048),
+        (512, 128, 128, 64, 4096),
+        (1024, 256, 256, 128, 8192),
+        (2048, 512, 512, 256, 16384),
+    ],
+)
+def test_dgx_superpod_b200(systems: int, leaves: int, spines: int, cores: int, cables: int) -> None:
+    """DGX SuperPOD B200 reference architecture, larger SuperPOD sizes, compute fabric.
+
+    https://docs.nvidia.com/dgx-superpod/reference-architecture-scalable-infrastructure-b200/latest/dgx-superpod-architecture.html
+    """
+    tree = tree_for(SUPERPOD_B200, systems)
+    assert (tree.leaves, tree.spines, tree.cores) == (leaves, spines, cores)
+    assert system_links(SUPERPOD_B200, systems) == cables
+    assert tree.leaf_spine_links == cables
+    assert tree.spine_core_links == (cables if cores else 0)
+
+
+@pytest.mark.parametrize(
+    ("systems", "leaves", "spines", "cables"),
+    [
+        (72, 8, 4, 576),
+        (144, 16, 8, 1152),
+        (288, 32, 18, 2304),
+        (576, 64, 36, 4608),
+        (1296, 144, 72, 10368),
+    ],
+)
+def test_dgx_superpod_b300_xdr(systems: int, leaves: int, spines: int, cables: int) -> None:
+    """DGX SuperPOD B300 with XDR InfiniBand, compute fabric by size.
+
+    https://docs.nvidia.com/dgx-superpod/reference-architecture/scalable-infrastructure-b300-xdr/latest/dgx-superpod-architecture.html
+    """
+    tree = tree_for(SUPERPOD_B300_XDR, systems)
+    assert (tree.leaves, tree.spines, tree.cores) == (leaves, spines, 0)
+    assert system_links(SUPERPOD_B300_XDR, systems) == tree.leaf_spine_links == cables
+
+
+@pytest.mark.parametrize(
+    ("systems", "leaves", "spines", "cables"),
+    [
+        (64, 16, 8, 512),
+        (128, 32, 16, 1024),
+        (256, 64, 32, 2048),
+        (512, 128, 64, 4096),
+        (1024, 256, 128, 8192),
+    ],
+)
+def test_dgx_superpod_b300_spectrum(systems: int, leaves: int, spines: int, cables: int) -> None:
+    """DGX SuperPOD B300 with Spectrum-X: two planes of 400G ports, two links to a cable.
+
+    https://docs.nvidia.com/dgx-superpod/reference-architecture/scalable-infrastructure-b300/latest/dgx-superpod-architecture.html
+    """
+    design = SUPERPOD_B300_SPECTRUM
+    tree = tree_for(design, systems)
+    assert (design.planes * tree.leaves, design.planes * tree.spines) == (leaves, spines)
+    assert system_links(design, systems) / 2 == cables
+    assert design.planes * tree.leaf_spine_links / 2 == cables
+
+
+@pytest.mark.parametrize(
+    ("systems", "leaves", "spines", "cores"), [(120, 48, 80, 24), (140, 56, 80, 28)]
+)
+def test_dgx_superpod_a100(systems: int, leaves: int, spines: int, cores: int) -> None:
+    """DGX SuperPOD A100 reference architecture RA-09950-001.
+
+    From memory, not compared with the document: 20 systems to a unit, 40-port switches.
+    """
+    size = size_for(SUPERPOD_A100, systems)
+    assert size.units * 20 == size.capacity == systems
+    assert (size.tree.leaves, size.tree.spines, size.tree.cores) == (leaves, spines, cores)
+
+
+@pytest.mark.parametrize(
+    ("radix", "oversubscription", "ports"),
+    [
+        (64, 1.0, (32, 32)),
+        (64, 5 / 3, (40, 24)),  # 64/(1 + 5/3) is 24.000000000000004 in floats
+        (64, 3.0, (48, 16)),
+        (64, 2.0, (42, 22)),  # rounded for more uplinks than asked
+        (63, 1.0, (31, 32)),
+        (40, 7 / 3, (28, 12)),
+        (48, 1 / 3, (12, 36)),
+    ],
+)
+def test_ports_of_a_leaf(radix: int, oversubscription: float, ports: tuple[int, int]) -> None:
+    assert split_ports(radix, oversubscription) == ports
+
+
+@given(st.integers(2, 512), st.data())
+def test_a_split_that_can_be_met_exactly_is(radix: int, data: st.DataObject) -> None:
+    up = data.draw(st.integers(1, radix - 1))
+    assert split_ports(radix, (radix - up) / up) == (radix - up, up)
+
+
+def test_no_ports_no_split() -> None:
+    with pytest.raises(ValueError, match="radix"):
+        split_ports(0, 1.0)
+    with pytest.raises(ValueError, match="leaves_per_rail"):
+        fat_tree(leaves_per_rail=0, rails=1, radix=64, oversubscription=1.0)
+
+
+def test_one_leaf_has_two_spines() -> None:
+    tree = fat_tree(leaves_per_rail=1, rails=1, radix=64, oversubscription=1.0)
+    assert tree == Tree(
+        tiers=2,
+        leaves=1,
+        spines=2,
+        uplinks_per_leaf=32,
+        leaf_spine_links=32,
+        spine_down_ports=16,
+    )
+
+
+def test_a_single_uplink_reaches_no_two_spines() -> None:
+    assert split_ports(16, 15.0) == (15, 1)
+    assert fat_tree(leaves_per_rail=2, rails=1, radix=16, oversubscription=15.0) is None
+
+
+def test_three_tiers_end_where_a_core_has_no_port_for_a_group() -> None:
+    last = fat_tree(leaves_per_rail=256, rails=8, radix=64, oversubscription=1.0)
+    assert last is not None
+    assert last.core_ports == 64
+    assert fat_tree(leaves_per_rail=257, rails=8, radix=64, oversubscription=1.0) is None
+    assert compute_sizes(SUPERPOD_B200, 10_000)[-1].capacity == 256 * 32
+
+
+DESIGNS = st.builds(
+    dict,
+    leaves_per_rail=st.integers(1, 300),
+    rails=st.sampled_from([1, 2, 3, 4, 6, 8]),
+    radix=st.sampled_from([8, 16, 31, 36, 40, 48, 64, 128, 144]),
+    oversubscription=st.sampled_from([1.0, 1.5, 5 / 3, 2.0, 3.0, 7.0]),
+)
+
+
+def expected_groups(design: dict) -> tuple[int, int]:
+    """Groups and their leaves, written down once more: by search, without divisors."""
+    u, r, d = design["leaves_per_rail"], design["rails"], design["radix"] // 2
+    if u <= d:
+        g = next(g for g in range(1, r + 1) if r % g == 0 and r // g * u <= d)
+        return g, r // g * u
+    h = next(h for h in itertools.count(1) if h * d >= u)
+    return r * h, math.ceil(u / h)
+
+
+@given(DESIGNS)
+def test_every_switch_has_ports_for_its_links(design: dict) -> None:
+    tree = fat_tree(**design)
+    if tree is None:
+        return
+    down, up = split_ports(design["radix"], design["oversubscription"])
+    assert tree.uplinks_per_leaf == up
+    assert down + up == design["radix"]
+    assert tree.leaves == design["leaves_per_rail"] * design["rails"]
+    assert tree.leaf_spine_links == tree.leaves * up
+    assert tree.spine_down_ports + tree.spine_up_ports <= design["radix"]
+    assert tree.core_ports <= design["radix"]
+    assert tree.leaf_spine_links <= tree.spines * tree.spine_down_ports
+    assert tree.spine_core_links == tree.spines * tree.spine_up_ports
+    assert tree.spine_core_links == tree.cores * tree.core_ports
+
+
+@given(DESIGNS)
+def test_links_spread_evenly(design: dict) -> None:
+    """Every leaf has the same number of links to every spine of its group."""
+    tree = fat_tree(**design)
+    if tree is None:
+        return
+    groups, leaves = (1, tree.leaves) if tree.tiers == 2 else expected_groups(design)
+    spines, rest = divmod(tree.spines, groups)
+    assert rest == 0
+    assert tree.uplinks_per_leaf % spines == 0
+    assert tree.spine_down_ports == leaves * (tree.uplinks_per_leaf // spines)
+    assert groups * leaves >= tree.leaves
+    assert (tree.tiers == 2) == (tree.leaves <= design["radix"])
+    assert tree.core_ports % groups == 0
+
+
+@given(DESIGNS)
+def test_spines_and_cores_are_the_fewest_that_do(design: dict) -> None:
+    tree = fat_tree(**design)
+    radix, (_, up) = design["radix"], split_ports(design["radix"], design["oversubscription"])
+    if design["leaves_per_rail"] * design["rails"] <= radix:
+        if tree is not None:
+            fits = (s for s in range(2, up + 1) if up % s == 0 and tree.leaves * up // s <= radix)
+            assert tree.spines == next(fits)
+        return
+    g, ell = expected_groups(design)
+    s = next(s for s in range(1, up + 1) if up % s == 0 and ell * up <= s * (radix // 2))
+    v = ell * up // s
+    pairs = itertools.product(range(1, s + 1), range(1, v + 1))
+    cores = [s // b * c for b, c in pairs if not s % b and not v % c and g * b * v <= radix * c]
+    assert (tree.cores if tree else None) == min(cores, default=None)
+    if tree is not None:
+        assert (tree.spines, tree.spine_up_ports) == (g * s, v)
+
+
+@given(DESIGNS)
+def test_a_tree_without_oversubscription_has_none_above_either(design: dict) -> None:
+    tree = fat_tree(**{**design, "oversubscription": 1.0})
+    if tree is not None and tree.tiers == 3:
+        assert tree.spine_core_links >= tree.leaf_spine_links
+
+
+@given(DESIGNS)
+def test_beyond_the_largest_tree_there_is_none(design: dict) -> None:
+    if fat_tree(**design) is None:
+        more = {**design, "leaves_per_rail": design["leaves_per_rail"] + 1}
+        assert fat_tree(**more) is None
+
+
+@given(
+    st.builds(
+        ComputeDesign,
+        radix=st.sampled_from([16, 40, 64, 128]),
+        oversubscription=st.sampled_from([1.0, 5 / 3, 3.0]),
+        ports_per_system=st.sampled_from([1, 2, 4, 8, 9]),
+        rails=st.sampled_from([1, 2, 4, 8]),
+        manager_slots=st.integers(0, 3),
+        manager_ports=st.integers(0, 20),
+        single_switch=st.booleans(),
+    ),
+    st.integers(1, 400),
+)
+def test_compute_sizes_rise_and_reach(design: ComputeDesign, most: int) -> None:
+    sizes = compute_sizes(design, most)
+    capacities = [size.capacity for size in sizes]
+    assert all(a < b for a, b in itertools.pairwise([0, *capacities]))
+    assert all(size.capacity < most for size in sizes[:-1])
+    down, _ = split_ports(design.radix, design.oversubscription)
+    for size in sizes:
+        if size.units:
+            assert size.tree.leaves == size.units * design.rails
+            ports = (size.capacity + design.manager_slots) * design.ports_per_system
+            assert ports <= size.tree.leaves * down
+        else:
+            assert size.tree == Tree(tiers=1, leaves=1)
+            ports = size.capacity * design.ports_per_system + design.manager_ports
+            assert ports <= design.radix
+
+
+def test_a_single_switch_is_used_as_far_as_it_goes() -> None:
+    design = ComputeDesign(64, 1.0, ports_per_system=8, rails=8, manager_ports=4)
+    alone, unit = compute_sizes(design, 20)
+    assert (alone.capacity, alone.units, alone.tree) == (7, 0, Tree(tiers=1, leaves=1))
+    assert (unit.capacity, unit.units, unit.tree.leaves) == (32, 1, 8)
+
+
+def test_a_system_with_more_ports_than_a_unit_has_no_fabric() -> None:
+    assert compute_sizes(ComputeDesign(16, 1.0, ports_per_system=17), 4) == ()
+
+
+def test_a_pair_of_switches_without_spines() -> None:
+    pair, three = port_sizes(PortDesign(64, 4, 1.0, min_switches=2), 3 * 32 * 4)
+    joined = Tree(tiers=1, leaves=2, uplinks_per_leaf=32, leaf_spine_links=32)
+    assert (pair.capacity, pair.units, pair.tree) == (2 * 32 * 4, 0, joined)
+    assert (three.capacity, three.units) == (3 * 32 * 4, 3)
+    assert three.tree == fat_tree(leaves_per_rail=3, rails=1, radix=64, oversubscription=1.0)
+
+
+def test_one_switch_alone_has_all_its_ports() -> None:
+    alone, three = port_sizes(PortDesign(64, 4, 1.0, min_switches=1), 300)
+    assert (alone.capacity, alone.units, alone.tree) == (256, 0, Tree(tiers=1, leaves=1))
+    assert three.units == 3  # two leaves below spines hold no more than one switch alone
+    wide = port_sizes(PortDesign(64, 1, 3.0, min_switches=1), 96)
+    assert [size.units for size in wide] == [0, 2]
+
+
+@given(
+    st.builds(
+        PortDesign,
+        radix=st.sampled_from([16, 32, 64]),
+        parts_per_port=st.sampled_from([1, 2, 4]),
+        oversubscription=st.sampled_from([1.0, 2.0, 3.0]),
+        min_switches=st.sampled_from([1, 2]),
+    ),
+    st.integers(1, 2_000),
+)
+def test_port_sizes_rise_and_reach(design: PortDesign, most_parts: int) -> None:
+    sizes = port_sizes(design, most_parts)
+    capacities = [size.capacity for size in sizes]
+    assert all(a < b for a, b in itertools.pairwise([0, *capacities]))
+    assert all(size.capacity < most_parts for size in sizes[:-1])
+    assert all(size.tree.leaves >= design.min_switches for size in sizes)
+    down, _ = split_ports(design.radix, design.oversubscription)
+    for size in sizes:
+        if size.units:
+            assert size.capacity == size.units * down * design.parts_per_port
+
+
+def test_the_smallest_size_that_holds() -> None:
+    sizes = compute_sizes(SUPERPOD_H100, 127)
+    assert smallest(sizes, 0) is None
+    assert smallest(sizes, 31) == sizes[0]
+    assert smallest(sizes, 32) == sizes[1]
+    with pytest.raises(ValueError, match="at most 127, not 128"):
+        smallest(sizes, 128)
+    with pytest.raises(ValueError, match="at most 0"):
+        smallest((), 1)
+
+
+def test_sizing_a_large_fabric_takes_no_time() -> None:
+    design = ComputeDesign(62, 1.0, ports_per_system=8, rails=8)
+    begin = time.perf_counter()
+    sizes = compute_sizes(design, 7_000)
+    elapsed_s = time.perf_counter() - begin
+    assert sizes[-1].tree.leaves > 1_500
+    assert elapsed_s < 0.5  # a few ms; a slow and busy machine is no failure

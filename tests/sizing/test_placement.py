@@ -1,0 +1,223 @@
+"""Devices in racks: everything stands somewhere, nothing overlaps or exceeds."""
+
+import math
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.sizing.placement import Box, Filled, Space, grouped, mixed, uniform
+
+RACK = Space(42.0, 20.0, 1200.0)
+LEAF = Box("leaf", 1.0, 1.0, 12.0)
+SPINE = Box("spine", 1.0, 1.0, 14.0)
+MANAGER = Box("manager", 2.0, 0.8, 30.0)
+CDU = Box("cdu", 4.0, 0.5, None)
+DGX = Box("dgx", 8.0, 10.2, 130.45)
+
+
+def share(box: Box, space: Space) -> float:
+    return max(
+        box.rack_units / space.height_ru,
+        box.it_power_kw / space.power_kw if space.power_kw else 0.0,
+        (box.weight_kg or 0.0) / space.weight_kg if space.weight_kg else 0.0,
+    )
+
+
+def assert_stands(content: Filled, space: Space) -> None:
+    """Nothing overlaps or leaves the rack, and power and weight are within it."""
+    top_ru = 1.0
+    for position_ru, box in content.boxes:
+        assert position_ru >= top_ru - 1e-6
+        top_ru = position_ru + box.rack_units
+    assert top_ru - 1.0 <= space.height_ru * (1 + 1e-6)
+    if space.power_kw is not None:
+        assert sum(box.it_power_kw for _, box in content.boxes) <= space.power_kw * (1 + 1e-6)
+    if space.weight_kg is not None:
+        kg = sum(box.weight_kg or 0.0 for _, box in content.boxes)
+        assert kg <= space.weight_kg * (1 + 1e-6)
+
+
+def devices(racks: list[tuple[Filled, int]]) -> Counter[Box]:
+    result: Counter[Box] = Counter()
+    for content, count in racks:
+        for _, box in content.boxes:
+            result[box] += count
+    return result
+
+
+def skus(content: Filled) -> list[str]:
+    return [box.sku for _, box in content.boxes]
+
+
+def test_heaviest_at_the_bottom() -> None:
+    [rack] = mixed([(CDU, 1), (LEAF, 2), (MANAGER, 1), (SPINE, 1)], RACK)
+    assert skus(rack) == ["manager", "spine", "leaf", "leaf", "cdu"]
+    assert [position_ru for position_ru, _ in rack.boxes] == [1.0, 3.0, 4.0, 5.0, 6.0]
+
+
+def test_as_heavy_then_by_power_then_by_name() -> None:
+    boxes = [Box("b", 1.0, 1.0, 5.0), Box("a", 1.0, 1.0, 5.0), Box("c", 1.0, 2.0, 5.0)]
+    [rack] = mixed([(box, 1) for box in boxes], RACK)
+    assert skus(rack) == ["c", "a", "b"]
+
+
+def test_each_limit_opens_the_next_rack() -> None:
+    """Known answers: 20 devices of 1 kW in 20 kW, 21 of 2 RU in 42 RU, 4 of 300 kg in 1,200 kg."""
+    kinds = [Box("power", 0.1, 1.0, 1.0), Box("height", 2.0, 0.1, 1.0), Box("kg", 1.0, 0.1, 300.0)]
+    for box, per_rack in zip(kinds, (20, 21, 4), strict=True):
+        assert len(mixed([(box, per_rack)], RACK)) == 1
+        assert len(mixed([(box, per_rack + 1)], RACK)) == 2
+
+
+def test_the_largest_share_goes_first_and_smaller_ones_fill_up() -> None:
+    space = Space(10.0, None, None)
+    racks = mixed([(Box("two", 2.0, 0.0, None), 4), (Box("four", 4.0, 0.0, None), 3)], space)
+    assert [Counter(skus(rack)) for rack in racks] == [{"four": 2, "two": 1}, {"four": 1, "two": 3}]
+
+
+def test_tenths_of_a_limit_fill_it() -> None:
+    """Ten tenths of a kilowatt are one, whatever their sum in floats."""
+    assert len(mixed([(Box("a", 1.0, 0.1, None), 10)], Space(42.0, 1.0, None))) == 1
+
+
+def test_order_and_split_of_the_input_do_not_matter() -> None:
+    once = mixed([(LEAF, 30), (SPINE, 20), (CDU, 3)], RACK)
+    assert once == mixed([(CDU, 3), (SPINE, 5), (LEAF, 30), (SPINE, 15)], RACK)
+
+
+def test_nothing_needs_no_rack() -> None:
+    assert mixed([], RACK) == []
+    assert mixed([(LEAF, 0)], RACK) == []
+    assert uniform([(DGX, 1)], 0, 4, 1, RACK) == []
+
+
+@pytest.mark.parametrize(
+    "box", [Box("a", 43.0, 1.0, 1.0), Box("a", 1.0, 21.0, 1.0), Box("a", 1.0, 1.0, 1201.0)]
+)
+def test_too_large_for_a_rack(box: Box) -> None:
+    with pytest.raises(ValueError, match="a does not fit into a rack"):
+        mixed([(box, 1)], RACK)
+
+
+SPACES = st.builds(
+    Space,
+    height_ru=st.sampled_from([10.0, 42.0, 48.0]),
+    power_kw=st.sampled_from([None, 5.0, 17.3]),
+    weight_kg=st.sampled_from([None, 400.0]),
+)
+SHARES = st.floats(0.001, 0.5)
+
+
+@st.composite
+def stocks(draw: st.DrawFn) -> tuple[list[tuple[Box, int]], Space]:
+    """Devices of random size, none of more than half a rack."""
+    space = draw(SPACES)
+    boxes = []
+    for number in range(draw(st.integers(1, 6))):
+        box = Box(
+            f"kind{number}",
+            draw(st.one_of(st.just(1.0), SHARES.map(lambda share: share * space.height_ru))),
+            draw(SHARES) * (space.power_kw or 10.0),
+            draw(st.one_of(st.none(), SHARES.map(lambda share: share * (space.weight_kg or 1e3)))),
+        )
+        boxes.append((box, draw(st.integers(0, 40))))
+    return boxes, space
+
+
+@given(stocks())
+def test_everything_is_placed_once_within_the_bound(
+    stock: tuple[list[tuple[Box, int]], Space],
+) -> None:
+    boxes, space = stock
+    racks = mixed(boxes, space)
+    for rack in racks:
+        assert rack.boxes
+        assert_stands(rack, space)
+        assert rack.boxes[0][0] == 1.0
+        weights = [box.weight_kg or 0.0 for _, box in rack.boxes]
+        assert weights == sorted(weights, reverse=True)
+    assert devices([(rack, 1) for rack in racks]) == +Counter(dict(boxes))
+    largest = max(share(box, space) for box, _ in boxes)
+    total = sum(share(box, space) * count for box, count in boxes)
+    assert len(racks) <= math.ceil(total / (1.0 - largest) + 1e-9)
+
+
+def test_racks_of_one_item() -> None:
+    """DGX H100 (8 RU, 10.2 kW, 130.45 kg): four to a rack of 42 RU and 44 kW, 127 in 32 racks."""
+    space = Space(42.0, 44.0, 1200.0)
+    full, last = uniform([(DGX, 1)], 127, 4, 1, space)
+    assert full == (Filled(((1.0, DGX), (9.0, DGX), (17.0, DGX), (25.0, DGX))), 31)
+    assert last == (Filled(((1.0, DGX), (9.0, DGX), (17.0, DGX))), 1)
+
+
+def test_a_bundle_in_a_rack_stands_heaviest_first() -> None:
+    head, shelf = Box("head", 1.0, 0.5, 20.0), Box("shelf", 2.0, 0.7, 40.0)
+    [(rack, count), (last, rest)] = uniform([(head, 2), (shelf, 1)], 5, 2, 1, RACK)
+    assert (count, rest) == (2, 1)
+    assert skus(rack) == ["shelf"] * 2 + ["head"] * 4
+    assert skus(last) == ["shelf"] + ["head"] * 2
+
+
+def test_a_bundle_over_several_racks() -> None:
+    """Parts in their order by first-fit: the switches go on top of the second rack's trays."""
+    space = Space(10.0, None, None)
+    tray, switch = Box("tray", 4.0, 1.0, 50.0), Box("switch", 2.0, 1.0, 10.0)
+    racks = uniform([(tray, 5), (switch, 3)], 7, 1, 3, space)
+    assert [(skus(content), count) for content, count in racks] == [
+        (["tray", "tray", "switch"], 14),
+        (["tray", "switch"], 7),
+    ]
+    with pytest.raises(ValueError, match=r"tray \+ switch needs 3 racks, not 2"):
+        uniform([(tray, 5), (switch, 3)], 7, 1, 2, space)
+
+
+def test_a_unit_with_more_racks_than_its_parts_need() -> None:
+    assert uniform([(LEAF, 1)], 2, 1, 3, RACK) == [(Filled(((1.0, LEAF),)), 2), (Filled(()), 4)]
+
+
+def test_more_units_to_a_rack_than_fit() -> None:
+    with pytest.raises(ValueError, match="2 of dgx do not fit into a rack"):
+        uniform([(DGX, 1)], 3, 2, 1, RACK)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([LEAF, SPINE, MANAGER, CDU]), st.integers(1, 3)), min_size=1
+    ),
+    st.integers(1, 50),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_racks_of_one_item_hold_every_part(
+    parts: list[tuple[Box, int]], units: int, number: int, several: bool
+) -> None:
+    space = Space(400.0, None, None)
+    per_rack, racks_each = (1, 1 + number) if several else (number, 1)
+    racks = uniform(parts, units, per_rack, racks_each, space)
+    for content, _ in racks:
+        assert_stands(content, space)
+    unit: Counter[Box] = Counter()
+    for box, quantity in parts:
+        unit[box] += quantity
+    assert devices(racks) == {box: count * units for box, count in unit.items()}
+    assert sum(count for _, count in racks) == -(-units // per_rack) * racks_each
+
+
+def test_neighbours_of_the_same_content_are_one_group() -> None:
+    a, b = Filled(((1.0, LEAF),)), Filled(((1.0, SPINE),))
+    racks = [(a, 1), (a, 2), (b, 0), (a, 1), (b, 1), (a, 5)]
+    assert grouped(racks) == [(a, 4), (b, 1), (a, 5)]
+    assert grouped([(b, 0)]) == []
+
+
+def test_placing_a_large_cluster_takes_no_time() -> None:
+    begin = time.perf_counter()
+    racks = mixed([(LEAF, 800), (SPINE, 700), (MANAGER, 300), (CDU, 200)], RACK)
+    grouped((rack, 1) for rack in racks)
+    uniform([(DGX, 1)], 10_000, 1, 1, RACK)
+    elapsed_s = time.perf_counter() - begin
+    assert len(racks) > 90
+    assert elapsed_s < 0.5  # a few ms; a slow and busy machine is no failure
