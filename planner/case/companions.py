@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 
 from planner.case import figures
+from planner.case.bounds import Bounds
 from planner.case.fabrics import add_compute, add_ethernet, add_out_of_band
 from planner.case.goods import good_fields
 from planner.case.kit import Companion, Fabric, Kit
-from planner.case.model import Offer, Storage, System
+from planner.case.model import Case, Storage, System
 from planner.case.quantities import Ceil, Quantity, Sum, Terms
 from planner.case.room import add_own_racks, add_shared_racks
 from planner.errors import Finding, InputError
@@ -22,13 +23,14 @@ from planner.schema.problem import Extra
 
 
 class Kitting:
-    """Counts and needs as they are collected; ``most`` units of each offer can be in a plan."""
+    """Counts and needs as they are collected."""
 
-    def __init__(self, inputs: Inputs, offers: tuple[Offer, ...], most: dict[str, int]) -> None:
+    def __init__(self, inputs: Inputs, case: Case, tops: dict[str, int]) -> None:
         self.inputs = inputs
         self.items = {item.id: item for item in inputs.items}
-        self.offers = offers
-        self.most = most
+        self.offers = case.offers()
+        self.bounds = Bounds.of(case, tops)
+        self.bounded = 0
         self.quantities: list[Quantity] = []
         self.needs: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
         self.fabrics: list[Fabric] = []
@@ -52,6 +54,12 @@ class Kitting:
         self.quantities.append(Ceil(name, terms, constant, if_any))
         return name
 
+    def most(self, terms: Terms) -> int:
+        """Return an upper bound of a sum of terms; larger fabrics are not looked at."""
+        self.bounds.add(self.quantities[self.bounded :])
+        self.bounded = len(self.quantities)
+        return int(self.bounds.most(terms)) + 1
+
     def need(self, item_id: str, factor: float, name: str) -> None:
         """Say that ``factor`` units of an item are needed for each of a count."""
         self.needs[item_id].append((factor, name))
@@ -61,18 +69,18 @@ class Kitting:
         return self.items[item_id]
 
 
-def kit(inputs: Inputs, offers: tuple[Offer, ...], most: dict[str, int]) -> Kit:
-    """Return the companions of the offers.
+def kit(inputs: Inputs, case: Case, tops: dict[str, int]) -> Kit:
+    """Return the companions of a case's offers.
 
     Args:
         inputs: the problem and the catalogs.
-        offers: the GPU systems and storage items on offer.
-        most: the most units of each offer that a plan can hold; larger sizes are not looked at.
+        case: the problem in numbers, without companions yet.
+        tops: the most units of each offer that a plan can hold.
 
     Raises:
         InputError: a companion cannot be bought, or lacks a figure that matters.
     """
-    kitting = Kitting(inputs, offers, most)
+    kitting = Kitting(inputs, case, tops)
     network = inputs.problem.network
     add_own_racks(kitting)
     if network.compute is not None:

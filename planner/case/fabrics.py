@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.case.kit import Fabric, NetworkName
 from planner.case.ports import FabricKey, base_group, fabric_key, group_for, parts_per_panel
-from planner.case.quantities import Quantity, Size, Steps, Terms
+from planner.case.quantities import Size, Steps, Terms
 from planner.schema.catalog import Link, LinkEnd, Port, PortGroup, Switch
 from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand
 from planner.sizing.fabric import (
@@ -58,7 +57,7 @@ def _add_compute(
     group = next(group for group in item.switch.ports if group.count == key.group_ports)
     link = group.link or NO_LINK
     amount: Terms = tuple((1.0, offer_id) for offer_id in serves)
-    sizes = compute_sizes(design, sum(kitting.most[offer_id] for offer_id in serves))
+    sizes = compute_sizes(design, kitting.most(amount))
     down, _ = split_ports(design.radix, design.oversubscription)
     full = [
         _per_size(size, design.planes, link, design.radix if size.units == 0 else down)
@@ -160,7 +159,7 @@ def add_ethernet(kitting: Kitting, network: NetworkName, fabric: EthernetFabric)
         oversubscription=fabric.oversubscription,
         min_switches=fabric.min_switches,
     )
-    sizes = port_sizes(design, _most_parts(kitting, amount))
+    sizes = port_sizes(design, kitting.most(amount))
     uplink = base.link or NO_LINK
     full = []
     for size in sizes:
@@ -239,27 +238,6 @@ def _attach(kitting: Kitting, network: NetworkName, attached: list[_Attached]) -
             ends = tuple((factor / each, name) for factor, name in terms)
             name = kitting.ceil(f"{network}.ends_{count}", ends)
             kitting.need(link.switch_end.item, 1.0, name)
-
-
-def _most_parts(kitting: Kitting, amount: Terms) -> int:
-    """Return at least the most port parts that any plan can attach."""
-    most = upper_bounds(kitting.quantities, kitting.most)
-    return int(sum(factor * most[name] for factor, name in amount)) + 1
-
-
-def upper_bounds(quantities: Iterable[Quantity], most: Mapping[str, int]) -> dict[str, float]:
-    """Return an upper bound of every count where no offer exceeds ``most``."""
-    bounds: dict[str, float] = dict(most)
-    for quantity in quantities:
-        amount = sum(factor * bounds[name] for factor, name in quantity.terms)
-        if isinstance(quantity, Steps):
-            size = quantity.size(min(round(amount), quantity.most))
-            reach = [s for s in quantity.sizes if size and s.capacity <= size.capacity]
-            for index, name in enumerate(quantity.outputs):
-                bounds[name] = max((s.outputs[index] for s in reach), default=0)
-        else:
-            bounds[quantity.name] = amount + quantity.constant + 2.0
-    return bounds
 
 
 def add_out_of_band(kitting: Kitting, network: OutOfBand) -> None:

@@ -79,8 +79,8 @@ def resolve(inputs: Inputs) -> Case:
         indifference=problem.objective.indifference,
         not_considered=tuple(left_out),
     )
-    most = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
-    return replace(case, kit=kit(inputs, case.offers(), most))
+    tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
+    return replace(case, kit=kit(inputs, case, tops))
 
 
 def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:

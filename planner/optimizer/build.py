@@ -63,8 +63,17 @@ def _add_system(build: Build, system: System) -> None:
     build.used[system.id], build.type_used[system.id] = used, flag
     idle = _hot_spares(build, system, used, flag)
     build.model.row(f"used_{system.id}", used + idle - build.units[system.id], "<=", 0.0)
-    build.model.row(f"type_{system.id}", used - high * flag, "<=", 0.0)
+    # What the job does not use is bought only where the user asks for it.
+    bought = used if _asked_for(build.case, system) else build.units[system.id]
+    build.model.row(f"type_{system.id}", bought - high * flag, "<=", 0.0)
     build.model.row(f"type_used_{system.id}", used - flag, ">=", 0.0)
+
+
+def _asked_for(case: Case, system: System) -> bool:
+    """Say whether a GPU system may be bought although no job uses it."""
+    named = {item_id for ids in case.policy.required for item_id in ids}
+    split = {item_id for split in case.policy.splits for item_id, _ in split.weights}
+    return system.low > 0 or system.id in named | split
 
 
 def _hot_spares(build: Build, system: System, used: Linear, flag: Linear) -> Linear:

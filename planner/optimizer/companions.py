@@ -12,9 +12,10 @@ where the size of a fabric follows, they are two-sided, because sizes may fall a
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.case.fabrics import upper_bounds
+from planner.case.bounds import Bounds
 from planner.case.model import Good
 from planner.case.quantities import ROUNDING, Ceil, Quantity, Run, Steps
 from planner.optimizer.model import Linear, combination, total
@@ -25,18 +26,28 @@ if TYPE_CHECKING:
 STRICT = 1e-5
 
 
+@dataclass
+class Sizes:
+    """The sizes of one fabric in a model: what they hold, and each run with its flag."""
+
+    amount: Linear
+    runs: list[tuple[Run, Linear]]
+
+
 class Counts:
     """The counts of a build by name; what follows from others is added to the model when asked."""
 
     def __init__(self, build: Build) -> None:
         self.build = build
         self.known: dict[str, Linear] = {}
+        self.steps: dict[str, Sizes] = {}
         self.makers: dict[str, Quantity] = {}
         for quantity in build.case.kit.quantities:
             names = quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
             self.makers |= dict.fromkeys(names, quantity)
         self.companions = {companion.id: companion for companion in build.case.kit.companions}
-        self.most = upper_bounds(build.case.kit.quantities, build.tops)
+        self.bounds = Bounds.of(build.case, build.tops)
+        self.bounds.add(build.case.kit.quantities)
         self.exact = _feeding_steps(build.case.kit.quantities)
 
     def __getitem__(self, name: str) -> Linear:
@@ -53,9 +64,8 @@ class Counts:
 
     def top(self, name: str) -> float:
         """Return an upper bound of a count."""
-        if name in self.companions:
-            return sum(factor * self.most[key] for factor, key in self.companions[name].terms)
-        return self.most[name]
+        companion = self.companions.get(name)
+        return self.bounds.most(companion.terms if companion else ((1.0, name),))
 
     def _sum(self, terms: tuple[tuple[float, str], ...], constant: float = 0.0) -> Linear:
         return total(factor * self[name] for factor, name in terms) + constant
@@ -71,7 +81,7 @@ class Counts:
     def _ceil(self, quantity: Ceil) -> Linear:
         model, name, exact = self.build.model, quantity.name, quantity.name in self.exact
         argument = self._sum(quantity.terms, quantity.constant)
-        top = float(math.ceil(self.most[name]))
+        top = float(math.ceil(self.top(name)))
         count = model.var(f"count__{name}", 0.0, top, True)
         model.row(f"count_{name}", count - argument, ">=", 0.0)
         if exact:
@@ -85,14 +95,15 @@ class Counts:
     def _make_steps(self, quantity: Steps) -> None:
         build, name = self.build, quantity.name
         amount = self._sum(quantity.terms)
-        most = sum(factor * self.most[key] for factor, key in quantity.terms)
-        flags, amounts = [], []
+        most = self.bounds.most(quantity.terms)
+        flags, amounts, runs = [], [], []
         outputs: list[list[tuple[float, Linear]]] = [[] for _ in quantity.outputs]
         for number, run in enumerate(quantity.runs()):
             if run.low >= most + ROUNDING:
                 break
             flag, step, part = self._run(f"{name}__{number}", run)
             flags.append(flag)
+            runs.append((run, flag))
             amounts.append(part)
             for index, terms in enumerate(outputs):
                 terms.append((float(run.outputs[index]), flag))
@@ -100,6 +111,7 @@ class Counts:
                     terms.append((float(run.slopes[index]), step))
         build.model.row(f"{name}_one_size", total(flags), "<=", 1.0)
         build.model.row(f"{name}_amount", amount - total(amounts), "==", 0.0)
+        self.steps[name] = Sizes(amount, runs)
         for output, terms in zip(quantity.outputs, outputs, strict=True):
             self.known[output] = combination(pair for pair in terms if pair[0] != 0.0)
 

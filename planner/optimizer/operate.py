@@ -73,7 +73,7 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
     system = next(s for s in case.systems if s.id in used)
     step = case.job.replica_gpus if case.job.whole_replicas else system.gpus
     assert step is not None
-    most = _most_in_use(case, units[system.id]) * system.gpus // step
+    most = most_in_use(case, units[system.id]) * system.gpus // step
     found, here, moved = start, gpus // step, True
     while moved:  # a long step may have gone past the best N: turn round until neither side helps
         moved = False
@@ -89,7 +89,7 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
     return found
 
 
-def _most_in_use(case: Case, units: int) -> int:
+def most_in_use(case: Case, units: int) -> int:
     """Return the most systems of so many that can be in use beside their hot spares."""
     used = units
     while used > 0 and used + case.job.hot(used) > units:

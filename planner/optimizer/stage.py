@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from planner.case import System
 from planner.errors import SolverError
 from planner.optimizer import operate, purchase
 from planner.optimizer.context import Build
+from planner.optimizer.guess import guesses
 from planner.optimizer.master import Bounds, Master
 from planner.optimizer.model import Linear, evaluate
 from planner.optimizer.objective import LOGARITHMIC
@@ -29,6 +31,7 @@ PROBE_MARGIN = 1e-4
 MOST_PRETENDED = 3
 MOST_MAGNIFIED = 3
 MOST_PASSED = 1e-6
+AMOUNT_NOISE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -137,8 +140,12 @@ def _overall(goal: Goal, found: Found, bounds: list[float]) -> float | None:
 
 def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]:
     """Work on one node until it is closed, empty (bound set beyond reach) or must be split."""
-    if not _relax(master, goal, node, found):
+    relaxed = _relax(master, goal, node, found)
+    if relaxed is None:
         return []
+    if found.value is None and not node.bounds:
+        _begin(master, goal, relaxed, found)
+        _probe(master, goal, found)
     pretended = 0
     for _ in range(MOST_ROUNDS):
         outcome = _solve(master, goal, relaxed=False)
@@ -166,20 +173,33 @@ def _solve(master: Master, goal: Goal, *, relaxed: bool) -> Outcome:
     return master.solve(relaxed=relaxed, gap=goal.gap / 4.0, relative=goal.relative)
 
 
-def _relax(master: Master, goal: Goal, node: Node, found: Found) -> bool:
-    """Cut on the linear relaxation first, which is cheap; False where that settles the node."""
+def _relax(master: Master, goal: Goal, node: Node, found: Found) -> Outcome | None:
+    """Cut on the linear relaxation first, which is cheap; None where that settles the node."""
+    outcome = None
     for _ in range(RELAXED_ROUNDS):
         outcome = _solve(master, goal, relaxed=True)
         if _ended(outcome, goal, node, found):
-            return False
+            return None
         if outcome.status == "limit":
             found.stopped = True
-            return False
+            return None
         if found.closed(goal, node.bound):
-            return False
+            return None
         if not outcome.values or not master.cut(outcome.values, 1e-4):
-            return True
-    return True
+            break
+    return outcome
+
+
+def _begin(master: Master, goal: Goal, relaxed: Outcome, found: Found) -> None:
+    """Look for a first plan near the relaxation."""
+    if not relaxed.values:
+        return
+    solve = partial(_solve, master, goal, relaxed=True)
+    for operation in guesses(master, relaxed.values, solve):
+        if goal.allowed(operation):
+            value = goal.value(operation)
+            if found.value is None or goal.better(value, found.value):
+                found.operation, found.value = operation, value
 
 
 def _ended(outcome: Outcome, goal: Goal, node: Node, found: Found) -> bool:
@@ -243,22 +263,39 @@ def _probe(master: Master, goal: Goal, found: Found) -> None:
         return
     master.probed = True
     build = master.build
-    share = max(PROBE_MARGIN, 2.0 * build.case.indifference)
+    case = build.case
+    share = max(PROBE_MARGIN, 2.0 * case.indifference, 2.0 * case.policy.within)
     margin = share * max(1.0, abs(found.value))
+    floor = found.value - margin if goal.maximise else found.value + margin
+    master.row(f"worse_{goal.name}", goal.expression, ">=" if goal.maximise else "<=", floor)
     for flag in (*build.type_used.values(), *build.serves.values()):
         low, high = master.original(flag)
         if low > 0.5 or high < 0.5:
             continue
         master.session.bounds(flag, 1.0, 1.0)
         outcome = _solve(master, goal, relaxed=True)
-        worse = outcome.status == "infeasible"
-        if outcome.bound is not None:
-            bound, value = outcome.bound, found.value
-            worse = bound < value - margin if goal.maximise else bound > value + margin
-        if worse:
+        if outcome.status == "infeasible":
             master.exclude(flag)
         else:
             master.session.bounds(flag, low, high)
+    _narrow_sizes(master, goal)
+
+
+def _narrow_sizes(master: Master, goal: Goal) -> None:
+    """Rule out sizes of fabrics that no plan worth having needs."""
+    for steps in master.build.units.steps.values():
+        reach = []
+        for maximise in (False, True):
+            master.objective(steps.amount, maximise)
+            outcome = master.solve(relaxed=True, gap=goal.gap, relative=False)
+            reach.append(outcome.bound if outcome.status == "optimal" else None)
+        least, most = reach
+        for run, flag in steps.runs:
+            low, high = run.low + 1, run.high + run.steps * run.stride
+            beyond = most is not None and low > most + AMOUNT_NOISE
+            if beyond or (least is not None and high < least - AMOUNT_NOISE):
+                master.exclude(flag)
+    master.objective(goal.expression, goal.maximise)
 
 
 def _split(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Node]:

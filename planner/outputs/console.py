@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
-from planner.outputs.words import duration, gap, money, number, percent, quantity, size
-from planner.schema.plan import JobPlan, Line, Plan, Totals
+from planner.outputs.console_bill import bill
+from planner.outputs.words import (
+    INDENT,
+    NETWORKS,
+    duration,
+    gap,
+    money,
+    percent,
+    quantity,
+    size,
+    wrapped,
+)
+from planner.schema.plan import FabricReport, JobPlan, Plan
 from planner.sizing.rules import VENDOR_RULES, rule_demand
 
-WIDTH = 100
-INDENT = "  "
 _STATUS = {
     "optimal": "proven best",
     "feasible": "best found so far, not proven",
@@ -24,9 +32,10 @@ def render(plan: Plan) -> str:
     """Return the whole screen, at most ``WIDTH`` columns wide."""
     parts = [_title(plan)]
     if plan.message:
-        parts.append("\n".join(_wrapped(plan.message)))
+        parts.append("\n".join(wrapped(plan.message)))
     if plan.totals is not None and plan.jobs:
-        parts += [_bill(plan, plan.totals), _job(plan, plan.jobs[0]), _limits(plan)]
+        parts += [bill(plan, plan.totals), _fabrics(plan)]
+        parts += [_job(plan, plan.jobs[0]), _limits(plan)]
         parts += [_proof(plan), _notes(plan)]
     text = "\n\n".join(part for part in parts if part) + "\n"
     # Names come from files: nothing in them may steer the terminal.
@@ -39,68 +48,42 @@ def _title(plan: Plan) -> str:
     return f"{name}  ({_STATUS[plan.status]})"
 
 
-def _wrapped(text: str, first: str = INDENT, rest: str = INDENT) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest)
+def _fabrics(plan: Plan) -> str:
+    lines = [line for fabric in plan.fabrics for line in wrapped(_fabric(plan, fabric))]
+    return "Connect\n" + "\n".join(lines) if lines else ""
 
 
-def _bill(plan: Plan, totals: Totals) -> str:
-    rows = [["", "item", "gives", "IT kW", "racks", "price"]]
-    for line in plan.lines:
-        if line.parent is None:
-            rows.append(_row(line))
-    known = [line for line in plan.lines if line.parent is None]
-    power = number(totals.it_power_kw, 1)
-    if totals.it_power_kw is None:
-        power = f"over {sum(line.it_power_kw or 0.0 for line in known):,.1f}"
-    total = ["", "together", f"{totals.gpus:,} GPUs", power]
-    rows.append([*total, number(totals.racks), money(totals.capex_usd)])
-    lines = [*_table(rows), *_wrapped(_money_text(plan, totals))]
-    bought = any(line.purchased for line in known)
-    return ("Buy\n" if bought else "Run what is installed\n") + "\n".join(lines)
-
-
-def _row(line: Line) -> list[str]:
-    gives = f"{line.gpus:,} GPUs"
-    if line.section == "Storage":
-        gives = f"{line.read_gb_per_s:,.0f}/{line.write_gb_per_s:,.0f} GB/s read/write"
-    price = money(line.extended_net_usd)
-    if line.installed:
-        installed = f"{min(line.installed, line.quantity):,} installed"
-        price = f"{price} ({installed})" if line.purchased else installed
-    named = line.model.casefold().startswith(line.vendor.casefold())
-    name = (line.model if named else f"{line.vendor} {line.model}")[:44]
-    racks = "" if line.racks is None else f"{line.racks:,}"
-    return [f"{line.quantity:,}", name, gives, number(line.it_power_kw, 1), racks, price]
-
-
-def _table(rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    right = (True, False, True, True, True, True)
-    lines = []
-    for row in rows:
-        cells = zip(row, widths, right, strict=True)
-        text = "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in cells)
-        lines.append(f"{INDENT}{text}".rstrip())
-    return lines
-
-
-def _money_text(plan: Plan, totals: Totals) -> str:
-    facility = "the power draw is not known in full"
-    if totals.facility_power_kw is not None:
-        facility = f"{totals.facility_power_kw:,.0f} kW at the meter (PUE {plan.site.pue:g})"
-    if totals.tco_usd is None or plan.site.years is None:
-        return facility
-    opex = f"{money(totals.opex_usd_per_year)} a year to run (energy and support)"
-    return f"{facility}; {opex}; TCO over {plan.site.years:g} years {money(totals.tco_usd)}"
+def _fabric(plan: Plan, fabric: FabricReport) -> str:
+    """Return one fabric in a line: its switches by tier, how even it is, how full."""
+    model = next((line.model for line in plan.lines if line.sku == fabric.switch_sku), "")
+    model = model or fabric.switch_sku
+    planes = f"{fabric.planes} planes, " if fabric.planes > 1 else ""
+    tiers = (
+        (fabric.leaf_switches, "leaf"),
+        (fabric.spine_switches, "spine"),
+        (fabric.core_switches, "core"),
+    )
+    switches = " + ".join(f"{count:,} {name}" for count, name in tiers if count)
+    if fabric.tiers > 1:
+        shape = f"{fabric.tiers} tiers, {switches} {model}, {fabric.oversubscription:g}:1"
+    else:
+        shape = f"{fabric.leaf_switches:,} {model}"
+    full = f", {percent(fabric.endpoints / fabric.capacity, 0)} full" if fabric.capacity else ""
+    return f"{NETWORKS[fabric.network]}: {planes}{shape}{full}"
 
 
 def _job(plan: Plan, job: JobPlan) -> str:
-    return "Run\n" + "\n".join(line for text in _job_texts(plan, job) for line in _wrapped(text))
+    return "Run\n" + "\n".join(line for text in _job_texts(plan, job) for line in wrapped(text))
 
 
 def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
     bought = plan.totals.gpus if plan.totals else job.gpus_used
     idle = "" if bought == job.gpus_used else f" of {bought:,} bought"
+    if job.hot_spare_systems:
+        systems = (
+            "system is a hot spare" if job.hot_spare_systems == 1 else "systems are hot spares"
+        )
+        idle += f" ({job.hot_spare_systems:,} {systems})"
     work = f"the work of {job.useful_gpus:,.0f} GPUs that never stop"
     if job.useful_pflops is not None:
         work += f", {job.useful_pflops:,.0f} useful PFLOP/s"
@@ -119,11 +102,29 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
     yield f"time lost: {shares}"
     yield from _demand(plan, job)
     per_gpu = 1000.0 * job.delivered_write_gb_per_s / job.gpus_used
+    yield from _appliances_down(job)
     yield (
         f"delivered: write {job.delivered_write_gb_per_s:,.0f} GB/s ({per_gpu:,.0f} MB/s per GPU, "
         f"limited by {job.write_limited_by}), read {job.delivered_read_gb_per_s:,.0f} GB/s "
         f"(limited by {job.read_limited_by})"
     )
+
+
+def _appliances_down(job: JobPlan) -> Iterator[str]:
+    """How the job checkpoints while as many appliances are down as the plan must bear."""
+    if not job.tolerate_down or job.degraded_write_gb_per_s is None:
+        return
+    count = job.tolerate_down
+    save = "GPUs wait" if job.mode == "sync" else "drain takes"
+    parts = [f"write {job.degraded_write_gb_per_s:,.0f} GB/s"]
+    if job.degraded_drain_s is not None:
+        parts.append(f"{save} {duration(job.degraded_drain_s)}")
+    if job.degraded_overlap is not None:
+        parts[-1] += f" ({percent(job.degraded_overlap)} of the interval)"
+    if job.degraded_restore_s is not None:
+        parts.append(f"restore {duration(job.degraded_restore_s)}")
+    appliances = "storage appliance" if count == 1 else "storage appliances"
+    yield f"with {count} {appliances} down: {', '.join(parts)}"
 
 
 def _demand(plan: Plan, job: JobPlan) -> Iterator[str]:
@@ -167,7 +168,7 @@ def _limits(plan: Plan) -> str:
         sense = "of at most" if limit.sense == "<=" else "of at least"
         source = f" ({limit.source})" if limit.source else ""
         value, most = quantity(limit.value, limit.unit), quantity(limit.limit, limit.unit)
-        lines += _wrapped(f"{limit.label}: {value} {sense} {most}{source}")
+        lines += wrapped(f"{limit.label}: {value} {sense} {most}{source}")
     return "Binding limits\n" + "\n".join(lines)
 
 
@@ -191,7 +192,7 @@ def _proof(plan: Plan) -> str:
     solver = {"highs": "HiGHS", "cbc": "CBC"}[made.solver]
     seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
     text += f"; {solver}, {made.iterations} solves{seconds}; verified by independent arithmetic"
-    return "Proof\n" + "\n".join(_wrapped(text))
+    return "Proof\n" + "\n".join(wrapped(text))
 
 
 def _objective(value: float, unit: str) -> str:
@@ -199,7 +200,5 @@ def _objective(value: float, unit: str) -> str:
 
 
 def _notes(plan: Plan) -> str:
-    notes = [
-        line for text in plan.warnings for line in _wrapped(text, f"{INDENT}- ", f"{INDENT}  ")
-    ]
+    notes = [line for text in plan.warnings for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")]
     return "Read this too\n" + "\n".join(notes) if notes else ""

@@ -25,6 +25,20 @@ def assumptions(plan: Plan) -> pd.DataFrame:
     return _frame([assumption.model_dump() for assumption in plan.assumptions])
 
 
+def fabrics(plan: Plan) -> pd.DataFrame:
+    """Return a row per fabric: switches by tier, links, ports in use and capacity."""
+    return _frame([fabric.model_dump() for fabric in plan.fabrics])
+
+
+def racks(plan: Plan) -> pd.DataFrame:
+    """Return a row per device in a rack; ``first`` and ``count`` say in which racks it stands."""
+    rows: list[dict[str, object]] = []
+    for group in plan.racks:
+        place = {"first": group.first, "count": group.count, "rack_class": group.rack_class}
+        rows += [place | device.model_dump() for device in group.devices]
+    return _frame(rows)
+
+
 def _frame(rows: list[dict[str, object]]) -> pd.DataFrame:
     import pandas as pd
 

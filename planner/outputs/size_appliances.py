@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from planner.outputs.console import INDENT
 from planner.outputs.size_text import block, narrowed, table, wrapped
-from planner.outputs.words import money, number
+from planner.outputs.words import INDENT, money, number
 from planner.sizing_report.model import ApplianceRow, RuleRow, SizeReport
 
 GROUPS = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from planner.outputs.console import INDENT
 from planner.outputs.size_appliances import GROUPS, appliance_blocks
 from planner.outputs.size_text import Rows, block, table, wrapped
-from planner.outputs.words import duration, number, percent, size
+from planner.outputs.words import INDENT, duration, number, percent, size
 from planner.sizing_report.model import (
     Cluster,
     IntervalRow,

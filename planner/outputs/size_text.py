@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from planner.outputs.console import INDENT, WIDTH
+from planner.outputs.words import INDENT, WIDTH
 
 Rows = Sequence[Sequence[str]]
 

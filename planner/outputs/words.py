@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from planner.schema.plan import Line
+
+WIDTH = 100
+INDENT = "  "
 
 NETWORKS = {
     "compute": "compute fabric",
@@ -13,6 +18,11 @@ NETWORKS = {
 """What a plan's networks are called."""
 
 DAY_S, HOUR_S, MINUTE_S = 86_400.0, 3600.0, 60.0
+
+
+def wrapped(text: str, first: str = INDENT, rest: str = INDENT) -> list[str]:
+    """Return a text in lines that fit the screen."""
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest)
 
 
 def number(value: float | None, digits: int = 0) -> str:
@@ -36,6 +46,11 @@ def duration(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:,.1f} {unit}"
     return f"{seconds:,.1f} s"
+
+
+def days(count: float) -> str:
+    """Return a number of days, whole weeks as weeks."""
+    return f"{count / 7:,.0f} weeks" if count >= 14 and count % 7 == 0 else f"{count:,.0f} days"
 
 
 def product(line: Line) -> str:

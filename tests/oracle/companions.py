@@ -197,8 +197,11 @@ class Companions:
         if oob is not None and network.out_of_band is not None and network.out_of_band.uplinks:
             switch = fabric.switch_of(self.catalog[network.out_of_band.switch])
             speed = max(group.speed_gbit_per_s for group in switch.ports)
-            uplink = Port.model_construct(
-                count=network.out_of_band.uplinks, speed_gbit_per_s=speed, rails=1
+            uplink = Port(
+                count=network.out_of_band.uplinks,
+                speed_gbit_per_s=f"{speed} Gb/s",
+                source="made_up",
+                confidence="low",
             )
             devices.append((uplink, oob))
         self._edge(bill, network.in_band, devices, "in_band")
@@ -207,16 +210,15 @@ class Companions:
         cooling = self.problem.site.cooling
         if cooling.cdu is None:
             return
-        liquid_kw = sum(
-            (facility.liquid_kw(item, self.catalog) * n.astype(float) for item, n in
-             zip(self.items, counts.T, strict=True)),
-            np.zeros(bill.rows),
-        )  # fmt: skip
+        liquid_kw = np.zeros(bill.rows)
+        for item, units in zip(self.items, counts.T, strict=True):
+            liquid_kw += facility.liquid_kw(item, self.catalog) * units
         provided = self.catalog[cooling.cdu].provides.cooling
         if provided is None:
             raise ValueError(f"{cooling.cdu}: no cooling")
         needed = facility.up(liquid_kw / provided.value)
-        more = {"N": 0, "N+1": np.minimum(needed, 1), "2N": needed}[cooling.redundancy]
+        spare = {"N": 0 * needed, "N+1": np.minimum(needed, 1), "2N": needed}
+        more = spare[cooling.redundancy]
         bill.add(cooling.cdu, needed + more)
 
     def _software(self, bill: Bill, counts: Whole) -> None:

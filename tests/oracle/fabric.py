@@ -95,7 +95,7 @@ class Design:
 def design(item: Item, wanted: ComputeFabric, catalog: Catalog) -> Design | None:
     """Return the design of a GPU type: the first switch whose protocol and speed fit."""
     port = item.ports.compute
-    if port is None:
+    if port is None or port.count % (wanted.planes * port.rails):
         return None
     for name in wanted.switches:
         switch = switch_of(catalog[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,7 @@ class Standing:
         return up(units / self.per_rack)
 
 
-def up(amount: npt.NDArray[np.float64]) -> Whole:
+def up(amount: npt.NDArray[np.floating[Any]]) -> Whole:
     """Return amounts rounded up, forgiving what decimal figures leave behind."""
     return np.asarray(np.ceil(amount - SLIVER), dtype=np.int64)
 

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 
+from tests.oracle.features import add_features
 from tests.oracle.hardware import SHUNNED_VENDOR, Hardware, Raw, spread, text
+from tests.oracle.reference import Reference, random_reference
 
+SHARE_WITH_FEATURES = 0.5
 FLAWS_THAT_NEED_A_RACK = ("too_tall", "no_height")
-
-
-@dataclass(frozen=True)
-class Reference:
-    """A purchase that budgets, job and targets are drawn around."""
-
-    system: str
-    systems: int
-    store: str
-    stores: int
-    gpus: int
-    replica: int
-    write_gb_per_s: float
-    read_gb_per_s: float
-    power_kw: float
-    capex_usd: float
-    usable_tb: float
 
 
 def random_problem(random: Random, hardware: Hardware) -> Raw:
     """Return a raw problem file (without name, catalogs and prices)."""
     share = {"read": round(random.uniform(0.4, 1), 3), "write": round(random.uniform(0.4, 1), 3)}
-    reference = _reference(random, hardware, share)
+    reference = random_reference(random, hardware, share)
     problem: Raw = {"site": _site(random, hardware, reference)}
     budget = _budget(random, reference)
     problem |= {"budget": budget} if budget else {}
@@ -45,28 +30,10 @@ def random_problem(random: Random, hardware: Hardware) -> Raw:
     problem["jobs"] = [job]
     problem["items"] = _items(random, hardware, reference, problem)
     consider = _consider(random, hardware)
-    return problem | ({"consider": consider} if consider else {})
-
-
-def _reference(random: Random, hardware: Hardware, share: Raw) -> Reference:
-    system = random.choice(hardware.of("gpu_system"))
-    store = random.choice(hardware.of("storage"))
-    systems, stores = random.randint(3, 9), random.randint(2, 5)
-    gpu, box = hardware.numbers[system], hardware.numbers[store]
-    gpus = systems * int(gpu["gpus"])
-    return Reference(
-        system,
-        systems,
-        store,
-        stores,
-        gpus,
-        random.choice([m for m in (2, 4, 6, 8, 12, 16, 32) if m <= gpus / 2]),
-        box["write"] * stores * share["write"],
-        box["read"] * stores * share["read"],
-        gpu["kw"] * systems + box["kw"] * stores,
-        gpu["usd"] * systems + box["usd"] * stores,
-        box["usable"] * stores,
-    )
+    problem |= {"consider": consider} if consider else {}
+    if random.random() < SHARE_WITH_FEATURES:
+        add_features(random, hardware, problem, reference)
+    return problem
 
 
 def _site(random: Random, hardware: Hardware, reference: Reference) -> Raw:

@@ -171,9 +171,10 @@ def bandwidth_gb_per_s(item: Item, units: npt.NDArray[np.int64] | Array, directi
     """Return the nameplate bandwidth of so many units: linear, or read off the sizes table."""
     if item.sizes is None:
         figure = getattr(item.provides, direction)
-        return np.asarray(units * float(figure.value), dtype=np.float64)
+        return np.asarray(units, dtype=np.float64) * float(figure.value)
     rows = item.sizes.rows
     first = rows[0]
+    units = np.asarray(units, dtype=np.float64)
     table = np.interp(units, [r.units for r in rows], [getattr(r, direction) for r in rows])
     below = units / first.units * getattr(first, direction)
     return np.asarray(np.where(units >= first.units, table, below), dtype=np.float64)
@@ -181,6 +182,7 @@ def bandwidth_gb_per_s(item: Item, units: npt.NDArray[np.int64] | Array, directi
 
 def _loss_gb_per_s(item: Item, units: npt.NDArray[np.int64], direction: str, down: int) -> Array:
     """Return what an item in the plan loses with so many of its parts down."""
-    lost = down / (1 if item.fail_units is None else item.fail_units.value)
-    whole = bandwidth_gb_per_s(item, units, direction)
-    return np.where(units > 0, whole - bandwidth_gb_per_s(item, units - lost, direction), 0.0)
+    parts = 1 if item.fail_units is None else item.fail_units.value
+    left: Array = units.astype(np.float64) - down / parts
+    lost = bandwidth_gb_per_s(item, units, direction) - bandwidth_gb_per_s(item, left, direction)
+    return np.asarray(np.where(units > 0, lost, 0.0))

@@ -8,97 +8,13 @@ import numpy as np
 import pytest
 
 from planner.schema.catalog import Item
-from planner.schema.problem import Rack
+from planner.schema.problem import Site
 from tests.oracle import facility
-from tests.oracle.enumerate import Best, best
-from tests.oracle.generate import SOURCES, Case, random_case, read
+from tests.oracle.by_hand import Request, gpu_system, price, store
+from tests.oracle.enumerate import best
+from tests.oracle.generate import random_case
 from tests.oracle.goodput import best_interval_s, goodput, unconstrained_interval_s
 from tests.oracle.hardware import Raw, figure
-
-
-def gpu_system(name: str, gpus: int, draw: str, flops: str = "1000 TFLOP/s") -> Raw:
-    return {
-        "id": name,
-        "vendor": "Alpha",
-        "model": name,
-        "category": "gpu_system",
-        "provides": {"gpus": figure(gpus)},
-        "consumes": {"it_power": figure(draw), "rack_units": figure("10 RU")},
-        "gpu": {"bf16_dense": figure(flops)},
-    }
-
-
-def store(name: str, family: str, draw: str = "5 kW", write: str = "1 GB/s") -> Raw:
-    return {
-        "id": name,
-        "vendor": "Beta",
-        "model": name,
-        "category": "storage",
-        "family": family,
-        "provides": {
-            "read": figure("4 GB/s"),
-            "write": figure(write),
-            "usable": figure("100 TB"),
-        },
-        "consumes": {"it_power": figure(draw), "rack_units": figure("2 RU")},
-    }
-
-
-def price(amount: str, **more: str) -> Raw:
-    return {
-        "list": f"{amount} USD",
-        "date": "2026-01",
-        "source": "made_up",
-        "confidence": "low",
-        **more,
-    }
-
-
-class Request:
-    """One GPU system, one store, a 100 GB checkpoint every 600 s: tests change what they need.
-
-    A drain of 60 s at most needs 100/60 GB/s: two stores of 1 GB/s.
-    """
-
-    def __init__(self, **objective: str) -> None:
-        self.items = [gpu_system("gpu", 8, "10 kW"), store("box", "fs")]
-        self.families: list[Raw] = [{"id": "fs", "vendor": "Beta", "name": "fs"}]
-        self.prices: Raw = {"gpu": price("100000"), "box": price("10000")}
-        self.discounts: list[Raw] = []
-        self.site: Raw = {"pue": 1.25, "it_power": "50 kW"}
-        self.storage: Raw = {"delivered_fraction": {"read": 1.0, "write": 1.0}}
-        self.checkpoint: Raw = {
-            "size": "100 GB",
-            "stall": "5 s",
-            "max_overlap": 0.1,
-            "interval": {"policy": "fixed", "every": "600 s"},
-        }
-        self.job: Raw = {
-            "name": "train",
-            "failures": {"per_gpu_day": 0.01},
-            "restore": {"restart": "600 s"},
-            "training": {"mfu": 0.5},
-        }
-        self.more: Raw = {"objective": objective}
-
-    def case(self) -> Case:
-        job = self.job | {"checkpoint": self.checkpoint}
-        problem: Raw = {"name": "by hand", "site": self.site, "storage": self.storage}
-        problem |= {"jobs": [job]} | self.more
-        catalog: Raw = {"catalog": "by hand", "sources": SOURCES, "families": self.families}
-        catalog["items"] = self.items
-        book: Raw = {"price_book": "by hand", "sources": SOURCES, "prices": self.prices}
-        book["discounts"] = self.discounts
-        return read({"problem": problem, "catalog": catalog, "prices": book})
-
-    def best(self) -> Best | None:
-        case = self.case()
-        return best(case.problem, case.items, case.families, case.prices, case.discounts)
-
-    def plan(self) -> Best:
-        found = self.best()
-        assert found is not None
-        return found
 
 
 def array(value: float) -> Any:
@@ -353,13 +269,18 @@ def test_tables_of_sizes() -> None:
     assert request.plan().counts["box"] == 5
 
 
+def racks(item: Item, catalog: facility.Catalog, rack: Raw, units: int) -> int:
+    standing = facility.standing(item, catalog, Site.model_validate({"pue": 1.0, "rack": rack}))
+    assert standing is not None
+    return int(standing.racks(np.array([units]))[0])
+
+
 def test_racks_hold_what_height_and_power_allow() -> None:
-    rack = Rack.model_validate({"height": "48 RU", "power": "45 kW"})
-    case = Request(maximize="gpus").case()
-    catalog = {item.id: item for item in case.items}
-    assert facility.racks(catalog["gpu"], catalog, rack, 4) == 1
-    assert facility.racks(catalog["gpu"], catalog, rack, 5) == 2
-    assert facility.racks(catalog["box"], catalog, rack, 10) == 2
+    rack = {"height": "48 RU", "power": "45 kW"}
+    catalog = {item.id: item for item in Request(maximize="gpus").case().items}
+    assert racks(catalog["gpu"], catalog, rack, 4) == 1
+    assert racks(catalog["gpu"], catalog, rack, 5) == 2
+    assert racks(catalog["box"], catalog, rack, 10) == 2
 
 
 def test_a_bundle_taller_than_a_rack_is_placed_first_fit() -> None:
@@ -373,10 +294,10 @@ def test_a_bundle_taller_than_a_rack_is_placed_first_fit() -> None:
     bundle = part("bundle", "1 RU", components=parts, consumes={})
     catalog = {item.id: item for item in (head, shelf, bundle)}
     # 20 + 11 + 11 RU, then 33 RU: two racks for each bundle.
-    assert facility.racks(bundle, catalog, Rack.model_validate({"height": "48 RU"}), 3) == 6
+    assert racks(bundle, catalog, {"height": "48 RU"}, 3) == 6
     # All 75 RU in one rack of 80, one bundle each; two in one of 150.
-    assert facility.racks(bundle, catalog, Rack.model_validate({"height": "80 RU"}), 3) == 3
-    assert facility.racks(bundle, catalog, Rack.model_validate({"height": "150 RU"}), 3) == 2
+    assert racks(bundle, catalog, {"height": "80 RU"}, 3) == 3
+    assert racks(bundle, catalog, {"height": "150 RU"}, 3) == 2
     assert facility.power_kw(bundle, catalog) == 6
 
 

@@ -4,17 +4,28 @@ import pytest
 
 from planner import api
 from planner.outputs import frame
+from tests.workbook.cases import CASES
+from tests.workbook.factory import plan
 
 PROBLEM = Path(__file__).resolve().parents[2] / "problems" / "10MW.yaml"
 
 
 def test_frames_carry_the_bill_and_foot_with_the_totals() -> None:
-    plan = api.solve(PROBLEM)
-    assert plan.totals is not None
-    bill = frame.bill(plan)
-    assert list(bill["sku"]) == [line.sku for line in plan.lines]
-    assert bill["extended_net_usd"].sum() == pytest.approx(plan.totals.capex_usd)
-    assert bill["it_power_kw"].sum() == pytest.approx(plan.totals.it_power_kw)
-    limits = frame.limits(plan).set_index("name")
+    solved = api.solve(PROBLEM)
+    assert solved.totals is not None
+    bill = frame.bill(solved)
+    assert list(bill["sku"]) == [line.sku for line in solved.lines]
+    assert bill["extended_net_usd"].sum() == pytest.approx(solved.totals.capex_usd)
+    assert bill["it_power_kw"].sum() == pytest.approx(solved.totals.it_power_kw)
+    limits = frame.limits(solved).set_index("name")
     assert limits.loc["facility_power", "limit"] == 10_000.0
-    assert {"name", "value", "source"} <= set(frame.assumptions(plan).columns)
+    assert {"name", "value", "source"} <= set(frame.assumptions(solved).columns)
+
+
+def test_frames_of_fabrics_and_racks() -> None:
+    document = plan(CASES["complete"])
+    fabrics = frame.fabrics(document).set_index("network")
+    assert fabrics.loc["compute", "spine_switches"] == 4
+    racks = frame.racks(document)
+    assert (racks["count"] * racks["it_power_kw"]).sum() == pytest.approx(516.4, abs=0.1)
+    assert frame.racks(plan(CASES["async"])).empty

@@ -23,12 +23,12 @@ from planner.outputs.workbook.page import FIRST_ROW
 _HEADER_ROW = FIRST_ROW + 1
 _SPACER_HEIGHT = 4
 _SCALE_PERCENT = 54
-_PAGE_WIDTH = 330
+_PAGE_WIDTH = 305
 """Characters that fit on a page of this scale."""
 
 _COMPANIONS = (
-    "Network, optics, racks, power and software, their spares and shared racks keep their solved "
-    "counts when other quantities are edited: solve again for what a changed cluster needs."
+    "Network, optics, racks, power and software, their spares and shared racks keep their solved",
+    "counts when other quantities are edited: solve again for what a changed cluster needs.",
 )
 
 
@@ -59,7 +59,8 @@ def add(book: Book) -> None:
     _job_gpus(page, listed, rows, row + 4)
     bom_totals.add_lead_time(page, first, row)
     if scope.complete(book.plan):
-        page.text(row + 6, 0, _COMPANIONS, "subtitle")
+        for offset, text in enumerate(_COMPANIONS, start=6):
+            page.text(row + offset, 0, text, "subtitle")
     index = page.columns.index
     page.sheet.repeat_columns(0, index["quantity"] - 1)
     page.sheet.set_v_pagebreaks(_page_breaks(page))

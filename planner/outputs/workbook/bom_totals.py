@@ -19,7 +19,6 @@ _DASHED = {
     "read": DECIMAL_1_OR_DASH,
     "write": DECIMAL_1_OR_DASH,
     "usable": DECIMAL_1_OR_DASH,
-    "liquid": DECIMAL_1_OR_DASH,
 }
 
 KNOWN_PART = "known part"

@@ -17,7 +17,7 @@ def inputs(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
     """Return the rated bandwidth that goes with the appliances."""
     if not applies(job):
         return ()
-    note = f"of the {job.tolerate_down} appliances down whose loss is largest; does not follow "
+    note = f"{job.tolerate_down} down of the appliance whose loss is largest; does not follow "
     return tuple(
         Input(
             f"lost_{kind}_gb_per_s",
@@ -58,7 +58,8 @@ def sections(plan: Plan, job: JobPlan) -> list[Results]:
     """Return the results with appliances down; they rest on those of ``checkpoint_model``."""
     if not applies(job):
         return []
-    heading = f"With {job.tolerate_down} storage appliances down: what the limits are held against"
+    appliances = "appliance" if job.tolerate_down == 1 else "appliances"
+    heading = f"With {job.tolerate_down} storage {appliances} down, as the limits ask"
     return [(heading, (*_bandwidth(job), *_checkpoint(job), _restore(job)))]
 
 

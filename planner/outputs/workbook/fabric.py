@@ -12,9 +12,9 @@ from planner.outputs.workbook.text import names
 from planner.schema.plan import FabricReport
 
 _COLUMNS = (
-    ("Network", 14),
-    ("Switch", 30),
-    ("Connects", 40),
+    ("Network", 19),
+    ("Switch", 26),
+    ("Connects", 34),
     ("Planes", 8),
     ("Tiers", 7),
     ("Units", 7),
@@ -25,13 +25,13 @@ _COLUMNS = (
     ("Switches", 9),
     ("Ports of devices", 10),
     ("Ports it can hold", 10),
-    ("In use", 8),
+    ("In use", 7),
     ("Uplinks per leaf", 9),
     ("Over-\nsubscription", 12),
     ("Links to devices", 10),
     ("Leaf-spine links", 10),
     ("Spine-core links", 10),
-    ("Note", 42),
+    ("Note", 26),
 )
 _LEAF, _CORE, _SWITCHES, _PORTS, _CAPACITY, _USE = 7, 9, 10, 11, 12, 13
 _SUMMED = (7, 8, 9, 10, 16, 17, 18)
@@ -92,9 +92,9 @@ def _fabric(page: Page, fabric: FabricReport, models: dict[str, str], row: int) 
     ratio = f"{fabric.oversubscription:g}:1" if fabric.tiers > 1 else "–"
     page.text(row, 15, ratio, "formula", "right")
     parts = fabric.parts_per_port
-    note = "" if parts == 1 else f"ports of devices counted in parts, {parts} to a switch port"
+    note = "" if parts == 1 else f"ports counted in parts, {parts} to a switch port"
     page.text(row, _NOTE, note)
-    page.grow(row, [(texts[1], 30), (texts[2], 40), (note, 42)])
+    page.grow(row, [(texts[1], 26), (texts[2], 34), (note, 26)])
 
 
 def _total(page: Page, first: int, row: int) -> None:

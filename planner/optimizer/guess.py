@@ -1,0 +1,126 @@
+"""A feasible plan to begin with: one GPU type, one storage family, the relaxation rounded.
+
+It proves nothing; it lets the search rule out early what cannot be better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+
+from planner.case import Case
+from planner.case.model import Offer
+from planner.optimizer import operate, purchase
+from planner.optimizer.master import Master
+from planner.optimizer.model import Variable
+from planner.optimizer.operate import Operation
+from planner.optimizer.solver import Outcome
+
+MOST_PAIRS = 3
+ROUNDING = 1e-6
+Solve = Callable[[], Outcome]
+
+
+def guesses(master: Master, relaxed: Mapping[str, float], solve: Solve) -> Iterator[Operation]:
+    """Yield feasible operations near the relaxation, for the likeliest types and families.
+
+    Args:
+        master: the model; flags are narrowed for a moment.
+        relaxed: the relaxation's values.
+        solve: solves the relaxation as it stands.
+    """
+    build = master.build
+    types, families = _likeliest(master, build.type_used, relaxed), _likeliest(
+        master, build.serves, relaxed
+    )
+    pairs = [(t, f) for t in types for f in families]
+    for type_id, family in pairs[:MOST_PAIRS]:
+        flags = [(flag, key == type_id) for key, flag in build.type_used.items()]
+        flags += [(flag, key == family) for key, flag in build.serves.items()]
+        outcome = _solve_with(master, flags, solve)
+        if outcome is None or not outcome.values:
+            continue
+        yield from _rounded(build.case, build.mode, outcome.values, master)
+
+
+def _likeliest(
+    master: Master, flags: Mapping[str, Variable], relaxed: Mapping[str, float]
+) -> list[str]:
+    allowed = [key for key, flag in flags.items() if master.original(flag)[1] > 0.5]
+    return sorted(allowed, key=lambda key: (-relaxed[flags[key].name], key))[:2]
+
+
+def _solve_with(
+    master: Master, flags: list[tuple[Variable, bool]], solve: Solve
+) -> Outcome | None:
+    """Return the relaxation with flags set, or None where a flag cannot be set so."""
+    for flag, value in flags:
+        low, high = master.original(flag)
+        if not low <= float(value) <= high:
+            return None
+    for flag, value in flags:
+        master.session.bounds(flag, float(value), float(value))
+    outcome = solve()
+    for flag, _ in flags:
+        master.session.bounds(flag, *master.original(flag))
+    return outcome
+
+
+def _rounded(
+    case: Case, mode: operate.Mode, values: Mapping[str, float], master: Master
+) -> Iterator[Operation]:
+    """Yield the best use of the relaxation's purchase in whole units."""
+    counts = {}
+    for (item_id, _, _), variable in master.build.counts.items():
+        counts[item_id] = counts.get(item_id, 0.0) + values[variable.name]
+    units = {offer.id: _whole(offer, counts[offer.id]) for offer in case.offers()}
+    for system in case.systems:
+        if units[system.id] == 0 or system.low > 0:
+            continue
+        most = _most(case, units, system.id)
+        if most is None:
+            return
+        units[system.id] = most
+    if purchase.broken_rows(case, units):
+        return
+    types = [system for system in case.systems if values[f"type__{system.id}"] > 0.5]
+    if len(types) != 1 or units[types[0].id] == 0:
+        return
+    system = types[0]
+    used = operate.most_in_use(case, units[system.id])
+    step = case.job.replica_gpus if case.job.whole_replicas else system.gpus
+    assert step is not None
+    gpus = used * system.gpus // step * step
+    if case.job.gpus_max is not None:
+        gpus = min(gpus, case.job.gpus_max // step * step)
+    if gpus <= 0:
+        return
+    start = {system.id: math.ceil(gpus / system.gpus)}
+    found = operate.best(case, mode, units, start, gpus, lambda o: o.useful_gpus)
+    if found is not None:
+        yield found
+
+
+def _whole(offer: Offer, count: float) -> int:
+    whole = math.ceil(count - ROUNDING)
+    return max(whole, offer.min_units, offer.low) if whole else offer.low
+
+
+def _most(case: Case, units: Mapping[str, int], item_id: str) -> int | None:
+    """Return the most units of an item, up to those given, that no limit refuses."""
+
+    def fits(count: int) -> bool:
+        return not purchase.broken_rows(case, {**units, item_id: count})
+
+    high = units[item_id]
+    if fits(high):
+        return high
+    low, width = high, 1
+    while low > 0 and not fits(low):
+        high, low, width = low, max(0, low - width), width * 2
+    if low == 0:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

@@ -1,0 +1,92 @@
+"""Small problems written by hand, for answers worked out by hand."""
+
+from __future__ import annotations
+
+from tests.oracle.enumerate import Best, best
+from tests.oracle.generate import SOURCES, Case, read
+from tests.oracle.hardware import Raw, figure
+
+
+def gpu_system(name: str, gpus: int, draw: str, flops: str = "1000 TFLOP/s") -> Raw:
+    return {
+        "id": name,
+        "vendor": "Alpha",
+        "model": name,
+        "category": "gpu_system",
+        "provides": {"gpus": figure(gpus)},
+        "consumes": {"it_power": figure(draw), "rack_units": figure("10 RU")},
+        "gpu": {"bf16_dense": figure(flops)},
+    }
+
+
+def store(name: str, family: str, draw: str = "5 kW", write: str = "1 GB/s") -> Raw:
+    return {
+        "id": name,
+        "vendor": "Beta",
+        "model": name,
+        "category": "storage",
+        "family": family,
+        "provides": {
+            "read": figure("4 GB/s"),
+            "write": figure(write),
+            "usable": figure("100 TB"),
+        },
+        "consumes": {"it_power": figure(draw), "rack_units": figure("2 RU")},
+    }
+
+
+def price(amount: str, **more: str) -> Raw:
+    return {
+        "list": f"{amount} USD",
+        "date": "2026-01",
+        "source": "made_up",
+        "confidence": "low",
+        **more,
+    }
+
+
+class Request:
+    """One GPU system, one store, a 100 GB checkpoint every 600 s: tests change what they need.
+
+    A drain of 60 s at most needs 100/60 GB/s: two stores of 1 GB/s.
+    """
+
+    def __init__(self, **objective: str) -> None:
+        self.items = [gpu_system("gpu", 8, "10 kW"), store("box", "fs")]
+        self.families: list[Raw] = [{"id": "fs", "vendor": "Beta", "name": "fs"}]
+        self.prices: Raw = {"gpu": price("100000"), "box": price("10000")}
+        self.discounts: list[Raw] = []
+        self.site: Raw = {"pue": 1.25, "it_power": "50 kW"}
+        self.storage: Raw = {"delivered_fraction": {"read": 1.0, "write": 1.0}}
+        self.checkpoint: Raw = {
+            "size": "100 GB",
+            "stall": "5 s",
+            "max_overlap": 0.1,
+            "interval": {"policy": "fixed", "every": "600 s"},
+        }
+        self.job: Raw = {
+            "name": "train",
+            "failures": {"per_gpu_day": 0.01},
+            "restore": {"restart": "600 s"},
+            "training": {"mfu": 0.5},
+        }
+        self.more: Raw = {"objective": objective}
+
+    def case(self) -> Case:
+        job = self.job | {"checkpoint": self.checkpoint}
+        problem: Raw = {"name": "by hand", "site": self.site, "storage": self.storage}
+        problem |= {"jobs": [job]} | self.more
+        catalog: Raw = {"catalog": "by hand", "sources": SOURCES, "families": self.families}
+        catalog["items"] = self.items
+        book: Raw = {"price_book": "by hand", "sources": SOURCES, "prices": self.prices}
+        book["discounts"] = self.discounts
+        return read({"problem": problem, "catalog": catalog, "prices": book})
+
+    def best(self) -> Best | None:
+        case = self.case()
+        return best(case.problem, case.items, case.families, case.prices, case.discounts)
+
+    def plan(self) -> Best:
+        found = self.best()
+        assert found is not None
+        return found

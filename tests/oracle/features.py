@@ -1,0 +1,316 @@
+"""The rest of a bill drawn around a random problem: companions, spares, policies, money in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from tests.oracle import switches
+from tests.oracle.hardware import Hardware, Raw, figure, spread, text
+from tests.oracle.reference import Reference
+
+OTHERS_AT_MOST = 3
+"""Units of GPU systems that are not the reference: every purchase of them is enumerated."""
+
+
+@dataclass
+class Draft:
+    """A problem in the making with the hardware on offer and what it was drawn around."""
+
+    random: Random
+    hardware: Hardware
+    problem: Raw
+    reference: Reference
+
+    @property
+    def site(self) -> Raw:
+        site: Raw = self.problem["site"]
+        return site
+
+    @property
+    def devices(self) -> list[Raw]:
+        """GPU systems and storage as they stand in racks: bundles by their components."""
+        kinds = ("gpu_system", "storage", "component")
+        return [i for i in self.hardware.items if i["category"] in kinds and "components" not in i]
+
+    @property
+    def pue(self) -> float:
+        """Return the worst overhead."""
+        pue = self.site["pue"]
+        return max(pue.values()) if isinstance(pue, dict) else float(pue)
+
+    def flawed(self, *flaws: str) -> bool:
+        """Whether a decoy lacks something on purpose."""
+        return bool({*self.hardware.decoys.values()} & {*flaws})
+
+    def relax(self, section: Raw, *keys: str) -> None:
+        """Widen limits that were drawn without companions."""
+        for key in keys:
+            if key in section:
+                amount, unit = section[key].split()
+                section[key] = text(float(amount) * self.random.uniform(1.05, 1.6), unit)
+
+
+def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Reference) -> None:
+    """Add a random subset of what a complete bill knows."""
+    draft = Draft(random, hardware, problem, reference)
+    for name, entry in problem["items"].items():
+        if name.startswith("gpu") and name != reference.system and "max" in entry:
+            entry["max"] = min(entry["max"], OTHERS_AT_MOST)
+    for share, feature in FEATURES:
+        if random.random() < share:
+            feature(draft)
+
+
+def _network(draft: Draft) -> None:
+    random, hardware, network = draft.random, draft.hardware, Raw()
+    if random.random() < 0.6:
+        network["compute"] = switches.compute(hardware, random)
+    for name in ("storage", "in_band"):
+        if random.random() < 0.5:
+            network[name] = switches.edge(hardware, random, name)
+    if random.random() < 0.5:
+        network["out_of_band"] = switches.out_of_band(hardware, random)
+    draft.problem["network"] = network
+    _widen(draft)
+
+
+def _widen(draft: Draft) -> None:
+    draft.relax(draft.site, "it_power", "facility_power")
+    draft.relax(draft.problem.get("budget", {}), "capex", "tco", "opex_per_year")
+    if "racks" in draft.site:
+        draft.site["racks"] += draft.random.randint(0, 4)
+
+
+def _racks(draft: Draft) -> None:
+    """Racks with a price, PDUs, classes and weights."""
+    random, site = draft.random, draft.site
+    if draft.flawed("no_power", "no_height"):
+        return
+    rack = site.setdefault("rack", {"height": f"{random.choice((42, 48, 52))} RU"})
+    draws = [float(d["consumes"]["it_power"]["value"].split()[0]) for d in draft.devices]
+    if random.random() < 0.5:
+        rack["weight"] = text(random.uniform(600, 1500), "kg")
+        for device in draft.devices:
+            if random.random() < 0.8:
+                device["consumes"]["weight"] = figure(text(spread(random, 20, 400), "kg"))
+    if random.random() < 0.6:
+        rack["item"] = switches.companion(draft.hardware, random, "rack", "rack", (1e3, 5e3))["id"]
+        if random.random() < 0.5:
+            draft.problem["items"]["rack"] = {"installed": random.randint(1, 6)}
+    if random.random() < 0.6:
+        pdu = switches.companion(draft.hardware, random, "pdu", "pdu", (800, 4000))
+        pdu["provides"] = {"feed": figure(text(max(draws) * spread(random, 0.2, 1.2), "kW"))}
+        rack["pdu"] = {"item": "pdu", "redundancy": random.choice(("N", "N+1", "2N"))}
+    if random.random() < 0.5:
+        site["rack_classes"] = _classes(random, max(draws))
+    if "power" in rack and random.random() < 0.3:
+        rack["whole_rack_power"] = text(max(draws) * random.uniform(1.02, 2), "kW")
+    _widen(draft)
+
+
+def _classes(random: Random, most_kw: float) -> Raw:
+    classes: Raw = {}
+    for name in random.sample(("gpu", "storage", "network"), random.randint(1, 3)):
+        low, high = (2, 20) if name == "network" else (most_kw * 1.02, most_kw * 4)
+        classes[name] = {"power": text(random.uniform(low, high), "kW")}
+        if random.random() < 0.5:
+            classes[name]["height"] = f"{random.choice((40, 44, 50))} RU"
+    return classes
+
+
+def _cooling(draft: Draft) -> None:
+    random, site, reference = draft.random, draft.site, draft.reference
+    for device in draft.devices:
+        if random.random() < 0.6:
+            share = random.choice((1.0, random.uniform(0.3, 0.95)))
+            device["consumes"]["liquid_share"] = figure(round(share, 3))
+    cooling: Raw = {}
+    if random.random() < 0.7:
+        cdu = switches.companion(draft.hardware, random, "cdu", "cdu", (5e3, 50e3))
+        switches.standing(random, cdu, (0.3, 3), (4, 6, 30))
+        cdu["provides"] = {
+            "cooling": figure(text(reference.power_kw * spread(random, 0.1, 1), "kW"))
+        }
+        if random.random() < 0.2:
+            cdu["consumes"]["racks"] = figure(1)
+        cooling |= {"cdu": "cdu", "redundancy": random.choice(("N", "N+1", "2N"))}
+    for key in ("air_limit", "liquid_limit"):
+        if random.random() < 0.3 and not draft.flawed("no_power"):
+            cooling[key] = text(reference.power_kw * random.uniform(0.4, 1.3), "kW")
+    site["cooling"] = cooling
+    if random.random() < 0.6:
+        air = round(random.uniform(1.2, 1.7), 3)
+        site["pue"] = {"air": air, "liquid": round(random.uniform(1.03, 1.2), 3)}
+    _widen(draft)
+
+
+def _feeds(draft: Draft) -> None:
+    random = draft.random
+    redundancy = random.choice(("N", "N+1", "2N"))
+    count = random.choice((2, 4, 6))
+    usable = {"N": count, "N+1": count - 1, "2N": count // 2}[redundancy]
+    power_kw = draft.reference.power_kw * draft.pue * random.uniform(1.0, 1.6)
+    draft.site["feeds"] = {
+        "count": count,
+        "power": text(power_kw / usable, "kW"),
+        "redundancy": redundancy,
+    }
+
+
+def _term(draft: Draft) -> Raw:
+    """Return the term, made up where there is none."""
+    random = draft.random
+    cents = random.uniform(4, 30)
+    made: Raw = {"years": random.choice((3, 4, 2.5)), "electricity": f"{cents / 100:.4f} USD/kWh"}
+    term: Raw = draft.problem.setdefault("term", made)
+    return term
+
+
+def _time(draft: Draft) -> None:
+    """Money over time: a rate, support years, typical draw, colocation."""
+    random, term = draft.random, _term(draft)
+    if random.random() < 0.6:
+        term["discount_rate"] = f"{random.uniform(2, 12):.2f} %"
+    if random.random() < 0.4:
+        term["support_years"] = random.choice((1, 2, 2.75, 5))
+    if random.random() < 0.5:
+        term["colocation"] = f"{random.uniform(40, 250):.2f} USD/kW/month"
+    if random.random() < 0.5:
+        term["energy_basis"] = "typical"
+        for device in draft.devices:
+            if random.random() < 0.6 and "it_power" in device["consumes"]:
+                maximum = float(device["consumes"]["it_power"]["value"].split()[0])
+                typical = text(maximum * random.uniform(0.5, 0.9), "kW")
+                device["consumes"]["typical_power"] = figure(typical)
+    for name in draft.hardware.prices:
+        if random.random() < 0.25:
+            draft.hardware.prices[name]["support_included_years"] = random.choice((1, 1.5, 3))
+        if name in draft.problem["items"] and random.random() < 0.2:
+            draft.problem["items"][name]["support_years"] = random.choice((0, 1, 2.5, 4))
+
+
+def _budgets(draft: Draft) -> None:
+    """Budgets on parts of the yearly money and on the price of useful work."""
+    random, term, reference = draft.random, _term(draft), draft.reference
+    budget = draft.problem.setdefault("budget", {})
+    years, cents = term["years"], float(term["electricity"].split()[0])
+    energy = reference.power_kw * draft.pue * 8760 * cents
+    hours = reference.gpus * 8760 * years
+    amounts = {
+        "support_per_year": reference.capex_usd * random.uniform(0.03, 0.15),
+        "energy_per_year": energy * random.uniform(0.7, 1.5),
+        "per_useful_gpu_hour": reference.capex_usd * random.uniform(1, 6) / hours,
+        "opex_per_year": reference.capex_usd * random.uniform(0.1, 0.5) + energy,
+    }
+    training = draft.problem["jobs"][0]["training"]
+    size = training.get("active_parameters") or draft.problem["jobs"][0]["parameters"]
+    active = float(size.replace("B", "")) * 1e9
+    useful_flops = reference.gpus * 1e15 * float(training["mfu"].split()[0]) / 100
+    tokens = useful_flops / (6 * active) * 8760 * 3600 * years / 1e6
+    amounts["per_million_tokens"] = reference.capex_usd * random.uniform(0.5, 6) / tokens
+    if "colocation" in term:
+        rate = float(term["colocation"].split()[0])
+        amounts["colocation_per_year"] = reference.power_kw * 12 * rate * random.uniform(0.7, 1.5)
+    for name in random.sample(sorted(amounts), random.randint(1, 2)):
+        if name not in budget:
+            budget[name] = f"{amounts[name]:.9g} USD"
+
+
+def _spares(draft: Draft) -> None:
+    random, gpus = draft.random, draft.problem["jobs"][0]["gpus"]
+    if random.random() < 0.6:
+        gpus["hot_spares"] = random.choice((1, 1, f"{random.choice((10, 25, 35))} %"))
+    if random.random() < 0.7:
+        kinds = ("gpu_system", "storage", "switch", "transceiver", "cable", "management", "pdu")
+        chosen = random.sample(kinds, random.randint(1, 5))
+        draft.problem["spares"] = {kind: f"{random.choice((2, 5, 10, 30))} %" for kind in chosen}
+
+
+def _shop(draft: Draft) -> None:
+    """Packs, least orders, stock, lead times."""
+    random, problem = draft.random, draft.problem
+    for name, price in draft.hardware.prices.items():
+        if random.random() < 0.25:
+            price["pack"] = random.choice((2, 3, 4))
+        if random.random() < 0.15:
+            price["min_order"] = random.choice((2, 3, 5))
+        if random.random() < 0.2:
+            stock = random.randint(2, 10) * (1 if name in problem["items"] else 30)
+            if random.random() < 0.5 and name in problem["items"]:
+                problem["items"][name]["stock"] = stock
+            else:
+                price["stock"] = stock
+        if random.random() < 0.4:
+            first = random.randint(2, 14)
+            span = random.choice((f"{first}", f"{first}-{first + random.randint(1, 12)}"))
+            months = random.random() < 0.15
+            price["lead_time"] = f"{first // 4 + 1} months" if months else f"{span} weeks"
+    if random.random() < 0.4:
+        problem["targets"]["max_lead_time"] = f"{random.choice((100, 130, 160))} days"
+
+
+def _down(draft: Draft) -> None:
+    random = draft.random
+    draft.problem["storage"]["tolerate_down"] = random.choice((1, 1, 2))
+    for item in draft.hardware.items:
+        if item["category"] == "storage" and random.random() < 0.5:
+            item["fail_units"] = figure(random.choice((2, 4, 10)))
+
+
+def _policy(draft: Draft) -> None:
+    random, policy = draft.random, Raw()
+    makers = {i["id"]: i["vendor"] for i in draft.hardware.items}
+    by_kind = {
+        kind: {makers[name] for name in draft.hardware.of(kind)}
+        for kind in ("gpu_system", "storage")
+    }
+    used = sorted(by_kind["gpu_system"] | by_kind["storage"])
+    spare = [vendor for vendor in used if all(kind - {vendor} for kind in by_kind.values())]
+    if spare and random.random() < 0.3:
+        policy["forbid_vendors"] = [random.choice(spare)]
+    if random.random() < 0.3:
+        policy["require_vendors"] = [random.choice(used)]
+    rivals = [kind for kind, vendors in by_kind.items() if len(vendors) > 1]
+    if rivals and random.random() < 0.4:
+        split = {"category": random.choice(rivals), "max_share": random.choice(("50 %", "75 %"))}
+        policy["split"] = [split | {"measure": random.choice(("units", "money"))}]
+        draft.problem["storage"]["max_families"] = 2
+    if random.random() < 0.6:
+        chosen = random.sample(used, min(len(used), random.randint(1, 2)))
+        policy["prefer"] = {"vendors": sorted(chosen), "within": f"{random.uniform(0, 20):.2f} %"}
+    if random.random() < 0.3 and len(draft.hardware.families) > 1:
+        draft.problem["storage"] |= {"exact_families": 2, "max_families": 2}
+    draft.problem["policy"] = policy
+
+
+def _software(draft: Draft) -> None:
+    count = draft.random.randint(1, 2)
+    names = [switches.software(draft.hardware, draft.random, f"suite_{n}") for n in range(count)]
+    draft.problem["software"] = names
+
+
+def _extras(draft: Draft) -> None:
+    networks = draft.problem.get("network", {})
+    draft.problem["extras"] = {
+        name: switches.extra(draft.hardware, draft.random, name, networks)
+        for name in ("manager", "server")[: draft.random.randint(1, 2)]
+    }
+    _widen(draft)
+
+
+FEATURES: tuple[tuple[float, Callable[[Draft], None]], ...] = (
+    (0.6, _network),
+    (0.4, _racks),
+    (0.35, _cooling),
+    (0.15, _feeds),
+    (0.25, _software),
+    (0.3, _extras),
+    (0.4, _time),
+    (0.3, _budgets),
+    (0.3, _spares),
+    (0.3, _shop),
+    (0.2, _down),
+    (0.3, _policy),
+)

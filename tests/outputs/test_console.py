@@ -1,0 +1,84 @@
+"""The screen of hand-made plans, as text: read the difference before a golden file changes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from planner.outputs import console
+from planner.outputs.words import WIDTH
+from planner.schema.plan import Plan
+from tests.workbook.cases import CASES
+from tests.workbook.factory import plan
+
+GOLDEN = Path(__file__).parent / "golden"
+NEW_WORDS = (
+    "Connect",
+    "Network:",
+    "discounted",
+    "per useful GPU-hour",
+    "lead time",
+    "liquid",
+    "down:",
+)
+
+
+@pytest.mark.parametrize("name", ["async", "complete"])
+def test_the_screen_is_the_golden_one(name: str) -> None:
+    shown, path = console.render(plan(CASES[name])), GOLDEN / f"{name}.txt"
+    if os.environ.get("PLANNER_GOLDEN") == "write":
+        path.write_text(shown, encoding="utf-8")
+    assert shown == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_no_line_is_wider_than_the_screen(name: str) -> None:
+    assert max(map(len, console.render(plan(CASES[name])).splitlines())) <= WIDTH
+
+
+@pytest.mark.parametrize("name", ["async", "sync", "minimal"])
+def test_a_plan_without_companions_says_nothing_of_them(name: str) -> None:
+    shown = console.render(plan(CASES[name]))
+    assert not [word for word in NEW_WORDS if word in shown]
+
+
+def complete(**changes: object) -> Plan:
+    return plan(CASES["complete"]).model_copy(update=changes)
+
+
+def test_racks_of_the_sections_add_up() -> None:
+    rows = console.render(complete()).split("\n\n")[1].splitlines()
+    end = next(number for number, row in enumerate(rows) if "together" in row)
+    right = rows[1].index("racks") + len("racks")
+    racks = [int(row[right - 5 : right].strip() or 0) for row in rows[2 : end + 1]]
+    assert sum(racks[:-1]) == racks[-1] == 11
+
+
+def test_a_section_of_many_items_is_cut_to_its_line() -> None:
+    document = complete()
+    switch = next(line for line in document.lines if line.sku == "qm9700")
+    many = tuple(
+        switch.model_copy(update={"sku": f"s{number}", "model": f"Long switch name {number}"})
+        for number in range(40)
+    )
+    shown = console.render(document.model_copy(update={"lines": (*document.lines, *many)}))
+    row = next(line for line in shown.splitlines() if line.strip().startswith("Network:"))
+    assert " more " in row and len(row) <= WIDTH
+
+
+def test_several_critical_items_are_counted() -> None:
+    document = complete()
+    assert document.totals is not None
+    skus = ("qm9700", "sn2201", "sn4700", "mma4z00")
+    totals = document.totals.model_copy(update={"critical_skus": skus, "lead_time_days": 61.0})
+    shown = console.render(document.model_copy(update={"totals": totals}))
+    assert "longest lead time 61 days: NVIDIA Quantum-2 QM9700, NVIDIA SN2201 and 2 more" in shown
+
+
+def test_nothing_in_a_name_steers_the_terminal() -> None:
+    document = complete()
+    lines = tuple(line.model_copy(update={"model": "\x1b[2Jmodel\r\n"}) for line in document.lines)
+    shown = console.render(document.model_copy(update={"lines": lines}))
+    assert "\x1b" not in shown and "\r" not in shown
