@@ -290,6 +290,12 @@ class Case:
         """Return everything that can stand in the bill: offers, then their companions."""
         return (*self.offers(), *self.kit.companions)
 
+    def million_tokens_per_pflops(self) -> float:
+        """Return the million tokens that a useful PFLOP/s trains in the term."""
+        assert self.job.active_parameters is not None
+        seconds = self.rates.years * 8760.0 * 3600.0
+        return 1e15 * seconds / (6.0 * self.job.active_parameters) / 1e6
+
     def useful_pflops_floor(self) -> float | None:
         """Return the floor on useful PFLOP/s that the targets imply, or None."""
         floors = []

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import BaseModel
 
 from planner.errors import did_you_mean
-from planner.schema.catalog import Family, Figure, Item, Sizes, Source
+from planner.schema.catalog import Family, Figure, Item, Ports, Sizes, Source, Switch
 
 Fault = tuple[str, str | None, str]
 """What is wrong, what would be right, and the dotted part it is about."""
@@ -42,6 +42,7 @@ def check_item(
         yield from _sizes(item.sizes, sources)
     yield from _category(item, families)
     yield from _components(item, items)
+    yield from _networking(item, items, sources)
     low, high = item.min_units, item.max_units
     if low is not None and high is not None and low.value > high.value:
         yield f"min_units {low.value} is more than max_units {high.value}", None, "min_units"
@@ -62,6 +63,57 @@ def _category(item: Item, families: Mapping[str, Family]) -> Iterator[Fault]:
             or "list it under families, or include its catalog, as in include: [storage_ddn]"
         )
         yield f"no family '{item.family}'", hint, "family"
+
+
+def _networking(
+    item: Item, items: Mapping[str, Item], sources: Mapping[str, Source]
+) -> Iterator[Fault]:
+    if (item.switch is None) == (item.category == "switch"):
+        fix = "add switch: {protocol: ethernet, ports: [...]}, or change the category"
+        yield "switch belongs to items of category switch, and to all of them", fix, "id"
+    if (item.licence is None) == (item.category == "software"):
+        fix = "add licence: {per: gpu}, or change the category"
+        yield "licence belongs to items of category software, and to all of them", fix, "id"
+    if item.fail_units is not None and item.category != "storage":
+        yield "fail_units belongs to storage items only", "leave it out", "fail_units"
+    for name in Ports.model_fields:
+        port = getattr(item.ports, name)
+        if port is not None:
+            yield from _source(port.source, sources, f"ports.{name}.source")
+            if port.count % port.rails:
+                message = f"{port.count} ports do not spread evenly over {port.rails} rails"
+                yield message, None, f"ports.{name}.rails"
+    if item.switch is not None:
+        yield from _switch(item.switch, items, sources)
+
+
+def _switch(
+    switch: Switch, items: Mapping[str, Item], sources: Mapping[str, Source]
+) -> Iterator[Fault]:
+    yield from _source(switch.source, sources, "switch.source")
+    for what in ("count", "speed_gbit_per_s"):
+        values = [getattr(group, what) for group in switch.ports]
+        if len(set(values)) < len(values):
+            yield "two port groups are the same", "give each group once", "switch.ports"
+    for index, group in enumerate(switch.ports):
+        if group.link is None:
+            continue
+        path = f"switch.ports.{index}.link"
+        ends = [end.item for end in (group.link.switch_end, group.link.system_end) if end]
+        parts = [(group.link.cable, "cable"), *((end, "transceiver") for end in ends)]
+        for name, category in parts:
+            other = items.get(name)
+            if other is None:
+                hint = did_you_mean(name, list(items)) or f"add an item of category {category}"
+                yield f"no {category} '{name}'", hint, path
+            elif other.category != category:
+                yield f"'{name}' is not a {category}", f"give it category: {category}", path
+
+
+def _source(name: str, sources: Mapping[str, Source], path: str) -> Iterator[Fault]:
+    if name not in sources:
+        message = f"{path.rpartition('.')[0]}: the source '{name}' is not listed under sources"
+        yield message, did_you_mean(name, list(sources)) or LIST_IT, path
 
 
 def _components(item: Item, items: Mapping[str, Item]) -> Iterator[Fault]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.errors import Finding, Severity, did_you_mean
+from planner.loader.companion_checks import CHOSEN, companion_faults
 from planner.loader.inputs import Inputs
 from planner.loader.job_size import job_size
 from planner.schema.catalog import Item
@@ -18,8 +19,16 @@ STALL_FIX = "shorten the stall or lengthen the interval"
 
 def check_problem(inputs: Inputs) -> list[Finding]:
     """Return the findings on how problem, catalogs and prices fit together."""
-    checks = (_references, _needs, _bounded, _job_size, _intervals, _rack, _families, _prices)
+    checks = (
+        _references, _needs, _bounded, _job_size, _intervals, _rack, _families, _companions,
+        _prices,
+    )  # fmt: skip
     return [finding for check in checks for finding in check(inputs)]
+
+
+def _companions(inputs: Inputs) -> Iterator[Finding]:
+    for code, path, message, fix in companion_faults(inputs):
+        yield _finding(inputs, code, path, message, fix)
 
 
 def _finding(
@@ -38,7 +47,7 @@ def _finding(
 
 def _references(inputs: Inputs) -> Iterator[Finding]:
     known = {item.id: item for item in inputs.items}
-    purchasable = [item.id for item in inputs.items if item.category != "component"]
+    purchasable = [item.id for item in inputs.items if item.category in CHOSEN]
     for name in inputs.problem.items:
         if name not in known:
             hint = did_you_mean(name, purchasable) or _known(purchasable)
@@ -72,7 +81,8 @@ def _needs(inputs: Inputs) -> Iterator[Finding]:
     problem, job = inputs.problem, inputs.problem.job
     if needs_energy_cost(problem) and problem.term is None:
         fix = "add term: {years: 4, electricity: 0.08 USD/kWh}"
-        yield _finding(inputs, "missing-term", "term", "TCO and opex need a term", fix)
+        message = "TCO, opex, energy and colocation need a term"
+        yield _finding(inputs, "missing-term", "term", message, fix)
     if needs_flops(problem) and job.training.mfu is None:
         message = "useful FLOP/s and days to train need the model FLOP/s utilisation"
         yield _finding(inputs, "missing-mfu", "jobs.0.training", message, "add training.mfu: 40 %")
@@ -83,6 +93,10 @@ def _needs(inputs: Inputs) -> Iterator[Finding]:
         if job.parameters is None and job.training.active_parameters is None:
             message, fix = "days to train needs the parameters", "add parameters: 70 B"
             yield _finding(inputs, "missing-parameters", "jobs.0", message, fix)
+    per_tokens = problem.budget.per_million_tokens_usd is not None
+    if per_tokens and job.parameters is None and job.training.active_parameters is None:
+        message, fix = "money per token needs the parameters", "add parameters: 70 B"
+        yield _finding(inputs, "missing-parameters", "jobs.0", message, fix)
     if job.restore.fan_out == "sharded_optimizer" and job.parameters is None:
         message = (
             "sharded_optimizer needs parameters: only 2 bytes of each are read by every replica"
@@ -101,14 +115,21 @@ def _needs(inputs: Inputs) -> Iterator[Finding]:
 def needs_energy_cost(problem: Problem) -> bool:
     """Say whether a budget or the objective pays for energy."""
     budget = problem.budget
-    paid = budget.tco_usd is not None or budget.opex_usd_per_year is not None
-    return paid or problem.objective.minimize == "tco"
+    limits = (
+        budget.tco_usd, budget.opex_usd_per_year, budget.energy_usd_per_year,
+        budget.colocation_usd_per_year, budget.per_useful_gpu_hour_usd,
+        budget.per_million_tokens_usd,
+    )  # fmt: skip
+    return any(limit is not None for limit in limits) or problem.objective.minimize == "tco"
 
 
 def needs_flops(problem: Problem) -> bool:
     """Say whether the objective or a target is in FLOP/s or days."""
     targets = problem.targets
-    asked = (targets.min_useful_pflops, targets.max_days_to_train)
+    asked = (
+        targets.min_useful_pflops, targets.max_days_to_train,
+        problem.budget.per_million_tokens_usd,
+    )  # fmt: skip
     return problem.objective.maximize == "goodput" or any(value is not None for value in asked)
 
 
@@ -118,7 +139,7 @@ def _bounded(inputs: Inputs) -> Iterator[Finding]:
         return
     site, budget = problem.site, problem.budget
     limits = (
-        site.facility_power_kw, site.it_power_kw, site.racks,
+        site.facility_limit_kw, site.it_power_kw, site.racks, budget.energy_usd_per_year,
         budget.capex_usd, budget.opex_usd_per_year, budget.tco_usd,
     )  # fmt: skip
     bounded = any(limit is not None for limit in limits)
@@ -203,7 +224,7 @@ def _families(inputs: Inputs) -> Iterator[Finding]:
     problem = inputs.problem
     storage = [item for item in inputs.items if item.category == "storage"]
     forced = sorted({str(i.family) for i in storage if demanded(problem, i.id)})
-    limit = problem.storage.max_families
+    limit = problem.storage.exact_families or problem.storage.max_families
     if len(forced) > limit:
         message = f"items demands {len(forced)} storage families ({', '.join(forced)})"
         fix = f"raise storage.max_families from {limit} to {len(forced)}"
@@ -221,7 +242,7 @@ def _prices(inputs: Inputs) -> Iterator[Finding]:
             yield _finding(inputs, "unused-price", "prices", message, fix, severity="warning")
     yield from _discounts(inputs, known)
     for name, price in inputs.prices.items():
-        if name in known and price.list_usd == 0:
+        if name in known and price.list_usd == 0 and price.per_year_usd is None:
             message = f"the price of '{name}' is 0"
             unknown = "leave it out if it is not known"
             yield _finding(inputs, "zero-price", "prices", message, unknown, severity="warning")

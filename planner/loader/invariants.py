@@ -15,6 +15,9 @@ RANGES = {
     "consumes.it_power": (0.0, 300.0),
     "consumes.rack_units": (0.0, 60.0),
     "consumes.weight": (0.0, 5000.0),
+    "consumes.typical_power": (0.0, 300.0),
+    "provides.cooling": (1.0, 20_000.0),
+    "provides.feed": (0.5, 500.0),
     "gpu.memory": (8.0, 2000.0),
     "gpu.bf16_dense": (50.0, 50_000.0),
     "gpu.fp8_dense": (50.0, 100_000.0),
@@ -41,6 +44,9 @@ def broken(item: Item) -> Iterator[tuple[str, str]]:
         and 0 < height.value * KW_PER_RACK_UNIT < power.value
     ):
         yield item.id, f"{power.value:g} kW in {height.value:g} RU is denser than anything sold"
+    typical = item.consumes.typical_power
+    if typical is not None and power is not None and typical.value > power.value:
+        yield item.id, f"typical power {typical.value:g} kW is more than {power.value:g} kW"
     tdp, gpus = item.gpu.tdp, item.provides.gpus
     if power is not None and tdp is not None and gpus is not None:
         gpus_kw = tdp.value * gpus.value

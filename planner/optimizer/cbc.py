@@ -41,6 +41,13 @@ class CbcSession:
         """Replace a variable's bounds."""
         variable.lowBound, variable.upBound = low, high
 
+    def change(self, row: Row, factors: dict[str, float], right: float) -> None:
+        """Replace factors of a ``<=`` row, by variable name, and its right-hand side."""
+        known = {variable.name: variable for variable in self.model.variables}
+        for name, factor in factors.items():
+            row.constraint[known[name]] = factor
+        row.constraint.constant = -right
+
     def solve(self, *, relaxed: bool, gap: float, relative: bool, deadline: float) -> Outcome:
         """Solve the model, or its linear relaxation, to a gap."""
         left = deadline - time.monotonic()

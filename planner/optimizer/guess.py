@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 
 from planner.case import Case
-from planner.case.model import Offer
+from planner.case.model import Mode, Offer
 from planner.optimizer import operate, purchase
 from planner.optimizer.master import Master
 from planner.optimizer.model import Variable
@@ -30,8 +30,9 @@ def guesses(master: Master, relaxed: Mapping[str, float], solve: Solve) -> Itera
         solve: solves the relaxation as it stands.
     """
     build = master.build
-    types, families = _likeliest(master, build.type_used, relaxed), _likeliest(
-        master, build.serves, relaxed
+    types, families = (
+        _likeliest(master, build.type_used, relaxed),
+        _likeliest(master, build.serves, relaxed),
     )
     pairs = [(t, f) for t in types for f in families]
     for type_id, family in pairs[:MOST_PAIRS]:
@@ -50,9 +51,7 @@ def _likeliest(
     return sorted(allowed, key=lambda key: (-relaxed[flags[key].name], key))[:2]
 
 
-def _solve_with(
-    master: Master, flags: list[tuple[Variable, bool]], solve: Solve
-) -> Outcome | None:
+def _solve_with(master: Master, flags: list[tuple[Variable, bool]], solve: Solve) -> Outcome | None:
     """Return the relaxation with flags set, or None where a flag cannot be set so."""
     for flag, value in flags:
         low, high = master.original(flag)
@@ -67,10 +66,10 @@ def _solve_with(
 
 
 def _rounded(
-    case: Case, mode: operate.Mode, values: Mapping[str, float], master: Master
+    case: Case, mode: Mode, values: Mapping[str, float], master: Master
 ) -> Iterator[Operation]:
     """Yield the best use of the relaxation's purchase in whole units."""
-    counts = {}
+    counts: dict[str, float] = {}
     for (item_id, _, _), variable in master.build.counts.items():
         counts[item_id] = counts.get(item_id, 0.0) + values[variable.name]
     units = {offer.id: _whole(offer, counts[offer.id]) for offer in case.offers()}

@@ -35,6 +35,7 @@ class HighsSession:
         ]
         self.milp = _instance(arrays)
         self.scale = 1.0
+        self.rows = {row.name: position for position, row in enumerate(model.rows)}
 
     def _arrays(self, model: Model) -> Any:
         lp = highspy.HighsLp()
@@ -67,6 +68,7 @@ class HighsSession:
 
     def add(self, row: Row) -> None:
         """Add a row that the model has gained."""
+        self.rows[row.name] = len(self.rows)
         columns, factors, low, high = self._row(row)
         indices, values = np.array(columns, dtype=np.int32), np.array(factors)
         for highs in (self.relaxation, self.milp):
@@ -94,6 +96,14 @@ class HighsSession:
         position = self.index[variable.name]
         for highs in (self.relaxation, self.milp):
             _ok(highs.changeColBounds(position, low, _high(high)), "changeColBounds")
+
+    def change(self, row: Row, factors: dict[str, float], right: float) -> None:
+        """Replace factors of a ``<=`` row, by variable name, and its right-hand side."""
+        position = self.rows[row.name]
+        for highs in (self.relaxation, self.milp):
+            for name, factor in factors.items():
+                _ok(highs.changeCoeff(position, self.index[name], factor), "changeCoeff")
+            _ok(highs.changeRowBounds(position, -highspy.kHighsInf, right), "changeRowBounds")
 
     def solve(self, *, relaxed: bool, gap: float, relative: bool, deadline: float) -> Outcome:
         """Solve the model, or its linear relaxation, to a gap."""

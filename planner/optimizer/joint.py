@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +17,13 @@ from planner.optimizer.build import build
 from planner.optimizer.costs import MILLION
 from planner.optimizer.master import Master
 from planner.optimizer.model import save_mps
-from planner.optimizer.objective import EXPRESSIONS, LOGARITHMIC, TIE_BREAKS, name_weight
+from planner.optimizer.objective import (
+    EXPRESSIONS,
+    LOGARITHMIC,
+    TIE_BREAKS,
+    disliked,
+    name_weight,
+)
 from planner.optimizer.operate import Operation
 from planner.optimizer.solver import SolverName, session
 from planner.optimizer.stage import Found, Goal, run
@@ -115,7 +121,7 @@ def _settle(case: Case, proofs: list[_Proof], gap: float, deadline: float) -> Fo
     pick = max if case.maximise else min
     best = pick(proof.found.value for proof in found if proof.found.value is not None)
     tolerance = min(TIE_TOLERANCE, gap / 2.0)
-    width = _width(case.objective, best, max(tolerance, case.indifference))
+    width = _width(case.objective, best, max(tolerance, case.indifference, case.policy.within))
     rivals = [proof for proof in found if abs((proof.found.value or 0.0) - best) <= width]
     for proof in rivals:
         if not proof.found.stopped:
@@ -136,6 +142,11 @@ def _width(name: str, value: float, tolerance: float) -> float:
 def _break_ties(master: Master, goal: Goal, found: Found, best: float, tolerance: float) -> None:
     """Among plans as good as ``best`` take the cheapest, then least power, then fewest units."""
     case = master.build.case
+    if case.policy.disliked:
+        preferred = _prefer(master, goal, found, best, tolerance)
+        if preferred is None:
+            return
+        goal, best = preferred
     allowed, last, last_value = goal.allowed, goal, best
     for name, expression_of in TIE_BREAKS.items():
         if name == {"cost": "capex"}.get(case.objective, case.objective):
@@ -157,6 +168,39 @@ def _break_ties(master: Master, goal: Goal, found: Found, best: float, tolerance
             return
         found.operation, last, last_value = better.operation, stage, better.value
         found.value = goal.value(found.operation)
+
+
+def _prefer(
+    master: Master, goal: Goal, found: Found, best: float, tolerance: float
+) -> tuple[Goal, float] | None:
+    """Buy as little as ``within`` allows from vendors that are not preferred.
+
+    Returns the goal with that kept, and its best value then; None where time ran out.
+    """
+    case = master.build.case
+    share = max(tolerance, case.policy.within)
+    allowed = _hold(master, goal, best, goal.allowed, share)
+    least = Goal(
+        name="disliked",
+        expression=disliked(master.build),
+        maximise=False,
+        value=_value(case, "disliked"),
+        allowed=allowed,
+        prefer=goal.prefer,
+        gap=0.5,
+        relative=False,
+    )
+    fewest = run(master, least, found.operation)
+    if fewest.operation is None or fewest.value is None or fewest.stopped:
+        return None
+    found.operation = fewest.operation
+    allowed = _hold(master, least, fewest.value, allowed, 0.0)
+    again = replace(goal, allowed=allowed)
+    better = run(master, again, found.operation)
+    if better.operation is None or better.value is None or better.stopped:
+        return None
+    found.operation, found.value = better.operation, better.value
+    return again, better.value
 
 
 def _hold(
@@ -208,10 +252,25 @@ def _floors(case: Case) -> Callable[[Operation], bool]:
             (limits.min_goodput, operation.goodput),
             (limits.min_useful_gpus, operation.useful_gpus),
             (pflops, operation.useful_pflops(mfu)),
+            *_ratios(case, operation),
         )
         return all(f is None or value >= f * (1 - FLOOR_TOLERANCE) for f, value in checks)
 
     return meets
+
+
+def _ratios(case: Case, operation: Operation) -> Iterator[tuple[float, float]]:
+    """Yield (TCO, what the useful work of the term may cost) for each ratio that is limited."""
+    limits = case.limits
+    if limits.per_useful_gpu_hour_usd is not None:
+        hours = case.rates.years * 8760.0
+        worth = limits.per_useful_gpu_hour_usd * operation.useful_gpus * hours
+        yield purchase.bill(case, operation.units).tco_usd, worth
+    if limits.per_million_tokens_usd is not None:
+        pflops = operation.useful_pflops(case.job.mfu or 0.0)
+        tokens = pflops * case.million_tokens_per_pflops()
+        worth = limits.per_million_tokens_usd * tokens
+        yield purchase.bill(case, operation.units).tco_usd, worth
 
 
 def _preference(
@@ -232,6 +291,14 @@ def _cheaper(case: Case, one: Found, other: Found) -> bool:
     """Say whether one of two equally good answers goes first by the tie-breaks."""
     if one.operation is None or other.operation is None:
         return other.operation is None
+    if case.policy.disliked:
+        fewest = _value(case, "disliked")
+        ours, theirs = fewest(one.operation), fewest(other.operation)
+        if ours != theirs:
+            return ours < theirs
+        ours, theirs = one.value or 0.0, other.value or 0.0
+        if abs(ours - theirs) > _width(case.objective, theirs, TIE_TOLERANCE):
+            return ours > theirs if case.maximise else ours < theirs
     for name in TIE_BREAKS:
         value = _value(case, name)
         ours, theirs = value(one.operation), value(other.operation)
@@ -268,7 +335,8 @@ def _certificate(
         # Breaking ties may find what the bound misses by the solver's tolerance.
         bound = pick(bound, value)
     distance = None if bound is None else share(case, value, bound)
-    proven = distance is not None and distance <= gap + case.indifference + 1e-12
+    given_away = case.indifference + case.policy.within
+    proven = distance is not None and distance <= gap + given_away + 1e-12
     return Certificate(
         "optimal" if proven else "feasible",
         best.operation, value, bound, distance, solves, seconds, late,

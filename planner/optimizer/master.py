@@ -25,6 +25,7 @@ class Master:
         self.probed = False
         self.magnified = 0
         self._narrowed: Bounds = {}
+        self._tops = {ratio.name: ratio.log.upBound for ratio in build.model.ratios}
         self._originals: dict[str, tuple[float, float]] = {}
 
     def objective(self, expression: Linear, maximise: bool) -> None:
@@ -98,6 +99,13 @@ class Master:
             _, most = self.original(variable)
             self.session.bounds(variable, low, min(high, most))
         self._narrowed = dict(bounds)
+        for ratio in self.build.model.ratios:
+            low, high = self.original(ratio.log)
+            if ratio.log.name in bounds:
+                _, low, high = bounds[ratio.log.name]
+            slope, start = ratio.line(low, high, self._tops[ratio.name])
+            factors = {ratio.share.name: 1.0, ratio.log.name: -slope}
+            self.session.change(ratio.chord, factors, start)
 
     def original(self, variable: Variable) -> tuple[float, float]:
         """Return a variable's bounds outside any node."""

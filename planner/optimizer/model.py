@@ -22,6 +22,7 @@ Variable = Any
 Linear = Any
 """A PuLP variable or affine expression."""
 Sense = Literal["<=", ">=", "=="]
+OVERDRAWN = 2e-9
 
 
 def total(terms: Iterable[Linear]) -> Linear:
@@ -75,6 +76,34 @@ class Link:
         return evaluate(self.low, values) - self.curve.value(point)
 
 
+@dataclass
+class Ratio:
+    """``spent <= rate * exp(log)``: money per useful work, which no tangents can hold.
+
+    ``spent <= rate * top * share`` is a row; ``chord`` keeps ``share`` below the chord of
+    ``exp(log) / top`` between the bounds of ``log``, which overestimates it: the search splits
+    there.
+    """
+
+    name: str
+    spent: Linear
+    rate: float
+    log: Variable
+    share: Variable
+    chord: Row
+
+    def line(self, low: float, high: float, top: float) -> tuple[float, float]:
+        """Return (slope, value at 0) of the chord of exp(log - top) between two bounds."""
+        bottom, width = math.exp(low - top), high - low
+        slope = (math.exp(high - top) - bottom) / width if width > 1e-12 else math.exp(high - top)
+        return slope, bottom - slope * low
+
+    def overdrawn(self, values: dict[str, float]) -> bool:
+        """Say whether the values spend more than their useful work allows."""
+        allowed = self.rate * math.exp(values[self.log.name])
+        return evaluate(self.spent, values) > allowed * (1 + OVERDRAWN)
+
+
 class Model:
     """A mixed-integer linear master problem that grows tangents."""
 
@@ -83,6 +112,7 @@ class Model:
         self.variables: list[Variable] = []
         self.rows: list[Row] = []
         self.links: list[Link] = []
+        self.ratios: list[Ratio] = []
         self.cuts = 0
 
     def var(
@@ -130,6 +160,20 @@ class Model:
         for point in _spread(domain, seeds):
             self.tangent(link, point)
         return link
+
+    def ratio(
+        self, name: str, spent: Linear, rate: float, log: Linear, domain: tuple[float, float]
+    ) -> Ratio:
+        """Add ``spent <= rate * exp(log)`` over a domain of ``log``."""
+        low, high = domain
+        least = self.var(f"log_{name}", low, high)
+        share = self.var(f"share_{name}", 0.0, 1.0)
+        self.row(f"log_{name}", least - log, "<=", 0.0)
+        self.row(name, spent - rate * math.exp(high) * share, "<=", 0.0, relaxable=True)
+        chord = self.row(f"chord_{name}", share + 0.0 * least, "<=", 1.0)
+        ratio = Ratio(name, spent, rate, least, share, chord)
+        self.ratios.append(ratio)
+        return ratio
 
     def tangent(self, link: Link, point: float, nearest: float = 1e-9) -> Row | None:
         """Add the tangent of ``link`` at ``point``; None where one stands there already."""

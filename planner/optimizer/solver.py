@@ -41,6 +41,9 @@ class Session(Protocol):
     def bounds(self, variable: Variable, low: float, high: float | None) -> None:
         """Replace a variable's bounds."""
 
+    def change(self, row: Row, factors: dict[str, float], right: float) -> None:
+        """Replace factors of a ``<=`` row, by variable name, and its right-hand side."""
+
     def solve(self, *, relaxed: bool, gap: float, relative: bool, deadline: float) -> Outcome:
         """Solve the model, or its linear relaxation, to a gap."""
 

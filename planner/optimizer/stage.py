@@ -19,7 +19,7 @@ from planner.optimizer import operate, purchase
 from planner.optimizer.context import Build
 from planner.optimizer.guess import guesses
 from planner.optimizer.master import Bounds, Master
-from planner.optimizer.model import Linear, evaluate
+from planner.optimizer.model import Linear, Ratio, evaluate
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Operation
 from planner.optimizer.solver import Outcome
@@ -32,6 +32,7 @@ MOST_PRETENDED = 3
 MOST_MAGNIFIED = 3
 MOST_PASSED = 1e-6
 AMOUNT_NOISE = 1e-3
+SPLIT_MARGIN = 0.02
 
 
 @dataclass(frozen=True)
@@ -143,9 +144,7 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]
     relaxed = _relax(master, goal, node, found)
     if relaxed is None:
         return []
-    if found.value is None and not node.bounds:
-        _begin(master, goal, relaxed, found)
-        _probe(master, goal, found)
+    _begin(master, goal, node, relaxed, found)
     pretended = 0
     for _ in range(MOST_ROUNDS):
         outcome = _solve(master, goal, relaxed=False)
@@ -159,10 +158,11 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]
             return []
         if not node.bounds:
             _probe(master, goal, found)
-        pretended += _pretends(master, outcome)
+        overdrawn = [r for r in master.build.model.ratios if r.overdrawn(outcome.values)]
+        pretended += _pretends(master, outcome) or bool(overdrawn)
         # Tangents cannot keep the master from counting GPUs it does not pay for; a split can.
         if pretended >= MOST_PRETENDED or not moved:
-            children = _split(master, goal, node, outcome)
+            children = _split(master, goal, node, outcome, overdrawn)
             if children or not moved:
                 return children
     found.stopped = True
@@ -190,9 +190,9 @@ def _relax(master: Master, goal: Goal, node: Node, found: Found) -> Outcome | No
     return outcome
 
 
-def _begin(master: Master, goal: Goal, relaxed: Outcome, found: Found) -> None:
-    """Look for a first plan near the relaxation."""
-    if not relaxed.values:
+def _begin(master: Master, goal: Goal, node: Node, relaxed: Outcome, found: Found) -> None:
+    """Look for a first plan near the relaxation, and rule out what it shows to be worse."""
+    if found.value is not None or node.bounds or not relaxed.values:
         return
     solve = partial(_solve, master, goal, relaxed=True)
     for operation in guesses(master, relaxed.values, solve):
@@ -200,6 +200,7 @@ def _begin(master: Master, goal: Goal, relaxed: Outcome, found: Found) -> None:
             value = goal.value(operation)
             if found.value is None or goal.better(value, found.value):
                 found.operation, found.value = operation, value
+    _probe(master, goal, found)
 
 
 def _ended(outcome: Outcome, goal: Goal, node: Node, found: Found) -> bool:
@@ -298,7 +299,26 @@ def _narrow_sizes(master: Master, goal: Goal) -> None:
     master.objective(goal.expression, goal.maximise)
 
 
-def _split(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Node]:
+def _split_ratio(ratio: Ratio, node: Node, outcome: Outcome) -> list[Node]:
+    """Split useful work where the chord pretends too much: it is exact at the ends."""
+    name, log = ratio.log.name, ratio.log
+    _, low, high = node.bounds.get(name, (log, log.lowBound, log.upBound))
+    margin = SPLIT_MARGIN * (high - low)
+    point = min(max(outcome.values[name], low + margin), high - margin)
+    parts: list[Bounds] = [{name: (log, low, point)}, {name: (log, point, high)}]
+    return [Node(node.bound, {**node.bounds, **part}) for part in parts]
+
+
+def _split(
+    master: Master, goal: Goal, node: Node, outcome: Outcome, overdrawn: list[Ratio]
+) -> list[Node]:
+    """Split useful work where money per work is overdrawn, else the GPUs in use."""
+    if overdrawn:
+        return _split_ratio(overdrawn[0], node, outcome)
+    return _split_gpus(master, goal, node, outcome)
+
+
+def _split_gpus(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Node]:
     """Split the GPUs in use between what their logarithm asks for and what their number is.
 
     GPUs in use come in steps: those of the type in use, or the greatest common part of all types.

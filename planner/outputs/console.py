@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.outputs import scope
 from planner.outputs.console_bill import bill
+from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.words import (
     INDENT,
     NETWORKS,
+    WIDTH,
     duration,
     gap,
     money,
@@ -18,6 +21,9 @@ from planner.outputs.words import (
 )
 from planner.schema.plan import FabricReport, JobPlan, Plan
 from planner.sizing.rules import VENDOR_RULES, rule_demand
+
+_MOST_LINES = 3
+"""Lines of one note next to a long bill; the workbook has all of it."""
 
 _STATUS = {
     "optimal": "proven best",
@@ -200,5 +206,19 @@ def _objective(value: float, unit: str) -> str:
 
 
 def _notes(plan: Plan) -> str:
-    notes = [line for text in plan.warnings for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")]
+    """Return the warnings; of what comes with GPU systems and storage only what is no detail."""
+    companions = [line for line in scope.own_lines(plan) if line.section not in CORE_SECTIONS]
+    details = tuple(f"price of {line.model}:" for line in companions)
+    shown = [text for text in plan.warnings if not (details and text.startswith(details))]
+    notes = [line for text in shown for line in _note(text, short=bool(companions))]
+    left = len(plan.warnings) - len(shown)
+    if left:
+        notes += _note(f"{left} more notes on prices stand in the bill of the workbook")
     return "Read this too\n" + "\n".join(notes) if notes else ""
+
+
+def _note(text: str, *, short: bool = False) -> list[str]:
+    lines = wrapped(text, f"{INDENT}- ", f"{INDENT}  ")
+    if not short or len(lines) <= _MOST_LINES:
+        return lines
+    return [*lines[: _MOST_LINES - 1], lines[_MOST_LINES - 1][: WIDTH - 4].rstrip(" ,") + " ..."]

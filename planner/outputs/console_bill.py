@@ -73,7 +73,7 @@ def _sections(plan: Plan, known: Sequence[Line]) -> list[Summed]:
 def _price(lines: Sequence[Line], price: float | None) -> str:
     """Return what a section costs: at once, or by the year where nothing is paid at once."""
     yearly = _sum([line.subscription_usd_per_year or 0.0 for line in lines])
-    return f"{money(yearly)} a year" if price == 0.0 and yearly else money(price)
+    return f"{money(yearly)}/year" if price == 0.0 and yearly else money(price)
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
@@ -108,7 +108,7 @@ def _fitted(name: str, parts: Sequence[str], width: int) -> str:
     """Return a section's name and as much of its content as fits."""
     for kept in range(len(parts), 0, -1):
         left = len(parts) - kept
-        more = f" and {left} more" if left else ""
+        more = f", +{left} more" if left else ""
         text = f"{name}: {', '.join(parts[:kept])}{more}"
         if len(text) <= width:
             return text

@@ -197,12 +197,8 @@ class Companions:
         if oob is not None and network.out_of_band is not None and network.out_of_band.uplinks:
             switch = fabric.switch_of(self.catalog[network.out_of_band.switch])
             speed = max(group.speed_gbit_per_s for group in switch.ports)
-            uplink = Port(
-                count=network.out_of_band.uplinks,
-                speed_gbit_per_s=f"{speed} Gb/s",
-                source="made_up",
-                confidence="low",
-            )
+            port = {"count": network.out_of_band.uplinks, "speed": f"{speed} Gb/s"}
+            uplink = Port.model_validate(port | {"source": "made_up", "confidence": "low"})
             devices.append((uplink, oob))
         self._edge(bill, network.in_band, devices, "in_band")
 

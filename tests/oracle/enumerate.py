@@ -12,34 +12,22 @@ import numpy.typing as npt
 
 from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import CustomRule, FixedInterval, LostWorkInterval, Problem
-from tests.oracle import compute, stores
+from planner.schema.problem import FixedInterval, LostWorkInterval, Problem
+from tests.oracle import compute, stores, worth
 from tests.oracle.candidates import candidates
 from tests.oracle.compute import Compute
 from tests.oracle.goodput import best_interval_s, goodput
-from tests.oracle.money import CAPEX, HOURS_PER_YEAR, POWER, TCO, Array, Market, within
+from tests.oracle.money import CAPEX, POWER, TCO, Array, Market, Mask, within
 from tests.oracle.plant import Plant
 from tests.oracle.stores import Stores
+from tests.oracle.worth import ROUNDING, SECONDS_PER_DAY
 
 TIE = 1e-6
 """Objectives and tie-breakers this close (relative) count as equal."""
-ROUNDING = 1e-9
 MOST_STALLED = 0.999
 """Stalls take at most this share of an interval."""
 NOTHING_GB_PER_S = 1e-12
-SECONDS_PER_DAY = 86_400.0
 Mode = Literal["async", "sync"]
-Mask = npt.NDArray[np.bool_]
-
-# DDN guidance per GPU and NVIDIA DGX SuperPOD H100 guidance per 256 GPUs: read, write, GPUs.
-VENDOR_RULES = {
-    "light": (1.0, 0.75, 1),
-    "medium": (2.0, 1.5, 1),
-    "high": (4.0, 3.0, 1),
-    "good": (15.0, 7.0, 256),
-    "better": (40.0, 20.0, 256),
-    "best": (125.0, 62.0, 256),
-}
 
 
 @dataclass(frozen=True)
@@ -187,7 +175,7 @@ def _plans(
     limits: Array,
 ) -> _Found:
     """Return the feasible plans of one choice of GPUs with each storage purchase."""
-    kept = within(consumed, limits) & _rule_holds(problem, choice, purchases)
+    kept = within(consumed, limits) & worth.rule_holds(problem, choice, purchases)
     purchases, consumed, job = purchases.rows(kept), consumed[kept], problem.job
     write, read = _delivered(problem, choice, purchases, down=False)
     write_down, read_down = _delivered(problem, choice, purchases, down=True)
@@ -201,7 +189,7 @@ def _plans(
         choice,
         mode,
         purchases.counts,
-        _value(problem, choice, rate, consumed),
+        worth.value(problem, choice, rate, consumed),
         consumed[:, CAPEX],
         consumed[:, POWER],
         purchases.counts.sum(axis=1) + float(choice.units),
@@ -209,7 +197,7 @@ def _plans(
         rate,
         np.zeros(len(rate), dtype=np.int64),
     )
-    met = _reaches(problem, choice, rate) & _pays(problem, choice, rate, consumed[:, TCO])
+    met = worth.reaches(problem, choice, rate) & worth.pays(problem, choice, rate, consumed[:, TCO])
     return found.rows(ingest & in_time & (rate > 0.0) & met)
 
 
@@ -227,19 +215,6 @@ def _delivered(
         np.minimum(write, choice.client_write_gb_per_s * purchases.write_factor),
         np.minimum(read, choice.client_read_gb_per_s * purchases.read_factor),
     )
-
-
-def _rule_holds(problem: Problem, choice: Compute, purchases: Stores) -> Mask:
-    rule = problem.storage.rule
-    if rule == "demand":
-        return np.ones(len(purchases), dtype=bool)
-    if isinstance(rule, CustomRule):
-        read, write, per_gpus = rule.read, rule.write, rule.per_gpus
-    else:
-        read, write, per_gpus = VENDOR_RULES[rule]
-    times = math.ceil(choice.gpus_bought / per_gpus) * (1.0 - ROUNDING)
-    enough = (purchases.read_gb_per_s >= read * times) & (purchases.write_gb_per_s >= write * times)
-    return np.asarray(enough)
 
 
 def _restore_gb(problem: Problem, choice: Compute) -> float:
@@ -293,60 +268,6 @@ def _run(
     restart_s = job.restore.restart_s + restore_s
     rate = goodput(interval_s, lost_s, drain_s, restart_s, choice.mtti_s)
     return interval_s, np.where(allowed, rate, 0.0)
-
-
-def _useful_pflops(problem: Problem, choice: Compute, rate: Array) -> Array:
-    mfu = problem.job.training.mfu
-    if mfu is None:
-        raise ValueError("useful FLOP/s need training.mfu")
-    return choice.gpus_used * choice.tflops_per_gpu * mfu * rate / 1000.0
-
-
-def _value(problem: Problem, choice: Compute, rate: Array, consumed: Array) -> Array:
-    goal = problem.objective
-    if goal.maximize == "goodput":
-        return _useful_pflops(problem, choice, rate)
-    if goal.maximize == "useful_gpus":
-        return choice.gpus_used * rate
-    if goal.maximize == "gpus":
-        return np.full(len(rate), float(choice.gpus_used))
-    column = {"cost": CAPEX, "tco": TCO, "power": POWER}[goal.minimize or "cost"]
-    return np.asarray(consumed[:, column])
-
-
-def _reaches(problem: Problem, choice: Compute, rate: Array) -> Mask:
-    """Return whether the targets that depend on goodput are met."""
-    targets, training = problem.targets, problem.job.training
-    useful = choice.gpus_used * rate * (1.0 + ROUNDING)
-    met = rate * (1.0 + ROUNDING) >= (targets.min_goodput or 0.0)
-    met &= useful >= (targets.min_useful_gpus or 0.0)
-    if targets.min_useful_pflops is None and targets.max_days_to_train is None:
-        return met
-    pflops = _useful_pflops(problem, choice, rate) * (1.0 + ROUNDING)
-    met &= pflops >= (targets.min_useful_pflops or 0.0)
-    if targets.max_days_to_train is not None:
-        active = training.active_parameters or problem.job.parameters
-        work_flop = 6.0 * (active or 0.0) * (training.tokens or 0.0)
-        met &= pflops * 1e15 * targets.max_days_to_train * SECONDS_PER_DAY >= work_flop
-    return np.asarray(met)
-
-
-def _pays(problem: Problem, choice: Compute, rate: Array, tco_usd: Array) -> Mask:
-    """Return whether the budgets on useful work are kept."""
-    budget, term, training = problem.budget, problem.term, problem.job.training
-    met = np.ones(len(rate), dtype=bool)
-    if term is None:
-        return met
-    hours = HOURS_PER_YEAR * term.years
-    if budget.per_useful_gpu_hour_usd is not None:
-        most = budget.per_useful_gpu_hour_usd * (1.0 + ROUNDING)
-        met &= tco_usd <= most * choice.gpus_used * rate * hours
-    if budget.per_million_tokens_usd is not None:
-        flop_per_token = 6.0 * (training.active_parameters or problem.job.parameters or 0.0)
-        useful_flop = _useful_pflops(problem, choice, rate) * 1e15 * hours * 3600.0
-        most = budget.per_million_tokens_usd * (1.0 + ROUNDING)
-        met &= tco_usd <= most * useful_flop / flop_per_token / 1e6
-    return met
 
 
 def _first(problem: Problem, found: Sequence[_Found], ids: Sequence[str]) -> Best:

@@ -65,7 +65,7 @@ def test_a_section_of_many_items_is_cut_to_its_line() -> None:
     )
     shown = console.render(document.model_copy(update={"lines": (*document.lines, *many)}))
     row = next(line for line in shown.splitlines() if line.strip().startswith("Network:"))
-    assert " more " in row and len(row) <= WIDTH
+    assert " more" in row and len(row) <= WIDTH
 
 
 def test_several_critical_items_are_counted() -> None:

@@ -17,7 +17,7 @@ from planner.outputs.workbook import write
 from planner.outputs.workbook.text import CELL_LIMIT, clean
 from planner.schema.plan import Assumption, NotConsidered, Plan
 from tests.workbook.arithmetic import Gear, Setup
-from tests.workbook.cases import ASYNC, MINIMAL, SYNC
+from tests.workbook.cases import ASYNC, COMPLETE, MINIMAL, SYNC
 from tests.workbook.conftest import written
 from tests.workbook.factory import infeasible, plan
 
@@ -72,6 +72,28 @@ def hostile_plan(text: str) -> Plan:
     )
 
 
+def hostile_complete(text: str) -> Plan:
+    """Return a complete bill in which every free string is ``text``, catalog ids included."""
+    document = plan(COMPLETE)
+    renamed = {"vendor": text, "model": text, "role": text, "unit": text, "lead_time": text}
+    lines = tuple(
+        line.model_copy(update=renamed | {"part_number": text, "notes": (text,)})
+        for line in document.lines
+    )
+    fabrics = tuple(
+        fabric.model_copy(update={"switch_sku": text, "serves": (text,)})
+        for fabric in document.fabrics
+    )
+    racks = tuple(
+        group.model_copy(
+            update={"devices": tuple(d.model_copy(update={"sku": text}) for d in group.devices)}
+        )
+        for group in document.racks
+    )
+    changes = {"lines": lines, "fabrics": fabrics, "racks": racks, "problem": text}
+    return document.model_copy(update=changes)
+
+
 def all_cells(book: Workbook) -> Iterator[Any]:
     return (cell for sheet in book for row in sheet.iter_rows() for cell in row)
 
@@ -87,6 +109,15 @@ def test_hostile_text_stays_text(text: str) -> None:
     shown = [cell.value for cell in all_cells(book) if cell.data_type == "s"]
     assert shown.count(expected) + shown.count(clean(text)) >= 8
     assert all(len(value.encode("utf-16-le")) // 2 <= CELL_LIMIT for value in shown)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_stays_text_in_a_complete_bill(text: str) -> None:
+    formulas = [
+        [cell.coordinate for cell in all_cells(book) if cell.data_type == "f"]
+        for book in (opened(written(hostile_complete(t))) for t in (text, "harmless"))
+    ]
+    assert formulas[0] == formulas[1]
 
 
 def test_a_footer_has_no_codes_but_our_own() -> None:
@@ -107,30 +138,92 @@ def test_clean_keeps_what_fits_and_cuts_the_rest() -> None:
         assert text.startswith(cut.removesuffix(" … [cut]"))
 
 
-def test_sheets_print_and_protection() -> None:
-    book = opened(written(plan(ASYNC)))
+PLAIN_COLUMNS = [
+    "Line",
+    "Section",
+    "Manufacturer",
+    "Part number",
+    "Model and description",
+    "Quantity",
+    "Installed",
+    "Purchased",
+    "Unit list",
+    "Price source",
+    "Price date",
+    "Confi-\ndence",
+    "Discount",
+    "Unit net",
+    "Extended list",
+    "Extended net",
+    "Support per unit and year",
+    "Support per year",
+    "Lead time",
+    "kW each",
+    "kW total",
+    "BTU/h total",
+    "RU each",
+    "RU total",
+    "Racks",
+    "kg each",
+    "kg total",
+    "GPUs each",
+    "GPUs total",
+    "Read GB/s each",
+    "Read GB/s total",
+    "Write GB/s each",
+    "Write GB/s total",
+    "Usable TB each",
+    "Usable TB total",
+    "Note",
+    "Catalog id",
+    "Solved quantity",
+    "Solved unit list",
+    "Solved discount",
+]
+
+
+@pytest.mark.parametrize("setup", [ASYNC, SYNC, MINIMAL])
+def test_a_plan_without_companions_has_no_sheets_and_columns_for_them(setup: Setup) -> None:
+    book = opened(written(plan(setup)))
     assert book.sheetnames == SHEETS
+    assert [cell.value for cell in book["BOM"][7]] == PLAIN_COLUMNS
+    names = set(book.defined_names)
+    assert not {"discount_rate", "pue_liquid", "bom_facility_power_kw", "heat_air_kw"} & names
+
+
+@pytest.mark.parametrize(
+    ("setup", "names"),
+    [
+        (ASYNC, SHEETS),
+        (COMPLETE, ["BOM", "Checkpoint", "Checks", "Racks", "Fabric", "Assumptions"]),
+    ],
+)
+def test_sheets_print_and_protection(setup: Setup, names: list[str]) -> None:
+    book = opened(written(plan(setup)))
+    assert book.sheetnames == names
     for sheet in book:
         assert sheet.page_setup.orientation == "landscape"
         assert sheet.print_title_rows
         assert "&P" in (sheet.oddFooter.right.text or "") and "&N" in sheet.oddFooter.right.text
         assert sheet.freeze_panes
         assert sheet.protection.sheet and not sheet.protection.password
-    for name in SHEETS[1:]:
+    for name in names[1:]:
         set_up = book[name].page_setup
         assert book[name].sheet_properties.pageSetUpPr.fitToPage
         assert (set_up.fitToWidth or 1, int(set_up.fitToHeight)) == (1, 0)
     assert book["BOM"].col_breaks.brk
 
 
-def test_formulas_are_locked() -> None:
-    for sheet in opened(written(plan(ASYNC))):
+@pytest.mark.parametrize("setup", [ASYNC, COMPLETE])
+def test_formulas_are_locked(setup: Setup) -> None:
+    for sheet in opened(written(plan(setup))):
         for row in sheet.iter_rows():
             assert all(cell.protection.locked for cell in row if cell.data_type == "f")
 
 
-def test_only_functions_that_old_spreadsheets_know() -> None:
-    content = written(plan(ASYNC))
+@pytest.mark.parametrize("setup", [ASYNC, COMPLETE])
+def test_only_functions_that_old_spreadsheets_know(setup: Setup) -> None:
+    content = written(plan(setup))
     text = " ".join(
         str(cell.value)
         for sheet in opened(content)
@@ -167,6 +260,60 @@ def test_components_follow_their_bundle() -> None:
     assert row["Purchased"].value.endswith("*6")
     assert row["Extended net"].value is None
     assert row["Section"].value == "in line 1.0"
+
+
+def test_companions_say_what_they_are_for_and_how_they_are_sold() -> None:
+    book = opened(written(plan(COMPLETE)), data_only=True)
+    fibre, copper = bom_row(book, "fibre_10m"), bom_row(book, "cat6")
+    assert fibre["Note"].value.startswith("compute fabric, storage fabric; weight not known")
+    assert (fibre["Cold spares"].value, fibre["Pack of"].value) == (11, 25)
+    assert (fibre["Purchased"].value, copper["Purchased"].value) == (550, 200)
+    assert "least order 200" in copper["Note"].value
+    assert bom_row(book, "nvaie")["Unit"].value == "licence"
+    assert "weight not known" not in bom_row(book, "nvaie")["Note"].value
+    text = " ".join(str(cell.value) for cell in all_cells(book))
+    assert "keep their solved counts" in text and "Racks that several lines share" in text
+
+
+def test_every_section_has_a_subtotal() -> None:
+    book = opened(written(plan(COMPLETE)), data_only=True)
+    shown = {
+        row[0].value: row[INDEX_OF_NET].value
+        for row in book["BOM"].iter_rows()
+        if str(row[0].value).startswith("Subtotal")
+    }
+    totals = plan(COMPLETE).totals
+    assert totals is not None
+    assert {name.removeprefix("Subtotal "): usd for name, usd in shown.items()} == pytest.approx(
+        totals.capex_by_section_usd
+    )
+
+
+INDEX_OF_NET = PLAIN_COLUMNS.index("Extended net") + 3
+"""Unit, spares and pack stand before it in a complete bill."""
+
+
+def test_racks_show_every_device_once() -> None:
+    sheet = opened(written(plan(COMPLETE)), data_only=True)["Racks"]
+    titles = [cell.value for cell in sheet[8]]
+    rows = [dict(zip(titles, (c.value for c in row), strict=True)) for row in sheet.iter_rows(9)]
+    devices = [row for row in rows if row["Catalog id"]]
+    assert [row["Catalog id"] for row in devices] == [
+        "hgx_b300_liquid", "ai400x3", "sn2201", "qm9700", "cdu_250",
+    ]  # fmt: skip
+    assert (devices[0]["Lowest RU"], devices[0]["Highest RU"], devices[0]["Devices"]) == (1, 32, 4)
+    assert devices[4]["kW"] == pytest.approx(9.0)
+    total = rows[-1]
+    assert (total["Racks"], total["PDUs"]) == (11, 22)
+    assert total["kW"] == pytest.approx(8 * 60.4 + 12.4 + 2 * 10.398)
+
+
+def test_fabrics_show_their_switches() -> None:
+    sheet = opened(written(plan(COMPLETE)), data_only=True)["Fabric"]
+    rows = {row[0].value: [cell.value for cell in row] for row in sheet.iter_rows(7)}
+    assert rows["compute fabric"][7:11] == [8, 4, 0, 12]
+    assert rows["Together"][10] == 20
+    assert rows["storage fabric"][19] == "ports counted in parts, 2 to a switch port"
 
 
 def test_part_numbers_are_text() -> None:

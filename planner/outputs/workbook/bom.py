@@ -23,7 +23,7 @@ from planner.outputs.workbook.page import FIRST_ROW
 _HEADER_ROW = FIRST_ROW + 1
 _SPACER_HEIGHT = 4
 _SCALE_PERCENT = 54
-_PAGE_WIDTH = 305
+_PAGE_WIDTH = 280
 """Characters that fit on a page of this scale."""
 
 _COMPANIONS = (

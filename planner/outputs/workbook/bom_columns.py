@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
@@ -29,7 +29,8 @@ class Column:
     """One column: what it holds, under which band, how wide in characters, how printed.
 
     ``total`` is the defined name of the column's grand total, empty where nothing is summed;
-    ``when`` names what a plan must have for the column to be there, empty for always.
+    ``when`` names what a plan must have for the column to be there, empty for always; ``wide`` is
+    the width where the bill is complete, 0 for the same.
     """
 
     key: str
@@ -39,8 +40,10 @@ class Column:
     number: str = GENERAL
     total: str = ""
     when: str = ""
+    wide: float = 0.0
 
 
+_COMPLETE = "complete"
 _POWER, _TERM = "Power and heat", "Support over the term"
 
 ALL: tuple[Column, ...] = (
@@ -48,7 +51,7 @@ ALL: tuple[Column, ...] = (
     Column("section", "Item", "Section", 12),
     Column("vendor", "Item", "Manufacturer", 13),
     Column("part_number", "Item", "Part number", 16),
-    Column("model", "Item", "Model and description", 35),
+    Column("model", "Item", "Model and description", 35, wide=42),
     Column("quantity", "Quantity", "Quantity", 9.5, INTEGER),
     Column("unit", "Quantity", "Unit", 9, when="unit"),
     Column("spares", "Quantity", "Cold spares", 7.5, INTEGER_OR_DASH, when="spares"),
@@ -56,7 +59,7 @@ ALL: tuple[Column, ...] = (
     Column("pack", "Quantity", "Pack of", 6.5, INTEGER, when="pack"),
     Column("purchased", "Quantity", "Purchased", 10.5, INTEGER),
     Column("unit_list", "Price, USD", "Unit list", 13.5, DECIMAL_2),
-    Column("price_source", "Price, USD", "Price source", 17),
+    Column("price_source", "Price, USD", "Price source", 17, wide=34),
     Column("price_date", "Price, USD", "Price date", 11.5),
     Column("confidence", "Price, USD", "Confi-\ndence", 9),
     Column("discount", "Price, USD", "Discount", 9.5, PERCENT),
@@ -136,7 +139,7 @@ ALL: tuple[Column, ...] = (
     Column("write", "Performance", "Write GB/s total", 11, DECIMAL_1, "bom_write_gb_per_s"),
     Column("unit_usable", "Performance", "Usable TB each", 10, DECIMAL_1),
     Column("usable", "Performance", "Usable TB total", 12, DECIMAL_1, "bom_usable_tb"),
-    Column("note", "Notes", "Note", 36),
+    Column("note", "Notes", "Note", 36, wide=96),
     Column("sku", "As solved", "Catalog id", 24),
     Column("solved_quantity", "As solved", "Solved quantity", 9.5, INTEGER),
     Column("solved_unit_list", "As solved", "Solved unit list", 13.5, DECIMAL_2),
@@ -148,7 +151,12 @@ class Columns:
     """The columns that a plan needs, and where they are."""
 
     def __init__(self, shown: Collection[str]) -> None:
-        self.listed = tuple(column for column in ALL if not column.when or column.when in shown)
+        needed = (column for column in ALL if not column.when or column.when in shown)
+        wide = _COMPLETE in shown
+        self.listed = tuple(
+            replace(column, width=column.wide) if wide and column.wide else column
+            for column in needed
+        )
         self.index = {column.key: index for index, column in enumerate(self.listed)}
         self.number = {column.key: column.number for column in self.listed}
         self.width = {column.key: column.width for column in self.listed}
@@ -179,6 +187,7 @@ def shown(plan: Plan) -> frozenset[str]:
     lines = scope.own_lines(plan)
     full, solved = scope.complete(plan), bool(plan.jobs)
     has = {
+        _COMPLETE: full,
         "unit": any(line.unit != "each" for line in lines),
         "spares": any(line.spares for line in lines),
         "pack": any(line.pack > 1 for line in lines),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, GENERAL, INTEGER, Role
+from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, GENERAL, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.text import names
 from planner.schema.plan import Device, RackGroup
@@ -17,8 +19,9 @@ _COLUMNS = (
     ("Class", 10),
     ("Lowest RU", 9),
     ("Highest RU", 9),
+    ("Devices", 9),
     ("Device", 46),
-    ("Height, RU", 9),
+    ("Height each, RU", 9),
     ("kW", 10),
     ("kg", 10),
     ("Power limit, kW", 10),
@@ -33,6 +36,7 @@ _COLUMNS = (
     _CLASS,
     _LOWEST,
     _HIGHEST,
+    _DEVICES,
     _DEVICE,
     _HEIGHT,
     _KW,
@@ -59,9 +63,9 @@ def add(book: Book) -> None:
     row = _HEADER_ROW + 1
     for group in book.plan.racks:
         _group(page, group, row)
-        for device in reversed(group.devices):
+        for run in reversed(_runs(group)):
             row += 1
-            _device(page, device, group, models, row)
+            _devices(page, run, models, row)
         row += 1
     _total(page, row + 1)
     page.finish(_ID, (_HEADER_ROW + 1, _CLASS))
@@ -71,12 +75,10 @@ def _group(page: Page, group: RackGroup, row: int) -> None:
     """Write what is the same of these racks: how many they are, their limits and sums."""
     for column in range(len(_COLUMNS)):
         page.text(row, column, "", "heading")
-    kind = "a product that is a rack" if group.product else "content of each of these racks"
-    if group.count == 1:
-        kind = kind.replace("each of these racks", "this rack")
     page.text(row, _CLASS, group.rack_class, "heading", "center")
-    page.text(row, _DEVICE, kind, "heading")
+    page.text(row, _DEVICE, f"  {_kind(group)}", "heading")
     last = group.first + group.count - 1
+    page.number(row, _DEVICES, len(group.devices), INTEGER, "heading")
     figures = (
         (_FROM, group.first, INTEGER),
         (_TO, last, INTEGER),
@@ -92,19 +94,57 @@ def _group(page: Page, group: RackGroup, row: int) -> None:
         page.number(row, column, value, number, "heading")
 
 
-def _device(page: Page, device: Device, group: RackGroup, models: dict[str, str], row: int) -> None:
-    role: Role = "formula"
+def _kind(group: RackGroup) -> str:
+    if group.product:
+        return "a product that is a rack"
+    if not group.devices:
+        return "no device: room that the rule for mixed racks sets aside"
+    return "in this rack" if group.count == 1 else "in each of these racks"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Equal devices one above the other, from RU ``lowest`` to ``highest``."""
+
+    device: Device
+    count: int
+    lowest: float
+    highest: float
+
+
+def _runs(group: RackGroup) -> list[_Run]:
+    """Return a rack's devices from the bottom up, equal neighbours together."""
+    runs: list[_Run] = []
+    for device in group.devices:
+        height = device.rack_units or (group.height_ru if group.product else 0.0)
+        top = device.position_ru + max(height - 1, 0.0)
+        if runs and _continues(runs[-1], device):
+            runs[-1] = replace(runs[-1], count=runs[-1].count + 1, highest=top)
+        else:
+            runs.append(_Run(device, 1, device.position_ru, top))
+    return runs
+
+
+def _continues(run: _Run, device: Device) -> bool:
+    same = run.device.model_copy(update={"position_ru": device.position_ru}) == device
+    return same and abs(run.highest + 1 - device.position_ru) < 1e-6
+
+
+def _devices(page: Page, run: _Run, models: dict[str, str], row: int) -> None:
+    """Write equal neighbours; draw and weight are of all of them."""
     for column in (_FROM, _TO, _COUNT, _CLASS, _POWER_LIMIT, _WEIGHT_LIMIT, _PDUS):
-        page.text(row, column, "", role)
-    height = device.rack_units or (group.height_ru if group.product else 0.0)
-    page.number(row, _LOWEST, device.position_ru, GENERAL)
-    page.number(row, _HIGHEST, device.position_ru + max(height - 1, 0.0), GENERAL)
-    page.text(row, _DEVICE, models.get(device.sku, device.sku))
+        page.text(row, column, "", "formula")
+    device, name = run.device, models.get(run.device.sku, run.device.sku)
+    weight_kg = None if device.weight_kg is None else run.count * device.weight_kg
+    page.number(row, _LOWEST, run.lowest, GENERAL)
+    page.number(row, _HIGHEST, run.highest, GENERAL)
+    page.number(row, _DEVICES, run.count, INTEGER)
+    page.text(row, _DEVICE, name)
     page.number(row, _HEIGHT, device.rack_units, GENERAL)
-    page.number(row, _KW, device.it_power_kw, DECIMAL_2)
-    page.number(row, _KG, device.weight_kg, DECIMAL_1)
+    page.number(row, _KW, run.count * device.it_power_kw, DECIMAL_2)
+    page.number(row, _KG, weight_kg, DECIMAL_1)
     page.text(row, _ID, device.sku)
-    page.grow(row, [(models.get(device.sku, device.sku), _COLUMNS[_DEVICE][1])])
+    page.grow(row, [(name, _COLUMNS[_DEVICE][1])])
 
 
 def _total(page: Page, row: int) -> None:

@@ -1,0 +1,71 @@
+"""The closed form of discounted years against its definition, year by year."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.outputs.workbook import annuity
+from planner.outputs.workbook.bom_lines import least_order, paid_support
+from planner.outputs.workbook.checkpoint_degraded import inputs
+from planner.schema.plan import Plan
+from tests.workbook.arithmetic import Setup, worth
+from tests.workbook.cases import COMPLETE
+from tests.workbook.factory import plan
+
+YEARS = st.floats(0.0, 30.0)
+
+
+@given(YEARS, YEARS, st.one_of(st.just(0.0), st.floats(1e-6, 1.0)))
+def test_the_closed_form_is_the_sum_over_the_years(one: float, other: float, rate: float) -> None:
+    start, end = sorted((one, other))
+    assert annuity.years(end, start, rate) == pytest.approx(worth(start, end, rate), abs=1e-7)
+
+
+def test_known_answers() -> None:
+    assert annuity.years(5, 0, 0.0) == 5
+    assert annuity.years(2, 0, 0.1) == pytest.approx(1 / 1.1 + 1 / 1.21)
+    assert annuity.years(2.5, 1, 0.1) == pytest.approx(1 / 1.21 + 0.5 / 1.331)
+
+
+def line(document: Plan, sku: str, **changes: object) -> object:
+    found = next(line for line in document.lines if line.sku == sku)
+    return found.model_copy(update=changes)
+
+
+def test_support_that_ends_with_the_term_follows_the_term() -> None:
+    document = plan(COMPLETE)
+    whole = paid_support(document, line(document, "ai400x3"))  # type: ignore[arg-type]
+    part = paid_support(document, line(document, "hgx_b300_liquid"))  # type: ignore[arg-type]
+    assert (whole.until_years, whole.whole) == (4.5, True)
+    assert (part.since_years, part.until_years, part.whole) == (1.0, 4.0, False)
+    gone = line(document, "ai400x3", support_from_years=9.0, support_years=0.0)
+    never = paid_support(document, gone)  # type: ignore[arg-type]
+    assert never.until_years == never.since_years and not never.whole
+
+
+def test_the_least_order_is_what_is_bought_beyond_need() -> None:
+    document = plan(COMPLETE)
+    assert least_order(line(document, "cat6")) == 200  # type: ignore[arg-type]
+    assert least_order(line(document, "fibre_10m")) == 0  # type: ignore[arg-type]
+
+
+def lost(setup: Setup) -> list[object]:
+    document = plan(setup)
+    return [entry.value for entry in inputs(document, document.jobs[0])]
+
+
+def test_what_is_lost_with_appliances_down_is_found_again() -> None:
+    assert lost(COMPLETE) == pytest.approx([45.0, 60.0])
+    assert lost(replace(COMPLETE, down=0)) == []
+
+
+def test_a_loss_that_the_clients_hide_is_never_more_than_they_hide() -> None:
+    # 31 systems write at most 31 GB/s: of 360 GB/s at 80 % all but 38.75 may go unseen.
+    hidden = replace(COMPLETE, client_write=1.0)
+    assert lost(hidden)[0] == pytest.approx(90.0)
+    hidden = replace(hidden.change("ai400x3", quantity=1), lost_write=20.0, lost_read=10.0)
+    assert lost(hidden)[0] == pytest.approx(90.0 - 31 / 0.8)
