@@ -8,7 +8,7 @@ import pytest
 
 from planner import api
 from planner.loader import Inputs
-from planner.schema.plan import Plan
+from planner.schema.plan import Line, Plan
 from tests.oracle.enumerate import Best, best
 from tests.oracle.generate import Case, random_case
 
@@ -31,6 +31,12 @@ def inputs_of(case: Case) -> Inputs:
     )
 
 
+def bought(plan: Plan) -> list[Line]:
+    """Return the lines of GPU systems and storage, which decide; the rest follows from them."""
+    chosen = ("Compute", "Storage")
+    return [line for line in plan.lines if line.parent is None and line.section in chosen]
+
+
 def disagreements(case: Case, plan: Plan, truth: Best | None) -> list[str]:
     """Return what is wrong with a plan of a case, given the enumerated best one."""
     if truth is None or plan.status != "optimal":
@@ -46,12 +52,7 @@ def _preference_faults(case: Case, plan: Plan, truth: Best) -> Iterator[str]:
     prefer = case.problem.policy.prefer
     if prefer is None:
         return
-    chosen = [line for line in plan.lines if line.category in ("gpu_system", "storage")]
-    others = sum(
-        line.quantity
-        for line in chosen
-        if line.parent is None and line.vendor not in prefer.vendors
-    )
+    others = sum(line.quantity for line in bought(plan) if line.vendor not in prefer.vendors)
     if others != truth.others:
         yield f"{others} units from vendors not preferred, enumerated {truth}"
 
@@ -76,7 +77,7 @@ def _objective_faults(case: Case, plan: Plan, truth: Best) -> Iterator[str]:
 def _tie_faults(plan: Plan, truth: Best) -> Iterator[str]:
     """Yield the first tie-breaker on which the enumerated plan does better."""
     assert plan.totals is not None
-    units = sum(line.quantity for line in plan.lines if line.parent is None)
+    units = sum(line.quantity for line in bought(plan))
     pairs = (
         ("capex", plan.totals.capex_usd, truth.capex_usd),
         ("IT power", plan.totals.it_power_kw, truth.it_power_kw),

@@ -23,6 +23,7 @@ from planner.sizing import goodput, reliability
 from planner.verify import progress, verify
 from planner.verify.basis import Basis
 from planner.verify.decisions import read_decisions
+from planner.verify.degraded import Degraded
 from planner.verify.interval import shortest_allowed_s
 from planner.verify.job import check_job
 from planner.verify.ledger import Ledger
@@ -37,12 +38,15 @@ Path_ = tuple[str | int, ...]
 MADE = {name: make() for name, make in PLANS.items()}
 
 # Text for people, and inputs of the solver, which no arithmetic can judge.
-FREE = {"label", "source", "notes", "log_value", "gap_asked"}
+FREE = {"label", "source", "notes", "log_value", "gap_asked", "role", "unit"}
 # These have tests of their own below.
 FREE |= {"price", "binding", "bound", "gap", "log_bound"}
 # Changing a decision makes its consequences wrong, rather than the decision.
 DECIDED = {"quantity", "gpus_used", "systems_used", "interval_s", "mode", "sku", "parent"}
-DECIDED |= {"gpu_types", "storage_families", "name"}
+DECIDED |= {"gpu_types", "storage_families", "name", "network", "switch_sku", "serves"}
+DECIDED |= {"rack_class", "count"}
+# Where a device stands is free within a rack; what overlaps or sticks out has tests of its own.
+FREE |= {"position_ru", "devices", "capacity"}
 # Rules that leave more than one answer.
 OPEN = {"sync_bundle-jobs[0].drain_slowdown", "sync_bundle-limits[items.bundle.fixed].sense"}
 COMPONENT_FREE = {"discount", "lead_time", "installed"}
@@ -65,6 +69,8 @@ def other(value: object) -> object:
             return value * (1 + 1e-6) if value else 1e-6
         case "<=" | ">=":
             return ">=" if value == "<=" else "<="
+        case "gpu" | "storage" | "network":
+            return "network" if value != "network" else "gpu"
         case None:
             return 1.0
         case dict():
@@ -99,6 +105,13 @@ def parts(plan: Plan) -> Iterator[tuple[str, Path_, Any]]:
     yield "jobs[0].loss", ("jobs", 0, "loss"), plan.jobs[0].loss
     yield from ((f"lines[{x.sku}]", ("lines", i), x) for i, x in enumerate(plan.lines))
     yield from ((f"limits[{x.name}]", ("limits", i), x) for i, x in enumerate(plan.limits))
+    yield from ((f"fabrics[{i}]", ("fabrics", i), x) for i, x in enumerate(plan.fabrics))
+    for i, group in enumerate(plan.racks):
+        yield f"racks[{i}]", ("racks", i), group
+        yield from (
+            (f"racks[{i}].devices[{j}]", ("racks", i, "devices", j), device)
+            for j, device in enumerate(group.devices)
+        )
 
 
 def leaves(name: str, plan: Plan) -> Iterator[tuple[str, Path_]]:
@@ -525,7 +538,8 @@ def test_the_shortest_interval_follows_from_the_limits(
     assert decisions is not None
     figures = check_job(ledger, basis, decisions, made.plan)
     assert figures is not None
-    assert shortest_allowed_s(basis, decisions, figures) == pytest.approx(seconds, rel=1e-12)
+    shortest_s = shortest_allowed_s(basis, decisions, figures, Degraded())
+    assert shortest_s == pytest.approx(seconds, rel=1e-12)
 
 
 def test_a_limit_on_what_is_not_bought_need_not_be_listed() -> None:

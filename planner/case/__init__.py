@@ -10,7 +10,7 @@ from planner.case.model import (
     Storage,
     System,
 )
-from planner.case.resolve import resolve
+from planner.case.resolve import resolve, with_kit
 
 __all__ = [
     "Case",
@@ -22,4 +22,5 @@ __all__ = [
     "Storage",
     "System",
     "resolve",
+    "with_kit",
 ]

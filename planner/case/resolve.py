@@ -49,7 +49,7 @@ def resolve(inputs: Inputs) -> Case:
     storage: list[Storage] = []
     left_out: list[tuple[str, str]] = []
     for item in sorted(inputs.items, key=lambda item: item.id):
-        if item.category == "component":
+        if item.category not in ("gpu_system", "storage"):
             continue
         reason = figures.why_not(item, inputs)
         if reason is not None:
@@ -79,6 +79,15 @@ def resolve(inputs: Inputs) -> Case:
         indifference=problem.objective.indifference,
         not_considered=tuple(left_out),
     )
+    return with_kit(inputs, case)
+
+
+def with_kit(inputs: Inputs, case: Case) -> Case:
+    """Return a case with its companions, for as many systems as its limits allow.
+
+    A case whose limits are changed needs its companions anew: fabrics are worked out only as far
+    as a plan can need them.
+    """
     tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
     return replace(case, kit=kit(inputs, case, tops))
 

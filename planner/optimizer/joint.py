@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -16,7 +16,7 @@ from planner.optimizer import purchase
 from planner.optimizer.build import build
 from planner.optimizer.costs import MILLION
 from planner.optimizer.master import Master
-from planner.optimizer.model import save_mps
+from planner.optimizer.model import Linear, save_mps
 from planner.optimizer.objective import (
     EXPRESSIONS,
     LOGARITHMIC,
@@ -89,6 +89,7 @@ class _Proof:
 
     master: Master
     goal: Goal
+    ties: Mapping[str, Linear]
     found: Found
 
 
@@ -96,6 +97,8 @@ def _prove(case: Case, mode: Mode, solver: SolverName, gap: float, deadline: flo
     """Return the best operation in one mode with its bound."""
     master_problem = build(case, mode)
     expression = EXPRESSIONS[case.objective](master_problem)
+    # Counts come into being when asked for, so everything is asked for before the solver starts.
+    ties = {name: expression_of(master_problem) for name, expression_of in TIE_BREAKS.items()}
     master = Master(master_problem, session(solver, master_problem.model), deadline)
     meets_floors = _floors(case)
     # Half the gap is for what breaking ties may give away. The proof goes further than the other
@@ -110,7 +113,7 @@ def _prove(case: Case, mode: Mode, solver: SolverName, gap: float, deadline: flo
         gap=gap / 20.0,
         relative=case.objective not in LOGARITHMIC,
     )
-    return _Proof(master, goal, run(master, goal))
+    return _Proof(master, goal, ties, run(master, goal))
 
 
 def _settle(case: Case, proofs: list[_Proof], gap: float, deadline: float) -> Found:
@@ -126,7 +129,7 @@ def _settle(case: Case, proofs: list[_Proof], gap: float, deadline: float) -> Fo
     for proof in rivals:
         if not proof.found.stopped:
             proof.master.deadline = deadline
-            _break_ties(proof.master, proof.goal, proof.found, best, tolerance)
+            _break_ties(proof, best, tolerance)
     answer = rivals[0].found
     for proof in rivals[1:]:
         if _cheaper(case, proof.found, answer):
@@ -139,8 +142,9 @@ def _width(name: str, value: float, tolerance: float) -> float:
     return tolerance if name in LOGARITHMIC else tolerance * max(abs(value), 1e-9)
 
 
-def _break_ties(master: Master, goal: Goal, found: Found, best: float, tolerance: float) -> None:
+def _break_ties(proof: _Proof, best: float, tolerance: float) -> None:
     """Among plans as good as ``best`` take the cheapest, then least power, then fewest units."""
+    master, goal, found = proof.master, proof.goal, proof.found
     case = master.build.case
     if case.policy.disliked:
         preferred = _prefer(master, goal, found, best, tolerance)
@@ -148,14 +152,14 @@ def _break_ties(master: Master, goal: Goal, found: Found, best: float, tolerance
             return
         goal, best = preferred
     allowed, last, last_value = goal.allowed, goal, best
-    for name, expression_of in TIE_BREAKS.items():
+    for name, expression in proof.ties.items():
         if name == {"cost": "capex"}.get(case.objective, case.objective):
             continue
         share = max(tolerance, case.indifference) if last is goal else tolerance
         allowed = _hold(master, last, last_value, allowed, share)
         stage = Goal(
             name=name,
-            expression=expression_of(master.build),
+            expression=expression,
             maximise=False,
             value=_value(case, name),
             allowed=allowed,

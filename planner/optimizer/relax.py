@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from planner.case import Case
+from planner.case import Case, with_kit
 from planner.errors import SolverError
 from planner.loader.inputs import Inputs
 from planner.optimizer.joint import optimise
@@ -31,9 +31,9 @@ def culprits(inputs: Inputs, case: Case, solver: SolverName) -> str:
     if _possible(case, solver):
         raise SolverError("the problem was found infeasible, yet it has a plan of least power")
     helpful = []
-    for label, path, relaxed in _relaxations(case):
-        if _possible(relaxed, solver):
-            place = inputs.where(path) or inputs.where("site.it_power" if "power" in path else path)
+    for label, path, relaxed in _relaxations(inputs, case):
+        if _possible(with_kit(inputs, relaxed), solver):
+            place = inputs.where(path)
             helpful.append(f"{label}{f' ({place})' if place else ''}")
     if helpful:
         return "no plan meets every limit; there is one without " + ", or without ".join(helpful)
@@ -52,14 +52,36 @@ def _possible(case: Case, solver: SolverName) -> bool:
     return optimise(least, solver=solver, gap=0.9, time_limit_s=MOST_SECONDS).operation is not None
 
 
-def _relaxations(case: Case) -> Iterator[tuple[str, str, Case]]:
+def _power_path(inputs: Inputs) -> str:
+    """Return where the limit at the meter stands."""
+    return "site.facility_power" if inputs.problem.site.facility_power_kw else "site.feeds"
+
+
+def _relaxations(inputs: Inputs, case: Case) -> Iterator[tuple[str, str, Case]]:
     limits, job = case.limits, case.job
     for name, label, path in (
-        ("it_power_kw", "the power limit", "site.facility_power"),
+        ("meter_kw", "the power limit", _power_path(inputs)),
+        ("it_power_kw", "the limit on IT power", "site.it_power"),
+        ("air_kw", "the limit on heat to air", "site.cooling.air_limit"),
+        ("liquid_kw", "the limit on heat to liquid", "site.cooling.liquid_limit"),
         ("racks", "the limit on racks", "site.racks"),
         ("capex_usd", "the capital budget", "budget.capex"),
         ("opex_usd_per_year", "the operating budget", "budget.opex_per_year"),
         ("tco_usd", "the TCO budget", "budget.tco"),
+        ("support_usd_per_year", "the support budget", "budget.support_per_year"),
+        (
+            "subscriptions_usd_per_year",
+            "the subscription budget",
+            "budget.subscriptions_per_year",
+        ),
+        ("energy_usd_per_year", "the energy budget", "budget.energy_per_year"),
+        ("colocation_usd_per_year", "the colocation budget", "budget.colocation_per_year"),
+        (
+            "per_useful_gpu_hour_usd",
+            "the budget per useful GPU-hour",
+            "budget.per_useful_gpu_hour",
+        ),
+        ("per_million_tokens_usd", "the budget per million tokens", "budget.per_million_tokens"),
         ("min_goodput", "the floor on goodput", "targets.min_goodput"),
         ("min_useful_gpus", "the floor on useful GPUs", "targets.min_useful_gpus"),
         ("min_useful_pflops", "the floor on useful PFLOP/s", "targets.min_useful_pflops"),
@@ -69,6 +91,7 @@ def _relaxations(case: Case) -> Iterator[tuple[str, str, Case]]:
             # The model has no row for a limit that is None.
             yield label, path, replace(case, limits=replace(limits, **{name: None}))
     yield from _job_relaxations(case)
+    yield from _policy_relaxations(case)
     if case.rule is not None:
         yield "the bandwidth rule", "storage.rule", replace(case, rule=None)
     if job.gpus_max is not None:
@@ -79,6 +102,26 @@ def _relaxations(case: Case) -> Iterator[tuple[str, str, Case]]:
         label = "the least GPUs in use"
         path = "targets.min_gpus" if limits.min_gpus else "jobs.0.gpus.min"
         yield label, path, replace(case, job=replace(job, gpus_min=least))
+
+
+def _policy_relaxations(case: Case) -> Iterator[tuple[str, str, Case]]:
+    policy = case.policy
+    if policy.required:
+        relaxed = replace(policy, required=())
+        yield "the required vendors", "policy.require_vendors", replace(case, policy=relaxed)
+    if policy.splits:
+        relaxed = replace(policy, splits=())
+        yield "the split between vendors", "policy.split", replace(case, policy=relaxed)
+    if case.exact_families is not None:
+        relaxed_case = replace(case, exact_families=None, max_families=case.exact_families)
+        yield "the exact number of storage families", "storage.exact_families", relaxed_case
+    if case.tolerate_down:
+        storage = tuple(replace(item, units_lost=0.0) for item in case.storage)
+        relaxed_case = replace(case, tolerate_down=0, storage=storage)
+        yield "the appliances that may be down", "storage.tolerate_down", relaxed_case
+    if case.job.hot_spares or case.job.hot_share:
+        job = replace(case.job, hot_spares=0, hot_share=0.0)
+        yield "the hot spares", "jobs.0.gpus.hot_spares", replace(case, job=job)
 
 
 def _job_relaxations(case: Case) -> Iterator[tuple[str, str, Case]]:

@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING
 
 from planner.errors import VerificationError
 from planner.verify.basis import Basis
+from planner.verify.companions import count_companions
 from planner.verify.decisions import Decisions, read_decisions
+from planner.verify.degraded import check_degraded
+from planner.verify.fabric_reports import check_fabrics
 from planner.verify.job import check_job
 from planner.verify.ledger import Ledger
-from planner.verify.limits import check_limits
+from planner.verify.limits import Found, check_limits
 from planner.verify.lines import check_lines
 from planner.verify.objective import check_objective, check_status
+from planner.verify.placement import check_placement
+from planner.verify.running import check_ratios
 from planner.verify.site import check_site
 from planner.verify.totals import check_totals
 
@@ -51,10 +56,16 @@ def verify(inputs: Inputs, plan: Plan) -> None:
 
 
 def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> None:
-    check_lines(ledger, basis, decisions, plan)
-    totals = check_totals(ledger, basis, decisions, plan)
+    companions = count_companions(basis, decisions.counts)
+    check_lines(ledger, basis, decisions, companions, plan)
+    check_fabrics(ledger, basis, companions, plan)
+    check_placement(ledger, basis, decisions, companions, plan)
+    totals = check_totals(ledger, basis, decisions, companions, plan)
     figures = check_job(ledger, basis, decisions, plan)
     if figures is None:
         return
-    check_limits(ledger, basis, decisions, plan, totals, figures)
+    degraded = check_degraded(ledger, basis, decisions, plan.jobs[0], figures)
+    ratios = check_ratios(ledger, basis, plan, totals.tco_usd, figures)
+    found = Found(companions.counts, totals, ratios, figures, degraded)
+    check_limits(ledger, basis, decisions, plan, found)
     check_objective(ledger, basis, plan, totals, figures)

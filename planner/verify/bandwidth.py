@@ -9,12 +9,12 @@ from planner.schema.catalog import Item
 from planner.verify.basis import Basis
 
 
-def nameplate_gb_per_s(item: Item, count: int) -> tuple[float, float]:
+def nameplate_gb_per_s(item: Item, count: float) -> tuple[float, float]:
     """Return the rated (read, write) bandwidth of ``count`` units, GB/s.
 
     Args:
         item: a storage item; one with a table of sizes is linear between neighbouring rows.
-        count: units; outside the table nothing is known, hence 0.
+        count: units, or parts of them; outside the table nothing is known, hence 0.
     """
     if item.category != "storage" or count == 0:
         return 0.0, 0.0
@@ -27,7 +27,7 @@ def nameplate_gb_per_s(item: Item, count: int) -> tuple[float, float]:
     )
 
 
-def _interpolated(item: Item, count: int) -> tuple[float, float]:
+def _interpolated(item: Item, count: float) -> tuple[float, float]:
     rows = () if item.sizes is None else item.sizes.rows
     for row in rows:
         if row.units == count:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from planner.loader import Inputs
 
 _NOTHING_DEMANDED = Quantity()
+_WITHOUT_DRAW = ("cable", "rack", "pdu", "software")
+_WITHOUT_HEIGHT = ("transceiver", *_WITHOUT_DRAW)
+DECIDED = ("gpu_system", "storage")
+"""The categories whose counts a plan decides; the others' follow from them."""
 
 
 @dataclass(frozen=True)
@@ -41,33 +45,68 @@ class Basis:
         """Return what the user demands of an item's count."""
         return self.problem.items.get(item_id, _NOTHING_DEMANDED)
 
-    def purchased(self, item_id: str, count: int) -> int:
-        """Return how many of ``count`` units are bought, the rest being installed already."""
-        return max(0, count - self.demanded(item_id).installed)
-
     def unit_it_power_kw(self, item: Item) -> float | None:
         """Return the maximum draw of one unit in kW, None where it is not known."""
-        return self._figure(item, "it_power")
+        if item.category in _WITHOUT_DRAW:
+            return 0.0
+        return self._consumed(item, _own("it_power"))
+
+    def unit_typical_power_kw(self, item: Item) -> float | None:
+        """Return the typical draw of one unit in kW; the maximum where it is not known."""
+        if item.category in _WITHOUT_DRAW:
+            return 0.0
+        return self._consumed(item, _typical_or_maximum)
 
     def unit_rack_units(self, item: Item) -> float | None:
         """Return the height of one unit in rack units, None where it is not known."""
-        return self._figure(item, "rack_units")
+        if item.category in _WITHOUT_HEIGHT:
+            return 0.0
+        return self._consumed(item, _own("rack_units"))
 
     def unit_weight_kg(self, item: Item) -> float | None:
         """Return the weight of one unit in kg, None where it is not known."""
-        return self._figure(item, "weight")
+        return self._consumed(item, _own("weight"))
 
-    def _figure(self, item: Item, resource: str) -> float | None:
+    def liquid_share(self, item: Item) -> float:
+        """Return the share of an item's heat that goes to liquid; a bundle's by its parts' draw."""
+        if item.consumes.liquid_share is not None:
+            return item.consumes.liquid_share.value
+        parts = [(self.items[part.id], part.quantity) for part in item.components]
+        drawn = [quantity * (self.unit_it_power_kw(part) or 0.0) for part, quantity in parts]
+        if not sum(drawn):
+            return 0.0
+        liquid = sum(
+            kw * self.liquid_share(part) for (part, _), kw in zip(parts, drawn, strict=True)
+        )
+        return liquid / sum(drawn)
+
+    def pue(self, item: Item) -> float:
+        """Return what one kW of an item is at the meter, by where its heat goes."""
+        site, liquid = self.problem.site, self.liquid_share(item)
+        return liquid * site.pue_liquid + (1 - liquid) * site.pue_air
+
+    def _consumed(self, item: Item, own: Callable[[Item], float | None]) -> float | None:
         """Return what one unit consumes; a bundle consumes what its components do."""
-        own = getattr(item.consumes, resource)
-        if own is not None:
-            return float(own.value)
-        if not item.components:
-            return None
+        value = own(item)
+        if value is not None or not item.components:
+            return value
         total = 0.0
         for component in item.components:
-            figure = getattr(self.items[component.id].consumes, resource)
-            if figure is None:
+            part = own(self.items[component.id])
+            if part is None:
                 return None
-            total += component.quantity * figure.value
+            total += component.quantity * part
         return total
+
+
+def _own(resource: str) -> Callable[[Item], float | None]:
+    def read(item: Item) -> float | None:
+        figure = getattr(item.consumes, resource)
+        return None if figure is None else float(figure.value)
+
+    return read
+
+
+def _typical_or_maximum(item: Item) -> float | None:
+    figure = item.consumes.typical_power or item.consumes.it_power
+    return None if figure is None else figure.value

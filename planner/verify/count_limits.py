@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from planner.schema.catalog import Item
 from planner.verify.basis import Basis
 from planner.verify.decisions import Decisions
 from planner.verify.limit import Limit
+from planner.verify.purchases import purchased, stock
 
 
-def count_limits(basis: Basis, decisions: Decisions) -> Iterator[Limit]:
+def count_limits(
+    basis: Basis, decisions: Decisions, companions: Mapping[str, int]
+) -> Iterator[Limit]:
     """Yield the limits on unit counts.
 
     Args:
         basis: the problem and the catalogs.
         decisions: what the plan decided.
+        companions: units of everything that follows from it.
     """
     for sku, item in basis.items.items():
-        count = decisions.counts.get(sku, 0)
+        count = decisions.counts.get(sku, 0) or companions.get(sku, 0)
         if count > 0:
             yield from _catalog_limits(item, count)
+            yield from _stock_limits(basis, item, count)
         yield from _demanded_limits(basis, sku, count)
     yield from _family_limits(basis, decisions)
 
@@ -30,6 +35,12 @@ def _catalog_limits(item: Item, count: int) -> Iterator[Limit]:
         yield Limit(f"min_units.{item.id}", count, ">=", item.min_units.value, "units")
     if item.max_units is not None:
         yield Limit(f"max_units.{item.id}", count, "<=", item.max_units.value, "units")
+
+
+def _stock_limits(basis: Basis, item: Item, count: int) -> Iterator[Limit]:
+    bought, there_are = purchased(basis, item, count), stock(basis, item)
+    if bought > 0 and there_are is not None:
+        yield Limit(f"stock.{item.id}", bought, "<=", there_are, "units")
 
 
 def _demanded_limits(basis: Basis, sku: str, count: int) -> Iterator[Limit]:

@@ -9,14 +9,19 @@ from typing import Literal
 
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Line, Plan
-from planner.verify.basis import Basis
+from planner.verify.basis import DECIDED, Basis
+from planner.verify.compute_fabric import plug
 from planner.verify.ledger import Ledger
+from planner.verify.purchases import purchased
 from planner.verify.racks import place
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """The plan's decisions, from which everything else follows."""
+    """The plan's decisions, from which everything else follows.
+
+    ``counts`` are those of GPU systems and storage.
+    """
 
     counts: Mapping[str, int]
     gpu_types: tuple[str, ...]
@@ -36,7 +41,8 @@ def read_decisions(ledger: Ledger, basis: Basis, plan: Plan) -> Decisions | None
         plan: the plan to read.
     """
     before = len(ledger.disagreements)
-    counts = _read_counts(ledger, basis, plan)
+    in_place = _read_counts(ledger, basis, plan)
+    counts = {sku: n for sku, n in in_place.items() if basis.items[sku].category in DECIDED}
     if len(plan.jobs) != 1:
         ledger.fail(f"jobs: expected one job, the plan has {len(plan.jobs)}")
         return None
@@ -99,12 +105,14 @@ def _why_not(basis: Basis, item: Item, count: int) -> str | None:
         return "the problem excludes it"
     if not _considered(basis, item):
         return "the problem does not consider it"
-    if basis.purchased(item.id, count) > 0:
-        if item.lifecycle not in basis.problem.consider.lifecycle:
+    if item.vendor in basis.problem.policy.forbid_vendors:
+        return f"the policy forbids {item.vendor}"
+    if purchased(basis, item, count) > 0:
+        if item.category in DECIDED and item.lifecycle not in basis.problem.consider.lifecycle:
             return f"its lifecycle is {item.lifecycle}, which the problem does not consider"
         if item.id not in basis.prices:
             return "it has no price"
-    return _why_not_usable(basis, item, count)
+    return _why_not_usable(basis, item, count) if item.category in DECIDED else None
 
 
 def _why_not_usable(basis: Basis, item: Item, count: int) -> str | None:
@@ -125,6 +133,8 @@ def _why_not_usable(basis: Basis, item: Item, count: int) -> str | None:
 
 def _considered(basis: Basis, item: Item) -> bool:
     consider = basis.problem.consider
+    if item.category not in DECIDED:
+        return True
     if consider.vendors is not None and item.vendor not in consider.vendors:
         return False
     if item.category == "gpu_system":
@@ -143,6 +153,7 @@ def _check_job_decisions(
     for sku in types:
         if not counts.get(sku) or basis.items[sku].category != "gpu_system":
             ledger.fail(f"jobs.gpu_types: {sku} is not among the plan's GPU systems")
+    _check_one_fabric(ledger, basis, [sku for sku in types if sku in counts])
     ledger.require(job.gpu_type in types, f"jobs.gpu_type: {job.gpu_type} is not in gpu_types")
     for field in ("gpus_used", "systems_used"):
         value = getattr(job, field)
@@ -152,6 +163,13 @@ def _check_job_decisions(
         ledger.fail(f"jobs.interval_s: {job.interval_s!r} is not a positive time")
     modes = ("async", "sync") if asked.checkpoint.mode == "open" else (asked.checkpoint.mode,)
     ledger.require(job.mode in modes, f"jobs.mode: {job.mode} is not what the problem asks")
+
+
+def _check_one_fabric(ledger: Ledger, basis: Basis, types: list[str]) -> None:
+    """Require that a job runs within one compute fabric, where there is any."""
+    if basis.problem.network.compute is not None:
+        plugs = {plug(basis, basis.items[sku]) for sku in types}
+        ledger.require(len(plugs) <= 1, "jobs.gpu_types: they are not in one compute fabric")
 
 
 def _check_families(ledger: Ledger, basis: Basis, job: JobPlan, counts: Mapping[str, int]) -> None:

@@ -6,15 +6,18 @@ from planner.schema.problem import FixedInterval, LostWorkInterval, OptimalInter
 from planner.verify import progress
 from planner.verify.basis import Basis
 from planner.verify.decisions import Decisions
+from planner.verify.degraded import Degraded
 from planner.verify.figures import SECONDS_PER_DAY, JobFigures
 from planner.verify.ledger import Ledger
 from planner.verify.limit import TIMED
-from planner.verify.storage_limits import endurance_tb_per_day
+from planner.verify.storage_limits import endurance_tb_per_day, stall_and_drain_s
 
 BEST_WITHIN = 1e-6
 
 
-def check_interval(ledger: Ledger, basis: Basis, decisions: Decisions, figures: JobFigures) -> None:
+def check_interval(
+    ledger: Ledger, basis: Basis, decisions: Decisions, figures: JobFigures, degraded: Degraded
+) -> None:
     """Require the interval that the policy asks for.
 
     Args:
@@ -22,6 +25,7 @@ def check_interval(ledger: Ledger, basis: Basis, decisions: Decisions, figures: 
         basis: the problem and the catalogs.
         decisions: what the plan decided.
         figures: the job as re-computed.
+        degraded: the same with appliances down, where the problem asks for that.
     """
     interval_s = decisions.interval_s
     match basis.problem.job.checkpoint.interval:
@@ -37,7 +41,8 @@ def check_interval(ledger: Ledger, basis: Basis, decisions: Decisions, figures: 
                     f"{policy.min_s:g} to {policy.max_s:g} s"
                 )
             else:
-                _check_best(ledger, basis, decisions, figures, policy)
+                shortest_s = shortest_allowed_s(basis, decisions, figures, degraded)
+                _check_best(ledger, basis, decisions, figures, policy, shortest_s)
 
 
 def _check_best(
@@ -46,9 +51,10 @@ def _check_best(
     decisions: Decisions,
     figures: JobFigures,
     policy: OptimalInterval,
+    shortest_s: float,
 ) -> None:
     """Goodput has one peak in the interval, so the best is the peak or the limit next to it."""
-    shortest_s = max(policy.min_s, shortest_allowed_s(basis, decisions, figures))
+    shortest_s = max(policy.min_s, shortest_s)
     best_s = min(max(figures.exact_s, shortest_s), max(policy.max_s, shortest_s))
     best = progress.goodput(_rhythm(basis, decisions, figures, best_s))
     if figures.goodput < best * (1 - BEST_WITHIN):
@@ -58,21 +64,25 @@ def _check_best(
         )
 
 
-def shortest_allowed_s(basis: Basis, decisions: Decisions, figures: JobFigures) -> float:
+def shortest_allowed_s(
+    basis: Basis, decisions: Decisions, figures: JobFigures, degraded: Degraded
+) -> float:
     """Return the shortest interval that the limits allow, s.
 
     Args:
         basis: the problem and the catalogs.
         decisions: what the plan decided.
         figures: the job as re-computed.
+        degraded: the same with appliances down, where the problem asks for that.
     """
     checkpoint = basis.problem.job.checkpoint
+    stall_s, drain_s = stall_and_drain_s(decisions, figures, degraded)
     if decisions.mode == "sync":
-        shortest_s = figures.stall_s / checkpoint.max_blocking
+        shortest_s = stall_s / checkpoint.max_blocking
     else:
-        shortest_s = figures.stall_s + figures.drain_s
+        shortest_s = stall_s + drain_s
         if basis.problem.storage.rule == "demand":
-            shortest_s = max(shortest_s, figures.drain_s / checkpoint.max_overlap)
+            shortest_s = max(shortest_s, drain_s / checkpoint.max_overlap)
     endurance = endurance_tb_per_day(basis, decisions)
     if endurance is not None:
         worn_s = figures.checkpoint_gb / 1000 * SECONDS_PER_DAY / endurance

@@ -14,6 +14,7 @@ from planner.verify.clients import Clients, find_clients
 from planner.verify.decisions import Decisions
 from planner.verify.figures import JobFigures, compute_figures
 from planner.verify.ledger import Ledger, close
+from planner.verify.policy_limits import hot_spares, systems_by_type
 
 
 def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> JobFigures | None:
@@ -40,6 +41,8 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
     _check_bottlenecks(ledger, basis, clients, stated, (read, write))
     _check_losses(ledger, stated, rhythm)
     _check_replicas(ledger, job, decisions)
+    hot = hot_spares(basis, systems_by_type(decisions, stated))
+    ledger.equal("jobs.hot_spare_systems", stated.hot_spare_systems, sum(hot.values()))
     ledger.require(figures.goodput > 0, "jobs.goodput: the job makes no progress")
     return figures
 

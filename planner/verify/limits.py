@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from planner.schema.plan import LimitReport, Plan
 from planner.verify.basis import Basis
 from planner.verify.count_limits import count_limits
 from planner.verify.decisions import Decisions
+from planner.verify.degraded import Degraded
 from planner.verify.figures import JobFigures
 from planner.verify.interval import check_interval
 from planner.verify.ledger import Ledger, close
 from planner.verify.limit import Limit
 from planner.verify.plant_limits import plant_limits
+from planner.verify.policy_limits import policy_limits
+from planner.verify.running import Ratios
 from planner.verify.storage_limits import storage_limits
 from planner.verify.target_limits import target_limits
 from planner.verify.totals import TotalFigures
+
+
+@dataclass(frozen=True)
+class Found:
+    """The plan as re-computed: its sums, its job, and that with appliances down."""
+
+    companions: Mapping[str, int]
+    totals: TotalFigures
+    ratios: Ratios
+    figures: JobFigures
+    degraded: Degraded
 
 
 def check_limits(
@@ -23,8 +39,7 @@ def check_limits(
     basis: Basis,
     decisions: Decisions,
     plan: Plan,
-    totals: TotalFigures,
-    figures: JobFigures,
+    found: Found,
 ) -> None:
     """Require that every limit holds and stands in the plan as it is, and no other does.
 
@@ -33,19 +48,20 @@ def check_limits(
         basis: the problem and the catalogs.
         decisions: what the plan decided.
         plan: the plan to check.
-        totals: the sums as re-computed.
-        figures: the job as re-computed.
+        found: everything as re-computed.
     """
+    totals, figures = found.totals, found.figures
     expected = (
-        *plant_limits(basis.problem, totals),
-        *storage_limits(basis, decisions, totals, figures),
+        *plant_limits(basis.problem, totals, found.ratios),
+        *storage_limits(basis, decisions, totals, figures, found.degraded),
         *target_limits(basis.problem, decisions, figures),
-        *count_limits(basis, decisions),
+        *count_limits(basis, decisions, found.companions),
+        *policy_limits(basis, decisions, plan.jobs[0]),
     )
     for limit in expected:
         if not limit.holds():
             ledger.fail(f"{limit.name}: the plan breaks the limit, {limit.text()}")
-    check_interval(ledger, basis, decisions, figures)
+    check_interval(ledger, basis, decisions, figures, found.degraded)
     _check_reports(ledger, plan, {limit.name: limit for limit in expected})
 
 

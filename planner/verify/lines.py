@@ -5,48 +5,111 @@ from __future__ import annotations
 from planner.schema.catalog import Component, Item
 from planner.schema.plan import Line, Plan
 from planner.verify.bandwidth import gpus, nameplate_gb_per_s, usable_tb
-from planner.verify.basis import Basis
+from planner.verify.basis import DECIDED, Basis
+from planner.verify.companions import Companions
+from planner.verify.consumption import check_consumption
 from planner.verify.decisions import Decisions
 from planner.verify.ledger import Ledger
-from planner.verify.money import cents, support_usd_per_year, unit_money
-from planner.verify.racks import place
+from planner.verify.line_money import MONEY_FIELDS, check_line_money
+from planner.verify.purchases import cold_spares, pack_size, purchased
+from planner.verify.racks import place, rack_class
+from planner.verify.room import RackSet
 
-BTU_PER_H_PER_KW = 3412.14
+_SECTIONS = {
+    "gpu_system": "Compute",
+    "storage": "Storage",
+    "component": "Components",
+    "switch": "Network",
+    "management": "Network",
+    "transceiver": "Optics & cables",
+    "cable": "Optics & cables",
+    "rack": "Racks & power",
+    "pdu": "Racks & power",
+    "cdu": "Racks & power",
+    "software": "Software",
+}
+_NOTHING_OF_ITS_OWN = (
+    "support_years",
+    "support_from_years",
+    "lead_time_days",
+    "rack_class",
+    "price",
+)
 
-_SECTIONS = {"gpu_system": "Compute", "storage": "Storage", "component": "Components"}
-_MONEY_FIELDS = ("extended_list_usd", "extended_net_usd", "support_usd_per_year")
 
-
-def check_lines(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> None:
-    """Re-compute every line.
+def check_lines(
+    ledger: Ledger, basis: Basis, decisions: Decisions, companions: Companions, plan: Plan
+) -> None:
+    """Re-compute every line, and require one for everything that is needed.
 
     Args:
         ledger: takes the disagreements.
         basis: the problem and the catalogs.
         decisions: what the plan decided.
+        companions: what must come with it.
         plan: the plan to check.
     """
+    _check_needed(ledger, basis, companions, plan)
+    standing = {each.sku: each for each in companions.racks or () if each.sku is not None}
     for line in plan.lines:
         if line.parent is None:
-            _check_line(ledger, basis, line)
+            _check_line(ledger, basis, line, standing)
     _check_components(ledger, basis, decisions, plan)
 
 
-def _check_line(ledger: Ledger, basis: Basis, line: Line) -> None:
+def _check_needed(ledger: Ledger, basis: Basis, companions: Companions, plan: Plan) -> None:
+    """Require the companions in exactly the number that follows, and no others."""
+    for problem in companions.problems:
+        ledger.fail(problem)
+    missing = dict(companions.counts)
+    for line in plan.lines:
+        if line.parent is None and basis.items[line.sku].category not in DECIDED:
+            needed = missing.pop(line.sku, 0)
+            ledger.equal(f"lines.{line.sku}.quantity", line.quantity, needed)
+            ledger.require(needed > 0, f"lines.{line.sku}: nothing in the plan needs it")
+    for sku, count in missing.items():
+        ledger.fail(f"lines.{sku}: missing, the plan needs {count}")
+
+
+def _check_line(ledger: Ledger, basis: Basis, line: Line, standing: dict[str, RackSet]) -> None:
     item, name = basis.items[line.sku], f"lines.{line.sku}"
     _check_description(ledger, name, item, line, _SECTIONS[item.category])
-    installed = basis.demanded(line.sku).installed
-    ledger.equal(f"{name}.installed", line.installed, installed)
-    ledger.equal(f"{name}.purchased", line.purchased, max(0, line.quantity - installed))
-    _check_money(ledger, basis, name, item, line)
-    _check_consumption(ledger, basis, name, item, line)
-    _check_racks(ledger, basis, name, item, line)
+    ledger.equal(f"{name}.installed", line.installed, basis.demanded(line.sku).installed)
+    ledger.equal(f"{name}.spares", line.spares, cold_spares(basis, item, line.quantity))
+    ledger.equal(f"{name}.pack", line.pack, pack_size(basis, item))
+    bought = purchased(basis, item, line.quantity)
+    ledger.equal(f"{name}.purchased", line.purchased, bought)
+    check_line_money(ledger, basis, name, item, line)
+    check_consumption(ledger, basis, name, item, line)
+    if item.category in DECIDED:
+        placement = place(basis, item)
+        racks = None if placement is None else placement.racks_for(line.quantity)
+        ledger.same(f"{name}.racks", line.racks, racks)
+        ledger.equal(f"{name}.rack_class", line.rack_class, rack_class(item))
+    else:
+        _check_companion_racks(ledger, basis, name, item, line, standing)
     _check_provisions(ledger, name, item, line)
+
+
+def _check_companion_racks(
+    ledger: Ledger,
+    basis: Basis,
+    name: str,
+    item: Item,
+    line: Line,
+    standing: dict[str, RackSet],
+) -> None:
+    """Companions that share racks with others have no number of racks of their own."""
+    alone = standing.get(line.sku)
+    ledger.same(f"{name}.racks", line.racks, None if alone is None else alone.racks)
+    stands = item.consumes.racks is not None or bool(basis.unit_rack_units(item))
+    ledger.equal(f"{name}.rack_class", line.rack_class, "network" if stands else None)
 
 
 def _check_description(ledger: Ledger, name: str, item: Item, line: Line, section: str) -> None:
     expected = {
         "section": section,
+        "category": item.category,
         "vendor": item.vendor,
         "model": item.model,
         "part_number": item.part_number,
@@ -56,63 +119,6 @@ def _check_description(ledger: Ledger, name: str, item: Item, line: Line, sectio
     }
     for field, value in expected.items():
         ledger.equal(f"{name}.{field}", getattr(line, field), value)
-
-
-def _check_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: Line) -> None:
-    price = basis.prices.get(line.sku)
-    if price is None:
-        _check_no_money(ledger, name, line)
-        return
-    unit = unit_money(basis, item, price)
-    ledger.same(f"{name}.unit_list_usd", line.unit_list_usd, unit.list_usd)
-    ledger.same(f"{name}.discount", line.discount, unit.discount)
-    ledger.one_of(f"{name}.unit_net_usd", line.unit_net_usd, unit.net_usd)
-    net_usd = line.unit_net_usd if line.unit_net_usd in unit.net_usd else unit.net_usd[0]
-    assert net_usd is not None
-    bought = line.purchased
-    extended = cents(unit.list_usd * bought)
-    ledger.one_of(f"{name}.extended_list_usd", line.extended_list_usd, extended)
-    ledger.same(f"{name}.extended_net_usd", line.extended_net_usd, net_usd * bought)
-    support = support_usd_per_year(price, net_usd, bought)
-    ledger.one_of(f"{name}.support_usd_per_year", line.support_usd_per_year, support)
-    ledger.equal(f"{name}.lead_time", line.lead_time, price.lead_time)
-    if line.price is None:
-        ledger.fail(f"{name}.price: where the price comes from is missing")
-    else:
-        ledger.equal(f"{name}.price.date", line.price.date, price.date)
-        ledger.equal(f"{name}.price.confidence", line.price.confidence, price.confidence)
-
-
-def _check_no_money(ledger: Ledger, name: str, line: Line) -> None:
-    """Without a price nothing is bought; nothing bought costs nothing, or is left open."""
-    ledger.same(f"{name}.unit_list_usd", line.unit_list_usd, None)
-    ledger.same(f"{name}.unit_net_usd", line.unit_net_usd, None)
-    for field in _MONEY_FIELDS:
-        ledger.one_of(f"{name}.{field}", getattr(line, field), (None, 0.0))
-    ledger.require(line.price is None, f"{name}.price: the item has no price")
-
-
-def _check_consumption(ledger: Ledger, basis: Basis, name: str, item: Item, line: Line) -> None:
-    """Check power, heat, height and weight, per unit and for the line."""
-    count = line.quantity
-    power_kw = basis.unit_it_power_kw(item)
-    heat = None if power_kw is None else power_kw * BTU_PER_H_PER_KW
-    pairs = (
-        ("unit_it_power_kw", "it_power_kw", power_kw),
-        ("unit_heat_btu_per_h", "heat_btu_per_h", heat),
-        ("unit_rack_units", "rack_units", basis.unit_rack_units(item)),
-        ("unit_weight_kg", "weight_kg", basis.unit_weight_kg(item)),
-    )
-    for unit_field, line_field, unit in pairs:
-        ledger.same(f"{name}.{unit_field}", getattr(line, unit_field), unit)
-        total = None if unit is None else unit * count
-        ledger.same(f"{name}.{line_field}", getattr(line, line_field), total)
-
-
-def _check_racks(ledger: Ledger, basis: Basis, name: str, item: Item, line: Line) -> None:
-    placement = place(basis, item)
-    racks = None if placement is None else placement.racks_for(line.quantity)
-    ledger.same(f"{name}.racks", line.racks, racks)
 
 
 def _check_provisions(ledger: Ledger, name: str, item: Item, line: Line) -> None:
@@ -151,8 +157,10 @@ def _check_component(
     _check_description(ledger, name, item, line, "Components")
     ledger.equal(f"{name}.quantity", line.quantity, per_unit * parent.quantity)
     ledger.equal(f"{name}.purchased", line.purchased, per_unit * parent.purchased)
-    _check_consumption(ledger, basis, name, item, line)
-    for field in ("unit_list_usd", "unit_net_usd", *_MONEY_FIELDS):
+    ledger.one_of(f"{name}.spares", line.spares, (0, per_unit * parent.spares))
+    ledger.equal(f"{name}.pack", line.pack, 1)
+    check_consumption(ledger, basis, name, item, line)
+    for field in ("unit_list_usd", "unit_net_usd", *MONEY_FIELDS, *_NOTHING_OF_ITS_OWN):
         value = getattr(line, field)
         ledger.require(not value, f"{name}.{field}: the money is in the bundle's line, not here")
     for field in ("gpus", "read_gb_per_s", "write_gb_per_s", "usable_tb", "racks"):

@@ -1,4 +1,4 @@
-"""Prices as the buyer sees them: discounts, cents, support."""
+"""Prices as the buyer sees them: discounts, cents, support, subscriptions, money over time."""
 
 from __future__ import annotations
 
@@ -62,3 +62,38 @@ def cents(amount_usd: float) -> tuple[float, ...]:
     if abs(exact - below - 0.5) <= max(_HALF_CENT_NOISE, _FLOAT_NOISE * exact):
         return below / 100, (below + 1) / 100
     return (round(exact) / 100,)
+
+
+def subscription_usd_per_year(
+    price: Price, discount: float, purchased: int
+) -> tuple[float | None, ...]:
+    """Return subscriptions per year for the purchased units, USD, with every rounding allowed."""
+    if price.per_year_usd is None:
+        return (None,)
+    return tuple(unit * purchased for unit in cents(price.per_year_usd * (1 - discount)))
+
+
+def support_years(basis: Basis, sku: str) -> tuple[float, float | None]:
+    """Return when support is paid, in years of the term: from when to when.
+
+    The end is None without a term.
+    """
+    price, term, own = basis.prices.get(sku), basis.problem.term, basis.demanded(sku)
+    start = 0.0 if price is None else price.support_included_years
+    if term is None:
+        return start, None
+    asked = term.support_years if own.support_years is None else own.support_years
+    return start, term.years if asked is None else min(asked, term.years)
+
+
+def present_years(start: float, end: float, rate: float) -> float:
+    """Return what a payment per year from ``start`` to ``end`` counts at the start of the term.
+
+    Each year is paid at its end.
+    """
+    total, year = 0.0, 1
+    while year - 1 < end:
+        part = min(year, end) - max(year - 1, start)
+        total += max(0.0, part) / (1 + rate) ** year
+        year += 1
+    return total

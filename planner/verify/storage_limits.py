@@ -8,13 +8,18 @@ from planner.schema.problem import CustomRule
 from planner.sizing.rules import VENDOR_RULES
 from planner.verify.basis import Basis
 from planner.verify.decisions import Decisions
+from planner.verify.degraded import Degraded
 from planner.verify.figures import JobFigures
 from planner.verify.limit import TIMED, Limit
 from planner.verify.totals import TotalFigures
 
 
 def storage_limits(
-    basis: Basis, decisions: Decisions, totals: TotalFigures, figures: JobFigures
+    basis: Basis,
+    decisions: Decisions,
+    totals: TotalFigures,
+    figures: JobFigures,
+    degraded: Degraded,
 ) -> Iterator[Limit]:
     """Yield the limits on storage.
 
@@ -23,12 +28,14 @@ def storage_limits(
         decisions: what the plan decided.
         totals: the plan's sums as re-computed.
         figures: the job as re-computed.
+        degraded: the same with appliances down, where the problem asks for that.
     """
     job = basis.problem.job
-    yield from _checkpoint_limits(basis, decisions, figures)
+    yield from _checkpoint_limits(basis, decisions, figures, degraded)
     if job.restore.max_time_s is not None:
-        limit = job.restore.max_time_s
-        yield Limit("restore_time", figures.restore_s, "<=", limit, "s", TIMED)
+        limit, down_s = job.restore.max_time_s, degraded.restore_s
+        restore_s = figures.restore_s if down_s is None else down_s
+        yield Limit("restore_time", restore_s, "<=", limit, "s", TIMED)
     needed_tb = figures.capacity_needed_tb
     yield Limit("capacity", totals.usable_tb, ">=", needed_tb, "TB", must_be_listed=needed_tb > 0)
     if job.ingest_per_gpu_gb_per_s > 0:
@@ -41,16 +48,30 @@ def storage_limits(
     yield from _rule_limits(basis, totals)
 
 
-def _checkpoint_limits(basis: Basis, decisions: Decisions, figures: JobFigures) -> Iterator[Limit]:
-    checkpoint = basis.problem.job.checkpoint
+def _checkpoint_limits(
+    basis: Basis, decisions: Decisions, figures: JobFigures, degraded: Degraded
+) -> Iterator[Limit]:
+    checkpoint, interval_s = basis.problem.job.checkpoint, decisions.interval_s
+    stall_s, drain_s = stall_and_drain_s(decisions, figures, degraded)
     if decisions.mode == "sync":
         limit = checkpoint.max_blocking
-        yield Limit("blocking", figures.blocking, "<=", limit, "share", TIMED)
+        yield Limit("blocking", stall_s / interval_s, "<=", limit, "share", TIMED)
         return
     if basis.problem.storage.rule == "demand":
-        yield Limit("overlap", figures.overlap, "<=", checkpoint.max_overlap, "share", TIMED)
-    busy_s = figures.stall_s + figures.drain_s
-    yield Limit("drain_fits", busy_s, "<=", decisions.interval_s, "s", TIMED)
+        overlap, limit = drain_s / interval_s, checkpoint.max_overlap
+        yield Limit("overlap", overlap, "<=", limit, "share", TIMED)
+    yield Limit("drain_fits", stall_s + drain_s, "<=", interval_s, "s", TIMED)
+
+
+def stall_and_drain_s(
+    decisions: Decisions, figures: JobFigures, degraded: Degraded
+) -> tuple[float, float]:
+    """Return the stall and the drain that the limits are about, with appliances down if asked."""
+    if degraded.drain_s is None:
+        return figures.stall_s, figures.drain_s
+    if decisions.mode == "sync":
+        return degraded.drain_s, 0.0
+    return figures.stall_s, degraded.drain_s
 
 
 def endurance_tb_per_day(basis: Basis, decisions: Decisions) -> float | None:

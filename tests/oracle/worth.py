@@ -52,10 +52,10 @@ def reaches(problem: Problem, choice: Compute, rate: Array) -> Mask:
     useful = choice.gpus_used * rate * (1.0 + ROUNDING)
     met = rate * (1.0 + ROUNDING) >= (targets.min_goodput or 0.0)
     met &= useful >= (targets.min_useful_gpus or 0.0)
-    if targets.minuseful_pflops is None and targets.max_days_to_train is None:
+    if targets.min_useful_pflops is None and targets.max_days_to_train is None:
         return met
     pflops = useful_pflops(problem, choice, rate) * (1.0 + ROUNDING)
-    met &= pflops >= (targets.minuseful_pflops or 0.0)
+    met &= pflops >= (targets.min_useful_pflops or 0.0)
     if targets.max_days_to_train is not None:
         active = training.active_parameters or problem.job.parameters
         work_flop = 6.0 * (active or 0.0) * (training.tokens or 0.0)

@@ -138,55 +138,26 @@ def test_clean_keeps_what_fits_and_cuts_the_rest() -> None:
         assert text.startswith(cut.removesuffix(" … [cut]"))
 
 
-PLAIN_COLUMNS = [
-    "Line",
-    "Section",
-    "Manufacturer",
-    "Part number",
-    "Model and description",
-    "Quantity",
-    "Installed",
-    "Purchased",
-    "Unit list",
-    "Price source",
-    "Price date",
-    "Confi-\ndence",
-    "Discount",
-    "Unit net",
-    "Extended list",
-    "Extended net",
-    "Support per unit and year",
-    "Support per year",
-    "Lead time",
-    "kW each",
-    "kW total",
-    "BTU/h total",
-    "RU each",
-    "RU total",
-    "Racks",
-    "kg each",
-    "kg total",
-    "GPUs each",
-    "GPUs total",
-    "Read GB/s each",
-    "Read GB/s total",
-    "Write GB/s each",
-    "Write GB/s total",
-    "Usable TB each",
-    "Usable TB total",
-    "Note",
-    "Catalog id",
-    "Solved quantity",
-    "Solved unit list",
-    "Solved discount",
-]
+PLAIN_COLUMNS = (
+    """
+Line|Section|Manufacturer|Part number|Model and description|Quantity|Installed|Purchased|Unit list
+Price source|Price date|Confidence|Discount|Unit net|Extended list|Extended net
+Support per unit and year|Support per year|Lead time|kW each|kW total|BTU/h total|RU each|RU total
+Racks|kg each|kg total|GPUs each|GPUs total|Read GB/s each|Read GB/s total|Write GB/s each
+Write GB/s total|Usable TB each|Usable TB total|Note|Catalog id|Solved quantity|Solved unit list
+Solved discount
+""".strip()
+    .replace("\n", "|")
+    .split("|")
+)
 
 
 @pytest.mark.parametrize("setup", [ASYNC, SYNC, MINIMAL])
 def test_a_plan_without_companions_has_no_sheets_and_columns_for_them(setup: Setup) -> None:
     book = opened(written(plan(setup)))
     assert book.sheetnames == SHEETS
-    assert [cell.value for cell in book["BOM"][7]] == PLAIN_COLUMNS
+    titles = [str(cell.value).replace("-\n", "") for cell in book["BOM"][7]]
+    assert titles == PLAIN_COLUMNS
     names = set(book.defined_names)
     assert not {"discount_rate", "pue_liquid", "bom_facility_power_kw", "heat_air_kw"} & names
 
@@ -272,7 +243,7 @@ def test_companions_say_what_they_are_for_and_how_they_are_sold() -> None:
     assert bom_row(book, "nvaie")["Unit"].value == "licence"
     assert "weight not known" not in bom_row(book, "nvaie")["Note"].value
     text = " ".join(str(cell.value) for cell in all_cells(book))
-    assert "keep their solved counts" in text and "Racks that several lines share" in text
+    assert "keep their solved" in text and "Racks that several lines share" in text
 
 
 def test_every_section_has_a_subtotal() -> None:

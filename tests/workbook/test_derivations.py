@@ -1,4 +1,4 @@
-"""The closed form of discounted years against its definition, year by year."""
+"""What the workbook works out from a plan because the plan does not say it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from planner.outputs.workbook import annuity
 from planner.outputs.workbook.bom_lines import least_order, paid_support
 from planner.outputs.workbook.checkpoint_degraded import inputs
-from planner.schema.plan import Plan
+from planner.schema.plan import Line, Plan
 from tests.workbook.arithmetic import Setup, worth
 from tests.workbook.cases import COMPLETE
 from tests.workbook.factory import plan
@@ -31,26 +31,26 @@ def test_known_answers() -> None:
     assert annuity.years(2.5, 1, 0.1) == pytest.approx(1 / 1.21 + 0.5 / 1.331)
 
 
-def line(document: Plan, sku: str, **changes: object) -> object:
+def line(document: Plan, sku: str, **changes: object) -> Line:
     found = next(line for line in document.lines if line.sku == sku)
     return found.model_copy(update=changes)
 
 
 def test_support_that_ends_with_the_term_follows_the_term() -> None:
     document = plan(COMPLETE)
-    whole = paid_support(document, line(document, "ai400x3"))  # type: ignore[arg-type]
-    part = paid_support(document, line(document, "hgx_b300_liquid"))  # type: ignore[arg-type]
+    whole = paid_support(document, line(document, "ai400x3"))
+    part = paid_support(document, line(document, "hgx_b300_liquid"))
     assert (whole.until_years, whole.whole) == (4.5, True)
     assert (part.since_years, part.until_years, part.whole) == (1.0, 4.0, False)
     gone = line(document, "ai400x3", support_from_years=9.0, support_years=0.0)
-    never = paid_support(document, gone)  # type: ignore[arg-type]
+    never = paid_support(document, gone)
     assert never.until_years == never.since_years and not never.whole
 
 
 def test_the_least_order_is_what_is_bought_beyond_need() -> None:
     document = plan(COMPLETE)
-    assert least_order(line(document, "cat6")) == 200  # type: ignore[arg-type]
-    assert least_order(line(document, "fibre_10m")) == 0  # type: ignore[arg-type]
+    assert least_order(line(document, "cat6")) == 200
+    assert least_order(line(document, "fibre_10m")) == 0
 
 
 def lost(setup: Setup) -> list[object]:

@@ -1,0 +1,198 @@
+"""What must come with GPU systems and storage, counted from them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner.schema.catalog import Licence
+from planner.schema.problem import Extra
+from planner.verify import port_fabric
+from planner.verify.bandwidth import gpus
+from planner.verify.basis import Basis
+from planner.verify.compute_fabric import compute_fabrics
+from planner.verify.port_fabric import Plugged, plugged
+from planner.verify.room import RackSet, network_racks, own_racks, pdus
+from planner.verify.whole import at_least
+from planner.verify.wiring import Bill, Fabric
+
+
+@dataclass(frozen=True)
+class Companions:
+    """The companions by item, the fabrics, and the racks of everything.
+
+    ``racks`` is None where racks have no size or a figure is not known; ``problems`` says what
+    could not be counted.
+    """
+
+    counts: Mapping[str, int]
+    fabrics: tuple[Fabric, ...]
+    racks: tuple[RackSet, ...] | None
+    problems: tuple[str, ...]
+
+
+def count_companions(basis: Basis, counts: Mapping[str, int]) -> Companions:
+    """Return everything that follows from the counts of GPU systems and storage.
+
+    Args:
+        basis: the problem and the catalogs.
+        counts: units of GPU systems and storage in place.
+    """
+    return _Counting(basis, counts).run()
+
+
+class _Counting:
+    """One pass over the rules, in the order in which they build on one another."""
+
+    def __init__(self, basis: Basis, counts: Mapping[str, int]) -> None:
+        self.basis, self.problem = basis, basis.problem
+        self.counts = {sku: count for sku, count in counts.items() if count > 0}
+        self.bill = Bill()
+        self.problems: list[str] = []
+        self.fabrics: list[Fabric] = []
+        self.own = own_racks(basis, self.counts)
+        self.extras: dict[str, int] = {}
+
+    def run(self) -> Companions:
+        """Count everything."""
+        self._gpu_and_storage_fabrics()
+        self._extras()
+        self._management()
+        self._cooling()
+        self._software()
+        standing = network_racks(self.basis, self.bill.units)
+        self._racks(standing)
+        known = self.own is not None and standing is not None
+        return Companions(
+            counts=dict(self.bill.units),
+            fabrics=tuple(self.fabrics),
+            racks=(*(self.own or ()), *(standing or ())) if known else None,
+            problems=tuple(self.problems),
+        )
+
+    def _take(self, name: str, fabrics: list[Fabric] | None) -> None:
+        if fabrics is None:
+            self.problems.append(f"network.{name}: a port fits no switch, or it is too large")
+        else:
+            self.fabrics += fabrics
+
+    def _gpu_and_storage_fabrics(self) -> None:
+        network = self.problem.network
+        self._take("compute", compute_fabrics(self.basis, self.counts, self.bill))
+        if network.storage is not None:
+            devices = plugged(self.basis, self.counts, "storage")
+            fabrics = port_fabric.port_fabric(
+                self.basis, "storage", network.storage, devices, self.bill
+            )
+            self._take("storage", fabrics)
+
+    def _extras(self) -> None:
+        for sku, extra in self.problem.extras.items():
+            count = extra.count if extra.count is not None else self._per(sku, extra)
+            self.extras[sku] = count
+            self.bill.add(sku, count)
+
+    def _per(self, sku: str, extra: Extra) -> int:
+        if extra.per == "rack" and self.own is None:
+            self.problems.append(f"extras.{sku}: the racks are not known")
+            return 0
+        amounts = {
+            "gpu_system": self._units("gpu_system"),
+            "gpu": sum(gpus(self.basis.items[sku], n) for sku, n in self.counts.items()),
+            "storage_unit": self._units("storage"),
+            "rack": sum(each.racks for each in self.own or ()),
+            "switch": sum(fabric.switches for fabric in self.fabrics),
+        }
+        return -(-amounts[extra.per or ""] // extra.every)
+
+    def _units(self, category: str) -> int:
+        items = self.basis.items
+        return sum(n for sku, n in self.counts.items() if items[sku].category == category)
+
+    def _management(self) -> None:
+        """Count the OOB switches, then the in-band fabric that they uplink to."""
+        network, everything = self.problem.network, {**self.counts, **self.extras}
+        uplinks: Plugged | None = None
+        if network.out_of_band is not None:
+            others = sum(fabric.switches for fabric in self.fabrics) + self._own_pdus()
+            devices = plugged(self.basis, everything, "out_of_band")
+            found = port_fabric.out_of_band(
+                self.basis, network.out_of_band, devices, others, self.bill
+            )
+            self._take("out_of_band", found)
+            switches = sum(fabric.leaf_switches for fabric in found or ())
+            uplinks = port_fabric.oob_uplinks(self.basis, network.out_of_band, switches)
+        if network.in_band is not None:
+            devices = plugged(self.basis, everything, "in_band")
+            devices += [uplinks] if uplinks is not None else []
+            fabrics = port_fabric.port_fabric(
+                self.basis, "in_band", network.in_band, devices, self.bill
+            )
+            self._take("in_band", fabrics)
+
+    def _own_pdus(self) -> int:
+        count = pdus(self.basis, self.own or ())
+        return 0 if count is None else count
+
+    def _cooling(self) -> None:
+        cooling = self.problem.site.cooling
+        if cooling.cdu is None:
+            return
+        provides = self.basis.items[cooling.cdu].provides.cooling
+        heat_kw = 0.0
+        for sku, count in self.counts.items():
+            item = self.basis.items[sku]
+            power_kw, share = self.basis.unit_it_power_kw(item), self.basis.liquid_share(item)
+            if power_kw is None and share > 0:
+                self.problems.append(f"site.cooling: the draw of {sku} is not known")
+            heat_kw += (power_kw or 0.0) * share * count
+        if provides is None:
+            self.problems.append(f"site.cooling: {cooling.cdu} does not say what it cools")
+            return
+        least = at_least(heat_kw / provides.value)
+        more = {"N": least, "N+1": least + 1, "2N": 2 * least}
+        self.bill.add(cooling.cdu, more[cooling.redundancy] if least else 0)
+
+    def _software(self) -> None:
+        for sku in self.problem.software:
+            licence = self.basis.items[sku].licence
+            if licence is None:
+                self.problems.append(f"software.{sku}: it does not say what it is licensed by")
+            else:
+                self.bill.add(sku, self._licences(sku, licence))
+
+    def _licences(self, sku: str, licence: Licence) -> int:
+        total = 0.0
+        for each, count in self.counts.items():
+            item = self.basis.items[each]
+            if licence.vendors is not None and item.vendor not in licence.vendors:
+                continue
+            if licence.per == "gpu":
+                total += gpus(item, count)
+            elif licence.per == "gpu_system":
+                total += count if item.category == "gpu_system" else 0
+            elif item.category == "storage" and licence.per == "storage_unit":
+                total += count
+            elif item.category == "storage":
+                usable = item.provides.usable
+                if usable is None:
+                    self.problems.append(f"software.{sku}: the capacity of {each} is not known")
+                total += 0.0 if usable is None else usable.value * count
+        return at_least(total)
+
+    def _racks(self, standing: list[RackSet] | None) -> None:
+        """Count the racks that are bought, and the PDUs in them."""
+        rack = self.problem.site.rack
+        if rack is None or (rack.item is None and rack.pdu is None):
+            return
+        if self.own is None or standing is None:
+            self.problems.append("site.rack: the racks are not known")
+            return
+        sets = [*self.own, *standing]
+        if rack.item is not None:
+            self.bill.add(rack.item, sum(each.racks for each in sets if not each.product))
+        if rack.pdu is not None:
+            count = pdus(self.basis, sets)
+            if count is None:
+                self.problems.append("site.rack.pdu: its feed or a rack's load is not known")
+            self.bill.add(rack.pdu.item, count or 0)

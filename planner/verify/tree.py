@@ -1,0 +1,85 @@
+"""The fat tree, written out once more from its definition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.verify.whole import at_least, divisors
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Switches, links between tiers, and the ports in use of each spine and core."""
+
+    tiers: int
+    leaves: int
+    spines: int = 0
+    cores: int = 0
+    leaf_spine_links: int = 0
+    spine_core_links: int = 0
+    spine_ports: int = 0
+    core_ports: int = 0
+
+
+def split(radix: int, oversubscription: float) -> tuple[int, int]:
+    """Return a leaf's (downlinks, uplinks)."""
+    up = at_least(radix / (1 + oversubscription))
+    return radix - up, up
+
+
+def fat_tree(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | None:
+    """Return the tree over so many leaves, None where there is none.
+
+    Args:
+        leaves_per_rail: leaves of one rail; all of them where there are no rails.
+        rails: rails, each with leaves of its own; 1 for none.
+        radix: ports of a switch.
+        up: uplinks of a leaf.
+    """
+    leaves = rails * leaves_per_rail
+    if leaves <= radix:
+        return _two_tiers(leaves, radix, up)
+    down = radix // 2
+    groups, group_leaves = _groups(leaves_per_rail, rails, down)
+    enough = [s for s in divisors(up) if s >= -(-group_leaves * up // down)]
+    if not enough:
+        return None
+    spines = enough[0]
+    spine_up = group_leaves * up // spines
+    choices = [
+        (spines // b * c, groups * b * spine_up // c)
+        for b in divisors(spines)
+        for c in divisors(spine_up)
+        if groups * b * spine_up <= radix * c
+    ]
+    if not choices:
+        return None
+    cores, core_ports = min(choices)
+    return Tree(
+        tiers=3,
+        leaves=leaves,
+        spines=groups * spines,
+        cores=cores,
+        leaf_spine_links=leaves * up,
+        spine_core_links=groups * spines * spine_up,
+        spine_ports=2 * spine_up,
+        core_ports=core_ports,
+    )
+
+
+def _two_tiers(leaves: int, radix: int, up: int) -> Tree | None:
+    links = leaves * up
+    enough = [s for s in divisors(up) if s >= max(2, -(-links // radix))]
+    if not enough:
+        return None
+    spines = enough[0]
+    return Tree(2, leaves, spines, leaf_spine_links=links, spine_ports=links // spines)
+
+
+def _groups(leaves_per_rail: int, rails: int, down: int) -> tuple[int, int]:
+    """Return the groups of leaves with spines in common, and the leaves of each."""
+    if leaves_per_rail <= down:
+        together = max(q for q in divisors(rails) if q * leaves_per_rail <= down)
+        return rails // together, together * leaves_per_rail
+    per_rail = -(-leaves_per_rail // down)
+    return rails * per_rail, -(-leaves_per_rail // per_rail)

@@ -1,0 +1,280 @@
+"""The verifier's own count of companions: published fabrics, and a bill worked out by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.loader import Inputs
+from planner.verify.basis import Basis
+from planner.verify.companions import Companions, count_companions
+from planner.verify.compute_fabric import compute_fabrics
+from planner.verify.money import present_years
+from planner.verify.room import RackSet
+from planner.verify.tree import Tree, fat_tree, split
+from planner.verify.whole import at_least, at_most, divisors
+from planner.verify.wiring import Bill, Fabric
+from tests.verify_world import FIBRE, GPU_PORTS, hardware, port, problem, switch, world
+
+
+def counted(inputs: Inputs, **counts: int) -> Companions:
+    return count_companions(Basis.from_inputs(inputs), counts)
+
+
+def fabric_of(systems: int, radix: int, *, slots: int = 0, ports: int = 0) -> Fabric:
+    """Return the fabric of systems with eight ports on eight rails."""
+    items = hardware()
+    items["weave"] = switch("infiniband", ("400 Gbit/s", radix, FIBRE))
+    items["gpu_a"]["ports"] = {"compute": port(8, "400 Gbit/s", rails=8)}
+    compute = {
+        "switches": ("weave",),
+        "single_switch": False,
+        "manager": {"slots": slots, "ports": ports},
+    }
+    basis = Basis.from_inputs(world(problem(network={"compute": compute}), items))
+    fabrics = compute_fabrics(basis, {"gpu_a": systems}, Bill())
+    assert fabrics is not None
+    (fabric,) = fabrics
+    return fabric
+
+
+# NVIDIA DGX SuperPOD H100 reference architecture RA-11333-001 V11, table 4.
+@pytest.mark.parametrize(
+    ("systems", "leaves", "spines", "system_links", "between"),
+    [(31, 8, 4, 252, 256), (63, 16, 8, 508, 512), (95, 24, 16, 764, 768),
+     (127, 32, 16, 1020, 1024)],
+)  # fmt: skip
+def test_the_published_h100_fabrics(
+    systems: int, leaves: int, spines: int, system_links: int, between: int
+) -> None:
+    fabric = fabric_of(systems, 64, slots=1, ports=4)
+    assert (fabric.leaf_switches, fabric.spine_switches) == (leaves, spines)
+    assert (fabric.system_links, fabric.leaf_spine_links) == (system_links, between)
+
+
+# NVIDIA DGX SuperPOD B200 reference architecture: three tiers.
+@pytest.mark.parametrize(
+    ("systems", "leaves", "spines", "cores"),
+    [(64, 16, 8, 0), (128, 32, 16, 0), (256, 64, 32, 0),
+     (512, 128, 128, 64), (1024, 256, 256, 128), (2048, 512, 512, 256)],
+)  # fmt: skip
+def test_the_published_b200_fabrics(systems: int, leaves: int, spines: int, cores: int) -> None:
+    fabric = fabric_of(systems, 64)
+    found = (fabric.leaf_switches, fabric.spine_switches, fabric.core_switches)
+    assert found == (leaves, spines, cores)
+    assert fabric.system_links == fabric.leaf_spine_links == 8 * systems
+    assert fabric.spine_core_links == (8 * systems if cores else 0)
+
+
+# NVIDIA DGX SuperPOD B300 XDR reference architecture: 144 ports.
+@pytest.mark.parametrize(
+    ("systems", "leaves", "spines"),
+    [(72, 8, 4), (144, 16, 8), (288, 32, 18), (576, 64, 36), (1296, 144, 72)],
+)
+def test_the_published_b300_fabrics(systems: int, leaves: int, spines: int) -> None:
+    fabric = fabric_of(systems, 144)
+    assert (fabric.leaf_switches, fabric.spine_switches, fabric.core_switches) == (
+        leaves, spines, 0,
+    )  # fmt: skip
+
+
+def test_every_tree_spreads_its_links_evenly_and_fits_its_switches() -> None:
+    for radix in (4, 6, 16, 40):
+        for oversubscription in (1.0, 1.5, 3.0):
+            down, up = split(radix, oversubscription)
+            for rails in (1, 2, 4):
+                for unit in range(1, 60):
+                    _check_tree(fat_tree(unit, rails, radix, up), rails * unit, radix, up)
+            assert down + up == radix and up >= 1
+
+
+def _check_tree(tree: Tree | None, leaves: int, radix: int, up: int) -> None:
+    if tree is None:
+        return
+    assert tree.leaves == leaves and tree.leaf_spine_links == leaves * up
+    assert tree.spines * tree.spine_ports >= tree.leaf_spine_links + tree.spine_core_links
+    assert tree.spine_ports <= radix and tree.core_ports <= radix
+    assert tree.cores * tree.core_ports == tree.spine_core_links
+
+
+def test_a_tree_without_a_second_spine_or_with_too_many_leaves_is_none() -> None:
+    assert fat_tree(2, 1, 4, 1) is None
+    assert fat_tree(8, 1, 4, 2) == Tree(3, 8, 8, 4, 16, 16, 4, 4)
+    assert fat_tree(9, 1, 4, 2) is None
+
+
+# 11 systems and the manager's slot are 3 units of 4: 12 leaves with 8 uplinks, 8 spines.
+# Storage: 22 ports of 2 parts and 20 of 1 are 64 parts, 8 leaves of 8, 4 spines.
+# Out of band: 11 + 2·5 + 1 devices' ports, 20 + 12 switches, 3·4 + 4 PDUs, 10 to a switch.
+# In band: 22 + 5 + 2 ports and 7·2 uplinks, 4 leaves of 12 parts with 2 uplinks, 2 spines.
+BY_HAND = {
+    "weave": 12 + 8,
+    "mesh": (8 + 4) + (4 + 2),
+    "tick": 7,
+    "fibre": (90 + 96) + (22 + 32) + 8,
+    "thin_fibre": 20 + 43,
+    "copper": 70,
+    "optic": 88 + 22,
+    # Half the ports: leaves to systems, leaves to spines, spines; twice over, and in band.
+    "twin_optic": (48 + 48 + 48) + (11 + 16 + 16) + (4 + 4),
+    "thin_optic": 5 + 11,
+    # One per 4 racks: 3 of GPU systems, 1 of boxes.
+    "keeper": 1,
+    # 11 · 10.2 kW · 0.6 is more than one cools; one more for N+1.
+    "pump": 2 + 1,
+    "suite": 88,
+    "pool": 1250,
+    # Network: (20·1.1/20 + 18·2/42 + 7/42 + 2/42) / (1 - 1.1/20) is 2.3; the pumps stand alone.
+    "frame": 3 + 1 + 3 + 3,
+    # Loads of 40.8, 44 and 20 kW on 17.3 kW each, and one more in every rack.
+    "strip": 3 * 4 + 4 + 3 * 3 + 3 * 2,
+}
+
+
+def test_the_companions_of_a_small_cluster() -> None:
+    found = counted(world(), gpu_a=11, box=5)
+    assert not found.problems
+    assert dict(found.counts) == BY_HAND
+    assert found.racks == (
+        RackSet("gpu_a", "gpu", 3, False, pytest.approx(40.8)),
+        RackSet("box", "storage", 1, False, pytest.approx(44)),
+        RackSet("pump", "network", 3, False, 2.5),
+        RackSet(None, "network", 3, False, 20.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("systems", "network", "expected"),
+    [
+        # 16 ports less the manager's 2 take one system of 8; the switch is cabled to the full.
+        (1, {"manager": {"slots": 1, "ports": 2}}, {"weave": 1, "fibre": 10, "twin_optic": 8}),
+        (2, {}, {"weave": 1, "fibre": 16, "twin_optic": 8, "optic": 16}),
+        # Two planes of 4 ports: each a switch that holds 4 systems.
+        (4, {"planes": 2}, {"weave": 2, "fibre": 32, "twin_optic": 16}),
+        # One unit of 4 systems a plane has 4 leaves with 8 uplinks and 2 spines: 5 need two.
+        (5, {"planes": 2}, {"weave": 2 * (4 + 2), "fibre": 40 + 2 * 32}),
+        # Three times oversubscribed: 12 down, 4 up; a unit of 6, so 4 leaves and 2 spines.
+        (6, {"oversubscription": 3.0}, {"weave": 4 + 2, "fibre": 48 + 16}),
+    ],
+)
+def test_compute_fabrics_by_hand(
+    systems: int, network: dict[str, Any], expected: dict[str, int]
+) -> None:
+    compute = {"switches": ("weave",), **network}
+    inputs = world(problem(network={"compute": compute}))
+    found = counted(inputs, gpu_a=systems).counts
+    assert {sku: found.get(sku, 0) for sku in expected} == expected
+
+
+def test_types_with_other_ports_have_fabrics_of_their_own() -> None:
+    inputs = world(problem(network={"compute": {"switches": ("weave",)}}))
+    found = counted(inputs, gpu_a=2, gpu_b=4)
+    assert [(f.serves, f.leaf_switches) for f in found.fabrics] == [({"gpu_a"}, 1), ({"gpu_b"}, 1)]
+
+
+def test_the_first_switch_that_fits_is_taken() -> None:
+    compute = {"switches": ("mesh", "weave")}
+    assert "mesh" not in counted(world(problem(network={"compute": compute})), gpu_a=2).counts
+    items = hardware()
+    items["gpu_a"]["ports"] = {**GPU_PORTS, "compute": port(8, "800 Gbit/s", rails=4)}
+    found = counted(world(problem(network={"compute": compute}), items), gpu_a=2)
+    assert any("network.compute" in text for text in found.problems)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "fewest", "switches"),
+    # Ports of one part: 16 on one switch, 2·8 on two, else leaves of 8 with spines.
+    [(0, 1, 0), (4, 1, 1), (5, 1, 3 + 2), (1, 2, 2), (4, 2, 2), (5, 2, 3 + 2), (9, 2, 5 + 4)],
+)
+def test_leaves_may_stand_without_spines(boxes: int, fewest: int, switches: int) -> None:
+    network = {"storage": {"switch": "mesh", "min_switches": fewest}}
+    found = counted(world(problem(network=network)), box=boxes)
+    assert found.counts.get("mesh", 0) == switches
+
+
+def test_two_leaves_are_joined_by_their_uplinks() -> None:
+    found = counted(world(problem(network={"storage": {"switch": "mesh"}})), box=1)
+    assert found.counts["fibre"] == 4
+    assert found.counts["twin_optic"] == 2 * 2
+    assert found.fabrics[0].leaf_spine_links == 4
+
+
+@pytest.mark.parametrize(("redundancy", "pumps"), [("N", 2), ("N+1", 3), ("2N", 4)])
+def test_pumps_by_redundancy(redundancy: str, pumps: int) -> None:
+    asked = problem()
+    asked["site"] = {**asked["site"], "cooling": {"cdu": "pump", "redundancy": redundancy}}
+    assert counted(world(asked), gpu_a=11, box=5).counts["pump"] == pumps
+    assert "pump" not in counted(world(asked), box=5).counts
+
+
+@pytest.mark.parametrize(
+    ("extra", "count"),
+    [
+        ({"count": 5}, 5),
+        ({"per": "gpu_system", "every": 4}, 3),
+        ({"per": "gpu", "every": 88}, 1),
+        ({"per": "storage_unit", "every": 2}, 3),
+        ({"per": "rack"}, 4),
+        ({"per": "switch", "every": 10}, 4),
+    ],
+)
+def test_extras_by_what_they_are_for(extra: dict[str, Any], count: int) -> None:
+    inputs = world(problem(extras={"keeper": extra}))
+    assert counted(inputs, gpu_a=11, box=5).counts["keeper"] == count
+
+
+def test_without_any_companion_section_there_are_none() -> None:
+    site = {"pue": 1.2, "rack": {"height": "48 RU", "power": "45 kW"}}
+    bare = problem(site=site, network={}, software=(), extras={})
+    found = counted(world(bare), gpu_a=11, box=5)
+    assert (found.counts, found.fabrics, found.problems) == ({}, (), ())
+    assert found.racks is not None and sum(each.racks for each in found.racks) == 4
+
+
+def test_products_that_are_racks_bring_their_own() -> None:
+    items = hardware()
+    consumes = {**items["gpu_a"]["consumes"], "racks": {"value": 2, "source": "s"} | {
+        "confidence": "high"}}  # fmt: skip
+    items["gpu_a"] |= {"consumes": consumes}
+    found = counted(world(items=items), gpu_a=3, box=5)
+    assert found.racks is not None and found.racks[0] == RackSet("gpu_a", "gpu", 6, True, 5.1)
+    network = sum(each.racks for each in found.racks if each.rack_class == "network")
+    assert found.counts["frame"] == 1 + network
+
+
+def test_a_heavy_item_fills_a_rack_by_its_weight() -> None:
+    asked = problem()
+    rack = {**asked["site"]["rack"], "weight": "400 kg"}
+    asked["site"] = {**asked["site"], "rack": rack}
+    found = counted(world(asked), gpu_a=12)
+    # Three of 130 kg.
+    assert found.racks is not None and found.racks[0].racks == 4
+
+
+def test_unknown_racks_are_named_where_something_is_counted_by_them() -> None:
+    asked = problem(extras={"keeper": {"per": "rack"}})
+    asked["site"] = {"pue": 1.2}
+    found = counted(world(asked), gpu_a=2)
+    assert found.problems == ("extras.keeper: the racks are not known",)
+    assert found.racks is None
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "rate", "worth"),
+    [
+        (0.0, 4.0, 0.0, 4.0),
+        (1.0, 3.5, 0.0, 2.5),
+        (3.0, 2.0, 0.1, 0.0),
+        (0.0, 2.0, 0.1, 1 / 1.1 + 1 / 1.21),
+        (0.5, 2.25, 0.1, 0.5 / 1.1 + 1 / 1.21 + 0.25 / 1.331),
+    ],
+)
+def test_what_years_are_worth(start: float, end: float, rate: float, worth: float) -> None:
+    assert present_years(start, end, rate) == pytest.approx(worth, rel=1e-12)
+
+
+def test_whole_numbers_past_noise() -> None:
+    assert at_least(3 * 0.1 / 0.1) == 3 and at_most(0.3 / 0.1) == 3
+    assert at_least(3.001) == 4 and at_most(2.999) == 2
+    assert divisors(12) == [1, 2, 3, 4, 6, 12]
