@@ -68,6 +68,7 @@ hour = 60 * minute = h = hours
 day = 24 * hour = d = days
 week = 7 * day = weeks
 year = 8760 * hour = a = years
+month = 730 * hour = months
 watt = [power] = W
 watt_hour = watt * hour = Wh
 btu_per_hour = watt / 3.41214 = BTU/h
@@ -83,7 +84,7 @@ flops = flop / second = FLOPS
 _PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 _COUNT_SUFFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
-_UNIT = re.compile(r"[A-Za-z]{1,8}(/[A-Za-z]{1,8})?\Z")
+_UNIT = re.compile(r"[A-Za-z]{1,8}(/[A-Za-z]{1,8}){0,2}\Z")
 _BITS = re.compile(r"b(it)?(/|\Z)")
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*?)?\s*\Z")
 
@@ -115,7 +116,8 @@ COMMON = {
     ("TB/s", "GB/s"): 1e3, ("GB", "GB"): 1.0, ("TB", "GB"): 1e3, ("GB", "TB"): 1e-3,
     ("TB", "TB"): 1.0, ("PB", "TB"): 1e3, ("s", "s"): 1.0, ("min", "s"): 60.0, ("h", "s"): 3600.0,
     ("day", "day"): 1.0, ("USD", "USD"): 1.0, ("MUSD", "USD"): 1e6, ("USD/kWh", "USD/kWh"): 1.0,
-    ("RU", "RU"): 1.0, ("kg", "kg"): 1.0, ("TFLOP/s", "TFLOP/s"): 1.0,
+    ("RU", "RU"): 1.0, ("kg", "kg"): 1.0, ("TFLOP/s", "TFLOP/s"): 1.0, ("Gb/s", "Gb/s"): 1.0,
+    ("USD/kW/month", "USD/kW/month"): 1.0,
 }  # fmt: skip
 """What pint answers for the units nearly every file uses (a test asks it); spares its import."""
 

@@ -13,6 +13,7 @@ _INDENT = "  "
 _GAP = "  "
 _RIGHT = (True, False, True, True, True, True)
 _SHORTEST_SHARE = 0.0005
+_SHORTEST_NAME = 12
 _CRITICAL = 2
 """How many of the items with the longest lead time are named."""
 
@@ -66,8 +67,13 @@ def _sections(plan: Plan, known: Sequence[Line]) -> list[Summed]:
         power = _sum([line.it_power_kw for line in lines])
         price = _sum([line.extended_net_usd if line.purchased else 0.0 for line in lines])
         sums = [number(power, 1), f"{racks:,}" if racks else "", _price(lines, price)]
-        result.append((section, [f"{line.quantity:,} {line.model}" for line in lines], sums))
+        result.append((section, [_counted(line) for line in lines], sums))
     return result
+
+
+def _counted(line: Line) -> str:
+    times = " x" if line.model[:1].isdigit() else ""
+    return f"{line.quantity:,}{times} {line.model}"
 
 
 def _price(lines: Sequence[Line], price: float | None) -> str:
@@ -83,19 +89,26 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 def _table(rows: list[list[str]], sections: list[Summed], total: list[str]) -> list[str]:
     """Return the rows in columns; what a section holds spans the columns of item and gives."""
-    ends = [["", "", "", *sums] for _, _, sums in sections]
-    widths = [max(len(row[column]) for row in [*rows, *ends, total]) for column in range(6)]
-    texts = [f"{name}: {', '.join(parts)}" for name, parts, _ in sections]
+    widths = _widths([*rows, total], sections)
     span = widths[1] + len(_GAP) + widths[2]
-    rest = len(_INDENT) + widths[0] + sum(len(_GAP) + width for width in widths[3:]) + len(_GAP)
-    wanted = max((len(text) for text in texts), default=0)
-    widths[2] += max(0, min(wanted, WIDTH - rest) - span)
-    span = widths[1] + len(_GAP) + widths[2]
-    lines = [_joined(row, widths, _RIGHT) for row in rows]
+    lines = [_joined([row[0], row[1][: widths[1]], *row[2:]], widths, _RIGHT) for row in rows]
     for name, parts, sums in sections:
         cells, spans = ["", _fitted(name, parts, span), *sums], [widths[0], span, *widths[3:]]
         lines.append(_joined(cells, spans, (True, False, True, True, True)))
     return [*lines, _joined(total, widths, _RIGHT)]
+
+
+def _widths(rows: list[list[str]], sections: list[Summed]) -> list[int]:
+    """Return the width of each column: room for what the sections hold, within the screen."""
+    ends = [["", "", "", *sums] for _, _, sums in sections]
+    widths = [max(len(row[column]) for row in [*rows, *ends]) for column in range(6)]
+    spare = WIDTH - len(_INDENT) - sum(widths) - len(_GAP) * (len(widths) - 1)
+    if spare < 0:
+        widths[1] = max(_SHORTEST_NAME, widths[1] + spare)
+    span = widths[1] + len(_GAP) + widths[2]
+    wanted = max((len(f"{name}: {', '.join(parts)}") for name, parts, _ in sections), default=0)
+    widths[2] += max(0, min(wanted - span, spare))
+    return widths
 
 
 def _joined(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:

@@ -145,12 +145,10 @@ def fits(item: Item, catalog: Catalog, site: Site) -> bool:
 
 def standing(item: Item, catalog: Catalog, site: Site) -> Standing | None:
     """Return how GPU systems or storage of a kind stand, None where that is not known."""
-    rack = space(site, class_of(item))
-    if rack is None:
-        return None
     if item.consumes.racks is not None:
         return Standing(1.0, item.consumes.racks.value, own=True, pdus=0)
-    if height_ru(item, catalog) is None:
+    rack = space(site, class_of(item))
+    if rack is None or height_ru(item, catalog) is None:
         return None
     each, draw_kw = per_rack(item, catalog, rack), power_kw(item, catalog) or 0.0
     if each >= 1:

@@ -61,11 +61,18 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
     for share, feature in FEATURES:
         if random.random() < share:
             feature(draft)
+    if "compute" in problem.get("network", {}) or "forbid_vendors" in problem.get("policy", {}):
+        # What is demanded and cannot be planned is an input error, which is not of interest here.
+        for entry in problem["items"].values():
+            if entry.get("fixed") or "min" in entry or "required" in entry:
+                for key in ("fixed", "min", "required"):
+                    entry.pop(key, None)
+                entry.setdefault("max", OTHERS_AT_MOST)
 
 
 def _network(draft: Draft) -> None:
     random, hardware, network = draft.random, draft.hardware, Raw()
-    if random.random() < 0.6:
+    if random.random() < 0.7:
         network["compute"] = switches.compute(hardware, random)
     for name in ("storage", "in_band"):
         if random.random() < 0.5:
@@ -293,8 +300,9 @@ def _software(draft: Draft) -> None:
 
 def _extras(draft: Draft) -> None:
     networks = draft.problem.get("network", {})
+    racks = "rack" in draft.site and not draft.flawed("no_height", "no_power")
     draft.problem["extras"] = {
-        name: switches.extra(draft.hardware, draft.random, name, networks)
+        name: switches.extra(draft.hardware, draft.random, name, networks, racks)
         for name in ("manager", "server")[: draft.random.randint(1, 2)]
     }
     _widen(draft)

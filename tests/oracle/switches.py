@@ -8,7 +8,7 @@ from tests.oracle.hardware import VENDORS, Hardware, Raw, figure, spread, text
 
 NETWORK_VENDOR = "Nexus"
 """Makes no GPU system and no storage, so that no policy can forbid it."""
-RADICES = (4, 6, 8, 8, 12, 16)
+RADICES = (4, 4, 6, 8, 8, 12, 16)
 SOURCED = {"source": "made_up", "confidence": "low"}
 
 
@@ -136,8 +136,8 @@ def out_of_band(hardware: Hardware, random: Random) -> Raw:
     return {"switch": "oob_switch", "reserve_ports": reserved, "uplinks": uplinks}
 
 
-def extra(hardware: Hardware, random: Random, name: str, networks: Raw) -> Raw:
-    """Add a management item with ports; return how many are wanted."""
+def extra(hardware: Hardware, random: Random, name: str, networks: Raw, racks: bool) -> Raw:
+    """Add a management item with ports; return how many are wanted, of racks where known."""
     item = companion(hardware, random, name, "management", (3e3, 40e3))
     standing(random, item, (0.2, 1.5), (1, 2, 4))
     for network in ("in_band", "out_of_band"):
@@ -145,7 +145,8 @@ def extra(hardware: Hardware, random: Random, name: str, networks: Raw) -> Raw:
             speed = "100 Gb/s" if network == "in_band" else "1 Gb/s"
             port = {"count": random.choice((1, 2)), "speed": speed, **SOURCED}
             item.setdefault("ports", {})[network] = port
-    per = random.choice(("count", "gpu_system", "gpu", "storage_unit", "rack", "switch"))
+    measures = ["count", "gpu_system", "gpu", "storage_unit", "switch"]
+    per = random.choice([*measures, "rack"] if racks else measures)
     if per == "count":
         return {"count": random.randint(1, 3)}
     most = 60 if per == "gpu" else 5

@@ -43,7 +43,30 @@ def features(case: Case) -> set[str]:
         objective.maximize or objective.minimize or "",
         f"{case.problem.storage.max_families} families",
         f"{job.gpus.max_types} types",
+        *_sections(case),
     }
+
+
+def _sections(case: Case) -> set[str]:
+    """Return which parts of a complete bill a case has."""
+    problem, network = case.problem, case.problem.network
+    given = {
+        "compute": network.compute,
+        "storage": network.storage,
+        "in_band": network.in_band,
+        "out_of_band": network.out_of_band,
+        "rack": problem.site.rack and problem.site.rack.item,
+        "pdu": problem.site.rack and problem.site.rack.pdu,
+        "cdu": problem.site.cooling.cdu,
+        "software": problem.software,
+        "extras": problem.extras,
+        "cold spares": problem.spares,
+        "hot spares": problem.job.gpus.hot != (0, 0.0),
+        "prefer": problem.policy.prefer,
+        "rate": problem.term and problem.term.discount_rate,
+        "down": problem.storage.tolerate_down,
+    }
+    return {name for name, value in given.items() if value}
 
 
 def test_every_kind_of_case_occurs() -> None:
@@ -59,4 +82,6 @@ def test_every_kind_of_case_occurs() -> None:
     fan_outs = {"broadcast", "sharded_optimizer", "every_replica"}
     goals = {"goodput", "useful_gpus", "gpus", "cost", "tco", "power"}
     rest = {"systems", "replicas", "1 families", "2 families", "1 types", "2 types"}
-    assert modes | policies | fan_outs | goals | rest <= seen.keys()
+    bill = {"compute", "storage", "in_band", "out_of_band", "rack", "pdu", "cdu", "software"}
+    bill |= {"extras", "cold spares", "hot spares", "prefer", "rate", "down"}
+    assert modes | policies | fan_outs | goals | rest | bill <= seen.keys()

@@ -68,6 +68,15 @@ def test_a_section_of_many_items_is_cut_to_its_line() -> None:
     assert " more" in row and len(row) <= WIDTH
 
 
+def test_a_wide_table_shortens_names_to_fit() -> None:
+    document = plan(CASES["async"])
+    changes = {"model": "M" * 80, "installed": 100_000, "extended_net_usd": 123e6}
+    lines = tuple(line.model_copy(update=changes) for line in document.lines)
+    rows = console.render(document.model_copy(update={"lines": lines})).splitlines()
+    assert max(map(len, rows)) <= WIDTH
+    assert any("MMMMMMMMMMMM" in row for row in rows)
+
+
 def test_several_critical_items_are_counted() -> None:
     document = complete()
     assert document.totals is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.workbook.arithmetic import Gear, Setup
 from tests.workbook.complete import COMPLETE
 
@@ -118,4 +120,12 @@ MINIMAL = Setup(
     failures=1e-6,
     replica_gpus=None,
 )
-CASES = {"async": ASYNC, "sync": SYNC, "minimal": MINIMAL, "complete": COMPLETE}
+# What is lost when writing is hidden by the clients, when reading it is not.
+SYNC_DOWN = replace(SYNC, down=1, lost_write=20.0, lost_read=40.0)
+CASES = {
+    "async": ASYNC,
+    "sync": SYNC,
+    "minimal": MINIMAL,
+    "complete": COMPLETE,
+    "sync_down": SYNC_DOWN,
+}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
+import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +13,10 @@ from hypothesis import strategies as st
 from planner.outputs.workbook import annuity
 from planner.outputs.workbook.bom_lines import least_order, paid_support
 from planner.outputs.workbook.checkpoint_degraded import inputs
-from planner.schema.plan import Line, Plan
-from tests.workbook.arithmetic import Setup, worth
+from planner.schema.plan import LimitReport, Line, Plan
+from tests.workbook.arithmetic import Gear, Setup, worth
 from tests.workbook.cases import COMPLETE
+from tests.workbook.conftest import written
 from tests.workbook.factory import plan
 
 YEARS = st.floats(0.0, 30.0)
@@ -69,3 +72,37 @@ def test_a_loss_that_the_clients_hide_is_never_more_than_they_hide() -> None:
     assert lost(hidden)[0] == pytest.approx(90.0)
     hidden = replace(hidden.change("ai400x3", quantity=1), lost_write=20.0, lost_read=10.0)
     assert lost(hidden)[0] == pytest.approx(90.0 - 31 / 0.8)
+
+
+def follows(document: Plan) -> dict[str, tuple[object, object]]:
+    """Return the formula of every limit's value, and whether it follows edits, by its id."""
+    sheet = openpyxl.load_workbook(io.BytesIO(written(document)))["Checks"]
+    return {str(row[11].value): (row[1].value, row[8].value) for row in sheet.iter_rows(9)}
+
+
+def test_hot_spares_of_two_types_count_what_each_uses() -> None:
+    setup = Setup(
+        gear=(
+            Gear("one", "Compute", 12, list_usd=1.0, gpus=8),
+            Gear("other", "Compute", 6, list_usd=1.0, gpus=8),
+            Gear("box", "Storage", 2, list_usd=1.0, read=50.0, write=50.0, usable=9.0),
+        ),
+        replica_gpus=None,
+    )
+    document = plan(setup)
+    job = document.jobs[0].model_copy(update={"systems_by_type": {"one": 10, "other": 6}})
+    limit = LimitReport(
+        name="hot_spares.one", label="hot spares", value=2.0, sense=">=", limit=1.0,
+        unit="systems", slack=1.0, binding=False, source=None,
+    )  # fmt: skip
+    found = follows(document.model_copy(update={"jobs": (job,), "limits": (limit,)}))
+    assert found["hot_spares.one"] == ("=bom_quantity_1-10", "the value")
+
+
+def test_a_limit_that_means_something_else_keeps_the_planners_number() -> None:
+    document = plan(COMPLETE)
+    changed = tuple(
+        limit.model_copy(update={"value": 1.01 * limit.value + 1.0}) for limit in document.limits
+    )
+    found = follows(document.model_copy(update={"limits": changed}))
+    assert {kind for _, kind in found.values()} <= {"no: as solved"}

@@ -81,6 +81,14 @@ def test_figures_of_a_complete_bill(recalculated: Files) -> None:
 
 
 @needs_office
+def test_figures_with_appliances_down_when_checkpoints_block(recalculated: Files) -> None:
+    source, result = recalculated["sync_down"]
+    shown, figures = named(source, values(result)), job(CASES["sync_down"])
+    for name, key in DOWN_NAMES.items():
+        assert shown[name] == pytest.approx(figures[key], rel=1e-9), name
+
+
+@needs_office
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_figures_are_those_of_plain_arithmetic(name: str, recalculated: Files) -> None:
     source, result = recalculated[name]
