@@ -11,7 +11,7 @@ from planner.verify.basis import Basis
 from planner.verify.companions import Companions, count_companions
 from planner.verify.compute_fabric import compute_fabrics
 from planner.verify.money import present_years
-from planner.verify.room import RackSet
+from planner.verify.room import RackSet, Room
 from planner.verify.tree import Tree, fat_tree, split
 from planner.verify.whole import at_least, at_most, divisors
 from planner.verify.wiring import Bill, Fabric
@@ -136,7 +136,7 @@ def test_the_companions_of_a_small_cluster() -> None:
     found = counted(world(), gpu_a=11, box=5)
     assert not found.problems
     assert dict(found.counts) == BY_HAND
-    assert found.racks == (
+    assert found.room.sets == (
         RackSet("gpu_a", "gpu", 3, False, pytest.approx(40.8)),
         RackSet("box", "storage", 1, False, pytest.approx(44)),
         RackSet("pump", "network", 3, False, 2.5),
@@ -229,7 +229,7 @@ def test_without_any_companion_section_there_are_none() -> None:
     bare = problem(site=site, network={}, software=(), extras={})
     found = counted(world(bare), gpu_a=11, box=5)
     assert (found.counts, found.fabrics, found.problems) == ({}, (), ())
-    assert found.racks is not None and sum(each.racks for each in found.racks) == 4
+    assert sum(each.racks for each in found.room.sets) == 4
 
 
 def test_products_that_are_racks_bring_their_own() -> None:
@@ -238,8 +238,8 @@ def test_products_that_are_racks_bring_their_own() -> None:
         "confidence": "high"}}  # fmt: skip
     items["gpu_a"] |= {"consumes": consumes}
     found = counted(world(items=items), gpu_a=3, box=5)
-    assert found.racks is not None and found.racks[0] == RackSet("gpu_a", "gpu", 6, True, 5.1)
-    network = sum(each.racks for each in found.racks if each.rack_class == "network")
+    assert found.room.sets[0] == RackSet("gpu_a", "gpu", 6, True, 5.1)
+    network = sum(each.racks for each in found.room.sets if each.rack_class == "network")
     assert found.counts["frame"] == 1 + network
 
 
@@ -249,15 +249,15 @@ def test_a_heavy_item_fills_a_rack_by_its_weight() -> None:
     asked["site"] = {**asked["site"], "rack": rack}
     found = counted(world(asked), gpu_a=12)
     # Three of 130 kg.
-    assert found.racks is not None and found.racks[0].racks == 4
+    assert found.room.sets[0].racks == 4
 
 
-def test_unknown_racks_are_named_where_something_is_counted_by_them() -> None:
+def test_racks_of_unknown_size_are_not_counted() -> None:
     asked = problem(extras={"keeper": {"per": "rack"}})
     asked["site"] = {"pue": 1.2}
     found = counted(world(asked), gpu_a=2)
-    assert found.problems == ("extras.keeper: the racks are not known",)
-    assert found.racks is None
+    assert found.room == Room((), complete=False)
+    assert "keeper" not in found.counts and "frame" not in found.counts
 
 
 @pytest.mark.parametrize(

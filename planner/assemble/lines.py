@@ -163,6 +163,7 @@ def _money(inputs: Inputs, item: Item, price: Price | None, purchased: int) -> d
         "extended_net_usd": cents(net * purchased),
         "support_usd_per_year": cents(support * purchased),
         "support_years": max(0.0, end - start) if inputs.problem.term else None,
+        "support_from_years": min(start, end),
         "subscription_usd_per_year": (
             None if price.per_year_usd is None else cents(each_year * purchased)
         ),

@@ -12,7 +12,7 @@ from planner.verify.bandwidth import gpus
 from planner.verify.basis import Basis
 from planner.verify.compute_fabric import compute_fabrics
 from planner.verify.port_fabric import Plugged, plugged
-from planner.verify.room import RackSet, network_racks, own_racks, pdus
+from planner.verify.room import Room, network_racks, own_racks, pdus
 from planner.verify.whole import at_least
 from planner.verify.wiring import Bill, Fabric
 
@@ -21,13 +21,13 @@ from planner.verify.wiring import Bill, Fabric
 class Companions:
     """The companions by item, the fabrics, and the racks of everything.
 
-    ``racks`` is None where racks have no size or a figure is not known; ``problems`` says what
-    could not be counted.
+    ``room`` is not complete where racks have no size or a figure is not known; ``problems`` says
+    what could not be counted.
     """
 
     counts: Mapping[str, int]
     fabrics: tuple[Fabric, ...]
-    racks: tuple[RackSet, ...] | None
+    room: Room
     problems: tuple[str, ...]
 
 
@@ -61,12 +61,12 @@ class _Counting:
         self._cooling()
         self._software()
         standing = network_racks(self.basis, self.bill.units)
-        self._racks(standing)
-        known = self.own is not None and standing is not None
+        room = Room((*self.own.sets, *standing.sets), self.own.complete and standing.complete)
+        self._racks(room)
         return Companions(
             counts=dict(self.bill.units),
             fabrics=tuple(self.fabrics),
-            racks=(*(self.own or ()), *(standing or ())) if known else None,
+            room=room,
             problems=tuple(self.problems),
         )
 
@@ -88,19 +88,16 @@ class _Counting:
 
     def _extras(self) -> None:
         for sku, extra in self.problem.extras.items():
-            count = extra.count if extra.count is not None else self._per(sku, extra)
+            count = extra.count if extra.count is not None else self._per(extra)
             self.extras[sku] = count
             self.bill.add(sku, count)
 
-    def _per(self, sku: str, extra: Extra) -> int:
-        if extra.per == "rack" and self.own is None:
-            self.problems.append(f"extras.{sku}: the racks are not known")
-            return 0
+    def _per(self, extra: Extra) -> int:
         amounts = {
             "gpu_system": self._units("gpu_system"),
             "gpu": sum(gpus(self.basis.items[sku], n) for sku, n in self.counts.items()),
             "storage_unit": self._units("storage"),
-            "rack": sum(each.racks for each in self.own or ()),
+            "rack": sum(each.racks for each in self.own.sets),
             "switch": sum(fabric.switches for fabric in self.fabrics),
         }
         return -(-amounts[extra.per or ""] // extra.every)
@@ -131,7 +128,7 @@ class _Counting:
             self._take("in_band", fabrics)
 
     def _own_pdus(self) -> int:
-        count = pdus(self.basis, self.own or ())
+        count = pdus(self.basis, self.own.sets)
         return 0 if count is None else count
 
     def _cooling(self) -> None:
@@ -180,19 +177,15 @@ class _Counting:
                 total += 0.0 if usable is None else usable.value * count
         return at_least(total)
 
-    def _racks(self, standing: list[RackSet] | None) -> None:
+    def _racks(self, room: Room) -> None:
         """Count the racks that are bought, and the PDUs in them."""
         rack = self.problem.site.rack
-        if rack is None or (rack.item is None and rack.pdu is None):
+        if rack is None:
             return
-        if self.own is None or standing is None:
-            self.problems.append("site.rack: the racks are not known")
-            return
-        sets = [*self.own, *standing]
         if rack.item is not None:
-            self.bill.add(rack.item, sum(each.racks for each in sets if not each.product))
+            self.bill.add(rack.item, sum(each.racks for each in room.sets if not each.product))
         if rack.pdu is not None:
-            count = pdus(self.basis, sets)
+            count = pdus(self.basis, room.sets)
             if count is None:
                 self.problems.append("site.rack.pdu: its feed or a rack's load is not known")
             self.bill.add(rack.pdu.item, count or 0)

@@ -50,7 +50,7 @@ def check_lines(
         plan: the plan to check.
     """
     _check_needed(ledger, basis, companions, plan)
-    standing = {each.sku: each for each in companions.racks or () if each.sku is not None}
+    standing = {each.sku: each for each in companions.room.sets if each.sku is not None}
     for line in plan.lines:
         if line.parent is None:
             _check_line(ledger, basis, line, standing)
@@ -100,9 +100,12 @@ def _check_companion_racks(
     standing: dict[str, RackSet],
 ) -> None:
     """Companions that share racks with others have no number of racks of their own."""
-    alone = standing.get(line.sku)
-    ledger.same(f"{name}.racks", line.racks, None if alone is None else alone.racks)
-    stands = item.consumes.racks is not None or bool(basis.unit_rack_units(item))
+    alone, whole = standing.get(line.sku), item.consumes.racks
+    racks = None if alone is None else alone.racks
+    if whole is not None:
+        racks = whole.value * line.quantity
+    ledger.same(f"{name}.racks", line.racks, racks)
+    stands = basis.problem.site.rack is not None and (whole or basis.unit_rack_units(item))
     ledger.equal(f"{name}.rack_class", line.rack_class, "network" if stands else None)
 
 

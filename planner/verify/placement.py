@@ -28,7 +28,7 @@ def check_placement(
         companions: what must come with it, and the racks that both take.
         plan: the plan to check.
     """
-    if companions.racks is None or basis.problem.site.rack is None:
+    if basis.problem.site.rack is None:
         ledger.require(not plan.racks, "racks: there is no placement where racks have no size")
         return
     _check_numbers(ledger, plan)
@@ -55,11 +55,14 @@ def _check_devices(
         for device in group.devices:
             placed[device.sku] += group.count
     expected: Counter[str] = Counter()
+    standing = {each.sku for each in companions.room.sets}
     for sku, count in {**decisions.counts, **companions.counts}.items():
         item = basis.items[sku]
+        if sku in decisions.counts and sku not in standing:
+            continue  # nobody knows how many racks it takes
         if item.consumes.racks is not None:
             expected[sku] += item.consumes.racks.value * count
-        elif item.components:
+        elif item.components and sku in decisions.counts:
             for part in item.components:
                 expected[part.id] += part.quantity * count
         elif sku in decisions.counts or basis.unit_rack_units(item):
@@ -70,7 +73,7 @@ def _check_devices(
 
 def _check_sets(ledger: Ledger, basis: Basis, companions: Companions, plan: Plan) -> None:
     """Require as many racks of each kind as the rule says, each with its PDUs."""
-    sets = {(each.sku, each.rack_class): each for each in companions.racks or ()}
+    sets = {(each.sku, each.rack_class): each for each in companions.room.sets}
     counted: Counter[Key] = Counter()
     for group in plan.racks:
         name, kinds = f"racks.{group.first}", _kinds(basis, companions, group)
@@ -94,7 +97,7 @@ def _kinds(basis: Basis, companions: Companions, group: RackGroup) -> set[Key]:
     skus, name = {device.sku for device in group.devices}, group.rack_class
     network = name == "network"
     kinds: set[Key] = {(None, name)} if network and skus <= set(companions.counts) else set()
-    for each in companions.racks or ():
+    for each in companions.room.sets:
         if each.sku is None or not skus:
             continue
         parts = {part.id for part in basis.items[each.sku].components}

@@ -29,9 +29,17 @@ class RackSet:
     load_kw: float | None
 
 
-def own_racks(basis: Basis, counts: Mapping[str, int]) -> list[RackSet] | None:
-    """Return the racks of GPU systems and storage, None where a figure is not known."""
-    sets = []
+@dataclass(frozen=True)
+class Room:
+    """Racks, and whether they are all: not where a figure or the size of racks is not known."""
+
+    sets: tuple[RackSet, ...]
+    complete: bool
+
+
+def own_racks(basis: Basis, counts: Mapping[str, int]) -> Room:
+    """Return the racks of GPU systems and storage."""
+    sets, complete = [], True
     for sku, count in counts.items():
         item = basis.items[sku]
         if count == 0 or item.category not in DECIDED:
@@ -39,41 +47,37 @@ def own_racks(basis: Basis, counts: Mapping[str, int]) -> list[RackSet] | None:
         placement, power_kw = place(basis, item), basis.unit_it_power_kw(item)
         racks = None if placement is None else placement.racks_for(count)
         if placement is None or racks is None:
-            return None
+            complete = False
+            continue
         product = item.consumes.racks is not None
         load_kw = None if power_kw is None else power_kw * placement.units / placement.racks
         sets.append(RackSet(sku, rack_class(item), racks, product, load_kw))
-    return sets
+    return Room(tuple(sets), complete)
 
 
-def network_racks(basis: Basis, companions: Mapping[str, int]) -> list[RackSet] | None:
-    """Return the racks of companions, None where racks have no size.
+def network_racks(basis: Basis, companions: Mapping[str, int]) -> Room:
+    """Return the racks of companions.
 
     Args:
         basis: the problem and the catalogs.
         companions: units of everything that follows from the GPU systems and the storage.
     """
-    sets, mixed = [], 0.0
+    sets, mixed, complete = [], 0.0, True
     rack = space(basis, "network")
     for sku, count in companions.items():
-        item = basis.items[sku]
+        item, power_kw = basis.items[sku], basis.unit_it_power_kw(basis.items[sku])
         if item.consumes.racks is not None:
             racks = item.consumes.racks.value * count
-            sets.append(RackSet(sku, "network", racks, True, basis.unit_it_power_kw(item)))
+            sets.append(RackSet(sku, "network", racks, True, power_kw))
         elif basis.unit_rack_units(item):
-            if rack is None:
-                return None
-            share = rack_share(basis, item, rack)
-            if share <= _HALF:
-                mixed += share * count
-            elif share <= 1 + 1e-9:
-                power_kw = basis.unit_it_power_kw(item)
+            share = 0.0 if rack is None else rack_share(basis, item, rack)
+            complete = complete and rack is not None and share <= 1 + 1e-9
+            if share > _HALF:
                 sets.append(RackSet(sku, "network", count, False, power_kw))
-            else:
-                return None
+            mixed += share * count if share <= _HALF else 0.0
     if rack is not None and mixed > 0:
         sets.append(_mixed(basis, mixed, rack))
-    return sets
+    return Room(tuple(sets), complete)
 
 
 def rack_share(basis: Basis, item: Item, rack: Space) -> float:

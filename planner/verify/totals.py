@@ -134,9 +134,9 @@ def _all(_item: Item) -> float:
 
 
 def _racks(companions: Companions) -> int | None:
-    if companions.racks is None:
+    if not companions.room.complete:
         return None
-    return sum(each.racks for each in companions.racks)
+    return sum(each.racks for each in companions.room.sets)
 
 
 def _times(figure: float | None, factor: float) -> float | None:
