@@ -20,6 +20,7 @@ PROBLEMS = shipped.problem_files()
 EXPECTED = {
     "10MW": "optimal",
     "enterprise_1MW": "optimal",
+    "full_bill": "optimal",
     "gpt3_octet": "optimal",
     "infeasible_restore": "infeasible",
     "light_rule": "optimal",
@@ -66,8 +67,11 @@ def useful_pflops(plan: Plan) -> float:
 def assert_proven(name: str, scenario: str | None, plan: Plan) -> None:
     assert plan.status == "optimal", plan.message
     assert plan.objective.gap is not None
-    assert 0 <= plan.objective.gap <= LARGEST_GAP
-    verify(load(PROBLEMS[name], scenario=scenario), plan)
+    inputs = load(PROBLEMS[name], scenario=scenario)
+    prefer = inputs.problem.policy.prefer
+    given_away = prefer.within if prefer else 0.0
+    assert 0 <= plan.objective.gap <= LARGEST_GAP + given_away
+    verify(inputs, plan)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
@@ -299,7 +303,7 @@ def test_heavier_rules_cost_more_useful_work() -> None:
     work = [
         useful_pflops(solved("light_rule", name)) for name in ("demand", None, "medium", "high")
     ]
-    # Each may give away the indifference of 0.005 % for a cheaper bill.
+    # Each may give away the indifference of 0.01 % for a cheaper bill.
     assert all(lighter > 0.9999 * heavier for lighter, heavier in itertools.pairwise(work))
     assert work[-1] < 0.97 * work[0]
 
@@ -334,3 +338,55 @@ def test_no_purchase_repairs_the_thin_network() -> None:
     for seconds, status in ((shortest_s - 1, "infeasible"), (shortest_s + 1, "optimal")):
         setting = f"jobs.0.restore.max_time={seconds:.2f} s"
         assert solved("infeasible_restore", None, setting).status == status
+
+
+BILLS = [name for name in PROBLEMS if "network:" in PROBLEMS[name].read_text("utf-8")]
+"""The problems that ask for a complete bill."""
+
+
+def test_some_problems_ask_for_a_complete_bill() -> None:
+    assert {"10MW", "enterprise_1MW", "space_limited", "full_bill"} <= set(BILLS)
+
+
+@pytest.mark.parametrize("name", BILLS)
+def test_bills_are_what_an_engineer_would_expect(name: str) -> None:
+    """Network about a tenth of the money, storage about a hundredth; nothing bought for nothing."""
+    plan = solved(name)
+    shares = {
+        section: usd / (totals(plan).capex_usd or 0)
+        for section, usd in totals(plan).capex_by_section_usd.items()
+    }
+    assert 0.06 <= shares["Network"] + shares["Optics & cables"] <= 0.17, shares
+    assert 0.003 <= shares["Storage"] <= 0.05, shares
+    assert 0.004 <= shares["Racks & power"] <= 0.04, shares
+    assert shares["Compute"] >= 0.75, shares
+    companions = [line for line in plan.lines if line.section not in ("Compute", "Storage")]
+    assert all(line.quantity > 0 and line.price is not None for line in companions)
+
+
+def test_the_complete_bill_keeps_what_it_asks_for() -> None:
+    plan = solved("full_bill")
+    problem = load(PROBLEMS["full_bill"]).problem
+    assert limit(plan, "facility_power").limit == pytest.approx(3000), "one of four feeds is lost"
+    assert totals(plan).lead_time_days is not None
+    assert (totals(plan).lead_time_days or 0) <= (problem.targets.max_lead_time_days or 0)
+    assert plan.jobs[0].degraded_write_gb_per_s is not None
+    assert plan.jobs[0].degraded_write_gb_per_s < plan.jobs[0].delivered_write_gb_per_s
+    assert plan.jobs[0].hot_spare_systems == 1
+    servers = next(line for line in plan.lines if line.sku == "management_server")
+    assert servers.purchased == servers.quantity - 2, "two are there already"
+    assert {"NVIDIA", "DDN"} >= {
+        line.vendor for line in plan.lines if line.section in ("Compute", "Storage")
+    }
+
+
+def test_a_feed_that_may_be_lost_costs_useful_work() -> None:
+    kept, all_used = solved("full_bill"), solved("full_bill", "no_feed_to_lose")
+    assert useful_pflops(kept) < useful_pflops(all_used)
+
+
+def test_two_vendors_share_the_gpu_systems() -> None:
+    plan = solved("full_bill", "two_vendors")
+    systems = {line.vendor: line.quantity for line in plan.lines if line.section == "Compute"}
+    assert len(systems) == 2
+    assert max(systems.values()) <= 0.67 * sum(systems.values())

@@ -121,7 +121,7 @@ def _site(inputs: Inputs, case: Case) -> Site:
         discount_rate=problem.term.discount_rate if problem.term else 0.0,
         energy_basis=problem.term.energy_basis if problem.term else "maximum",
         it_power_limit_kw=problem.site.it_power_kw,
-        facility_power_limit_kw=problem.site.facility_power_kw,
+        facility_power_limit_kw=problem.site.facility_limit_kw,
         racks_limit=problem.site.racks,
         years=problem.term.years if problem.term else None,
         electricity_usd_per_kwh=problem.term.electricity_usd_per_kwh if problem.term else None,

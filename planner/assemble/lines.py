@@ -54,7 +54,7 @@ def lines(inputs: Inputs, case: Case, operation: Operation) -> tuple[Line, ...]:
 
 
 def _companions(inputs: Inputs, case: Case, known: dict[str, Item], spent: Bill) -> Iterator[Line]:
-    why = roles(inputs, case, spent)
+    why = roles(case, spent)
 
     def place(companion: Companion) -> tuple[int, str]:
         return ORDER.index(SECTIONS[known[companion.id].category]), companion.id

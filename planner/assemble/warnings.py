@@ -21,7 +21,19 @@ def warnings(
     lines = [line for line in bill if line.parent is None]
     groups = (_prices(lines), _unknown(lines), _figures(inputs, operation), _job(case, job))
     texts = (text for group in groups for text in group)
-    return (*inputs.warnings, *texts, *_missing(case))
+    return (*inputs.warnings, *texts, *_ports(inputs, lines), *_missing(case))
+
+
+def _ports(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
+    """Yield what the fabrics do not connect because nobody states its ports."""
+    network = inputs.problem.network
+    known = {item.id: item for item in inputs.items}
+    chosen = [known[line.sku] for line in lines if line.section in ("Compute", "Storage")]
+    for name in ("storage", "in_band", "out_of_band"):
+        silent = [item.model for item in chosen if getattr(item.ports, name) is None]
+        if getattr(network, name) is not None and silent:
+            words = name.replace("_", "-")
+            yield f"no {words} ports are stated, so none are counted, for: {', '.join(silent)}"
 
 
 def _missing(case: Case) -> Iterator[str]:

@@ -33,6 +33,7 @@ class Kitting:
         self.bounded = 0
         self.quantities: list[Quantity] = []
         self.needs: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+        self.roles: defaultdict[str, list[str]] = defaultdict(list)
         self.fabrics: list[Fabric] = []
         self.racks: list[tuple[float, str]] = []
         self.own_racks: list[tuple[float, str]] = []
@@ -60,9 +61,10 @@ class Kitting:
         self.bounded = len(self.quantities)
         return int(self.bounds.most(terms)) + 1
 
-    def need(self, item_id: str, factor: float, name: str) -> None:
-        """Say that ``factor`` units of an item are needed for each of a count."""
+    def need(self, item_id: str, factor: float, name: str, role: str) -> None:
+        """Say that ``factor`` units of an item are needed for each of a count, and what for."""
         self.needs[item_id].append((factor, name))
+        self.roles[item_id].append(role)
 
     def item(self, item_id: str) -> Item:
         """Return an item of the catalogs."""
@@ -117,6 +119,7 @@ def _companions(kitting: Kitting) -> tuple[Companion, ...]:
             Companion(
                 **good_fields(item, kitting.inputs),
                 terms=tuple(kitting.needs[item_id]),
+                roles=tuple(kitting.roles[item_id]),
                 racks_each=racks.value if racks else 0,
             )
         )
@@ -160,8 +163,15 @@ def _add_extras(kitting: Kitting) -> None:
         else:
             terms = _per(kitting, extra)
             kitting.ceil(name, tuple((factor / extra.every, key) for factor, key in terms))
-        kitting.need(item_id, 1.0, name)
+        kitting.need(item_id, 1.0, name, _extra_role(extra))
         kitting.extras.append((kitting.item(item_id), name))
+
+
+def _extra_role(extra: Extra) -> str:
+    if extra.per is None:
+        return "as asked for"
+    many = f"{extra.every} " if extra.every > 1 else ""
+    return f"one per {many}{extra.per.replace('_', ' ')}{'s' if many else ''}"
 
 
 def _per(kitting: Kitting, extra: Extra) -> list[tuple[float, str]]:
@@ -184,7 +194,8 @@ def _add_cdus(kitting: Kitting) -> None:
     heat = tuple((o.liquid_kw / capacity.value, o.id) for o in kitting.offers if o.liquid_kw > 0)
     if_any = 1 if cooling.redundancy == "N+1" else 0
     name = kitting.ceil("cdus", heat, if_any=if_any)
-    kitting.need(cooling.cdu, 2.0 if cooling.redundancy == "2N" else 1.0, name)
+    each, role = (2.0 if cooling.redundancy == "2N" else 1.0), f"{cooling.redundancy} for liquid"
+    kitting.need(cooling.cdu, each, name, role)
 
 
 def _add_software(kitting: Kitting) -> None:
@@ -215,7 +226,7 @@ def _add_software(kitting: Kitting) -> None:
             kitting.ceil(name, tuple(terms))
         else:
             kitting.sum(name, tuple(terms))
-        kitting.need(item_id, 1.0, name)
+        kitting.need(item_id, 1.0, name, f"per {licence.per.replace('_', ' ')}")
 
 
 def _missing(inputs: Inputs) -> tuple[str, ...]:

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 OUTPUTS = ("switches", "any", "links", "ends")
 """Switches of all tiers, 1 where there is a fabric, links between switches, their transceivers."""
+WORDS: dict[NetworkName, str] = {
+    "compute": "compute",
+    "storage": "storage",
+    "in_band": "in-band",
+    "out_of_band": "out-of-band",
+}
 NO_LINK = Link.model_construct(cable="", links=1, switch_end=None, system_end=None)
 
 
@@ -66,17 +72,17 @@ def _add_compute(
     outputs = tuple(f"{prefix}.{name}" for name in OUTPUTS)
     kitting.quantities.append(Steps(prefix, amount, tuple(full), outputs))
     switches, some, links, ends = outputs
-    kitting.need(item.id, 1.0, switches)
+    kitting.need(item.id, 1.0, switches, WORDS["compute"])
     kitting.switches.append((1.0, switches))
     each = float(design.planes * design.ports_per_system)
     system_links = tuple((each, offer_id) for offer_id in serves)
     if design.manager_ports:
         system_links = (*system_links, (float(design.manager_ports), some))
-    _need_cables(kitting, f"{prefix}.system_cables", link, system_links)
-    _need_cables(kitting, f"{prefix}.switch_cables", link, ((1.0, links),))
+    _need_cables(kitting, "compute", f"{prefix}.system_cables", link, system_links)
+    _need_cables(kitting, "compute", f"{prefix}.switch_cables", link, ((1.0, links),))
     if link.switch_end is not None:
-        kitting.need(link.switch_end.item, 1.0, ends)
-    _need_system_ends(kitting, link, [(offer_id, int(each), 1.0) for offer_id in serves])
+        kitting.need(link.switch_end.item, 1.0, ends, WORDS["compute"])
+    _need_system_ends(kitting, "compute", link, [(offer_id, int(each)) for offer_id in serves])
     kitting.fabrics.append(
         Fabric(
             network="compute",
@@ -116,23 +122,27 @@ def _ends(links: int, end: LinkEnd | None) -> int:
     return 0 if end is None else -(-links // end.links)
 
 
-def _need_cables(kitting: Kitting, name: str, link: Link, links: Terms) -> None:
+def _need_cables(
+    kitting: Kitting, network: NetworkName, name: str, link: Link, links: Terms
+) -> None:
     if link is NO_LINK:
         return
     if link.links == 1:
         kitting.sum(name, links)
     else:
         kitting.ceil(name, tuple((factor / link.links, key) for factor, key in links))
-    kitting.need(link.cable, 1.0, name)
+    kitting.need(link.cable, 1.0, name, WORDS[network])
 
 
-def _need_system_ends(kitting: Kitting, link: Link, ports: list[tuple[str, int, float]]) -> None:
-    """Need transceivers at devices: (count, ports of one device, devices per count)."""
+def _need_system_ends(
+    kitting: Kitting, network: NetworkName, link: Link, ports: list[tuple[str, int]]
+) -> None:
+    """Need transceivers at devices: (name of their count, ports of one device)."""
     end = link.system_end
     if end is None:
         return
-    for name, count, devices in ports:
-        kitting.need(end.item, devices * _ends(count, end), name)
+    for name, count in ports:
+        kitting.need(end.item, float(_ends(count, end)), name, WORDS[network])
 
 
 class _Attached(NamedTuple):
@@ -171,12 +181,12 @@ def add_ethernet(kitting: Kitting, network: NetworkName, fabric: EthernetFabric)
     outputs = tuple(f"{network}.{name}" for name in OUTPUTS)
     kitting.quantities.append(Steps(network, amount, tuple(full), outputs))
     switches_name, _, links_name, ends_name = outputs
-    kitting.need(item.id, 1.0, switches_name)
+    kitting.need(item.id, 1.0, switches_name, WORDS[network])
     if network == "storage":
         kitting.switches.append((1.0, switches_name))
-    _need_cables(kitting, f"{network}.switch_cables", uplink, ((1.0, links_name),))
+    _need_cables(kitting, network, f"{network}.switch_cables", uplink, ((1.0, links_name),))
     if uplink.switch_end is not None:
-        kitting.need(uplink.switch_end.item, 1.0, ends_name)
+        kitting.need(uplink.switch_end.item, 1.0, ends_name, WORDS[network])
     _attach(kitting, network, attached)
     kitting.fabrics.append(
         Fabric(
@@ -231,13 +241,13 @@ def _attach(kitting: Kitting, network: NetworkName, attached: list[_Attached]) -
     for count, members in sorted(by_group.items()):
         link = members[0].group.link or NO_LINK
         terms = tuple((float(one.ports), one.name) for one in members)
-        _need_cables(kitting, f"{network}.cables_{count}", link, terms)
-        _need_system_ends(kitting, link, [(one.name, one.ports, 1.0) for one in members])
+        _need_cables(kitting, network, f"{network}.cables_{count}", link, terms)
+        _need_system_ends(kitting, network, link, [(one.name, one.ports) for one in members])
         if link.switch_end is not None:
             each = link.switch_end.links
             ends = tuple((factor / each, name) for factor, name in terms)
             name = kitting.ceil(f"{network}.ends_{count}", ends)
-            kitting.need(link.switch_end.item, 1.0, name)
+            kitting.need(link.switch_end.item, 1.0, name, WORDS[network])
 
 
 def add_out_of_band(kitting: Kitting, network: OutOfBand) -> None:
@@ -256,14 +266,14 @@ def add_out_of_band(kitting: Kitting, network: OutOfBand) -> None:
     terms += [(factor, name) for factor, name in (*kitting.switches, *kitting.pdus)]
     usable = group.count - network.reserve_ports
     switches = kitting.ceil("out_of_band.switches", tuple((f / usable, key) for f, key in terms))
-    kitting.need(item.id, 1.0, switches)
+    kitting.need(item.id, 1.0, switches, WORDS["out_of_band"])
     link = group.link or NO_LINK
-    _need_cables(kitting, "out_of_band.cables", link, tuple(terms))
+    _need_cables(kitting, "out_of_band", "out_of_band.cables", link, tuple(terms))
     kitting.fabrics.append(
         Fabric(
             network="out_of_band",
             switch=item.id,
-            serves=tuple(offer.id for offer in kitting.offers),
+            serves=tuple(name for _, name in terms if name in kitting.items),
             prefix="out_of_band",
             amount=tuple(terms),
             links=tuple(terms),

@@ -15,9 +15,13 @@ NetworkName = Literal["compute", "storage", "in_band", "out_of_band"]
 
 @dataclass(frozen=True)
 class Companion(Good):
-    """Something the plan needs of itself; its count is the sum of its terms."""
+    """Something the plan needs of itself; its count is the sum of its terms.
+
+    ``roles`` says of each term what it is for.
+    """
 
     terms: Terms
+    roles: tuple[str, ...]
     racks_each: int
 
 

@@ -44,13 +44,13 @@ def _furnish(kitting: Kitting, racks: str, load_kw: float, *, own: bool = False)
     if rack is None:
         return 0
     if rack.item is not None:
-        kitting.need(rack.item, 1.0, racks)
+        kitting.need(rack.item, 1.0, racks, "every rack")
     if rack.pdu is None:
         return 0
     feed = kitting.item(rack.pdu.item).provides.feed
     assert feed is not None
     each = pdus_per_rack(load_kw, feed.value, rack.pdu.redundancy)
-    kitting.need(rack.pdu.item, float(each), racks)
+    kitting.need(rack.pdu.item, float(each), racks, f"{rack.pdu.redundancy} in every rack")
     kitting.pdus_per_rack.append((racks, each))
     if own:
         kitting.pdus.append((float(each), racks))

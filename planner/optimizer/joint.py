@@ -222,7 +222,8 @@ def _hold(
     floor = value - loose if goal.maximise else value + loose
     row = value - width if goal.maximise else value + width
     sense: Literal[">=", "<="] = ">=" if goal.maximise else "<="
-    master.row(f"hold_{goal.name}", goal.expression, sense, row)
+    # A preference for vendors holds the objective twice: within its share, then at its best.
+    master.row(f"hold_{goal.name}_{len(master.build.model.rows)}", goal.expression, sense, row)
 
     def still_allowed(operation: Operation) -> bool:
         return allowed(operation) and not goal.better(floor, goal.value(operation))

@@ -73,7 +73,7 @@ def _fabric(
     size = _size(asked, how, sum(systems.values()))
     if size is None:
         return None
-    units, tree, up = size
+    units, tree, up, most = size
     planes, count = asked.planes, sum(systems.values())
     group = next(
         group
@@ -93,6 +93,7 @@ def _fabric(
         core_switches=planes * tree.cores,
         endpoints=how.ports * count,
         parts_per_port=1,
+        capacity=how.ports * most,
         uplinks_per_leaf=up,
         system_links=how.ports * count + asked.manager.ports,
         leaf_spine_links=planes * tree.leaf_spine_links,
@@ -106,18 +107,23 @@ def _groups(switch: Item) -> tuple[PortGroup, ...]:
     return () if switch.switch is None else switch.switch.ports
 
 
-def _size(asked: ComputeFabric, how: Plug, systems: int) -> tuple[int, Tree, int] | None:
-    """Return (units, tree of one plane, uplinks per leaf); no units on a single switch."""
+def _size(asked: ComputeFabric, how: Plug, systems: int) -> tuple[int, Tree, int, int] | None:
+    """Return (units, tree of one plane, uplinks per leaf, most systems it holds).
+
+    There are no units on a single switch.
+    """
     ports = how.ports // asked.planes
-    if asked.single_switch and systems <= (how.radix - asked.manager.ports) // ports:
-        return 0, Tree(1, leaves=1), 0
+    alone = (how.radix - asked.manager.ports) // ports
+    if asked.single_switch and systems <= alone:
+        return 0, Tree(1, leaves=1), 0, alone
     down, up = split(how.radix, asked.oversubscription)
     per_unit = down * how.rails // ports
     if per_unit == 0:
         return None
     units = max(1, -(-(systems + asked.manager.slots) // per_unit))
     tree = fat_tree(units, how.rails, how.radix, up)
-    return None if tree is None else (units, tree, up)
+    most = units * per_unit - asked.manager.slots
+    return None if tree is None else (units, tree, up, most)
 
 
 def _wire(

@@ -11,12 +11,14 @@ from planner.verify.wiring import Fabric
 _EXACT = (
     "planes",
     "tiers",
+    "units",
     "radix",
     "leaf_switches",
     "spine_switches",
     "core_switches",
     "endpoints",
     "parts_per_port",
+    "capacity",
     "uplinks_per_leaf",
     "system_links",
     "leaf_spine_links",
@@ -58,12 +60,6 @@ def _check_report(ledger: Ledger, name: str, report: FabricReport, fabric: Fabri
     for field in _EXACT:
         ledger.equal(f"{name}.{field}", getattr(report, field), getattr(fabric, field))
     ledger.equal(f"{name}.serves", sorted(report.serves), sorted(fabric.serves))
-    if fabric.network == "compute":
-        ledger.equal(f"{name}.units", report.units, fabric.units)
-    ledger.require(
-        report.capacity >= report.endpoints,
-        f"{name}.capacity: {report.capacity} is less than {report.endpoints} endpoints",
-    )
 
 
 def _check_oversubscription(

@@ -56,7 +56,9 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
     yearly = subscription_usd_per_year(price, unit.discount, bought)
     ledger.one_of(f"{name}.subscription_usd_per_year", line.subscription_usd_per_year, yearly)
     ledger.same(f"{name}.support_years", line.support_years, years)
-    ledger.same(f"{name}.support_from_years", line.support_from_years, start)
+    # What the price includes may outlast the support that is asked for.
+    since = (start, 0.0 if end is None else min(start, end))
+    ledger.one_of(f"{name}.support_from_years", line.support_from_years, since)
     ledger.equal(f"{name}.lead_time", line.lead_time, price.lead_time)
     ledger.same(f"{name}.lead_time_days", line.lead_time_days, price.lead_time_days)
     if line.price is None:

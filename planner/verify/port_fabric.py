@@ -68,7 +68,7 @@ def port_fabric(
     size = _size(asked, base.count, whole // base.count, parts)
     if size is None:
         return None
-    tree, up = size
+    tree, up, most = size
     fabric = Fabric(
         network=network,
         switch_sku=asked.switch,
@@ -82,6 +82,7 @@ def port_fabric(
         core_switches=tree.cores,
         endpoints=parts,
         parts_per_port=whole // base.count,
+        capacity=most * (whole // base.count),
         uplinks_per_leaf=up,
         system_links=sum(ports for _, ports in by_group),
         leaf_spine_links=tree.leaf_spine_links,
@@ -113,18 +114,21 @@ def _by_group(switch: Item, devices: list[Plugged]) -> list[tuple[PortGroup, int
 
 def _size(
     asked: EthernetFabric, radix: int, parts_per_port: int, parts: int
-) -> tuple[Tree, int] | None:
-    """Return the tree and the uplinks of a leaf; a pair of leaves is joined by its uplinks."""
+) -> tuple[Tree, int, int] | None:
+    """Return the tree, the uplinks of a leaf, and the base ports there are for devices.
+
+    A pair of leaves is joined by its uplinks.
+    """
     down, up = split(radix, asked.oversubscription)
     if asked.min_switches == 1 and parts <= radix * parts_per_port:
-        return Tree(1, leaves=1), 0
+        return Tree(1, leaves=1), 0, radix
     if asked.min_switches == 2 and parts <= 2 * down * parts_per_port:
-        return Tree(1, leaves=2, leaf_spine_links=up), up
+        return Tree(1, leaves=2, leaf_spine_links=up), up, 2 * down
     if down == 0:
         return None
     leaves = max(asked.min_switches + 1, -(-parts // (down * parts_per_port)))
     tree = fat_tree(leaves, 1, radix, up)
-    return None if tree is None else (tree, up)
+    return None if tree is None else (tree, up, leaves * down)
 
 
 def _wire_devices(
@@ -187,6 +191,7 @@ def out_of_band(
             core_switches=0,
             endpoints=ports,
             parts_per_port=1,
+            capacity=switches * (group.count - asked.reserve_ports),
             uplinks_per_leaf=0,
             system_links=ports,
             leaf_spine_links=0,

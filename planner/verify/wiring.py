@@ -42,8 +42,8 @@ class Bill:
 class Fabric:
     """One fabric as it follows from the counts, under the names the plan gives its figures.
 
-    ``serves`` are the GPU systems and storage it connects; ``endpoints`` are in parts of a base
-    port.
+    ``serves`` are the GPU systems and storage it connects; ``endpoints`` and ``capacity`` are in
+    parts of a base port.
     """
 
     network: str
@@ -58,6 +58,7 @@ class Fabric:
     core_switches: int
     endpoints: int
     parts_per_port: int
+    capacity: int
     uplinks_per_leaf: int
     system_links: int
     leaf_spine_links: int

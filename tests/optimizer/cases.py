@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
 from planner.case import Case, resolve
+from planner.case.caps import cap
+from planner.case.quantities import Steps
 from planner.loader import Inputs
-from planner.optimizer.model import Linear, Model, Variable, combination, total
-from planner.optimizer.solver import Outcome, Session
+from planner.optimizer.build import _add_counts
+from planner.optimizer.context import Build
+from planner.optimizer.model import Linear, Model, Variable, combination, evaluate, total
+from planner.optimizer.solver import Outcome, Session, session
+from tests.oracle.by_hand import Request, price
 from tests.oracle.generate import Case as Drawn
 from tests.oracle.generate import random_case
-from tests.oracle.hardware import Raw
+from tests.oracle.hardware import Raw, figure
 
 FOREVER = math.inf
 
@@ -40,6 +46,83 @@ def merged(base: Raw, over: Raw) -> Raw:
     return result
 
 
+SOURCED = {"source": "made_up", "confidence": "low"}
+
+
+def ports(count: int, speed: int, **more: object) -> Raw:
+    return {"count": count, "speed": f"{speed} Gb/s", **SOURCED, **more}
+
+
+def companion(name: str, category: str, *, draw: str = "", height: str = "", **more: object) -> Raw:
+    """Return a catalog entry of something that comes with the systems."""
+    takes = {"it_power": draw, "rack_units": height}
+    consumes = {key: figure(value) for key, value in takes.items() if value}
+    item = {"id": name, "vendor": "Net", "model": name, "category": category}
+    return item | {"consumes": consumes} | more
+
+
+def switch(name: str, protocol: str, *groups: Raw) -> Raw:
+    panel = {"protocol": protocol, "ports": list(groups), **SOURCED}
+    return companion(name, "switch", draw="1 kW", height="1 RU", switch=panel)
+
+
+def group(count: int, speed: int, link: Raw | None = None) -> Raw:
+    return {"count": count, "speed": f"{speed} Gb/s"} | ({"link": link} if link else {})
+
+
+FIBRE = {
+    "cable": "fibre",
+    "switch_end": {"item": "twin", "links": 2},
+    "system_end": {"item": "optic"},
+}
+
+
+def furnish(request: Request) -> Request:
+    """Let one of everything come with the systems of a request: 4 ports on rails, 2 to storage."""
+    gpu, box = request.items[0], request.items[1]
+    gpu["ports"] = {
+        "compute": ports(4, 400, rails=4), "storage": ports(2, 200), "in_band": ports(1, 100),
+        "out_of_band": ports(1, 1),
+    }  # fmt: skip
+    gpu["consumes"]["liquid_share"] = figure(0.5)
+    box["ports"] = {"storage": ports(2, 100), "out_of_band": ports(1, 1)}
+    added = (
+        (switch("spider", "infiniband", group(8, 400, FIBRE)), "9000"),
+        (switch("edge", "ethernet", group(8, 200, FIBRE), group(16, 100, {"cable": "thin"})), "3000"),
+        (switch("tick", "ethernet", group(12, 1, {"cable": "thin"}), group(2, 100)), "500"),
+        (companion("fibre", "cable"), "20"),
+        (companion("thin", "cable"), "5"),
+        (companion("twin", "transceiver", draw="0.02 kW"), "90"),
+        (companion("optic", "transceiver", draw="0.01 kW"), "60"),
+        (companion("frame", "rack"), "2000"),
+        (companion("strip", "pdu", provides={"feed": figure("12 kW")}), "800"),
+        (companion("pump", "cdu", draw="1 kW", height="4 RU", provides={"cooling": figure("12 kW")}),
+         "7000"),
+        (companion("server", "management", draw="0.5 kW", height="2 RU"), "4000"),
+        (companion("suite", "software", licence={"per": "gpu"}), "0"),
+    )  # fmt: skip
+    for item, usd in added:
+        request.items.append(item)
+        request.prices[item["id"]] = price(usd)
+    request.prices["suite"]["per_year"] = "300 USD"
+    edge = {"switch": "edge"}
+    request.more |= {
+        "network": {
+            "compute": {"switches": ["spider"], "manager": {"slots": 1, "ports": 1}},
+            "storage": edge, "in_band": edge | {"oversubscription": 3.0},
+            "out_of_band": {"switch": "tick"},
+        },
+        "software": ["suite"],
+        "extras": {"server": {"per": "gpu", "every": 12}},
+    }  # fmt: skip
+    request.site["rack"] = {
+        "height": "24 RU", "power": "24 kW", "item": "frame",
+        "pdu": {"item": "strip", "redundancy": "N+1"},
+    }  # fmt: skip
+    request.site["cooling"] = {"cdu": "pump", "redundancy": "N+1"}
+    return request
+
+
 def solve(session: Session, *, relaxed: bool = False, deadline: float = FOREVER) -> Outcome:
     return session.solve(relaxed=relaxed, gap=1e-7, relative=True, deadline=deadline)
 
@@ -63,3 +146,36 @@ def market_split(slack: bool) -> tuple[Model, Linear]:
             left = left + over - under
         model.row(f"sum{i}", left, "==", float(int(sum(weights) / 2)))
     return model, total(missed or chosen)
+
+
+class Counting:
+    """A model of counts alone: what follows from a purchase, and what of it is bought."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.build = Build(case, "async", Model("counting", False))
+        self.build.caps.update({offer.id: cap(case, offer) for offer in case.offers()})
+        for offer in case.offers():
+            _add_counts(self.build, offer)
+        self.names = list[str]()
+        for quantity in case.kit.quantities:
+            self.names += quantity.outputs if isinstance(quantity, Steps) else [quantity.name]
+        self.goods = [good.id for good in case.goods()]
+        self.counts = {name: self.build.units[name] for name in {*self.names, *self.goods}}
+        self.bought = {name: self.build.purchased[name] for name in self.goods}
+
+    def values(self, units: Mapping[str, int]) -> dict[str, float]:
+        """Return the least values of all variables with the purchase fixed."""
+        opened = session("highs", self.build.model)
+        opened.objective(total((*self.counts.values(), *self.bought.values())), False)
+        for (name, _, _), variable in self.build.counts.items():
+            opened.bounds(variable, float(units[name]), float(units[name]))
+        outcome = solve(opened)
+        assert outcome.status == "optimal"
+        return outcome.values
+
+    def at(
+        self, expressions: Mapping[str, Linear], values: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Return expressions by name at the values."""
+        return {name: evaluate(one + 0, dict(values)) for name, one in expressions.items()}

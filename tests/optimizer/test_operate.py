@@ -16,7 +16,7 @@ from planner.schema.plan import Plan
 from planner.sizing.goodput import goodput
 from tests.optimizer.cases import inputs_of
 from tests.oracle.generate import random_case
-from tests.oracle.test_oracle import Request
+from tests.oracle.by_hand import Request
 
 SEEDS = range(100, 140)
 

@@ -9,44 +9,56 @@ from hypothesis import strategies as st
 from planner.case import resolve
 from planner.case.racks import Device, RackUse, rack_use
 from planner.optimizer import purchase
+from planner.sizing.placement import Space
 from tests.optimizer.cases import inputs_of
 from tests.oracle.hardware import figure
-from tests.oracle.test_oracle import Request
+from tests.oracle.by_hand import Request
+
+
+FULL = Space(48, 45, None)
 
 
 @pytest.mark.parametrize(
-    ("device", "height_ru", "power_kw", "expected"),
+    ("device", "space", "expected"),
     [
-        (Device(8, 10.2), 48, None, RackUse(per_rack=6)),
-        (Device(8, 10.2), 48, 45, RackUse(per_rack=4)),  # 45 kW feed four, not five
-        (Device(10, 14.3), 48, 45, RackUse(per_rack=3)),
-        (Device(8, 15.0), 48, 45, RackUse(per_rack=3)),  # exactly full
-        (Device(48, 45.0), 48, 45, RackUse(per_rack=1)),
-        (Device(0.1, 0.3), 0.3, 0.9, RackUse(per_rack=3)),  # 0.3 / 0.1 is 2.9999999999999996
-        (Device(49, 1.0), 48, 45, None),
-        (Device(8, 45.1), 48, 45, None),
-        (Device(8, 45.1), 48, None, RackUse(per_rack=6)),
-        (Device(0, 0.0), 48, 45, RackUse(per_rack=1_000_000)),
+        (Device(8, 10.2), Space(48, None, None), RackUse(per_rack=6)),
+        (Device(8, 10.2), FULL, RackUse(per_rack=4)),  # 45 kW feed four, not five
+        (Device(10, 14.3), FULL, RackUse(per_rack=3)),
+        (Device(8, 15.0), FULL, RackUse(per_rack=3)),  # exactly full
+        (Device(48, 45.0), FULL, RackUse(per_rack=1)),
+        # 0.3 / 0.1 is 2.9999999999999996
+        (Device(0.1, 0.3), Space(0.3, 0.9, None), RackUse(per_rack=3)),
+        (Device(49, 1.0), FULL, None),
+        (Device(8, 45.1), FULL, None),
+        (Device(8, 45.1), Space(48, None, None), RackUse(per_rack=6)),
+        (Device(0, 0.0), FULL, RackUse(per_rack=1_000_000)),
+        (Device(8, 10.2, 130), Space(48, None, 400), RackUse(per_rack=3)),  # 520 kg are too much
+        (Device(8, 10.2, 401), Space(48, None, 400), None),
+        (Device(8, 10.2, None), Space(48, None, 1), RackUse(per_rack=6)),  # a weight not known
     ],
 )
-def test_single_devices(
-    device: Device, height_ru: float, power_kw: float | None, expected: RackUse | None
-) -> None:
-    assert rack_use([device], height_ru, power_kw) == expected
+def test_single_devices(device: Device, space: Space, expected: RackUse | None) -> None:
+    assert rack_use([device], space) == expected
 
 
 def test_bundles_share_a_rack_where_they_fit() -> None:
-    parts = [Device(1, 0.8, 3), Device(3, 1.0, 2)]  # 9 RU, 4.4 kW
-    assert rack_use(parts, 48, None) == RackUse(per_rack=5)
-    assert rack_use(parts, 48, 9.0) == RackUse(per_rack=2)
+    parts = [Device(1, 0.8, 20, 3), Device(3, 1.0, None, 2)]  # 9 RU, 4.4 kW, 60 kg known
+    assert rack_use(parts, Space(48, None, None)) == RackUse(per_rack=5)
+    assert rack_use(parts, Space(48, 9.0, None)) == RackUse(per_rack=2)
+    assert rack_use(parts, Space(48, 9.0, 119)) == RackUse(per_rack=1)
 
 
 def test_larger_bundles_are_placed_first_fit() -> None:
     # 20, 11 and 11 RU fill a rack of 48 to 42; three of 11 go to the next.
-    assert rack_use([Device(20, 1), Device(11, 1, 5)], 48, None) == RackUse(racks_each=2)
+    tall = [Device(20, 1), Device(11, 1, quantity=5)]
+    assert rack_use(tall, Space(48, None, None)) == RackUse(racks_each=2)
     # By power: 30 + 10, 30 + 10, 30 of at most 45 kW.
-    assert rack_use([Device(1, 30, 3), Device(1, 10, 2)], 48, 45) == RackUse(racks_each=3)
-    assert rack_use([Device(1, 1), Device(49, 1)], 48, None) is None
+    hungry = [Device(1, 30, quantity=3), Device(1, 10, quantity=2)]
+    assert rack_use(hungry, FULL) == RackUse(racks_each=3)
+    # By weight: 600 + 300, 600 + 300 of at most 1,000 kg.
+    heavy = [Device(1, 1, 600, 2), Device(1, 1, 300, 2)]
+    assert rack_use(heavy, Space(48, 45, 1000)) == RackUse(racks_each=2)
+    assert rack_use([Device(1, 1), Device(49, 1)], Space(48, None, None)) is None
 
 
 @pytest.mark.parametrize(("units", "racks"), [(0, 0), (1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])
@@ -56,28 +68,28 @@ def test_units_round_up_to_racks(units: int, racks: int) -> None:
 
 
 halves = st.integers(1, 60).map(lambda n: n / 2)
-devices = st.builds(Device, halves, halves, st.integers(1, 6))
+devices = st.builds(Device, halves, halves, halves, st.integers(1, 6))
+sizes = st.integers(20, 60)
 
 
-@given(st.lists(devices, min_size=1, max_size=4), st.integers(20, 60), st.integers(20, 60))
+@given(st.lists(devices, min_size=1, max_size=4), sizes, sizes, sizes)
 def test_racks_hold_what_they_are_said_to_hold(
-    parts: list[Device], height_ru: int, power_kw: int
+    parts: list[Device], height_ru: int, power_kw: int, weight_kg: int
 ) -> None:
-    use = rack_use(parts, height_ru, power_kw)
+    limits = (height_ru, power_kw, weight_kg)
+    use = rack_use(parts, Space(*limits))
+    sides = [(p.rack_units, p.it_power_kw, p.weight_kg or 0.0) for p in parts]
     if use is None:
-        assert any(p.rack_units > height_ru or p.it_power_kw > power_kw for p in parts)
+        assert any(x > limit for side in sides for x, limit in zip(side, limits, strict=True))
         return
-    height = sum(p.rack_units * p.quantity for p in parts)
-    power = sum(p.it_power_kw * p.quantity for p in parts)
+    whole = [sum(s[n] * p.quantity for s, p in zip(sides, parts, strict=True)) for n in range(3)]
     if use.racks_each == 1:
-        assert use.per_rack * height <= height_ru
-        assert use.per_rack * power <= power_kw
-        more = use.per_rack + 1
-        assert more * height > height_ru or more * power > power_kw
+        pairs = list(zip(whole, limits, strict=True))
+        assert all(use.per_rack * x <= limit for x, limit in pairs)
+        assert any((use.per_rack + 1) * x > limit for x, limit in pairs)
     else:
-        assert height > height_ru or power > power_kw
-        assert use.racks_each * height_ru >= height
-        assert use.racks_each * power_kw >= power
+        assert any(x > limit for x, limit in zip(whole, limits, strict=True))
+        assert all(use.racks_each * limit >= x for x, limit in zip(whole, limits, strict=True))
         assert use.racks_each <= sum(p.quantity for p in parts)
 
 
@@ -88,6 +100,6 @@ def test_whole_racks_of_a_system_count_as_such() -> None:
     case = resolve(inputs_of(request.case()))
     assert case.systems[0].rack_use == RackUse(racks_each=2)
     # Three systems in two racks each; boxes of 2 RU and 5 kW, nine to a rack.
-    assert purchase.racks(case, {"gpu": 3, "box": 9}) == 6 + 1
+    assert purchase.bill(case, {"gpu": 3, "box": 9}).racks == 6 + 1
     assert purchase.broken_rows(case, {"gpu": 2, "box": 2}) == []
     assert purchase.broken_rows(case, {"gpu": 3, "box": 1}) == ["racks"]

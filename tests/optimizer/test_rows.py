@@ -19,9 +19,9 @@ from planner.optimizer.build import build
 from planner.optimizer.context import Build
 from planner.optimizer.model import Row
 from planner.schema.problem import Budget, Targets
-from tests.optimizer.cases import inputs_of
+from tests.optimizer.cases import furnish, inputs_of
+from tests.oracle.by_hand import Request, gpu_system, price, store
 from tests.oracle.hardware import Raw, figure
-from tests.oracle.test_oracle import Request, gpu_system, price, store
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 FAMILIES = sorted(module.name for module in pkgutil.iter_modules(constraints.__path__))
@@ -124,6 +124,40 @@ def vendor_rule_per_gpu() -> tuple[Case, Mode]:
     return resolve(inputs_of(request.case())), "async"
 
 
+def the_whole_bill() -> tuple[Case, Mode]:
+    request = furnish(two_of_each(maximize="gpus"))
+    request.items.pop(2)  # the larger system: it has no compute ports
+    request.site |= {
+        "it_power": "150 kW",
+        "feeds": {"count": 4, "power": "60 kW", "redundancy": "N+1"},
+        "pue": {"air": 1.5, "liquid": 1.25},
+        "racks": 12,
+    }
+    request.site["cooling"] |= {"air_limit": "120 kW", "liquid_limit": "40 kW"}
+    request.storage |= {"tolerate_down": 1, "max_families": 2, "exact_families": 2}
+    request.items[2]["fail_units"] = figure(2)
+    request.job["gpus"] = {"hot_spares": "25 %"}
+    request.job["training"] = {"mfu": 0.4}
+    request.prices["fibre"] |= {"pack": 5, "min_order": 12}
+    request.prices["twin"]["stock"] = 900
+    request.more |= {
+        "budget": {
+            "capex": "4 MUSD", "support_per_year": "50000 USD",
+            "subscriptions_per_year": "40000 USD", "energy_per_year": "0.3 MUSD",
+            "colocation_per_year": "0.4 MUSD", "tco": "6 MUSD",
+            "per_useful_gpu_hour": "4 USD", "per_million_tokens": "0.5 USD",
+        },
+        "term": TERM | {"discount_rate": 0.08, "colocation": "120 USD/kW/month"},
+        "items": {"spider": {"installed": 2, "stock": 30}, "gpu": {"max": 9}},
+        "spares": {"cable": 0.1, "storage": 0.05},
+        "policy": {
+            "require_vendors": ["Beta"],
+            "split": [{"category": "storage", "max_share": 0.75, "measure": "money"}],
+        },
+    }  # fmt: skip
+    return resolve(inputs_of(request.case())), "async"
+
+
 VARIANTS: Mapping[str, Callable[[], tuple[Case, Mode]]] = {
     function.__name__: function
     for function in (
@@ -131,6 +165,7 @@ VARIANTS: Mapping[str, Callable[[], tuple[Case, Mode]]] = {
         lost_work,
         sync_with_two_of_everything,
         vendor_rule_per_gpu,
+        the_whole_bill,
     )
 }
 
@@ -197,12 +232,45 @@ def test_every_family_is_in_the_model() -> None:
 
 LIMITS: dict[str, tuple[Raw, str]] = {
     "site.it_power": ({"site": {"it_power": "90 kW"}}, "it_power"),
-    "site.facility_power": ({"site": {"facility_power": "90 kW"}}, "it_power"),
+    "site.facility_power": ({"site": {"facility_power": "90 kW"}}, "facility_power"),
+    "site.feeds": ({"site": {"feeds": {"count": 2, "power": "45 kW"}}}, "facility_power"),
+    "cooling.air_limit": ({"site": {"cooling": {"air_limit": "90 kW"}}}, "heat_air"),
+    "cooling.liquid_limit": ({"site": {"cooling": {"liquid_limit": "90 kW"}}}, "heat_liquid"),
     "site.racks": ({"site": {"racks": 9, "rack": {"height": "48 RU"}}}, "racks"),
     "budget.capex": ({"budget": {"capex": "1 MUSD"}}, "capex"),
     "budget.opex_per_year": (
         {"budget": {"opex_per_year": "1 MUSD"}, "term": TERM},
-        "opex_per_year",
+        "opex",
+    ),
+    "budget.support_per_year": ({"budget": {"support_per_year": "1 MUSD"}}, "support"),
+    "budget.subscriptions_per_year": (
+        {"budget": {"subscriptions_per_year": "1 MUSD"}},
+        "subscriptions",
+    ),
+    "budget.energy_per_year": (
+        {"budget": {"energy_per_year": "1 MUSD"}, "term": TERM},
+        "energy",
+    ),
+    "budget.colocation_per_year": (
+        {"budget": {"colocation_per_year": "1 MUSD"}, "term": TERM},
+        "colocation",
+    ),
+    "budget.per_useful_gpu_hour": (
+        {"budget": {"per_useful_gpu_hour": "4 USD"}, "term": TERM},
+        "per_useful_gpu_hour",
+    ),
+    "budget.per_million_tokens": (
+        {
+            "budget": {"per_million_tokens": "4 USD"},
+            "term": TERM,
+            "job": {"parameters": "7 B", "training": {"mfu": 0.5}},
+        },
+        "per_million_tokens",
+    ),
+    "policy.require_vendors": ({"policy": {"require_vendors": ["Beta"]}}, "require_vendor_0"),
+    "policy.split": (
+        {"policy": {"split": [{"category": "storage", "max_share": 1.0}]}},
+        "split_0_0",
     ),
     "budget.tco": ({"budget": {"tco": "1 MUSD"}, "term": TERM}, "tco"),
     "targets.min_goodput": ({"targets": {"min_goodput": 0.5}}, "min_goodput"),
@@ -233,6 +301,12 @@ BOUNDS: dict[str, tuple[Raw, str, tuple[float, float]]] = {
     "items.min": ({"items": {"box": {"min": 2}}}, "x__box__site__0", (2, 8)),
     "items.max": ({"items": {"box": {"max": 3}}}, "x__box__site__0", (0, 3)),
     "items.fixed": ({"items": {"box": {"fixed": 3}}}, "x__box__site__0", (3, 3)),
+    "items.stock": ({"items": {"box": {"installed": 1, "stock": 2}}}, "x__box__site__0", (0, 3)),
+    "targets.max_lead_time": (
+        {"targets": {"max_lead_time": "83 days"}, "items": {"box": {"installed": 2}}},
+        "x__box__site__0",
+        (0, 2),
+    ),
     "items.required": ({"items": {"box": {"required": True}}}, "x__box__site__0", (1, 8)),
     "max_units": ({"box": {"max_units": figure(4)}}, "x__box__site__0", (0, 4)),
 }
@@ -248,7 +322,8 @@ def model_with(changes: Raw, power: str | None = None, mode: Mode = "async") -> 
     request.items[1] |= {k: v for k, v in changes.get("box", {}).items() if k != "provides"}
     request.items[1]["provides"] |= changes.get("box", {}).get("provides", {})
     request.families[0] |= changes.get("family", {})
-    top = ("budget", "targets", "term", "items")
+    request.prices["box"]["lead_time"] = "4-12 weeks"  # 84 days
+    top = ("budget", "targets", "term", "items", "policy")
     request.more |= {key: changes[key] for key in top if key in changes}
     return build(resolve(inputs_of(request.case())), mode)
 

@@ -11,7 +11,9 @@ import highspy
 import pytest
 
 from planner import api
+from planner.case import resolve
 from planner.errors import InputError
+from planner.loader import load
 from planner.optimizer import highs as highs_file
 from planner.optimizer import model as model_file
 from planner.optimizer.build import build
@@ -19,13 +21,12 @@ from planner.optimizer.highs import HighsSession
 from planner.optimizer.model import Model, evaluate
 from planner.optimizer.objective import EXPRESSIONS
 from planner.optimizer.solver import Session, session
-from tests.optimizer.cases import inputs_of, market_split, resolved, solve
-from tests.oracle.generate import random_case
+from tests.optimizer.cases import market_split, solve
 
 SOLVERS: tuple[Literal["highs", "cbc"], ...] = ("highs", "cbc")
 either = pytest.mark.parametrize("name", SOLVERS)
 relaxed_or_not = pytest.mark.parametrize("relaxed", [True, False])
-TRAP_SEED = 232
+TRAP = Path(__file__).parent / "trap" / "problem.yaml"
 TRAP_MUSD = 1.72536477
 
 
@@ -175,7 +176,7 @@ def test_time_limit_is_kept_over_several_solves(name: Literal["highs", "cbc"]) -
 
 def test_milp_after_its_relaxation_is_optimal() -> None:
     """A case whose MILP, solved in the relaxation's HiGHS instance, was called optimal wrongly."""
-    case = resolved(TRAP_SEED)
+    case = resolve(load(TRAP))
     master = build(case, "sync")
     opened = HighsSession(master.model)
     opened.objective(EXPRESSIONS[case.objective](master), case.maximise)
@@ -188,7 +189,7 @@ def test_milp_after_its_relaxation_is_optimal() -> None:
 
 
 def test_the_whole_optimisation_avoids_the_trap() -> None:
-    plan = api.solve_inputs(inputs_of(random_case(TRAP_SEED)))
+    plan = api.solve(TRAP)
     assert plan.status == "optimal"
     assert plan.objective.value == pytest.approx(TRAP_MUSD * 1e6, rel=1e-9)
 

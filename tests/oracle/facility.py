@@ -83,8 +83,12 @@ def height_ru(item: Item, catalog: Catalog) -> float | None:
 
 
 def weight_kg(item: Item, catalog: Catalog) -> float | None:
-    """Return the weight of one unit, a bundle's summed; None if unknown."""
-    return _figure(item, catalog, "weight")
+    """Return the weight of one unit, None if unknown; of a bundle what is known of it."""
+    if not item.components:
+        return _figure(item, catalog, "weight")
+    parts = [(weight_kg(catalog[c.id], catalog), c.quantity) for c in item.components]
+    known = [kg * quantity for kg, quantity in parts if kg is not None]
+    return sum(known) if known else None
 
 
 def typical_kw(item: Item, catalog: Catalog) -> float:

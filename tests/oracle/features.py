@@ -120,7 +120,7 @@ def _racks(draft: Draft) -> None:
 def _classes(random: Random, most_kw: float) -> Raw:
     classes: Raw = {}
     for name in random.sample(("gpu", "storage", "network"), random.randint(1, 3)):
-        low, high = (2, 20) if name == "network" else (most_kw * 1.02, most_kw * 4)
+        low, high = (3.2, 20) if name == "network" else (most_kw * 1.02, most_kw * 4)
         classes[name] = {"power": text(random.uniform(low, high), "kW")}
         if random.random() < 0.5:
             classes[name]["height"] = f"{random.choice((40, 44, 50))} RU"
@@ -278,7 +278,8 @@ def _policy(draft: Draft) -> None:
     if spare and random.random() < 0.3:
         policy["forbid_vendors"] = [random.choice(spare)]
     if random.random() < 0.3:
-        policy["require_vendors"] = [random.choice(used)]
+        allowed = [vendor for vendor in used if vendor not in policy.get("forbid_vendors", [])]
+        policy["require_vendors"] = [random.choice(allowed)]
     rivals = [kind for kind, vendors in by_kind.items() if len(vendors) > 1]
     if rivals and random.random() < 0.4:
         split = {"category": random.choice(rivals), "max_share": random.choice(("50 %", "75 %"))}

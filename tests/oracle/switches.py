@@ -86,7 +86,7 @@ def compute(hardware: Hardware, random: Random) -> Raw:
     wanted["oversubscription"] = random.choice((1, 1, 1.5, 2))
     wanted["single_switch"] = random.random() < 0.6
     if random.random() < 0.5:
-        wanted["manager"] = {"slots": random.randint(0, 1), "ports": random.randint(0, 2)}
+        wanted["manager"] = {"slots": 1, "ports": random.randint(0, 2)}
     return wanted
 
 
@@ -104,7 +104,7 @@ def edge(hardware: Hardware, random: Random, network: str) -> Raw:
     radix = random.choice(RADICES)
     groups = [(200, radix)]
     if random.random() < 0.6:
-        groups.append((100, random.choice((radix, 2 * radix, radix * 3 // 2))))
+        groups.append((100, random.choice((2 * radix, radix * 3 // 2))))
     name = f"{network}_switch"
     _switch(hardware, random, name, tuple(groups))
     for item in hardware.items:
