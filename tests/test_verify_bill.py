@@ -14,8 +14,9 @@ from planner.errors import VerificationError
 from planner.loader import Inputs
 from planner.schema.plan import Device, LimitReport, Line, Plan, RackGroup
 from planner.verify import verify
+from tests.factory import figures
 from tests.verify_tamper import DECIDED, disagreements, leaves, put, tampered
-from tests.verify_world import problem, world
+from tests.verify_world import hardware, problem, world
 
 
 @cache
@@ -270,3 +271,38 @@ def test_a_job_runs_within_one_fabric() -> None:
     verify(inputs, plan)
     types = put(plan, ("jobs", 0, "gpu_types"), ("gpu_a", "gpu_b"))
     assert "they are not in one compute fabric" in disagreements(inputs, types)
+
+
+def test_a_product_that_is_a_rack_stands_alone_in_its_own() -> None:
+    items = hardware()
+    consumes = {**items["gpu_a"]["consumes"], **figures(racks=2, rack_units="90 RU")}
+    items["gpu_a"] |= {"consumes": consumes}
+    inputs = world(problem(consider={"gpu_systems": ("gpu_a",)}), items)
+    plan = solve_inputs(inputs)
+    index = groups(plan, lambda group: group.product)
+    group = plan.racks[index]
+    assert (group.height_ru, group.pdus, len(group.devices)) == (45.0, 0, 1)
+    for field, value in (
+        ("product", False),
+        ("pdus", 1),
+        ("height_ru", 48.0),
+        ("weight_limit_kg", 1400.0),
+        ("devices", group.devices * 2),
+    ):
+        assert f"racks.{group.first}.{field}" in disagreements(
+            inputs, put(plan, ("racks", index, field), value)
+        )
+
+
+def test_appliances_down_are_the_worst_ones() -> None:
+    plan = solved()[1]
+    job = plan.jobs[0]
+    boxes = line("box").quantity
+    # Half a box of 65 GB/s is down: two nodes in each fail alone.
+    assert job.degraded_write_gb_per_s == pytest.approx(
+        min(0.8 * 65 * (boxes - 0.5), job.client_write_limit_gb_per_s)
+    )
+    for field in ("write_gb_per_s", "read_gb_per_s", "drain_s", "overlap", "restore_s"):
+        for value in (None, 1.0):
+            text = refused(put(plan, ("jobs", 0, f"degraded_{field}"), value))
+            assert f"jobs.degraded_{field}: the plan says" in text

@@ -15,7 +15,7 @@ from planner.verify.room import RackSet, Room
 from planner.verify.tree import Tree, fat_tree, split
 from planner.verify.whole import at_least, at_most, divisors
 from planner.verify.wiring import Bill, Fabric
-from tests.verify_world import FIBRE, GPU_PORTS, hardware, port, problem, switch, world
+from tests.verify_world import FIBRE, GPU_PORTS, THIN, hardware, port, problem, switch, world
 
 
 def counted(inputs: Inputs, **counts: int) -> Companions:
@@ -198,6 +198,26 @@ def test_two_leaves_are_joined_by_their_uplinks() -> None:
     assert found.counts["fibre"] == 4
     assert found.counts["twin_optic"] == 2 * 2
     assert found.fabrics[0].leaf_spine_links == 4
+
+
+def test_a_cable_of_several_links_is_rounded_up_for_each_kind() -> None:
+    items = hardware()
+    link = {**FIBRE, "links": 3}
+    items["weave"] |= switch("infiniband", ("400 Gbit/s", 4, link))
+    items["gpu_a"]["ports"] = {"compute": port(1, "400 Gbit/s")}
+    found = counted(world(problem(network={"compute": {"switches": ("weave",)}}), items), gpu_a=15)
+    # 8 leaves with 2 downlinks each: 15 cables of systems, 16 links up, 16 to the cores.
+    assert found.fabrics[0].tiers == 3
+    assert found.counts["fibre"] == 5 + 6 + 6
+
+
+def test_port_groups_of_one_count_are_wired_apart() -> None:
+    items = hardware()
+    items["mesh"] |= switch("ethernet", ("200 Gbit/s", 16, FIBRE), ("100 Gbit/s", 16, THIN))
+    network = {"storage": {"switch": "mesh", "min_switches": 1}}
+    found = counted(world(problem(network=network), items), gpu_a=2, box=1).counts
+    assert (found["fibre"], found["thin_fibre"]) == (4, 4)
+    assert (found["optic"], found["twin_optic"], found["thin_optic"]) == (4, 2, 1)
 
 
 @pytest.mark.parametrize(("redundancy", "pumps"), [("N", 2), ("N+1", 3), ("2N", 4)])

@@ -42,23 +42,22 @@ def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
     return sum(_typical_kw(part) * quantity for part, quantity in parts(item, inputs))
 
 
-def liquid_kw(item: Item, inputs: Inputs, *, typical: bool = False) -> float:
+def liquid_kw(item: Item, inputs: Inputs) -> float:
     """Return the heat of one unit that goes to liquid, kW; 0 where the draw is not known."""
     total = 0.0
     for part, quantity in parts(item, inputs):
         share = part.consumes.liquid_share
         if share is not None:
-            kw = _typical_kw(part) if typical else _maximum_kw(part)
-            total += share.value * kw * quantity
+            total += share.value * _maximum_kw(part) * quantity
     return total
 
 
 def meter_kw(item: Item, inputs: Inputs, *, typical: bool = False) -> float:
-    """Return the draw of one unit at the meter, kW, by where its heat goes."""
-    site = inputs.problem.site
-    draw = (typical_power_kw if typical else it_power_kw)(item, inputs) or 0.0
-    liquid = liquid_kw(item, inputs, typical=typical)
-    return liquid * site.pue_liquid + (draw - liquid) * site.pue_air
+    """Return the draw of one unit at the meter, kW, by where its heat goes at full draw."""
+    site, most = inputs.problem.site, it_power_kw(item, inputs) or 0.0
+    draw = typical_power_kw(item, inputs) or 0.0 if typical else most
+    liquid = liquid_kw(item, inputs) / most if most else 0.0
+    return draw * (liquid * site.pue_liquid + (1.0 - liquid) * site.pue_air)
 
 
 def _maximum_kw(part: Item) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from planner import shipped
@@ -10,7 +11,8 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.loader.catalog_checks import figures
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
 from planner.outputs.words import money
-from planner.schema.catalog import Item
+from planner.schema.catalog import Item, Port, PortGroup, Ports, Source
+from planner.schema.prices import Price, SupportShare
 
 
 def _load(files: tuple[Path, ...]) -> tuple[Catalogs, Prices]:
@@ -58,7 +60,61 @@ def _gives(item: Item) -> str:
         return f"{item.sizes.rows[0].units} to {item.sizes.rows[-1].units} units by table"
     if provides.read is not None and provides.write is not None:
         return f"{provides.read.value:g}/{provides.write.value:g} GB/s read/write"
-    return ""
+    if item.switch is not None:
+        return f"{', '.join(_group(group) for group in item.switch.ports)} Gb/s"
+    if provides.feed is not None:
+        return f"feeds {provides.feed.value:g} kW"
+    if provides.cooling is not None:
+        return f"cools {provides.cooling.value:g} kW"
+    return f"per {item.licence.per.replace('_', ' ')}" if item.licence is not None else ""
+
+
+def _group(group: PortGroup) -> str:
+    return f"{group.count} x {group.speed_gbit_per_s:g}"
+
+
+def _ports(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
+    """Yield the ports of an item, and of a switch what each of its port groups takes."""
+    for name in Ports.model_fields:
+        port: Port | None = getattr(item.ports, name)
+        if port is None:
+            continue
+        rails = f" on {port.rails} rails" if port.rails > 1 else ""
+        protocol = f" {port.protocol}" if port.protocol else ""
+        note = f"; {port.note}" if port.note else ""
+        yield (
+            f"  {name.replace('_', '-')} ports: {port.count} x {port.speed_gbit_per_s:g} Gb/s"
+            f"{protocol}{rails}  [{port.confidence}] {sources[port.source].title}{note}"
+        )
+    if item.switch is None:
+        return
+    switch = item.switch
+    title = sources[switch.source].title
+    yield f"  {switch.protocol} ports, one or the other  [{switch.confidence}] {title}"
+    for group in switch.ports:
+        yield f"    {_group(group)} Gb/s{_link(group)}"
+
+
+def _link(group: PortGroup) -> str:
+    link = group.link
+    if link is None:
+        return ""
+    ends = (("switch", link.switch_end), ("system", link.system_end))
+    fitted = [f"{end.item} at the {side}" for side, end in ends if end is not None]
+    return f": {', '.join([link.cable, *fitted])}"
+
+
+def _price_lines(price: Price, title: str) -> Iterator[str]:
+    yield f"  list price {money(price.list_usd)} of {price.date}  [{price.confidence}] {title}"
+    if price.per_year_usd is not None:
+        yield f"  {money(price.per_year_usd)} a year"
+    support = price.support_per_year
+    if isinstance(support, SupportShare):
+        yield f"  support {support.share:.3%} of the price a year".replace(".000%", " %")
+    elif support is not None:
+        yield f"  support {money(support.usd)} a year"
+    if price.lead_time is not None:
+        yield f"  lead time {price.lead_time}"
 
 
 def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
@@ -82,14 +138,12 @@ def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
             f"  {label} = {figure.value}{unit}  [{figure.confidence}] "
             f"{sources[figure.source].title}{f'; {figure.note}' if figure.note else ''}"
         )
+    lines += _ports(item, sources)
     lines += [f"  made of {part.quantity} x {part.id}" for part in item.components]
     if item.sizes is not None:
         lines += [f"  {r.units} units: {r.read:g}/{r.write:g} GB/s" for r in item.sizes.rows]
     if price is not None:
-        source = prices.sources[name][price.source].title
-        lines.append(
-            f"  list price {money(price.list_usd)} of {price.date}  [{price.confidence}] {source}"
-        )
+        lines += _price_lines(price, prices.sources[name][price.source].title)
     lines += [f"  note: {note}" for note in item.notes]
     return "\n".join(lines)
 

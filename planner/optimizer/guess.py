@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 
 from planner.case import Case
-from planner.case.model import Mode, Offer
+from planner.case.model import Mode, Offer, Storage
 from planner.optimizer import operate, purchase
 from planner.optimizer.master import Master
 from planner.optimizer.model import Variable
@@ -80,7 +80,7 @@ def _rounded(
         if most is None:
             return
         units[system.id] = most
-    if purchase.broken_rows(case, units):
+    if not _orderly(case, units) or purchase.broken_rows(case, units):
         return
     types = [system for system in case.systems if values[f"type__{system.id}"] > 0.5]
     if len(types) != 1 or units[types[0].id] == 0:
@@ -102,7 +102,39 @@ def _rounded(
 
 def _whole(offer: Offer, count: float) -> int:
     whole = math.ceil(count - ROUNDING)
-    return max(whole, offer.min_units, offer.low) if whole else offer.low
+    if not whole:
+        return offer.low
+    first = offer.segments[0].low if isinstance(offer, Storage) and offer.segments else 0
+    return max(whole, offer.min_units, offer.low, first)
+
+
+def _orderly(case: Case, units: Mapping[str, int]) -> bool:
+    """Say whether the counts are such as may be ordered, whatever they cost and take."""
+    for offer in case.offers():
+        count = units[offer.id]
+        least = max(offer.low, offer.min_units if count else 0)
+        if count < least or (offer.high is not None and count > offer.high):
+            return False
+        if count and isinstance(offer, Storage) and offer.segments:
+            if not offer.segments[0].low <= count <= offer.segments[-1].high:
+                return False
+    return _families_fit(case, units)
+
+
+def _families_fit(case: Case, units: Mapping[str, int]) -> bool:
+    """Say whether the storage families in use are as many, and as large, as they may be."""
+    serving: dict[str, int] = {}
+    for item in case.storage:
+        if units[item.id]:
+            serving[item.family] = serving.get(item.family, 0) + units[item.id]
+    if len(serving) > case.max_families and case.exact_families is None:
+        return False
+    if case.exact_families is not None and len(serving) != case.exact_families:
+        return False
+    return all(
+        family.max_units is None or serving.get(family.id, 0) <= family.max_units
+        for family in case.families
+    )
 
 
 def _most(case: Case, units: Mapping[str, int], item_id: str) -> int | None:

@@ -40,6 +40,7 @@ def _check_product(ledger: Ledger, basis: Basis, name: str, group: RackGroup) ->
     if rack is not None:
         limit_kw = rack.power_kw if rack.whole_rack_power_kw is None else rack.whole_rack_power_kw
     ledger.same(f"{name}.power_limit_kw", group.power_limit_kw, limit_kw)
+    ledger.same(f"{name}.weight_limit_kg", group.weight_limit_kg, None)
     if len(group.devices) != 1:
         ledger.fail(f"{name}.devices: a product that is a rack stands in it alone")
         return
@@ -48,8 +49,11 @@ def _check_product(ledger: Ledger, basis: Basis, name: str, group: RackGroup) ->
     if item is None or item.consumes.racks is None:
         ledger.fail(f"{name}.product: {device.sku} is not a rack of its own")
         return
-    _check_device(ledger, basis, name, device, item.consumes.racks.value)
+    racks, height_ru = item.consumes.racks.value, basis.unit_rack_units(item)
+    _check_device(ledger, basis, name, device, racks)
     ledger.same(f"{name}.height_ru", group.height_ru, device.rack_units)
+    if height_ru:
+        ledger.same(f"{name}.height_ru", group.height_ru, height_ru / racks)
 
 
 def _check_device(ledger: Ledger, basis: Basis, name: str, device: Device, racks: int) -> None:
@@ -81,8 +85,7 @@ def _check_sums(ledger: Ledger, name: str, group: RackGroup) -> None:
     weight_kg = None if None in weights else known_kg
     ledger.same(f"{name}.weight_kg", group.weight_kg, weight_kg)
     _check_most(ledger, f"{name}.it_power_kw", power_kw, group.power_limit_kw)
-    if not group.product:
-        _check_most(ledger, f"{name}.weight_kg", known_kg, group.weight_limit_kg)
+    _check_most(ledger, f"{name}.weight_kg", known_kg, group.weight_limit_kg)
 
 
 def _check_most(ledger: Ledger, name: str, value: float, limit: float | None) -> None:
