@@ -44,6 +44,7 @@ NO_LIMITS = (
     "budget={}",
     "objective={minimize: cost}",
     "consider.gpu_systems=[nvidia_dgx_h100]",
+    "network={}",
 )
 
 
@@ -52,6 +53,16 @@ def test_counts_know_no_limit_but_the_given_ones(gpus: int) -> None:
     plan = solved(*NO_LIMITS, f"targets.min_gpus={gpus}")
     assert plan.status == "optimal"
     assert bill(plan)["nvidia_dgx_h100"] == -(-gpus // 8)
+
+
+def test_counts_end_where_the_fabric_does() -> None:
+    # Three tiers of switches of 64 ports: 64^3/4 ports, 8 to a system, one place to the manager.
+    whole, settings = 65_536, NO_LIMITS[:-1]
+    assert solved(*settings, f"targets.min_gpus={whole - 8}").status == "optimal"
+    refused = solved(*settings, f"targets.min_gpus={whole}")
+    assert refused.status == "infeasible"
+    assert refused.message is not None
+    assert "without the least GPUs in use" in refused.message
 
 
 def test_capacity_knows_no_limit_but_the_given_ones() -> None:

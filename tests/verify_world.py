@@ -111,7 +111,7 @@ COMPANION_PRICES: dict[str, dict[str, Any]] = {
 
 def hardware() -> dict[str, dict[str, Any]]:
     """Return the catalog of the factory, with ports and liquid, and the companions."""
-    items = {sku: dict(entry) for sku, entry in ITEMS.items()} | COMPANIONS
+    items = {sku: dict(entry) for sku, entry in (ITEMS | COMPANIONS).items()}
     items["gpu_a"] |= {
         "ports": GPU_PORTS,
         "consumes": {

@@ -97,7 +97,7 @@ def _objective(case: Case, answer: Certificate, gap: float) -> ObjectiveReport:
         gap=answer.gap,
         log_value=answer.value if logarithmic else None,
         log_bound=answer.bound if logarithmic else None,
-        gap_asked=gap + case.indifference + case.policy.within,
+        gap_asked=case.gap_allowed(gap),
     )
 
 

@@ -22,7 +22,7 @@ from planner.sizing.fabric import (
 if TYPE_CHECKING:
     from planner.case.companions import Kitting
 
-OUTPUTS = ("switches", "any", "links", "ends")
+OUTPUTS = ("switches", "any", "leaf_spine", "spine_core", "ends")
 """Switches of all tiers, 1 where there is a fabric, links between switches, their transceivers."""
 WORDS: dict[NetworkName, str] = {
     "compute": "compute",
@@ -43,7 +43,7 @@ def add_compute(kitting: Kitting, fabric: ComputeFabric) -> None:
     for number, key in enumerate(sorted(set(keys.values()))):
         serves = tuple(offer_id for offer_id, own in keys.items() if own == key)
         design = ComputeDesign(
-            radix=key.group_ports,
+            radix=_group(kitting, key).count,
             oversubscription=fabric.oversubscription,
             ports_per_system=key.ports // fabric.planes,
             rails=key.rails,
@@ -60,8 +60,7 @@ def _add_compute(
 ) -> None:
     item = kitting.item(key.switch)
     assert item.switch is not None
-    group = next(group for group in item.switch.ports if group.count == key.group_ports)
-    link = group.link or NO_LINK
+    link = _group(kitting, key).link or NO_LINK
     amount: Terms = tuple((1.0, offer_id) for offer_id in serves)
     sizes = compute_sizes(design, kitting.most(amount))
     down, _ = split_ports(design.radix, design.oversubscription)
@@ -71,7 +70,7 @@ def _add_compute(
     ]
     outputs = tuple(f"{prefix}.{name}" for name in OUTPUTS)
     kitting.quantities.append(Steps(prefix, amount, tuple(full), outputs))
-    switches, some, links, ends = outputs
+    switches, some, leaf_spine, spine_core, ends = outputs
     kitting.need(item.id, 1.0, switches, WORDS["compute"])
     kitting.switches.append((1.0, switches))
     each = float(design.planes * design.ports_per_system)
@@ -79,7 +78,8 @@ def _add_compute(
     if design.manager_ports:
         system_links = (*system_links, (float(design.manager_ports), some))
     _need_cables(kitting, "compute", f"{prefix}.system_cables", link, system_links)
-    _need_cables(kitting, "compute", f"{prefix}.switch_cables", link, ((1.0, links),))
+    _need_cables(kitting, "compute", f"{prefix}.leaf_cables", link, ((1.0, leaf_spine),))
+    _need_cables(kitting, "compute", f"{prefix}.core_cables", link, ((1.0, spine_core),))
     if link.switch_end is not None:
         kitting.need(link.switch_end.item, 1.0, ends, WORDS["compute"])
     _need_system_ends(kitting, "compute", link, [(offer_id, int(each)) for offer_id in serves])
@@ -101,13 +101,27 @@ def _add_compute(
     )
 
 
+def _group(kitting: Kitting, key: FabricKey) -> PortGroup:
+    switch = kitting.item(key.switch).switch
+    assert switch is not None
+    return next(g for g in switch.ports if g.speed_gbit_per_s == key.speed_gbit_per_s)
+
+
 def _per_size(size: FabricSize, planes: int, link: Link, populated: int) -> Size:
     """Return a size's outputs; ``populated`` ports of each leaf are fitted for systems."""
     tree = size.tree
-    switches = tree.leaves + tree.spines + tree.cores
-    links = tree.leaf_spine_links + tree.spine_core_links
     ends = tree.leaves * _ends(populated, link.switch_end) + _uplink_ends(size, link.switch_end)
-    return Size(size.capacity, (planes * switches, 1, planes * links, planes * ends))
+    return _sized(size, planes, ends)
+
+
+def _sized(size: FabricSize, planes: int, ends: int) -> Size:
+    """Return a size with its outputs over all planes; ``ends`` are transceivers of one plane."""
+    tree = size.tree
+    switches = tree.leaves + tree.spines + tree.cores
+    each = (switches, 0, tree.leaf_spine_links, tree.spine_core_links, ends)
+    counts = [planes * count for count in each]
+    counts[OUTPUTS.index("any")] = 1
+    return Size(size.capacity, tuple(counts))
 
 
 def _uplink_ends(size: FabricSize, end: LinkEnd | None) -> int:
@@ -173,18 +187,15 @@ def add_ethernet(kitting: Kitting, network: NetworkName, fabric: EthernetFabric)
     uplink = base.link or NO_LINK
     full = []
     for size in sizes:
-        tree = size.tree
-        links = tree.leaf_spine_links + tree.spine_core_links
-        switches = tree.leaves + tree.spines + tree.cores
-        ends = _uplink_ends(size, uplink.switch_end)
-        full.append(Size(size.capacity, (switches, 1, links, ends)))
+        full.append(_sized(size, 1, _uplink_ends(size, uplink.switch_end)))
     outputs = tuple(f"{network}.{name}" for name in OUTPUTS)
     kitting.quantities.append(Steps(network, amount, tuple(full), outputs))
-    switches_name, _, links_name, ends_name = outputs
+    switches_name, _, leaf_spine, spine_core, ends_name = outputs
     kitting.need(item.id, 1.0, switches_name, WORDS[network])
     if network == "storage":
         kitting.switches.append((1.0, switches_name))
-    _need_cables(kitting, network, f"{network}.switch_cables", uplink, ((1.0, links_name),))
+    _need_cables(kitting, network, f"{network}.leaf_cables", uplink, ((1.0, leaf_spine),))
+    _need_cables(kitting, network, f"{network}.core_cables", uplink, ((1.0, spine_core),))
     if uplink.switch_end is not None:
         kitting.need(uplink.switch_end.item, 1.0, ends_name, WORDS[network])
     _attach(kitting, network, attached)
@@ -235,18 +246,18 @@ def _attach_port(name: str, count: int, speed: float, switch: Switch) -> _Attach
 
 def _attach(kitting: Kitting, network: NetworkName, attached: list[_Attached]) -> None:
     """Add cables and transceivers of the ports of devices, by port group."""
-    by_group: defaultdict[int, list[_Attached]] = defaultdict(list)
+    by_group: defaultdict[float, list[_Attached]] = defaultdict(list)
     for one in attached:
-        by_group[one.group.count].append(one)
-    for count, members in sorted(by_group.items()):
+        by_group[one.group.speed_gbit_per_s].append(one)
+    for speed, members in sorted(by_group.items()):
         link = members[0].group.link or NO_LINK
         terms = tuple((float(one.ports), one.name) for one in members)
-        _need_cables(kitting, network, f"{network}.cables_{count}", link, terms)
+        _need_cables(kitting, network, f"{network}.cables_{speed:g}", link, terms)
         _need_system_ends(kitting, network, link, [(one.name, one.ports) for one in members])
         if link.switch_end is not None:
             each = link.switch_end.links
             ends = tuple((factor / each, name) for factor, name in terms)
-            name = kitting.ceil(f"{network}.ends_{count}", ends)
+            name = kitting.ceil(f"{network}.ends_{speed:g}", ends)
             kitting.need(link.switch_end.item, 1.0, name, WORDS[network])
 
 
@@ -267,8 +278,9 @@ def add_out_of_band(kitting: Kitting, network: OutOfBand) -> None:
     usable = group.count - network.reserve_ports
     switches = kitting.ceil("out_of_band.switches", tuple((f / usable, key) for f, key in terms))
     kitting.need(item.id, 1.0, switches, WORDS["out_of_band"])
-    link = group.link or NO_LINK
-    _need_cables(kitting, "out_of_band", "out_of_band.cables", link, tuple(terms))
+    if group.link is not None:  # copper: a cable for each port
+        cables = kitting.sum("out_of_band.cables", tuple(terms))
+        kitting.need(group.link.cable, 1.0, cables, WORDS["out_of_band"])
     kitting.fabrics.append(
         Fabric(
             network="out_of_band",

@@ -282,6 +282,17 @@ class Case:
         asked = any(limit is not None for limit in (*floors, *ratios))
         return self.objective in ("goodput", "useful_gpus") or asked
 
+    @property
+    def given_away(self) -> float:
+        """The largest share of the objective that may go for something else than its best."""
+        return max(self.indifference, self.policy.within)
+
+    def gap_allowed(self, gap: float) -> float:
+        """Return the gap of a plan that is proven within ``gap`` and gives away what it may."""
+        if self.maximise:
+            return (1.0 + gap) / ((1.0 - self.policy.within) * (1.0 - self.indifference)) - 1.0
+        return (1.0 + gap) * (1.0 + self.policy.within) * (1.0 + self.indifference) - 1.0
+
     def offers(self) -> tuple[Offer, ...]:
         """Return everything that may be bought."""
         return (*self.systems, *self.storage)

@@ -59,7 +59,7 @@ class FabricKey(NamedTuple):
     """GPU types with the same key share a compute fabric."""
 
     switch: str
-    group_ports: int
+    speed_gbit_per_s: float
     ports: int
     rails: int
 
@@ -69,7 +69,7 @@ def fabric_key(item: Item, inputs: Inputs) -> FabricKey | None:
     fit, port = compute_fit(item, inputs), item.ports.compute
     if item.category != "gpu_system" or fit is None or port is None:
         return None
-    return FabricKey(fit.switch.id, fit.group.count, port.count, port.rails)
+    return FabricKey(fit.switch.id, fit.group.speed_gbit_per_s, port.count, port.rails)
 
 
 def no_compute_fabric(item: Item, inputs: Inputs) -> str | None:

@@ -69,7 +69,7 @@ def resolve(inputs: Inputs) -> Case:
         objective=problem.objective.maximize or problem.objective.minimize or "goodput",
         delivered_read=problem.storage.delivered_fraction.read,
         delivered_write=problem.storage.delivered_fraction.write,
-        max_families=problem.storage.max_families,
+        max_families=problem.storage.exact_families or problem.storage.max_families,
         exact_families=problem.storage.exact_families,
         tolerate_down=problem.storage.tolerate_down,
         rule=_rule(problem),

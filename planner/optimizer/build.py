@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from planner.case import Case, FamilyOffer, Storage, System
 from planner.case.bandwidth import degraded, with_loss
 from planner.case.caps import cap
 from planner.case.model import Mode, Offer, Segment
+from planner.case.quantities import Steps
 from planner.optimizer import constraints
 from planner.optimizer.context import Build
 from planner.optimizer.goodput import goodput
@@ -70,10 +72,24 @@ def _add_system(build: Build, system: System) -> None:
 
 
 def _asked_for(case: Case, system: System) -> bool:
-    """Say whether a GPU system may be bought although no job uses it."""
+    """Say whether a GPU system may be bought although no job uses it.
+
+    Where the policy names it, or where one more may make a fabric smaller.
+    """
     named = {item_id for ids in case.policy.required for item_id in ids}
     split = {item_id for split in case.policy.splits for item_id, _ in split.weights}
-    return system.low > 0 or system.id in named | split
+    return system.low > 0 or system.id in named | split or _sizes_fall(case)
+
+
+def _sizes_fall(case: Case) -> bool:
+    """Say whether a larger size of some fabric has less of something than a smaller one."""
+    return any(
+        after < before
+        for quantity in case.kit.quantities
+        if isinstance(quantity, Steps)
+        for one, other in itertools.pairwise(quantity.sizes)
+        for before, after in zip(one.outputs, other.outputs, strict=True)
+    )
 
 
 def _hot_spares(build: Build, system: System, used: Linear, flag: Linear) -> Linear:

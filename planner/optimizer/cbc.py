@@ -48,8 +48,10 @@ class CbcSession:
             row.constraint[known[name]] = factor
         row.constraint.constant = -right
 
-    def solve(self, *, relaxed: bool, gap: float, relative: bool, deadline: float) -> Outcome:
-        """Solve the model, or its linear relaxation, to a gap."""
+    def solve(
+        self, *, relaxed: bool, gap: float, relative: bool, deadline: float, careful: bool = False
+    ) -> Outcome:
+        """Solve the model, or its linear relaxation, to a gap; ``careful``: without presolve."""
         left = deadline - time.monotonic()
         if left <= 0:
             return Outcome("limit", None, None)
@@ -68,6 +70,7 @@ class CbcSession:
                     f"primalTolerance {FEASIBILITY}",
                     "integerTolerance 1e-8",
                     "increment 1e-9",
+                    *(["presolve off", "preprocess off"] if careful else []),
                 ],
             )
             command.tmpDir = folder

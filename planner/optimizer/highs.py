@@ -105,8 +105,10 @@ class HighsSession:
                 _ok(highs.changeCoeff(position, self.index[name], factor), "changeCoeff")
             _ok(highs.changeRowBounds(position, -highspy.kHighsInf, right), "changeRowBounds")
 
-    def solve(self, *, relaxed: bool, gap: float, relative: bool, deadline: float) -> Outcome:
-        """Solve the model, or its linear relaxation, to a gap."""
+    def solve(
+        self, *, relaxed: bool, gap: float, relative: bool, deadline: float, careful: bool = False
+    ) -> Outcome:
+        """Solve the model, or its linear relaxation, to a gap; ``careful``: without presolve."""
         left = deadline - time.monotonic()
         if left <= 0:
             return Outcome("limit", None, None)
@@ -116,6 +118,7 @@ class HighsSession:
         highs.setOptionValue("time_limit", highs.getRunTime() + min(left, 1e7))
         highs.setOptionValue("mip_rel_gap", gap if relative else 0.0)
         highs.setOptionValue("mip_abs_gap", 0.0 if relative else gap * self.scale)
+        highs.setOptionValue("presolve", "off" if careful else "choose")
         status = _run(highs)
         kinds = highspy.HighsModelStatus
         if status == kinds.kUnboundedOrInfeasible:

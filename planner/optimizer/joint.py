@@ -124,7 +124,7 @@ def _settle(case: Case, proofs: list[_Proof], gap: float, deadline: float) -> Fo
     pick = max if case.maximise else min
     best = pick(proof.found.value for proof in found if proof.found.value is not None)
     tolerance = min(TIE_TOLERANCE, gap / 2.0)
-    width = _width(case.objective, best, max(tolerance, case.indifference, case.policy.within))
+    width = _width(case.objective, best, max(tolerance, case.given_away))
     rivals = [proof for proof in found if abs((proof.found.value or 0.0) - best) <= width]
     for proof in rivals:
         if not proof.found.stopped:
@@ -139,7 +139,9 @@ def _settle(case: Case, proofs: list[_Proof], gap: float, deadline: float) -> Fo
 
 def _width(name: str, value: float, tolerance: float) -> float:
     """Return a relative tolerance on an objective as a width at ``value``, in its own scale."""
-    return tolerance if name in LOGARITHMIC else tolerance * max(abs(value), 1e-9)
+    if name in LOGARITHMIC:  # a share of the objective itself
+        return -math.log1p(-tolerance)
+    return tolerance * max(abs(value), 1e-9)
 
 
 def _break_ties(proof: _Proof, best: float, tolerance: float) -> None:
@@ -340,8 +342,7 @@ def _certificate(
         # Breaking ties may find what the bound misses by the solver's tolerance.
         bound = pick(bound, value)
     distance = None if bound is None else share(case, value, bound)
-    given_away = case.indifference + case.policy.within
-    proven = distance is not None and distance <= gap + given_away + 1e-12
+    proven = distance is not None and distance <= case.gap_allowed(gap) + 1e-12
     return Certificate(
         "optimal" if proven else "feasible",
         best.operation, value, bound, distance, solves, seconds, late,

@@ -32,11 +32,11 @@ class Master:
         """Replace the objective."""
         self.session.objective(expression, maximise)
 
-    def solve(self, *, relaxed: bool, gap: float, relative: bool) -> Outcome:
+    def solve(self, *, relaxed: bool, gap: float, relative: bool, careful: bool = False) -> Outcome:
         """Solve the model as it stands."""
         self.solves += 1
         return self.session.solve(
-            relaxed=relaxed, gap=gap, relative=relative, deadline=self.deadline
+            relaxed=relaxed, gap=gap, relative=relative, deadline=self.deadline, careful=careful
         )
 
     def row(self, name: str, left: Linear, sense: Sense, right: float) -> None:

@@ -148,6 +148,8 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]
     pretended = 0
     for _ in range(MOST_ROUNDS):
         outcome = _solve(master, goal, relaxed=False)
+        if not node.bounds and _belies(goal, found, outcome):
+            outcome = _solve(master, goal, relaxed=False, careful=True)
         if _ended(outcome, goal, node, found):
             return []
         moved = bool(outcome.values) and _improve(master, goal, outcome, found)
@@ -169,8 +171,22 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]
     return []
 
 
-def _solve(master: Master, goal: Goal, *, relaxed: bool) -> Outcome:
-    return master.solve(relaxed=relaxed, gap=goal.gap / 4.0, relative=goal.relative)
+def _solve(master: Master, goal: Goal, *, relaxed: bool, careful: bool = False) -> Outcome:
+    gap, relative = goal.gap / 4.0, goal.relative
+    return master.solve(relaxed=relaxed, gap=gap, relative=relative, careful=careful)
+
+
+def _belies(goal: Goal, found: Found, outcome: Outcome) -> bool:
+    """Say whether a solver's verdict on the whole problem is one that the plan in hand disproves.
+
+    HiGHS (1.15.1) has been seen to lose the optimum in its presolve.
+    """
+    if found.value is None:
+        return False
+    if outcome.status == "infeasible" or outcome.bound is None:
+        return outcome.status == "infeasible"
+    passed = found.value - outcome.bound if goal.maximise else outcome.bound - found.value
+    return passed > MOST_PASSED * max(1.0, abs(found.value))
 
 
 def _relax(master: Master, goal: Goal, node: Node, found: Found) -> Outcome | None:
@@ -265,7 +281,7 @@ def _probe(master: Master, goal: Goal, found: Found) -> None:
     master.probed = True
     build = master.build
     case = build.case
-    share = max(PROBE_MARGIN, 2.0 * case.indifference, 2.0 * case.policy.within)
+    share = max(PROBE_MARGIN, 2.0 * case.given_away)
     margin = share * max(1.0, abs(found.value))
     floor = found.value - margin if goal.maximise else found.value + margin
     master.row(f"worse_{goal.name}", goal.expression, ">=" if goal.maximise else "<=", floor)

@@ -183,6 +183,7 @@ def _check_families(ledger: Ledger, basis: Basis, job: JobPlan, counts: Mapping[
         job.storage_family in job.storage_families,
         f"jobs.storage_family: {job.storage_family} is not in storage_families",
     )
-    max_families = basis.problem.storage.max_families
+    storage = basis.problem.storage
+    max_families = storage.exact_families or storage.max_families
     if not 1 <= len(bought) <= max_families:
         ledger.fail(f"jobs.storage_families: {len(bought)} serve the job, allowed 1-{max_families}")

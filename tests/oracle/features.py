@@ -254,6 +254,8 @@ def _shop(draft: Draft) -> None:
             span = random.choice((f"{first}", f"{first}-{first + random.randint(1, 12)}"))
             months = random.random() < 0.15
             price["lead_time"] = f"{first // 4 + 1} months" if months else f"{span} weeks"
+        if name not in problem["items"] and random.random() < 0.1:
+            problem["items"][name] = {"installed": random.randint(1, 12)}
     if random.random() < 0.4:
         problem["targets"]["max_lead_time"] = f"{random.choice((100, 130, 160))} days"
 

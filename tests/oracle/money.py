@@ -76,19 +76,20 @@ class Market:
         return np.asarray(np.where(missing > 0, packs * pack, 0), dtype=np.int64)
 
     def for_sale(self, item: Item) -> bool:
-        """Return whether an item can be purchased at all: price, lifecycle, lead time."""
-        if item.id not in self.prices:
-            return False
+        """Return whether an item is sold: it has a price and a lifecycle that is considered."""
         chosen = item.category in ("gpu_system", "storage")
         if chosen and item.lifecycle not in self.problem.consider.lifecycle:
             return False
+        return item.id in self.prices
+
+    def _in_time(self, item: Item) -> bool:
         longest = self.problem.targets.max_lead_time_days
         return longest is None or lead_time_days(self.prices[item.id]) <= longest
 
     def available(self, item: Item, units: Whole) -> Mask:
         """Return where the purchase for so many in place is possible: sale, stock, lead time."""
         bought = self.purchased(item, units)
-        if not self.for_sale(item):
+        if not (self.for_sale(item) and self._in_time(item)):
             return np.asarray(bought == 0)
         own = self.quantity(item).stock
         stock = self.prices[item.id].stock if own is None else own

@@ -40,6 +40,8 @@ def _link(hardware: Hardware, random: Random, name: str, optics: bool = True) ->
     """Return what a link is made of: a cable, at times transceivers at one end or at both."""
     companion(hardware, random, f"{name}_cable", "cable", (60, 400))
     link: Raw = {"cable": f"{name}_cable"}
+    if optics and random.random() < 0.2:
+        link["links"] = 2
     for end in ("switch_end", "system_end"):
         if optics and random.random() < 0.6:
             optic = companion(hardware, random, f"{name}_{end}", "transceiver", (200, 900))

@@ -1,0 +1,180 @@
+"""Counts that follow: sizes as runs, upper bounds, and the model against plain numbers."""
+
+from __future__ import annotations
+
+import itertools
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.case import resolve
+from planner.case.bounds import Bounds
+from planner.case.caps import cap
+from planner.case.model import Case
+from planner.case.quantities import Ceil, Size, Steps, Sum, evaluate
+from planner.optimizer import purchase
+from tests.optimizer.cases import Counting, furnish, inputs_of, resolved
+from tests.oracle.by_hand import Request
+
+LIMITS = {
+    "it_power", "facility_power", "heat_air", "heat_liquid", "racks", "capex", "support",
+    "subscriptions", "energy", "colocation", "opex", "tco", "fabric",
+}  # fmt: skip
+
+outputs = st.tuples(st.integers(0, 9), st.integers(-5, 40))
+gaps = st.lists(st.tuples(st.integers(1, 4), outputs), max_size=12)
+straight = st.tuples(st.integers(1, 5), st.integers(0, 4), outputs)
+
+
+@st.composite
+def sized(draw: st.DrawFn) -> tuple[Size, ...]:
+    """Return sizes of rising capacity, some of them in equal steps."""
+    capacity, sizes = 0, list[Size]()
+    for _ in range(draw(st.integers(1, 4))):
+        stride, repeats, slope = draw(straight)
+        start = draw(outputs)
+        for index in range(repeats + 1):
+            capacity += stride
+            sizes.append(Size(capacity, tuple(a + b * index for a, b in zip(start, slope))))
+        for gap, after in draw(gaps):
+            capacity += gap
+            sizes.append(Size(capacity, after))
+    return tuple(sizes)
+
+
+@given(sized())
+def test_runs_reproduce_every_size(sizes: tuple[Size, ...]) -> None:
+    steps = Steps("fabric", ((1.0, "x"),), sizes, ("a", "b"))
+    low, rebuilt = 0, list[Size]()
+    for run in steps.runs():
+        for v in range(run.steps + 1):
+            assert run.low + v * run.stride == low
+            low = run.high + v * run.stride
+            pairs = zip(run.outputs, run.slopes, strict=True)
+            rebuilt.append(Size(low, tuple(output + v * slope for output, slope in pairs)))
+    assert tuple(rebuilt) == sizes
+
+
+@given(sized(), st.integers(-3, 200))
+def test_the_least_size_that_holds(sizes: tuple[Size, ...], amount: int) -> None:
+    steps = Steps("fabric", ((1.0, "x"),), sizes, ("a", "b"))
+    holding = [size for size in sizes if size.capacity >= amount]
+    assert steps.size(amount) == (holding[0] if holding and amount > 0 else None)
+
+
+def test_counts_are_worked_off_in_order() -> None:
+    size = (Size(4, (2,)), Size(9, (5,)))
+    chain = (
+        Ceil("racks", ((0.25, "x"),), if_any=1),
+        Sum("ports", ((2.0, "racks"), (1.0, "x")), 1.0),
+        Steps("fabric", ((1.0, "ports"),), size, ("switches",)),
+    )
+    assert evaluate(chain, {"x": 0}) == {"x": 0, "racks": 0, "ports": 1, "switches": 2}
+    assert evaluate(chain, {"x": 4}) == {"x": 4, "racks": 2, "ports": 9, "switches": 5}
+    with pytest.raises(ValueError, match="fabric: 12 is more than any size holds"):
+        evaluate(chain, {"x": 5})
+
+
+def test_rounding_noise_is_no_unit_more() -> None:
+    assert (
+        evaluate([Ceil("n", ((0.1, "x"),))], {"x": 30})["n"] == 3
+    )  # 0.1 * 30 = 3.0000000000000004
+    assert evaluate([Ceil("n", ((1 / 49, "x"),))], {"x": 49})["n"] == 1
+
+
+def allowed(case: Case, most: int) -> list[dict[str, int]]:
+    """Return every purchase of up to ``most`` of each offer that keeps the limits on sums."""
+    offers = case.offers()
+    ranges = [range(min(cap(case, offer), most) + 1) for offer in offers]
+    every = (
+        {offer.id: count for offer, count in zip(offers, counts, strict=True)}
+        for counts in itertools.product(*ranges)
+    )
+    return [units for units in every if not LIMITS & set(purchase.broken_rows(case, units))]
+
+
+def check_bounds(case: Case, most: int) -> int:
+    """Compare every count's upper bound with the largest there is; return how many were close."""
+    tops = {offer.id: min(cap(case, offer), most) for offer in case.offers()}
+    bounds = Bounds.of(case, tops)
+    bounds.add(case.kit.quantities)
+    every = [case.kit.values(units) for units in allowed(case, most)]
+    close = 0
+    for name in bounds.majorants:
+        largest = max((values[name] for values in every), default=0.0)
+        assert bounds.most(((1.0, name),)) >= largest - 1e-9, name
+        close += bounds.most(((1.0, name),)) <= 2 * largest + 2
+    return close
+
+
+def test_bounds_hold_for_every_purchase() -> None:
+    request = furnish(Request(maximize="gpus"))
+    request.site |= {"it_power": "140 kW", "racks": 14}
+    request.more["budget"] = {"capex": "1 MUSD"}
+    case = resolve(inputs_of(request.case()))
+    assert check_bounds(case, 9) > 20
+
+
+def test_bounds_hold_for_random_problems() -> None:
+    checked = 0
+    for seed in range(700, 760):
+        case = resolved(seed)
+        if case.kit.quantities and len(case.offers()) <= 4:
+            check_bounds(case, 4)
+            checked += 1
+    assert checked > 8
+
+
+def compare_model(case: Case, units: dict[str, int], seed: object) -> None:
+    """Compare every count and every purchase of the model with those of plain numbers."""
+    counting = Counting(case)
+    spent = purchase.bill(case, units)
+    values = counting.values(units)
+    model = counting.at(counting.counts, values)
+    bought = counting.at(counting.bought, values)
+    expected = {name: spent.counts[name] for name in model}
+    assert model == pytest.approx(expected, abs=1e-5), seed
+    assert bought == pytest.approx(dict(spent.purchased), abs=1e-5), seed
+
+
+def test_the_model_counts_as_plain_numbers_do() -> None:
+    """With the purchase fixed, the least counts that the rows allow are those of the rules."""
+    compared = fabrics = 0
+    for seed in range(800, 900):
+        case = resolved(seed)
+        if not case.kit.quantities:
+            continue
+        for units in drawn(case, Random(seed)):
+            compare_model(case, units, seed)
+            compared += 1
+            fabrics += bool(case.kit.fabrics)
+    assert compared > 60
+    assert fabrics > 20
+
+
+def drawn(case: Case, random: Random) -> list[dict[str, int]]:
+    """Return two random purchases that keep the limits on sums, or fewer."""
+    tries = (
+        {offer.id: random.randint(0, min(cap(case, offer), 4)) for offer in case.offers()}
+        for _ in range(20)
+    )
+    return list(itertools.islice((u for u in tries if not over(case, u)), 2))
+
+
+def over(case: Case, units: dict[str, int]) -> bool:
+    """Say whether a purchase is more than a limit on sums, or a stock, allows."""
+    broken = purchase.broken_rows(case, units)
+    return any(name in LIMITS or name.startswith("stock_") for name in broken)
+
+
+@pytest.mark.parametrize("gpu", range(10))
+def test_the_model_counts_a_whole_bill(gpu: int) -> None:
+    request = furnish(Request(maximize="gpus"))
+    request.site |= {"it_power": "300 kW"}
+    request.prices["fibre"] |= {"pack": 5, "min_order": 12}
+    request.more["spares"] = {"cable": 0.1, "switch": 0.02}
+    request.more["items"] = {"spider": {"installed": 5}}
+    case = resolve(inputs_of(request.case()))
+    compare_model(case, {"gpu": gpu, "box": 2 * gpu}, gpu)

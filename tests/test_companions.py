@@ -1,0 +1,355 @@
+"""What comes with the systems: a published cluster as a whole bill, then rule by rule.
+
+The second half counts on the request of ``tests.optimizer.cases.furnish``: a GPU system of 10 kW,
+half of it to liquid, with 4 compute ports on 4 rails, 2 storage ports and one of each management
+network; a box of 5 kW with 2 storage ports of half the speed and one out of band.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.case import resolve
+from planner.optimizer import purchase
+from planner.schema.plan import Line, Plan
+from tests.optimizer.cases import furnish, inputs_of, ports
+from tests.oracle.by_hand import Request, gpu_system, price
+from tests.oracle.hardware import Raw, figure
+
+SUPERPOD = """\
+name: DGX SuperPOD of 127 DGX H100
+site:
+  it_power: 3 MW
+  pue: 1.3
+  racks: 60
+  rack:
+    height: 48 RU
+    power: 45 kW
+    item: rack_48u
+    pdu: {item: pdu_raritan_px3_5878, redundancy: N+1}
+items: {nvidia_dgx_h100: {fixed: 127}, ddn_ai400x2_turbo: {fixed: 8}}
+consider: {gpu_systems: [nvidia_dgx_h100], storage_families: [ddn_exascaler]}
+storage: {delivered_fraction: {read: 0.8, write: 0.8}}
+network:
+  compute: {switches: [nvidia_qm9700], manager: {slots: 1, ports: 4}}
+  out_of_band: {switch: nvidia_sn2201, reserve_ports: 0}
+extras: {nvidia_ufm_appliance: {count: 2}}
+spares: {cable: 5 %}
+jobs: [{name: train, parameters: 405 B}]
+objective: {minimize: cost}
+"""
+
+
+@pytest.fixture(scope="module")
+def superpod(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    problem = tmp_path_factory.mktemp("superpod") / "problem.yaml"
+    problem.write_text(SUPERPOD, "utf-8")
+    plan = api.solve(problem)
+    assert plan.status == "optimal"
+    return plan
+
+
+def line_of(plan: Plan, sku: str) -> Line:
+    return next(line for line in plan.lines if line.sku == sku)
+
+
+@pytest.mark.parametrize(
+    ("sku", "in_place", "purchased"),
+    [
+        ("nvidia_dgx_h100", 127, 127),
+        ("nvidia_qm9700", 32 + 16, 48),
+        ("nvidia_mfp7e10", 1020 + 1024, 2044 + 103),  # system and switch cables; 102.2 spares
+        ("nvidia_mma4z00_ns", 1536, 1536),  # twin ports: 512 + 512 at leaves, 512 at spines
+        ("nvidia_mma4z00_ns_flt", 508, 508),
+        ("nvidia_ufm_appliance", 2, 2),
+    ],
+)
+def test_the_published_superpod_is_the_bill(
+    superpod: Plan, sku: str, in_place: int, purchased: int
+) -> None:
+    line = line_of(superpod, sku)
+    assert (line.quantity, line.purchased) == (in_place, purchased)
+
+
+def test_the_fabric_of_the_superpod(superpod: Plan) -> None:
+    fabric = next(f for f in superpod.fabrics if f.network == "compute")
+    switches = (fabric.leaf_switches, fabric.spine_switches, fabric.core_switches)
+    links = (fabric.system_links, fabric.leaf_spine_links, fabric.spine_core_links)
+    assert (fabric.tiers, fabric.units, switches) == (2, 4, (32, 16, 0))
+    assert links == (1020, 1024, 0)
+    # Four units of 32 hold 127 systems beside the manager, on 8 ports each.
+    assert (fabric.endpoints, fabric.capacity) == (127 * 8, 127 * 8)
+
+
+def test_the_racks_of_the_superpod(superpod: Plan) -> None:
+    groups = [group for group in superpod.racks if group.rack_class == "gpu"]
+    assert sum(group.count for group in groups) == 32
+    assert sorted({len(group.devices) for group in groups}) == [3, 4]
+    assert sum(group.count * group.pdus for group in groups) == 96  # 40.8 kW: two of 34.5, one more
+    everywhere = sum(group.count * group.pdus for group in superpod.racks)
+    assert line_of(superpod, "pdu_raritan_px3_5878").quantity == everywhere
+    assert superpod.totals is not None
+    assert line_of(superpod, "rack_48u").quantity == superpod.totals.racks
+
+
+def test_management_ports_of_the_superpod(superpod: Plan) -> None:
+    boxes = [group for group in superpod.racks if group.rack_class == "storage"]
+    fabric = next(f for f in superpod.fabrics if f.network == "out_of_band")
+    # Systems, two per appliance, switches, PDUs of the racks of both, and the managers.
+    pdus = 96 + sum(group.count * group.pdus for group in boxes)
+    assert fabric.endpoints == 127 + 2 * 8 + 48 + pdus + 2
+    assert fabric.leaf_switches == -(-fabric.endpoints // 48)
+    assert line_of(superpod, "cable_cat6").quantity == fabric.endpoints
+
+
+# Rule by rule.
+
+
+def counts(request: Request, gpu: int = 3, box: int = 2, **more: int) -> dict[str, float]:
+    """Return everything that comes with so many systems and boxes."""
+    case = resolve(inputs_of(request.case()))
+    units = {offer.id: 0 for offer in case.offers()} | {"gpu": gpu, "box": box} | more
+    return case.kit.values(units)
+
+
+def furnished(**objective: str) -> Request:
+    request = furnish(Request(**(objective or {"minimize": "cost"})))
+    request.site["it_power"] = "900 kW"
+    return request
+
+
+def test_everything_that_comes_with_three_systems() -> None:
+    found = counts(furnished())
+    # Compute: one unit of 4 leaves and 2 spines holds 3 systems and the manager; 12 + 1 cables to
+    # systems, 16 between switches, fitted by the pair: 4 x (2 + 2) at leaves, 2 x 4 at spines.
+    # Storage: 3 x 2 + 2 x 2 / 2 ports of 200 Gb/s on a pair joined by 4 cables: 2 x 2 and 3 twins.
+    # In-band: 3 + 3 x 2 half ports on a pair joined by 2 cables: 2 twins.
+    expected = {
+        "spider": 6,
+        "edge": 2 + 2,
+        "fibre": (13 + 16) + (6 + 4) + 2,
+        "twin": 24 + (4 + 3) + 2,
+        "optic": 12 + 6,
+        "thin": 4 + (3 + 6) + 22,
+        "tick": 3,
+        "suite": 24,
+        "server": 2,
+        "pump": 3,
+    }
+    # Out of band: 3 + 2 devices, 6 + 2 switches and 9 PDUs of the 3 racks, on 8 of 12 ports each.
+    assert {name: found[name] for name in expected} == expected
+    assert found["out_of_band.switches"] == 3
+
+
+def test_racks_pdus_and_those_that_network_devices_share() -> None:
+    found = counts(furnished())
+    # 24 kW hold two systems or four boxes: 20 kW on 12 kW each, and one PDU more.
+    assert (found["racks.gpu"], found["racks.box"]) == (2, 1)
+    # 13 switches of 1/24, 2 servers of 2/24, 3 pumps of 4/24, over 1 - 4/24: 29/24 / (20/24).
+    assert found["racks.network"] == 2
+    assert (found["frame"], found["strip"]) == (5, 3 * 3 + 2 * 3)
+
+
+def test_a_device_of_more_than_half_a_rack_stands_alone() -> None:
+    request = furnished()
+    request.items[-2]["consumes"]["rack_units"] = figure("13 RU")
+    found = counts(request)
+    assert (found["racks.server"], found["racks.network"]) == (2, 2)  # 25/24 / (20/24)
+
+
+def test_a_product_that_is_a_rack_brings_its_own() -> None:
+    request = furnished()
+    request.items[0]["consumes"]["racks"] = figure(2)
+    found = counts(request)
+    assert (found["racks.gpu"], found["frame"], found["strip"]) == (6, 3, 9)
+
+
+@pytest.mark.parametrize(
+    ("redundancy", "feed", "pdus"),
+    [("N", "10 kW", 2), ("N+1", "10 kW", 3), ("2N", "10 kW", 4), ("N", "20 kW", 1),
+     ("N", "19.9 kW", 2), ("2N", "50 kW", 2)],
+)  # fmt: skip
+def test_pdus_by_redundancy(redundancy: str, feed: str, pdus: int) -> None:
+    request = furnished()
+    strip = next(item for item in request.items if item["id"] == "strip")
+    strip["provides"]["feed"] = figure(feed)
+    request.site["rack"]["pdu"]["redundancy"] = redundancy
+    case = resolve(inputs_of(request.case()))
+    assert dict(case.kit.pdus_per_rack)["racks.gpu"] == pdus
+
+
+@pytest.mark.parametrize(
+    ("redundancy", "gpu", "pumps"),
+    [("N", 3, 2), ("N+1", 3, 3), ("2N", 3, 4), ("N", 0, 0), ("N+1", 0, 0), ("2N", 0, 0)],
+)
+def test_cdus_by_redundancy(redundancy: str, gpu: int, pumps: int) -> None:
+    request = furnished()
+    request.site["cooling"]["redundancy"] = redundancy
+    assert counts(request, gpu)["pump"] == pumps  # 15 kW of heat on 12 kW each
+
+
+@pytest.mark.parametrize(
+    ("licence", "number"),
+    [
+        ({"per": "gpu"}, 24),
+        ({"per": "gpu_system"}, 3),
+        ({"per": "storage_unit"}, 3),
+        ({"per": "usable_tb"}, 151),  # 3 x 50.2 TB, rounded up in total
+        ({"per": "gpu", "vendors": ["Beta"]}, 0),
+        ({"per": "gpu", "vendors": ["Alpha", "Beta"]}, 24),
+        ({"per": "usable_tb", "vendors": ["Beta"]}, 151),
+    ],
+)
+def test_software_by_what_it_is_licensed_for(licence: Raw, number: int) -> None:
+    request = furnished()
+    request.items[1]["provides"]["usable"] = figure("50.2 TB")
+    request.items[-1]["licence"] = licence
+    assert counts(request, box=3)["suite"] == number
+
+
+@pytest.mark.parametrize(
+    ("extra", "number"),
+    [
+        ({"count": 3}, 3),
+        ({"per": "gpu_system", "every": 2}, 2),
+        ({"per": "gpu", "every": 23}, 2),
+        ({"per": "storage_unit"}, 2),
+        ({"per": "rack", "every": 2}, 2),  # of GPU systems and storage: three
+        ({"per": "switch", "every": 7}, 2),  # of the compute and storage fabrics: eight
+    ],
+)
+def test_extras_by_what_they_are_for(extra: Raw, number: int) -> None:
+    request = furnished()
+    request.more["extras"] = {"server": extra}
+    assert counts(request)["server"] == number
+
+
+@pytest.mark.parametrize(("reserved", "switches"), [(0, 2), (1, 2), (4, 3), (6, 4), (11, 22)])
+def test_management_ports_less_those_reserved(reserved: int, switches: int) -> None:
+    request = furnished()
+    request.more["network"]["out_of_band"]["reserve_ports"] = reserved
+    assert counts(request)["out_of_band.switches"] == switches  # for 22 ports of 12 - reserved
+
+
+def test_ports_of_extras_count_too() -> None:
+    request = furnished()
+    request.items[-2]["ports"] = {"in_band": ports(6, 100), "out_of_band": ports(3, 1)}
+    request.more["extras"] = {"server": {"count": 5}}
+    found = counts(request)
+    assert found["out_of_band.switches"] == 5  # 22 + 15 ports on 8 each
+    # In-band: 3 + 5 x 6 + 5 x 2 half ports; a pair holds 24, three leaves 36, four 48.
+    assert found["in_band.switches"] == 4 + 2
+
+
+def test_system_types_with_the_same_ports_share_a_fabric() -> None:
+    request = furnished()
+    for name, ports_of in (("like", 4), ("other", 8)):
+        request.items.append(gpu_system(name, 8, "10 kW"))
+        request.prices[name] = price("1")
+        request.items[-1]["ports"] = {"compute": ports(ports_of, 400, rails=4)}
+    case = resolve(inputs_of(request.case()))
+    fabrics = {system.id: system.fabric for system in case.systems}
+    assert fabrics["gpu"] == fabrics["like"] != fabrics["other"]
+    assert counts(request, gpu=2, like=1)["spider"] == counts(request, gpu=3)["spider"] == 6
+    assert counts(request, gpu=3, other=1)["spider"] == 6 + 6
+    assert counts(request, gpu=4)["spider"] == 12
+
+
+def test_a_type_that_no_switch_fits_is_left_out() -> None:
+    request = furnished()
+    wrong = {
+        "blind": None,
+        "fast": ports(4, 800),
+        "ether": ports(4, 400, protocol="ethernet"),
+    }
+    for name, given in wrong.items():
+        request.items.append(gpu_system(name, 8, "10 kW"))
+        request.prices[name] = price("1")
+        if given is not None:
+            request.items[-1]["ports"] = {"compute": given}
+    case = resolve(inputs_of(request.case()))
+    reasons = dict(case.not_considered)
+    assert set(reasons) == set(wrong)
+    assert reasons["blind"] == "not known: compute ports, for network.compute"
+    assert reasons["fast"] == "no switch of network.compute has ports of 800 Gb/s"
+    assert reasons["ether"] == "no switch of network.compute has ethernet ports of 400 Gb/s"
+
+
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "compute": ("spider",),
+    "storage": ("edge",),
+    "out_of_band": ("tick",),
+}
+
+
+def test_without_its_section_no_companion_appears() -> None:
+    bare = furnished()
+    for section in ("network", "software", "extras"):
+        del bare.more[section]
+    bare.site["rack"] = {"height": "24 RU", "power": "24 kW"}
+    del bare.site["cooling"]
+    case = resolve(inputs_of(bare.case()))
+    assert (case.kit.companions, case.kit.fabrics) == ((), ())
+    plan = api.solve_inputs(inputs_of(bare.case()))
+    assert {line.section for line in plan.lines} == {"Compute", "Storage"}
+    assert "not in this bill: compute fabric" in plan.warnings[-1]
+
+
+@pytest.mark.parametrize("only", SECTIONS)
+def test_a_section_alone_brings_only_its_own(only: str) -> None:
+    request = furnished()
+    request.more["network"] = {only: request.more["network"][only]}
+    for section in ("software", "extras"):
+        del request.more[section]
+    request.site["rack"] = {"height": "24 RU", "power": "24 kW"}
+    del request.site["cooling"]
+    case = resolve(inputs_of(request.case()))
+    switches = {c.id for c in case.kit.companions} & {"spider", "edge", "tick"}
+    assert switches == set(SECTIONS[only])
+    assert not {c.id for c in case.kit.companions} & {"frame", "strip", "pump", "suite", "server"}
+
+
+def test_a_plan_of_everything_adds_up() -> None:
+    request = furnished(minimize="cost")
+    request.more["targets"] = {"min_gpus": 24}
+    inputs = inputs_of(request.case())
+    plan, case = api.solve_inputs(inputs), resolve(inputs)
+    assert plan.status == "optimal"
+    assert plan.totals is not None
+    spent = purchase.bill(case, {"gpu": 3, "box": 2})
+    quantities: dict[str, Any] = {line.sku: line.quantity for line in plan.lines}
+    assert quantities == {k: v for k, v in spent.counts.items() if k in quantities}
+    assert plan.objective.value == plan.totals.capex_usd == pytest.approx(spent.capex_usd)
+    assert plan.totals.racks == spent.racks == 5
+    assert sum(plan.totals.capex_by_section_usd.values()) == pytest.approx(spent.capex_usd)
+    assert {line.section for line in plan.lines} == {
+        "Compute", "Storage", "Network", "Optics & cables", "Racks & power", "Software",
+    }  # fmt: skip
+
+
+def test_a_fabric_has_an_end() -> None:
+    request = furnished(minimize="cost")
+    request.site["it_power"] = "90 MW"
+    # Radix 8 in three tiers holds 128 ports, 4 to a system: 32 systems, one of them the manager.
+    request.more["targets"] = {"min_gpus": 31 * 8}
+    assert api.solve_inputs(inputs_of(request.case())).status == "optimal"
+    request.more["targets"] = {"min_gpus": 31 * 8 + 1}
+    plan = api.solve_inputs(inputs_of(request.case()))
+    assert plan.status == "infeasible"
+    with pytest.raises(ValueError, match="more than any size holds"):
+        counts(request, gpu=32)
+
+
+def test_a_plan_stays_where_its_file_is(tmp_path: Path) -> None:
+    """A full bill from files is the one from memory, to the byte but for its name."""
+    from tests.oracle.generate import write_case
+
+    case = furnished(minimize="cost").case()
+    one, other = api.solve(write_case(case, tmp_path)), api.solve_inputs(inputs_of(case))
+    assert one.lines and [(x.sku, x.quantity, x.extended_net_usd) for x in one.lines] == [
+        (x.sku, x.quantity, x.extended_net_usd) for x in other.lines
+    ]
