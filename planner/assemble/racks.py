@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from planner.case import Case, figures
 from planner.case.model import Offer
+from planner.case.racks import ROUNDING, shares
 from planner.case.racks import Device as Sized
-from planner.case.racks import shares
-from planner.case.room import LARGEST_SHARED
+from planner.case.room import LARGEST_SHARED, per_rack
 from planner.loader.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill
@@ -102,9 +102,10 @@ def _companions(
             continue
         if item.consumes.racks is not None:
             yield from _products(inputs, item, count, "network")
-        elif box.rack_units > 0 and _share(box, space) > LARGEST_SHARED:
+        elif box.rack_units > 0 and (share := _share(box, space)) > LARGEST_SHARED + ROUNDING:
             each = pdus.get(f"racks.{item.id}", 0)
-            yield _Racks(Filled(((1.0, box),)), count, space, "network", each)
+            for content, racks in uniform([(box, 1)], count, per_rack(share), 1, space):
+                yield _Racks(content, racks, space, "network", each)
         elif box.rack_units > 0:
             together.append((box, count))
     if case.kit.shared_racks is not None and together:

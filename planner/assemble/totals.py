@@ -117,7 +117,15 @@ def _racks(case: Case, operation: Operation, lines: list[Line]) -> int | None:
     chosen = [line for line in lines if line.section in ("Compute", "Storage")]
     if any(line.racks is None for line in chosen):
         return None
+    if case.kit.shared_racks is None and any(_stands_somewhere(line) for line in lines):
+        return None
     return round(total(case.kit.racks, bill_of(case, operation.units).counts))
+
+
+def _stands_somewhere(line: Line) -> bool:
+    """Say whether a companion stands in a rack that is not counted: the problem knows no racks."""
+    companion = line.section not in ("Compute", "Storage")
+    return companion and line.racks is None and (line.rack_units or 0.0) > 0
 
 
 def _lead_time(lines: list[Line]) -> tuple[float | None, tuple[str, ...]]:

@@ -251,6 +251,7 @@ def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Stora
     policy = problem.policy
     offers: tuple[Offer, ...] = (*systems, *storage)
     liked = policy.prefer.vendors if policy.prefer else None
+    disliked = () if liked is None else tuple(o.id for o in offers if o.vendor not in liked)
     return Policy(
         required=tuple(
             tuple(offer.id for offer in offers if offer.vendor == vendor)
@@ -260,10 +261,8 @@ def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Stora
             _split(rule, systems if rule.category == "gpu_system" else storage)
             for rule in policy.split
         ),
-        disliked=()
-        if liked is None
-        else tuple(offer.id for offer in offers if offer.vendor not in liked),
-        within=policy.prefer.within if policy.prefer else 0.0,
+        disliked=disliked,
+        within=policy.prefer.within if policy.prefer and disliked else 0.0,
     )
 
 

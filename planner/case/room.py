@@ -15,8 +15,8 @@ from planner.sizing.placement import Space
 if TYPE_CHECKING:
     from planner.case.companions import Kitting
 
-LARGEST_SHARED = 0.5
-"""Devices that take more of a rack than this stand alone."""
+LARGEST_SHARED = 0.125
+"""Devices that take more of a rack than this stand by kind: they would make the bound loose."""
 
 
 def add_own_racks(kitting: Kitting) -> None:
@@ -80,10 +80,11 @@ def add_shared_racks(kitting: Kitting) -> None:
         if space is None or share is None or share == 0:
             continue
         kitting.sum(name, tuple(kitting.needs[item_id]))
-        if share > LARGEST_SHARED:
-            racks = kitting.sum(f"racks.{item_id}", ((1.0, name),))
+        if share > LARGEST_SHARED + ROUNDING:
+            each = per_rack(share)
+            racks = kitting.ceil(f"racks.{item_id}", ((1.0 / each, name),))
             kitting.racks.append((1.0, racks))
-            _furnish(kitting, racks, figures.it_power_kw(item, kitting.inputs) or 0.0)
+            _furnish(kitting, racks, each * (figures.it_power_kw(item, kitting.inputs) or 0.0))
         else:
             shared.append((share / (1.0 - largest), name))
     if shared and space is not None:
@@ -91,6 +92,11 @@ def add_shared_racks(kitting: Kitting) -> None:
         kitting.racks.append((1.0, name))
         kitting.shared_racks = name
         kitting.shared_pdus_per_rack = _furnish(kitting, name, _shared_load(kitting, space))
+
+
+def per_rack(share: float) -> int:
+    """Return how many devices that take a share of a rack each stand in one."""
+    return int(1.0 / share * (1 + ROUNDING))
 
 
 def named_kinds(kitting: Kitting) -> list[Item]:
@@ -134,7 +140,7 @@ def _largest_share(kitting: Kitting, space: Space | None) -> float:
         return 0.0
     devices = [device(kitting, item) for item in named_kinds(kitting)]
     taken = [max(shares(thing, space)) for thing in devices if thing.rack_units > 0]
-    return max((share for share in taken if share <= LARGEST_SHARED), default=0.0)
+    return max((share for share in taken if share <= LARGEST_SHARED + ROUNDING), default=0.0)
 
 
 def _shared_load(kitting: Kitting, space: Space) -> float:
@@ -142,7 +148,7 @@ def _shared_load(kitting: Kitting, space: Space) -> float:
     loads = []
     for item in named_kinds(kitting):
         thing = device(kitting, item)
-        if thing.rack_units > 0 and max(shares(thing, space)) <= LARGEST_SHARED:
+        if thing.rack_units > 0 and max(shares(thing, space)) <= LARGEST_SHARED + ROUNDING:
             fits = math.floor(space.height_ru / thing.rack_units + ROUNDING)
             loads.append(fits * thing.it_power_kw)
     most = max(loads, default=0.0)

@@ -45,7 +45,7 @@ class CbcSession:
         """Replace factors of a ``<=`` row, by variable name, and its right-hand side."""
         known = {variable.name: variable for variable in self.model.variables}
         for name, factor in factors.items():
-            row.constraint[known[name]] = factor
+            row.constraint.expr[known[name]] = factor
         row.constraint.constant = -right
 
     def solve(

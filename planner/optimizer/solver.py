@@ -14,8 +14,8 @@ from planner.optimizer.model import Linear, Model, Row, Variable
 SolverName = Literal["highs", "cbc"]
 Status = Literal["optimal", "infeasible", "unbounded", "limit"]
 FEASIBILITY = 1e-8
-"""Within the range (1e-6 to 1e-8) in which HiGHS was measured to tell the truth. At 1e-7 its presolve
-lost the optimum of a model with companions (gap 0 reported): tests/optimizer/test_solver.py."""
+"""Within the range (1e-6 to 1e-8) in which HiGHS was measured to tell the truth. At 1e-7 its
+presolve lost the optimum of a model with companions (gap 0 reported): see test_solver.py."""
 
 
 @dataclass(frozen=True)

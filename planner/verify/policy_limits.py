@@ -76,6 +76,8 @@ def _money_by_vendor(basis: Basis, decisions: Decisions, category: str) -> dict[
     for sku, count in decisions.counts.items():
         item, price = basis.items[sku], basis.prices.get(sku)
         if item.category == category:
-            net_usd = 0.0 if price is None else unit_money(basis, item, price).net_usd[0]
+            # Half a cent goes up, as in the lines.
+            nets = (0.0,) if price is None else unit_money(basis, item, price).net_usd
+            net_usd = max(net or 0.0 for net in nets)
             amounts[item.vendor] = amounts.get(item.vendor, 0.0) + net_usd * count
     return amounts

@@ -89,10 +89,19 @@ def _place_device(basis: Basis, item: Item, rack: Space) -> Placement | None:
     fits = _how_often(height_ru, rack.height_ru)
     if rack.power_kw is not None and power_kw is not None:
         fits = min(fits, _how_often(power_kw, rack.power_kw))
-    weight_kg = basis.unit_weight_kg(item)
+    weight_kg = _known_weight_kg(basis, item)
     if rack.weight_kg is not None and weight_kg is not None:
         fits = min(fits, _how_often(weight_kg, rack.weight_kg))
     return Placement(1, fits)
+
+
+def _known_weight_kg(basis: Basis, item: Item) -> float | None:
+    """Return the weight of an item; of a bundle, that of the components whose weight is known."""
+    if not item.components:
+        return basis.unit_weight_kg(item)
+    parts = [(basis.unit_weight_kg(basis.items[c.id]), c.quantity) for c in item.components]
+    known = [weight * quantity for weight, quantity in parts if weight is not None]
+    return sum(known) if known else None
 
 
 def _how_often(part: float, whole: float) -> int:

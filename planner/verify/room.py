@@ -11,7 +11,7 @@ from planner.verify.basis import DECIDED, Basis
 from planner.verify.racks import Space, place, rack_class, space
 from planner.verify.whole import at_least, at_most
 
-_HALF = 0.5 * (1 + 1e-9)
+_EIGHTH = 0.125 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,18 @@ def network_racks(basis: Basis, companions: Mapping[str, int]) -> Room:
         elif basis.unit_rack_units(item):
             share = 0.0 if rack is None else rack_share(basis, item, rack)
             complete = complete and rack is not None and share <= 1 + 1e-9
-            if share > _HALF:
-                sets.append(RackSet(sku, "network", count, False, power_kw))
-            mixed += share * count if share <= _HALF else 0.0
+            if _EIGHTH < share <= 1 + 1e-9:
+                sets.append(_by_kind(sku, count, at_most(1 / share), power_kw))
+            mixed += share * count if share <= _EIGHTH else 0.0
     if rack is not None and mixed > 0:
         sets.append(_mixed(basis, mixed, rack))
     return Room(tuple(sets), complete)
+
+
+def _by_kind(sku: str, count: int, each: int, power_kw: float | None) -> RackSet:
+    """Return the racks of devices too large to share one with others."""
+    load_kw = None if power_kw is None else each * power_kw
+    return RackSet(sku, "network", -(-count // each), False, load_kw)
 
 
 def rack_share(basis: Basis, item: Item, rack: Space) -> float:
@@ -92,7 +98,7 @@ def rack_share(basis: Basis, item: Item, rack: Space) -> float:
 
 
 def _mixed(basis: Basis, filled: float, rack: Space) -> RackSet:
-    kinds = [item for item in _kinds(basis) if rack_share(basis, item, rack) <= _HALF]
+    kinds = [item for item in _kinds(basis) if rack_share(basis, item, rack) <= _EIGHTH]
     largest = max(rack_share(basis, item, rack) for item in kinds)
     load_kw = rack.power_kw
     loads = [_stacked_kw(basis, item, rack) for item in kinds]

@@ -13,7 +13,7 @@ from tests.oracle import facility
 from tests.oracle.facility import Space, Whole
 from tests.oracle.money import Market
 
-HALF = 0.5
+EIGHTH = 0.125 + 1e-9
 
 
 class NetworkRacks:
@@ -33,8 +33,12 @@ class NetworkRacks:
             for item in items:
                 if item.id not in self.own and (facility.height_ru(item, self.catalog) or 0.0) > 0:
                     self.weights[item.id] = self._weight(item, self.rack)
-        self.alone = [name for name, weight in self.weights.items() if weight > HALF]
-        self.mixed = {name: w for name, w in self.weights.items() if w <= HALF}
+        self.alone = {
+            name: math.floor(1.0 / weight * (1.0 + facility.SLIVER))
+            for name, weight in self.weights.items()
+            if weight > EIGHTH
+        }
+        self.mixed = {name: w for name, w in self.weights.items() if w <= EIGHTH}
 
     def _weight(self, item: Item, rack: Space) -> float:
         """Return the largest share of a rack (height, power, weight) that a unit takes."""
@@ -50,7 +54,12 @@ class NetworkRacks:
     def by_item(self, counts: Mapping[str, Whole]) -> dict[str, Whole]:
         """Return the racks that kinds have for themselves."""
         found = {name: counts[name] * each for name, each in self.own.items() if name in counts}
-        return found | {name: counts[name] for name in self.alone if name in counts}
+        by_kind = {
+            name: facility.up(counts[name] / each)
+            for name, each in self.alone.items()
+            if name in counts
+        }
+        return found | by_kind
 
     def shared(self, counts: Mapping[str, Whole], rows: int) -> Whole:
         """Return the racks that are mixed."""
@@ -65,11 +74,12 @@ class NetworkRacks:
         """Return racks that are no products, and their PDUs."""
         racks = self.shared(counts, rows)
         pdus = racks * facility.pdus(self.site, self.catalog, self._shared_load_kw())
-        for name in self.alone:
+        for name, each in self.alone.items():
             if name in counts:
-                load_kw = facility.power_kw(self.catalog[name], self.catalog) or 0.0
-                pdus = pdus + counts[name] * facility.pdus(self.site, self.catalog, load_kw)
-                racks = racks + counts[name]
+                load_kw = each * (facility.power_kw(self.catalog[name], self.catalog) or 0.0)
+                own = facility.up(counts[name] / each)
+                pdus = pdus + own * facility.pdus(self.site, self.catalog, load_kw)
+                racks = racks + own
         return racks, pdus
 
     def _shared_load_kw(self) -> float:
