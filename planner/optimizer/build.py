@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 from planner.case import Case, FamilyOffer, Storage, System
 from planner.case.bandwidth import degraded, with_loss
 from planner.case.caps import cap
 from planner.case.model import Mode, Offer, Segment
-from planner.case.quantities import Steps
 from planner.optimizer import constraints
 from planner.optimizer.context import Build
 from planner.optimizer.goodput import goodput
@@ -66,30 +64,20 @@ def _add_system(build: Build, system: System) -> None:
     idle = _hot_spares(build, system, used, flag)
     build.model.row(f"used_{system.id}", used + idle - build.units[system.id], "<=", 0.0)
     # What the job does not use is bought only where the user asks for it.
-    bought = used if _asked_for(build.case, system) else build.units[system.id]
+    bought = used if _asked_for(build, system) else build.units[system.id]
     build.model.row(f"type_{system.id}", bought - high * flag, "<=", 0.0)
     build.model.row(f"type_used_{system.id}", used - flag, ">=", 0.0)
 
 
-def _asked_for(case: Case, system: System) -> bool:
+def _asked_for(build: Build, system: System) -> bool:
     """Say whether a GPU system may be bought although no job uses it.
 
     Where the policy names it, or where one more may make a fabric smaller.
     """
+    case = build.case
     named = {item_id for ids in case.policy.required for item_id in ids}
     split = {item_id for split in case.policy.splits for item_id, _ in split.weights}
-    return system.low > 0 or system.id in named | split or _sizes_fall(case)
-
-
-def _sizes_fall(case: Case) -> bool:
-    """Say whether a larger size of some fabric has less of something than a smaller one."""
-    return any(
-        after < before
-        for quantity in case.kit.quantities
-        if isinstance(quantity, Steps)
-        for one, other in itertools.pairwise(quantity.sizes)
-        for before, after in zip(one.outputs, other.outputs, strict=True)
-    )
+    return system.low > 0 or system.id in named | split or build.sizes_fall
 
 
 def _hot_spares(build: Build, system: System, used: Linear, flag: Linear) -> Linear:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from functools import cached_property
 
 from planner.case import Case, Storage, System
 from planner.case.model import Mode, Segment
+from planner.case.quantities import Steps
 from planner.optimizer.companions import Counts, Purchases
 from planner.optimizer.curves import Log, NegativeExp
 from planner.optimizer.model import Linear, Model, Variable, combination
@@ -52,6 +54,17 @@ class Build:
     def tops(self) -> dict[str, int]:
         """The most units of each offer, demanded ones included."""
         return {offer.id: max(self.caps[offer.id], offer.low) for offer in self.case.offers()}
+
+    @cached_property
+    def sizes_fall(self) -> bool:
+        """Whether a larger size of some fabric has less of something than a smaller one."""
+        return any(
+            after < before
+            for quantity in self.case.kit.quantities
+            if isinstance(quantity, Steps)
+            for one, other in itertools.pairwise(quantity.sizes)
+            for before, after in zip(one.outputs, other.outputs, strict=True)
+        )
 
     @cached_property
     def units(self) -> Counts:

@@ -35,6 +35,7 @@ class HighsSession:
         ]
         self.milp = _instance(arrays)
         self.scale = 1.0
+        self.last: list[float] = []
         self.rows = {row.name: position for position, row in enumerate(model.rows)}
 
     def _arrays(self, model: Model) -> Any:
@@ -115,6 +116,7 @@ class HighsSession:
         highs = self.relaxation if relaxed else self.milp
         if not relaxed:
             highs.clearSolver()
+            self._begin_at_last(highs)
         highs.setOptionValue("time_limit", highs.getRunTime() + min(left, 1e7))
         highs.setOptionValue("mip_rel_gap", gap if relative else 0.0)
         highs.setOptionValue("mip_abs_gap", 0.0 if relative else gap * self.scale)
@@ -133,6 +135,13 @@ class HighsSession:
             return self._read(highs, "optimal" if status == kinds.kOptimal else "limit", relaxed)
         raise SolverError(f"HiGHS ended with {highs.modelStatusToString(status)}")
 
+    def _begin_at_last(self, highs: Any) -> None:
+        """Hand over the last whole solution: with another objective it is often still feasible."""
+        if self.last:
+            start = highspy.HighsSolution()
+            start.col_value = self.last
+            _ok(highs.setSolution(start), "setSolution")
+
     def _read(self, highs: Any, status: Status, relaxed: bool) -> Outcome:
         info = highs.getInfo()
         feasible = int(highspy.SolutionStatus.kSolutionStatusFeasible)
@@ -142,7 +151,10 @@ class HighsSession:
         bound = bound / self.scale
         if info.primal_solution_status != feasible:
             return Outcome(status, None, _finite(bound))
-        values = dict(zip(self.names, highs.getSolution().col_value, strict=True))
+        found = list(highs.getSolution().col_value)
+        if not relaxed:
+            self.last = found
+        values = dict(zip(self.names, found, strict=True))
         return Outcome(status, info.objective_function_value / self.scale, _finite(bound), values)
 
     def _tell_apart(self, highs: Any) -> Outcome:

@@ -101,8 +101,8 @@ def _kinds(basis: Basis, companions: Companions, group: RackGroup) -> set[Key]:
         if each.sku is None or not skus:
             continue
         parts = {part.id for part in basis.items[each.sku].components}
-        if skus == {each.sku} and (len(group.devices) == 1 or not network):
-            # What stands alone does not stand among others.
+        if skus == {each.sku}:
+            # What stands by kind does not stand among others.
             kinds = {(each.sku, name)}
         elif each.sku in skus:
             return set()
