@@ -72,16 +72,17 @@ def assemble(
     bill = lines(inputs, case, operation)
     job = job_plan(inputs, case, operation)
     sums = totals(inputs, case, operation, bill, job)
+    fabrics = tuple(fabric_reports(case, bill_of(case, operation.units)))
     return base.model_copy(
         update={
             "lines": bill,
             "totals": sums,
             "jobs": (job,),
             "limits": limits(inputs, case, operation, sums, job),
-            "fabrics": tuple(fabric_reports(case, bill_of(case, operation.units))),
+            "fabrics": fabrics,
             "racks": rack_groups(inputs, case, operation),
             "assumptions": assumptions(inputs, case, operation),
-            "warnings": warnings(inputs, case, operation, bill, job),
+            "warnings": warnings(inputs, case, operation, bill, job, fabrics),
         }
     )
 

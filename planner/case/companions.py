@@ -16,7 +16,7 @@ from planner.case.kit import Companion, Fabric, Kit
 from planner.case.model import Case, Storage, System
 from planner.case.quantities import Ceil, Quantity, Sum, Terms
 from planner.case.room import add_own_racks, add_shared_racks
-from planner.errors import Finding, InputError
+from planner.loader.companion_checks import refusal
 from planner.loader.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.problem import Extra
@@ -137,22 +137,8 @@ def _refuse_unusable(inputs: Inputs, item: Item) -> None:
         message, fix = f"is from {item.vendor}, which policy forbids", "name another item"
     elif figures.needs_power(inputs.problem) and figures.it_power_kw(item, inputs) is None:
         message, fix = "has no power draw", "give consumes.it_power in a catalog of your own"
-    if message:
-        text = f"'{item.id}' comes with this plan, but {message}"
-        raise InputError(Finding("companion", text, *_place(inputs, item.id), fix=fix))
-
-
-def _place(inputs: Inputs, item_id: str) -> tuple[str | None, int | None]:
-    document = inputs.document
-    if document is None:
-        return None, None
-    network = inputs.problem.network
-    paths: list[tuple[str | int, ...]] = [("items", item_id), ("extras", item_id)]
-    for name in ("compute", "storage", "in_band", "out_of_band"):
-        fabric = getattr(network, name)
-        if fabric is not None:
-            paths.append(("network", name))
-    return document.place(next((p for p in paths if p in document.lines), ("network",)))
+    if message is not None and fix is not None:
+        raise refusal(inputs, item.id, message, fix)
 
 
 def _add_extras(kitting: Kitting) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.case import figures
 from planner.case.racks import ROUNDING, Device, shares
-from planner.errors import Finding, InputError
+from planner.loader.companion_checks import refusal
 from planner.schema.catalog import Item
 from planner.schema.problem import Redundancy
 from planner.sizing.placement import Space
@@ -129,9 +129,8 @@ def _share(kitting: Kitting, item: Item, space: Space | None) -> float | None:
         return 0.0
     share = max(shares(thing, space))
     if share > 1 + ROUNDING:
-        text = f"'{item.id}' comes with this plan, but does not fit into a rack of class network"
         fix = "give site.rack_classes.network more height, power or weight"
-        raise InputError(Finding("companion", text, fix=fix))
+        raise refusal(kitting.inputs, item.id, "does not fit into a rack of class network", fix)
     return share
 
 

@@ -227,8 +227,9 @@ def _families(inputs: Inputs) -> Iterator[Finding]:
     limit = problem.storage.exact_families or problem.storage.max_families
     if len(forced) > limit:
         message = f"items demands {len(forced)} storage families ({', '.join(forced)})"
-        fix = f"raise storage.max_families from {limit} to {len(forced)}"
-        yield _finding(inputs, "families", "storage.max_families", message, fix)
+        key = "exact_families" if problem.storage.exact_families else "max_families"
+        fix = f"raise storage.{key} from {limit} to {len(forced)}"
+        yield _finding(inputs, "families", f"storage.{key}", message, fix)
 
 
 def _prices(inputs: Inputs) -> Iterator[Finding]:

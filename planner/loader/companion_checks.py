@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from planner.errors import did_you_mean
+from planner.errors import Finding, InputError, did_you_mean
 from planner.loader.inputs import Inputs
 from planner.schema.catalog import Category, Item
 
@@ -50,6 +50,33 @@ def _facility_names(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable
         yield "site.cooling.cdu", site.cooling.cdu, "cdu", _cools
     for index, name in enumerate(inputs.problem.software):
         yield f"software.{index}", name, "software", _fine
+
+
+def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
+    """Return the error of a companion that cannot be, where the problem asks for it."""
+    text = f"'{item_id}' comes with this plan, but {message}"
+    document = inputs.document
+    file, line = document.place(_named_at(inputs, item_id)) if document else (None, None)
+    return InputError(Finding("companion", text, file, line, fix=fix))
+
+
+def _named_at(inputs: Inputs, item_id: str) -> tuple[str | int, ...]:
+    """Return where the problem names a companion, or the switch that it comes with."""
+    known = {item.id: item for item in inputs.items}
+    fabrics = [(path, name) for path, name, *_ in _fabric_names(inputs)]
+    named = [*fabrics, *((path, name) for path, name, *_ in _facility_names(inputs))]
+    named += [(f"extras.{name}", name) for name in inputs.problem.extras]
+    path = next((path for path, name in named if name == item_id), None)
+    if path is None:
+        path = next((p for p, name in fabrics if item_id in _link_items(known[name])), "network")
+    return tuple(int(step) if step.isdigit() else step for step in path.split("."))
+
+
+def _link_items(item: Item) -> set[str]:
+    """Return the cables and transceivers of a switch."""
+    links = [group.link for group in item.switch.ports if group.link] if item.switch else []
+    ends = [end for link in links for end in (link.switch_end, link.system_end) if end]
+    return {link.cable for link in links} | {end.item for end in ends}
 
 
 def _fine(_item: Item) -> str | None:

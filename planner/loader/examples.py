@@ -14,6 +14,7 @@ PATTERNS = {
     r"^[a-z][a-z0-9_]{0,63}$": ID_WORDS,
     r"^\d{4}(-\d{2}(-\d{2})?)?$": 'write a date as "2026-01-31", "2026-01" or "2026"',
     r"^\d+(-\d+)? (weeks|months)$": "write for example '12 weeks' or '8-16 weeks'",
+    r"^\d+(\.\d+)? ?%$": "write a number of systems, or a share such as '2 %'",
 }
 _GROUPS = {
     "site": "site: {facility_power: 10 MW, pue: 1.25}",

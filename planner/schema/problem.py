@@ -117,7 +117,7 @@ class Feeds(Model):
         if self.redundancy == "2N" and self.count % 2:
             raise ValueError(f"2N needs an even count of feeds, not {self.count}")
         if self.redundancy == "N+1" and self.count < 2:
-            raise ValueError("N+1 needs at least 2 feeds")
+            raise ValueError("redundancy N+1 needs at least 2 feeds")
         return self
 
     @property

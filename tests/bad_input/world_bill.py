@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 from tests.bad_input.world import BOOK, CATALOG, PROBLEM, Row, changed
 
 BILL = (
@@ -97,7 +100,8 @@ items:
       ports:
         - speed: 400 Gb/s
           count: 64
-          link: {cable: fibre, links: 1, switch_end: {item: twin, links: 2}, system_end: {item: optic}}
+          link:
+            {cable: fibre, switch_end: {item: twin, links: 2}, system_end: {item: optic}}
     consumes: &takes
       it_power: {value: 1 kW, source: sheet, confidence: high}
       rack_units: {value: 1 RU, source: sheet, confidence: high}
@@ -151,7 +155,8 @@ items:
 """
 PORTS = """\
     ports:
-      compute: {count: 8, speed: 400 Gb/s, rails: 4, protocol: infiniband, source: sheet, confidence: high}
+      compute: {count: 8, speed: 400 Gb/s, rails: 4, protocol: infiniband, source: sheet,
+        confidence: high}
       storage: {count: 2, speed: 200 Gb/s, source: sheet, confidence: high}
 """
 OWN = changed(CATALOG, "    gpu:\n", PORTS + "    gpu:\n")
@@ -187,39 +192,46 @@ FILES = {
 }  # fmt: skip
 
 
-def bill(
-    name: str, old: str, new: str, wrong: str, right: str, at: str | None = None, lines: int = 1
-) -> Row:
-    """Return a row that breaks the problem file; ``at`` defaults to the first new line."""
-    return _broken("problem.yaml", name, (old, new), wrong, right, at, lines)
+Place = str | tuple[str, str] | None
+"""Words of the line that is pointed at, or of another file's; by default the first new line."""
 
 
-def net(
-    name: str, old: str, new: str, wrong: str, right: str, at: str | None = None, lines: int = 1
-) -> Row:
+def bill(name: str, old: str, new: str, wrong: str, right: str, at: Place = None) -> Row:
+    """Return a row that breaks the problem file; ``wrong`` and ``right`` are taken literally."""
+    return _broken("problem.yaml", name, (old, new), wrong, right, at)
+
+
+def net(name: str, old: str, new: str, wrong: str, right: str, at: Place = None) -> Row:
     """Return a row that breaks the catalog of the network."""
-    return _broken("net.yaml", name, (old, new), wrong, right, at, lines)
+    return _broken("net.yaml", name, (old, new), wrong, right, at)
 
 
-def own(name: str, old: str, new: str, wrong: str, right: str, at: str | None = None) -> Row:
+def own(name: str, old: str, new: str, wrong: str, right: str, at: Place = None) -> Row:
     """Return a row that breaks the catalog of systems and storage."""
-    return _broken("own.yaml", name, (old, new), wrong, right, at, 1)
+    return _broken("own.yaml", name, (old, new), wrong, right, at)
 
 
-def sold(name: str, old: str, new: str, wrong: str, right: str, at: str | None = None) -> Row:
+def sold(name: str, old: str, new: str, wrong: str, right: str, at: Place = None) -> Row:
     """Return a row that breaks the price book of the network."""
-    return _broken("net_book.yaml", name, (old, new), wrong, right, at, 1)
+    return _broken("net_book.yaml", name, (old, new), wrong, right, at)
 
 
-def _broken(
-    file: str,
-    name: str,
-    edit: tuple[str, str],
-    wrong: str,
-    right: str,
-    at: str | None,
-    lines: int,
-) -> Row:
-    words = at if at is not None else edit[1].strip("\n").split("\n")[0]
+def _broken(file: str, name: str, edit: tuple[str, str], wrong: str, right: str, at: Place) -> Row:
+    words = edit[1].strip("\n").split("\n")[0] if at is None else at
+    place = words if isinstance(words, tuple) else (file, words)
     files = FILES | {file: changed(FILES[file], *edit)}
-    return Row(name, wrong, right, at=(file, words), files=files, lines=lines)
+    return Row(name, re.escape(wrong), re.escape(right), at=place, files=files)
+
+
+Edit = tuple[str, str, str]
+"""A row's name, what stands there instead, and what is said of it: wrong; right."""
+
+
+def edits(make: Callable[..., Row], old: str, *changes: Edit) -> tuple[Row, ...]:
+    """Return rows that put something else in one place, on a line of its own."""
+    rows = []
+    for name, new, says in changes:
+        cut = next((mark for mark in ("; ", ": expected") if mark in says), ", found")
+        wrong, _, right = says.rpartition(cut)
+        rows.append(make(name, old, new, wrong or says, right))
+    return tuple(rows)

@@ -183,7 +183,8 @@ def _plans(
     restore_gb, size_gb = _restore_gb(problem, choice), stores.checkpoint_gb(job)
     most_s = (job.restore.max_time_s or math.inf) * (1.0 + ROUNDING)
     in_time = restore_gb / read_down <= most_s
-    in_time &= (write_down > 0.0) & (read_down > 0.0)  # with all of it down nothing is left
+    # With all of it down nothing is left, whatever the limits.
+    in_time &= (write_down > NOTHING_GB_PER_S) & (read_down > NOTHING_GB_PER_S)
     drains = size_gb / write, size_gb / write_down
     interval_s, rate = _run(problem, choice, mode, purchases, drains, restore_gb / read)
     found = _Found(

@@ -1,0 +1,323 @@
+"""Broken switches, ports, licences and prices, and companions that cannot be."""
+
+from __future__ import annotations
+
+from tests.bad_input.world import Row
+from tests.bad_input.world_bill import edits, net, own, sold
+
+ROWS: tuple[Row, ...] = (
+    *edits(
+        net,
+        "      ports: [{speed: 200 Gb/s, count: 32}, {speed: 100 Gb/s, count: 64}]\n",
+        ("switch_without_ports", "      ports: []\n", "the list is empty; give one entry"),
+    ),
+    *edits(
+        net,
+        "  - {id: fibre,",
+        (
+            "switch_without_a_panel",
+            "  - {id: tack, vendor: Weft, model: Tack, category: switch}\n  - {id: fibre,",
+            "switch belongs to items of category switch, and; add switch: {protocol:",
+        ),
+    ),
+    *edits(
+        net,
+        "  - {id: fibre, vendor: Weft, model: Fibre, category: cable}\n",
+        (
+            "panel_of_a_cable",
+            "  - id: fibre\n    vendor: Weft\n    model: Fibre\n    category: cable\n    switch:\n      {protocol: ethernet, source: sheet, confidence: high, ports: [{speed: 1 Gb/s, count: 4}]}\n",
+            "switch belongs to items of category switch, and; add switch: {protocol:",
+        ),
+    ),
+    *edits(
+        net,
+        "      protocol: infiniband\n",
+        (
+            "unknown_protocol",
+            "      protocol: omnipath\n",
+            "'omnipath' is not known here; expected one of: infiniband,",
+        ),
+    ),
+    *edits(
+        net,
+        "        - speed: 400 Gb/s\n",
+        (
+            "speed_of_no_unit",
+            "        - speed: 400\n",
+            "400 has no unit; write for example '400 Gb/s'",
+        ),
+        (
+            "speed_in_kilowatts",
+            "        - speed: 400 kW\n",
+            "'kW' in '400 kW' is not a unit of link speed; write for example '400 Gb/s'",
+        ),
+        (
+            "speed_of_nothing",
+            "        - speed: 0 Gb/s\n",
+            "0 Gb/s is out of range: expected more than 0 Gb/s",
+        ),
+    ),
+    *edits(
+        net,
+        "          count: 64\n",
+        ("group_of_no_ports", "          count: 0\n", "0 is out of range: expected at least 1"),
+    ),
+    *edits(
+        net,
+        "{cable: fibre, switch_end: {item: twin, links: 2}, system_end: {item: optic}}",
+        ("link_of_no_links", "{cable: fibre, links: 0}", "0 is out of range: expected at least 1"),
+    ),
+    *edits(
+        net,
+        "licence: {per: gpu}",
+        ("licence_per_what", "licence: {per: cpu}", "'cpu' is not known here; did you mean 'gpu'?"),
+    ),
+    *edits(
+        net,
+        "    licence: {per: gpu}\n",
+        (
+            "software_without_a_licence",
+            "",
+            "licence belongs to items of category software,; add licence: {per: gpu}, or",
+        ),
+    ),
+    *edits(
+        net,
+        "model: Frame, category: rack}",
+        (
+            "licence_of_a_rack",
+            "model: Frame, category: rack, licence: {per: gpu}}",
+            "licence belongs to items of category software,; add licence: {per: gpu}, or",
+        ),
+    ),
+    *edits(
+        own,
+        "compute: {count: 8, speed: 400 Gb/s, rails: 4, protocol: infiniband, source: sheet,",
+        (
+            "rails_do_not_divide",
+            "compute: {count: 8, speed: 400 Gb/s, rails: 3, source: sheet,",
+            "8 ports do not spread evenly over 3 rails",
+        ),
+        (
+            "ports_source_unknown",
+            "compute: {count: 8, speed: 400 Gb/s, source: shet,",
+            "ports.compute: the source 'shet' is not listed; did you mean 'sheet'?",
+        ),
+        (
+            "ports_without_source",
+            "compute: {count: 8, speed: 400 Gb/s,",
+            "'source' is missing; add source: and one of the",
+        ),
+        (
+            "no_ports",
+            "compute: {count: 0, speed: 400 Gb/s, source: sheet,",
+            "0 is out of range: expected at least 1",
+        ),
+        (
+            "ports_of_an_unknown_network",
+            "computer: {count: 8, speed: 400 Gb/s, source: sheet,",
+            "unknown key 'computer'; did you mean 'compute'?",
+        ),
+    ),
+    *edits(
+        own,
+        "      rack_units: {value: 8 RU, source: sheet, confidence: high}\n",
+        (
+            "liquid_share_over_one",
+            "      liquid_share: {value: 80, source: sheet, confidence: high}\n",
+            "80 is out of range: expected at least 0 and at most 1",
+        ),
+        (
+            "typical_power_of_no_unit",
+            "      typical_power: {value: 8, source: sheet, confidence: high}\n",
+            "8 has no unit; write for example '10 MW'",
+        ),
+    ),
+    *edits(
+        sold,
+        "per_year: 4500 USD",
+        ("per_year_of_no_unit", "per_year: 4500", "4500 has no unit; write for example '450 MUSD'"),
+        (
+            "per_year_below_zero",
+            "per_year: -1 USD",
+            "-1 USD is out of range: expected at least 0 USD",
+        ),
+    ),
+    *edits(
+        sold,
+        "support_included_years: 1",
+        (
+            "support_included_for_a_century",
+            "support_included_years: 51",
+            "51 is out of range: expected at least 0 and at most 50",
+        ),
+        (
+            "support_included_in_words",
+            "support_included_years: one",
+            "cannot read 'one' as a number; write for example '1.25'",
+        ),
+    ),
+    *edits(
+        sold,
+        "pack: 2",
+        ("pack_of_nothing", "pack: 0", "0 is out of range: expected at least 1"),
+        ("pack_of_half", "pack: 1.5", "expected a whole number, found '1.5'"),
+    ),
+    *edits(
+        sold,
+        "min_order: 4",
+        ("least_order_below_zero", "min_order: -4", "-4 is out of range: expected at least 0"),
+        ("least_order_in_packs", "min_order: 4 packs", "expected a whole number, found '4 packs'"),
+    ),
+    *edits(
+        sold,
+        "stock: 5000",
+        ("stock_in_the_book_below_zero", "stock: -1", "-1 is out of range: expected at least 0"),
+        ("stock_in_the_book_in_words", "stock: many", "expected a whole number, found 'many'"),
+    ),
+    *edits(
+        sold,
+        "lead_time: 4-8 weeks",
+        (
+            "lead_time_in_days",
+            "lead_time: 30 days",
+            "'30 days' is not well formed; write for example '12 weeks'",
+        ),
+    ),
+    net(
+        "pdu_without_a_feed",
+        "    provides: {feed: {value: 30 kW, source: sheet, confidence: high}}\n",
+        "",
+        "'strip' does not say what it feeds",
+        "name another item, or add the",
+        at=("problem.yaml", "pdu: {item: strip, redundancy: 2N}"),
+    ),
+    net(
+        "cdu_without_cooling",
+        "    provides: {cooling: {value: 60 kW, source: sheet, confidence: high}}\n",
+        "",
+        "'pump' does not say what it cools",
+        "name another item, or add the",
+        at=("problem.yaml", "cdu: pump"),
+    ),
+    net(
+        "two_groups_of_one_speed",
+        "200 Gb/s, count: 32}, {speed: 100 Gb/s,",
+        "200 Gb/s, count: 32}, {speed: 200 Gb/s,",
+        "two port groups are the same",
+        "give each group once",
+        at="ports: [{speed: 200 Gb/s, count: 32}, {speed: 200 Gb/s, count: 64}]",
+    ),
+    net(
+        "two_groups_of_one_count",
+        "100 Gb/s, count: 64}",
+        "100 Gb/s, count: 32}",
+        "two port groups are the same",
+        "give each group once",
+        at="ports: [{speed: 200 Gb/s, count: 32}, {speed: 100 Gb/s, count: 32}]",
+    ),
+    net(
+        "link_of_an_unknown_cable",
+        "{cable: fibre, switch_end: {item: twin, links: 2}, system_end: {item: optic}}",
+        "{cable: fiber}",
+        "no cable 'fiber'",
+        "did you mean 'fibre'?",
+        at="ports:",
+    ),
+    net(
+        "link_of_a_transceiver",
+        "{cable: fibre, switch_end: {item: twin, links: 2}, system_end: {item: optic}}",
+        "{cable: twin}",
+        "'twin' is not a cable",
+        "give it category: cable",
+        at="ports:",
+    ),
+    net(
+        "link_end_unknown",
+        "{cable: fibre, switch_end: {item: twin, links: 2}, system_end: {item: optic}}",
+        "{cable: fibre, switch_end: {item: twins}}",
+        "no transceiver 'twins'",
+        "did you mean 'twin'?",
+        at="ports:",
+    ),
+    net(
+        "link_end_is_a_cable",
+        "{cable: fibre, switch_end: {item: twin, links: 2}, system_end: {item: optic}}",
+        "{cable: fibre, system_end: {item: fibre}}",
+        "'fibre' is not a transceiver",
+        "give it category: transceiver",
+        at="ports:",
+    ),
+    net(
+        "switch_source_unknown",
+        "      protocol: infiniband\n      source: sheet\n",
+        "      protocol: infiniband\n      source: sheets\n",
+        "switch: the source 'sheets' is not listed under",
+        "did you mean 'sheet'?",
+        at="source: sheets",
+    ),
+    net(
+        "fail_units_of_a_pump",
+        "    model: Pump\n",
+        "    model: Pump\n    fail_units: {value: 2, source: sheet, confidence: high}\n",
+        "fail_units belongs to storage items only",
+        "leave it out",
+        at="fail_units: {value: 2, source: sheet, confidence: high}",
+    ),
+    sold(
+        "companion_without_a_price",
+        '  tick: {list: 2000 USD, date: "2026-01", source: quote, confidence: high}\n',
+        "",
+        "'tick' comes with this plan, but has no price",
+        "give its price in a book of",
+        at=("problem.yaml", "out_of_band: {switch: tick, reserve_ports: 3, uplinks: 2}"),
+    ),
+    net(
+        "companion_without_power",
+        "      it_power: {value: 0.7 kW, source: sheet, confidence: high}\n",
+        "",
+        "'keeper' comes with this plan, but has no power",
+        "give consumes.it_power in a",
+        at=("problem.yaml", "keeper: {per: rack, every: 8}"),
+    ),
+    net(
+        "companion_higher_than_a_rack",
+        "      rack_units: {value: 2 RU, source: sheet, confidence: high}\n",
+        "      rack_units: {value: 43 RU, source: sheet, confidence: high}\n",
+        "'keeper' comes with this plan, but does not fit",
+        "give",
+        at=("problem.yaml", "keeper: {per: rack, every: 8}"),
+    ),
+    sold(
+        "cable_without_a_price",
+        '  fibre: {list: 180 USD, date: "2026-01", source: quote, confidence: high}\n',
+        "",
+        "'fibre' comes with this plan, but has no price",
+        "give its price in a book of",
+        at=("problem.yaml", "switches: [weave]"),
+    ),
+    sold(
+        "rack_without_a_price",
+        '  frame: {list: 3000 USD, date: "2026-01", source: quote, confidence: high}\n',
+        "",
+        "'frame' comes with this plan, but has no price",
+        "give its price in a book of",
+        at=("problem.yaml", "item: frame"),
+    ),
+    net(
+        "transceiver_without_power",
+        "{id: twin, vendor: Weft, model: Twin, category: transceiver, consumes: *takes}",
+        "{id: twin, vendor: Weft, model: Twin, category: transceiver}",
+        "'twin' comes with this plan, but has no power",
+        "give consumes.it_power in a",
+        at=("problem.yaml", "switches: [weave]"),
+    ),
+    net(
+        "companion_that_draws_more_than_a_rack",
+        "value: 0.7 kW",
+        "value: 20.1 kW",
+        "'keeper' comes with this plan, but does not fit",
+        "give",
+        at=("problem.yaml", "keeper: {per: rack, every: 8}"),
+    ),
+)
