@@ -302,7 +302,8 @@ def _cross_check(result: Catalogs, homes: Mapping[str, Document]) -> None:
 def _place_of(document: Document, item_id: str, part: str) -> tuple[str, int | None]:
     """Return the file and line of a dotted part of an item."""
     ids = [item.get("id") for item in document.data["items"]]
-    return document.place(("items", ids.index(item_id), *part.split(".")))
+    steps = (int(step) if step.isdigit() else step for step in part.split("."))
+    return document.place(("items", ids.index(item_id), *steps))
 
 
 def load_prices(files: list[Path]) -> Prices:

@@ -22,15 +22,6 @@ ROWS: tuple[Row, ...] = (
     ),
     *edits(
         net,
-        "  - {id: fibre, vendor: Weft, model: Fibre, category: cable}\n",
-        (
-            "panel_of_a_cable",
-            "  - id: fibre\n    vendor: Weft\n    model: Fibre\n    category: cable\n    switch:\n      {protocol: ethernet, source: sheet, confidence: high, ports: [{speed: 1 Gb/s, count: 4}]}\n",
-            "switch belongs to items of category switch, and; add switch: {protocol:",
-        ),
-    ),
-    *edits(
-        net,
         "      protocol: infiniband\n",
         (
             "unknown_protocol",
@@ -72,14 +63,13 @@ ROWS: tuple[Row, ...] = (
         "licence: {per: gpu}",
         ("licence_per_what", "licence: {per: cpu}", "'cpu' is not known here; did you mean 'gpu'?"),
     ),
-    *edits(
-        net,
+    net(
+        "software_without_a_licence",
         "    licence: {per: gpu}\n",
-        (
-            "software_without_a_licence",
-            "",
-            "licence belongs to items of category software,; add licence: {per: gpu}, or",
-        ),
+        "",
+        "licence belongs to items of category software, and to all of them",
+        "add licence: {per: gpu}, or change the category",
+        at="  - id: suite",
     ),
     *edits(
         net,
@@ -87,7 +77,7 @@ ROWS: tuple[Row, ...] = (
         (
             "licence_of_a_rack",
             "model: Frame, category: rack, licence: {per: gpu}}",
-            "licence belongs to items of category software,; add licence: {per: gpu}, or",
+            "licence belongs to items of category software, and; add licence: {per: gpu}, or",
         ),
     ),
     *edits(
@@ -201,6 +191,14 @@ ROWS: tuple[Row, ...] = (
         at=("problem.yaml", "cdu: pump"),
     ),
     net(
+        "panel_of_a_cable",
+        "    model: Mesh 32\n    category: switch\n",
+        "    model: Mesh 32\n    category: cable\n",
+        "switch belongs to items of category switch, and",
+        "add switch: {protocol:",
+        at="- id: mesh",
+    ),
+    net(
         "two_groups_of_one_speed",
         "200 Gb/s, count: 32}, {speed: 100 Gb/s,",
         "200 Gb/s, count: 32}, {speed: 200 Gb/s,",
@@ -222,7 +220,7 @@ ROWS: tuple[Row, ...] = (
         "{cable: fiber}",
         "no cable 'fiber'",
         "did you mean 'fibre'?",
-        at="ports:",
+        at="          link:",
     ),
     net(
         "link_of_a_transceiver",
@@ -230,7 +228,7 @@ ROWS: tuple[Row, ...] = (
         "{cable: twin}",
         "'twin' is not a cable",
         "give it category: cable",
-        at="ports:",
+        at="          link:",
     ),
     net(
         "link_end_unknown",
@@ -238,7 +236,7 @@ ROWS: tuple[Row, ...] = (
         "{cable: fibre, switch_end: {item: twins}}",
         "no transceiver 'twins'",
         "did you mean 'twin'?",
-        at="ports:",
+        at="          link:",
     ),
     net(
         "link_end_is_a_cable",
@@ -246,7 +244,7 @@ ROWS: tuple[Row, ...] = (
         "{cable: fibre, system_end: {item: fibre}}",
         "'fibre' is not a transceiver",
         "give it category: transceiver",
-        at="ports:",
+        at="          link:",
     ),
     net(
         "switch_source_unknown",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.bad_input.world import Row
-from tests.bad_input.world_bill import bill, edits
+from tests.bad_input.world import Row, changed
+from tests.bad_input.world_bill import BILL, FILES, bill, edits
 
 ROWS: tuple[Row, ...] = (
     *edits(
@@ -226,7 +226,7 @@ ROWS: tuple[Row, ...] = (
             "item: fram",
             "no rack 'fram' in the catalogs in use; did you mean 'frame'?",
         ),
-        ("rack_is_a_pdu", "item: strip", "'strip' is of category pdu, expected rack; known: frame"),
+        ("rack_is_a_cdu", "item: pump", "'pump' is of category cdu, expected rack; known: frame"),
     ),
     *edits(
         bill,
@@ -330,5 +330,19 @@ ROWS: tuple[Row, ...] = (
         "'frame' comes with this plan, but is from Rig,",
         "name another item",
         at="item: frame",
+    ),
+    Row(
+        "uplinks_too_fast",
+        r"no port of tick is as fast as the 200 Gb/s uplinks of mesh",
+        r"choose a faster switch",
+        at=("problem.yaml", "    switch: tick"),
+        files=FILES
+        | {
+            "problem.yaml": changed(
+                changed(BILL, "    switch: mesh\n", "    switch: tick\n"),
+                "out_of_band: {switch: tick, ",
+                "out_of_band: {switch: mesh, ",
+            )
+        },
     ),
 )

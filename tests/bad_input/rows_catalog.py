@@ -157,9 +157,9 @@ ROWS: tuple[Row, ...] = (
     catalog(
         "unknown_category",
         "category: gpu_system",
-        "category: gpu",
-        wrong="'gpu' is not known here",
-        right="expected one of: gpu_system, storage, component",
+        "category: server",
+        wrong="'server' is not known here",
+        right="expected one of: gpu_system, storage, component, switch, .*software",
     ),
     catalog(
         "family_unknown",

@@ -180,16 +180,16 @@ ROWS: tuple[Row, ...] = (
     ),
     said(
         "set_over_a_value",
-        f"{SOLVE} --set site.pue.deep=1",
-        wrong=r"site\.pue: expected a number, found a mapping",
-        right="write for example '1.25'",
-        at="--set site.pue.deep=1",
+        f"{SOLVE} --set site.it_power.deep=1",
+        wrong=r"site\.it_power: expected power, found a mapping",
+        right="write for example '10 MW'",
+        at="--set site.it_power.deep=1",
     ),
     said(
         "set_a_section_to_a_word",
         f"{SOLVE} --set site=big",
         wrong="site: expected a mapping of keys to values, found 'big'",
-        right="its keys: facility_power",
+        right="its keys: cooling, facility_power, feeds",
         at="--set site=big",
     ),
     said(
@@ -210,7 +210,7 @@ ROWS: tuple[Row, ...] = (
         "terminal_codes",
         f"{SOLVE} --set 'site.\x1b[31mred=1'",
         wrong=r"unknown key '. ?\[31mred'",
-        right="expected one of: facility_power",
+        right="expected one of: cooling, facility_power",
         at="--set site. [31mred=1",
     ),
     said(

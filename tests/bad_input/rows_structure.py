@@ -35,7 +35,7 @@ ROWS: tuple[Row, ...] = (
         "  capex: 60 MUSD",
         "  colour: blue",
         wrong=r"unknown key 'colour'",
-        right="expected one of: capex, opex_per_year, tco",
+        right="expected one of: capex, colocation_per_year, .*support_per_year, tco",
     ),
     problem(
         "key_of_the_wrong_place",
@@ -150,7 +150,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "missing_term",
-        wrong="TCO and opex need a term",
+        wrong="TCO, opex, energy and colocation need a term",
         right="add term: {years: 4",
         at=("problem.yaml", "name: Small hall"),
         files={

@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.bad_input import (
+    rows_bill_catalog,
+    rows_bill_network,
+    rows_bill_policy,
+    rows_bill_site,
     rows_catalog,
     rows_commands,
     rows_files,
@@ -19,6 +23,7 @@ from tests.bad_input import (
 )
 from tests.bad_input.conftest import Answer, RowRunner
 from tests.bad_input.world import Row
+from tests.bad_input.world_bill import FILES
 
 ROWS = (
     *rows_values.ROWS,
@@ -26,6 +31,10 @@ ROWS = (
     *rows_files.ROWS,
     *rows_catalog.ROWS,
     *rows_prices.ROWS,
+    *rows_bill_site.ROWS,
+    *rows_bill_network.ROWS,
+    *rows_bill_policy.ROWS,
+    *rows_bill_catalog.ROWS,
     *rows_commands.ROWS,
 )
 BY_NAME = {row.name: row for row in ROWS}
@@ -71,7 +80,7 @@ def test_the_same_from_a_shell(name: str, tmp_path: Path) -> None:
 
 
 def test_the_table_is_large_and_has_no_name_twice() -> None:
-    assert len(ROWS) >= 150
+    assert len(ROWS) >= 340
     assert len(BY_NAME) == len(ROWS)
 
 
@@ -79,3 +88,11 @@ def test_the_files_the_table_breaks_are_sound(run_row: RowRunner) -> None:
     answer = run_row(Row("sound", "", "", command="check problem.yaml"))
     assert (answer.exit_code, answer.err) == (0, "")
     assert "valid; 4 catalog items; 0 warnings" in answer.out
+    bill = run_row(Row("sound_bill", "", "", files=FILES, command="check problem.yaml"))
+    assert (bill.exit_code, bill.err) == (0, "")
+    assert "valid; 15 catalog items; 0 warnings" in bill.out
+
+
+def test_the_bill_the_table_breaks_has_a_plan(run_row: RowRunner) -> None:
+    answer = run_row(Row("sound_bill", "", "", files=FILES, command="solve problem.yaml -q"))
+    assert (answer.exit_code, answer.err) == (0, "")
