@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import highspy
 import pytest
@@ -275,10 +276,10 @@ def test_time_limit_with_a_plan_is_exit_code_5(
     """The clock runs out right after the first whole-number solution."""
     solve, whole = Master.solve, []
 
-    def once(self: Master, *, relaxed: bool, gap: float, relative: bool) -> Outcome:
+    def once(self: Master, *, relaxed: bool, **how: Any) -> Outcome:
         if whole:
             return Outcome("limit", None, None)
-        outcome = solve(self, relaxed=relaxed, gap=gap, relative=relative)
+        outcome = solve(self, relaxed=relaxed, **how)
         whole.extend([] if relaxed or not outcome.values else [True])
         return outcome
 

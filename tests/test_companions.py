@@ -149,23 +149,35 @@ def test_racks_pdus_and_those_that_network_devices_share() -> None:
     found = counts(furnished())
     # 24 kW hold two systems or four boxes: 20 kW on 12 kW each, and one PDU more.
     assert (found["racks.gpu"], found["racks.box"]) == (2, 1)
-    # 13 switches of 1/24, 2 servers of 2/24, 3 pumps of 4/24, over 1 - 4/24: 29/24 / (20/24).
-    assert found["racks.network"] == 2
-    assert (found["frame"], found["strip"]) == (5, 3 * 3 + 2 * 3)
+    # Pumps of 4/24 stand by themselves, six to a rack; 13 switches of 1/24 and 2 servers of 2/24
+    # share: 17/24 over 1 - 2/24. Pumps draw 6 kW, others at most 24 switches' 24 kW.
+    assert (found["racks.pump"], found["racks.network"]) == (1, 1)
+    assert (found["frame"], found["strip"]) == (5, 3 * 3 + 2 + 3)
+
+
+def test_the_largest_that_could_share_decides_on_the_room_left() -> None:
+    request = furnished()
+    server = request.items[-2]
+    server["consumes"]["rack_units"] = figure("3 RU")  # an eighth: 13/24 + 2/8 over 1 - 1/8
+    assert counts(request)["racks.network"] == 1
+    assert counts(request, gpu=4)["racks.network"] == 2  # 12 + 4 + 5 switches and 3 servers
+    server["consumes"]["rack_units"] = figure("3.1 RU")  # by themselves, seven to a rack
+    found = counts(request, gpu=4)
+    assert (found["racks.server"], found["racks.network"]) == (1, 1)
 
 
 def test_a_device_of_more_than_half_a_rack_stands_alone() -> None:
     request = furnished()
     request.items[-2]["consumes"]["rack_units"] = figure("13 RU")
     found = counts(request)
-    assert (found["racks.server"], found["racks.network"]) == (2, 2)  # 25/24 / (20/24)
+    assert (found["racks.server"], found["racks.network"]) == (2, 1)  # 13/24 / (23/24)
 
 
 def test_a_product_that_is_a_rack_brings_its_own() -> None:
     request = furnished()
     request.items[0]["consumes"]["racks"] = figure(2)
     found = counts(request)
-    assert (found["racks.gpu"], found["frame"], found["strip"]) == (6, 3, 9)
+    assert (found["racks.gpu"], found["frame"], found["strip"]) == (6, 3, 3 + 2 + 3)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,12 @@ def _preference_faults(case: Case, plan: Plan, truth: Best) -> Iterator[str]:
     prefer = case.problem.policy.prefer
     if prefer is None:
         return
-    others = sum(line.quantity for line in bought(plan) if line.vendor not in prefer.vendors)
+    left_out = {entry.sku for entry in plan.not_considered}
+    offers = [item for item in case.items if item.id not in left_out]
+    # A category counts where a preferred vendor has something on offer.
+    kinds = {item.category for item in offers if item.vendor in prefer.vendors}
+    counted = [line for line in bought(plan) if line.category in kinds]
+    others = sum(line.quantity for line in counted if line.vendor not in prefer.vendors)
     if others != truth.others:
         yield f"{others} units from vendors not preferred, enumerated {truth}"
 

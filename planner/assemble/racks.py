@@ -79,7 +79,7 @@ def _box(item: Item, inputs: Inputs) -> Box:
     return Box(
         item.id,
         figures.rack_units(item, inputs) or 0.0,
-        figures.it_power_kw(item, inputs) or 0.0,
+        figures.rack_power_kw(item, inputs),
         figures.weight_kg(item, inputs),
     )
 

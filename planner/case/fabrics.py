@@ -82,7 +82,9 @@ def _add_compute(
     _need_cables(kitting, "compute", f"{prefix}.core_cables", link, ((1.0, spine_core),))
     if link.switch_end is not None:
         kitting.need(link.switch_end.item, 1.0, ends, WORDS["compute"])
-    _need_system_ends(kitting, "compute", link, [(offer_id, int(each)) for offer_id in serves])
+    own = {name: kitting.item(name).ports.compute for name in serves}
+    ports = [(name, int(each), _end(own[name], link)) for name in serves]
+    _need_system_ends(kitting, "compute", ports)
     kitting.fabrics.append(
         Fabric(
             network="compute",
@@ -149,22 +151,22 @@ def _need_cables(
 
 
 def _need_system_ends(
-    kitting: Kitting, network: NetworkName, link: Link, ports: list[tuple[str, int]]
+    kitting: Kitting, network: NetworkName, ports: list[tuple[str, int, LinkEnd | None]]
 ) -> None:
-    """Need transceivers at devices: (name of their count, ports of one device)."""
-    end = link.system_end
-    if end is None:
-        return
-    for name, count in ports:
+    """Need transceivers at devices: (name of their count, ports of one device, their end)."""
+    for name, count, end in ports:
+        if end is None:
+            continue
         kitting.need(end.item, float(_ends(count, end)), name, WORDS[network])
 
 
 class _Attached(NamedTuple):
-    """Ports of one kind of device: how many devices a count stands for, ports each, their group."""
+    """Ports of one kind of device: the count of devices, ports each, their group and own end."""
 
     name: str
     ports: int
     group: PortGroup
+    end: LinkEnd | None
 
 
 def add_ethernet(kitting: Kitting, network: NetworkName, fabric: EthernetFabric) -> None:
@@ -223,25 +225,39 @@ def _attached(kitting: Kitting, network: NetworkName, switch: Switch) -> list[_A
     for offer in kitting.offers:
         port: Port | None = getattr(kitting.item(offer.id).ports, network)
         if port is not None:
-            result.append(_attach_port(offer.id, port.count, port.speed_gbit_per_s, switch))
+            result.append(_attach_port(offer.id, port, switch))
     if network == "in_band":
         for item, name in kitting.extras:
             port = item.ports.in_band
             if port is not None:
-                result.append(_attach_port(name, port.count, port.speed_gbit_per_s, switch))
+                result.append(_attach_port(name, port, switch))
         oob = kitting.inputs.problem.network.out_of_band
         if oob is not None and oob.uplinks:
-            managing = kitting.item(oob.switch).switch
-            assert managing is not None
-            speed = base_group(managing).speed_gbit_per_s
-            result.append(_attach_port("out_of_band.switches", oob.uplinks, speed, switch))
+            result.append(_uplinks(kitting, oob, switch))
     return result
 
 
-def _attach_port(name: str, count: int, speed: float, switch: Switch) -> _Attached:
-    group = group_for(switch, speed)
+def _uplinks(kitting: Kitting, oob: OutOfBand, switch: Switch) -> _Attached:
+    """Return what a management switch attaches to the in-band fabric: its fastest ports."""
+    managing = kitting.item(oob.switch).switch
+    assert managing is not None
+    fastest = base_group(managing)
+    group = group_for(switch, fastest.speed_gbit_per_s)
+    assert group is not None
+    end = fastest.link.switch_end if fastest.link is not None else None
+    return _Attached("out_of_band.switches", oob.uplinks, group, end)
+
+
+def _attach_port(name: str, port: Port, switch: Switch) -> _Attached:
+    group = group_for(switch, port.speed_gbit_per_s)
     assert group is not None  # the checks and ``why_not`` refuse what no port is fast enough for
-    return _Attached(name, count, group)
+    return _Attached(name, port.count, group, port.transceiver)
+
+
+def _end(port: Port | None, link: Link) -> LinkEnd | None:
+    """Return the transceiver at a device: its own, or the usual one of the switch."""
+    own = port.transceiver if port is not None else None
+    return own or link.system_end
 
 
 def _attach(kitting: Kitting, network: NetworkName, attached: list[_Attached]) -> None:
@@ -253,7 +269,8 @@ def _attach(kitting: Kitting, network: NetworkName, attached: list[_Attached]) -
         link = members[0].group.link or NO_LINK
         terms = tuple((float(one.ports), one.name) for one in members)
         _need_cables(kitting, network, f"{network}.cables_{speed:g}", link, terms)
-        _need_system_ends(kitting, network, link, [(one.name, one.ports) for one in members])
+        ports = [(one.name, one.ports, one.end or link.system_end) for one in members]
+        _need_system_ends(kitting, network, ports)
         if link.switch_end is not None:
             each = link.switch_end.links
             ends = tuple((factor / each, name) for factor, name in terms)

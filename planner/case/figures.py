@@ -18,6 +18,8 @@ ALMOST = 1 + 1e-9
 DRAWLESS = frozenset({"cable", "rack", "pdu", "software"})
 RACK_CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "storage"}
 HEIGHTLESS = DRAWLESS | {"transceiver"}
+WEIGHTLESS = frozenset({"transceiver", "cable", "software"})
+"""Whose weight is not counted: nobody states it, and no rack falls for it."""
 CLIENT_GB_PER_S_PER_GPU = 1.0
 """One buffered writer thread per GPU moves about 1 GB/s: 8 per DGX in 001_8b8418f13de637fc.txt."""
 
@@ -33,6 +35,24 @@ def parts(item: Item, inputs: Inputs) -> list[tuple[Item, int]]:
 def it_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Return the maximum draw of one unit, kW; None where any part's is not known."""
     return 0.0 if item.category in DRAWLESS else _consumed(item, inputs, "it_power")
+
+
+def rack_power_kw(item: Item, inputs: Inputs) -> float:
+    """Return what one device can draw in its rack, kW: a switch with all its transceivers.
+
+    The transceivers are lines of their own in the bill; in the rack they draw where they are.
+    """
+    draw = it_power_kw(item, inputs) or 0.0
+    if item.switch is None:
+        return draw
+    known = {other.id: other for other in inputs.items}
+    fitted = [0.0]
+    for group in item.switch.ports:
+        end = group.link.switch_end if group.link is not None else None
+        if end is not None:
+            each = it_power_kw(known[end.item], inputs) or 0.0
+            fitted.append(-(-group.count // end.links) * each)
+    return draw + max(fitted)
 
 
 def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
@@ -77,7 +97,7 @@ def rack_units(item: Item, inputs: Inputs) -> float | None:
 
 def weight_kg(item: Item, inputs: Inputs) -> float | None:
     """Return the weight of one unit, kg; None where any part's is not known."""
-    return _consumed(item, inputs, "weight")
+    return 0.0 if item.category in WEIGHTLESS else _consumed(item, inputs, "weight")
 
 
 def _consumed(item: Item, inputs: Inputs, name: str) -> float | None:

@@ -250,8 +250,8 @@ def _rates(problem: Problem) -> Rates:
 def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Storage]) -> Policy:
     policy = problem.policy
     offers: tuple[Offer, ...] = (*systems, *storage)
-    liked = policy.prefer.vendors if policy.prefer else None
-    disliked = () if liked is None else tuple(o.id for o in offers if o.vendor not in liked)
+    liked = policy.prefer.vendors if policy.prefer else ()
+    disliked = _disliked(systems, liked) + _disliked(storage, liked)
     return Policy(
         required=tuple(
             tuple(offer.id for offer in offers if offer.vendor == vendor)
@@ -264,6 +264,13 @@ def _policy(problem: Problem, systems: Sequence[System], storage: Sequence[Stora
         disliked=disliked,
         within=policy.prefer.within if policy.prefer and disliked else 0.0,
     )
+
+
+def _disliked(offers: Sequence[Offer], liked: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the offers of other vendors, in a category that has one of a preferred vendor."""
+    if not any(offer.vendor in liked for offer in offers):
+        return ()
+    return tuple(offer.id for offer in offers if offer.vendor not in liked)
 
 
 def _split(rule: SplitRule, offers: Sequence[Offer]) -> Split:

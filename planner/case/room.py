@@ -84,7 +84,7 @@ def add_shared_racks(kitting: Kitting) -> None:
             each = per_rack(share)
             racks = kitting.ceil(f"racks.{item_id}", ((1.0 / each, name),))
             kitting.racks.append((1.0, racks))
-            _furnish(kitting, racks, each * (figures.it_power_kw(item, kitting.inputs) or 0.0))
+            _furnish(kitting, racks, each * figures.rack_power_kw(item, kitting.inputs))
         else:
             shared.append((share / (1.0 - largest), name))
     if shared and space is not None:
@@ -119,7 +119,7 @@ def device(kitting: Kitting, item: Item) -> Device:
     """Return a companion as something that stands in a rack."""
     weight = figures.weight_kg(item, kitting.inputs)
     height = figures.rack_units(item, kitting.inputs) or 0.0
-    return Device(height, figures.it_power_kw(item, kitting.inputs) or 0.0, weight)
+    return Device(height, figures.rack_power_kw(item, kitting.inputs), weight)
 
 
 def _share(kitting: Kitting, item: Item, space: Space | None) -> float | None:

@@ -83,6 +83,9 @@ def _networking(
             if port.count % port.rails:
                 message = f"{port.count} ports do not spread evenly over {port.rails} rails"
                 yield message, None, f"ports.{name}.rails"
+            if port.transceiver is not None:
+                path = f"ports.{name}.transceiver"
+                yield from _part(port.transceiver.item, "transceiver", items, path)
     if item.switch is not None:
         yield from _switch(item.switch, items, sources)
 
@@ -102,12 +105,16 @@ def _switch(
         ends = [end.item for end in (group.link.switch_end, group.link.system_end) if end]
         parts = [(group.link.cable, "cable"), *((end, "transceiver") for end in ends)]
         for name, category in parts:
-            other = items.get(name)
-            if other is None:
-                hint = did_you_mean(name, list(items)) or f"add an item of category {category}"
-                yield f"no {category} '{name}'", hint, path
-            elif other.category != category:
-                yield f"'{name}' is not a {category}", f"give it category: {category}", path
+            yield from _part(name, category, items, path)
+
+
+def _part(name: str, category: str, items: Mapping[str, Item], path: str) -> Iterator[Fault]:
+    other = items.get(name)
+    if other is None:
+        hint = did_you_mean(name, list(items)) or f"add an item of category {category}"
+        yield f"no {category} '{name}'", hint, path
+    elif other.category != category:
+        yield f"'{name}' is not a {category}", f"give it category: {category}", path
 
 
 def _source(name: str, sources: Mapping[str, Source], path: str) -> Iterator[Fault]:

@@ -136,19 +136,23 @@ def _broken_policies(case: Case, units: Mapping[str, int]) -> list[str]:
         if sum(units[item_id] for item_id in ids) < 1:
             broken.append(f"require_vendor_{number}")
     for number, split in enumerate(case.policy.splits):
-        if largest_share(split, units) > split.max_share * (1 + TOLERANCE):
-            broken.append(f"split_{number}")
+        for place, share in enumerate(_shares(split, units)):
+            if share > split.max_share * (1 + TOLERANCE):
+                broken.append(f"split_{number}_{place}")
     return broken
 
 
 def largest_share(split: Split, units: Mapping[str, int]) -> float:
     """Return the share of the vendor that has most of a category, 0 where nothing is bought."""
+    return max(_shares(split, units), default=0.0)
+
+
+def _shares(split: Split, units: Mapping[str, int]) -> list[float]:
+    """Return the share of each vendor of a category."""
     weights = dict(split.weights)
     whole = sum(weight * units[item_id] for item_id, weight in weights.items())
-    if whole == 0:
-        return 0.0
     parts = (sum(weights[i] * units[i] for i in ids) for _, ids in split.vendors)
-    return max(parts) / whole
+    return [part / whole if whole else 0.0 for part in parts]
 
 
 def _broken_rules(case: Case, units: Mapping[str, int]) -> list[str]:

@@ -80,13 +80,24 @@ class Consumes(Model):
     liquid_share: Figure[Share] | None = None
 
 
+class LinkEnd(Model):
+    """A transceiver at one end of links, and how many links it carries."""
+
+    item: Identifier
+    links: PositiveWhole = 1
+
+
 class Port(Model):
-    """The ports of one unit on one network; ``rails`` separate leaves, where it has any."""
+    """The ports of one unit on one network; ``rails`` separate leaves, where it has any.
+
+    ``transceiver`` is what these ports take where it is not the switch's usual system end.
+    """
 
     count: PositiveWhole
     speed_gbit_per_s: LinkSpeed = Field(alias="speed")
     rails: PositiveWhole = 1
     protocol: Protocol | None = None
+    transceiver: LinkEnd | None = None
     source: Identifier
     confidence: Confidence
     note: Text | None = None
@@ -99,13 +110,6 @@ class Ports(Model):
     storage: Port | None = None
     in_band: Port | None = None
     out_of_band: Port | None = None
-
-
-class LinkEnd(Model):
-    """A transceiver at one end of links, and how many links it carries."""
-
-    item: Identifier
-    links: PositiveWhole = 1
 
 
 class Link(Model):

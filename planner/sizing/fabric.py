@@ -131,15 +131,26 @@ def _fat_tree(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | N
 
 
 def _three_tiers(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | None:
-    down = radix // 2
-    groups, group_leaves = _groups(leaves_per_rail, rails, down)
-    spines = _divisor_from(up, _ceil_div(group_leaves * up, down))
-    assert spines is not None  # group_leaves <= down, so ``up`` itself is enough
+    """Return the tree with the fewest spines and cores; of equals, the one with fewest groups."""
+    best: tuple[int, int] | None = None
+    tree = None
+    for groups, group_leaves in _groupings(leaves_per_rail, rails, radix // 2):
+        found = _grouped(leaves_per_rail * rails, groups, group_leaves, radix, up)
+        if found is not None:
+            rank = found.spines + found.cores, groups
+            if best is None or rank < best:
+                best, tree = rank, found
+    return tree
+
+
+def _grouped(leaves: int, groups: int, group_leaves: int, radix: int, up: int) -> Tree | None:
+    spines = _divisor_from(up, _ceil_div(group_leaves * up, radix // 2))
+    assert spines is not None  # group_leaves <= radix // 2, so ``up`` itself is enough
     spine_up = group_leaves * up // spines
     cores = _cores(groups, spines, spine_up, radix)
     if cores is None:
         return None
-    leaves, links = leaves_per_rail * rails, groups * spines * spine_up
+    links = groups * spines * spine_up
     return Tree(
         tiers=3,
         leaves=leaves,
@@ -154,16 +165,16 @@ def _three_tiers(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree 
     )
 
 
-def _groups(leaves_per_rail: int, rails: int, down: int) -> tuple[int, int]:
-    """Return the groups of leaves below common spines, and the leaves of each.
+def _groupings(leaves_per_rail: int, rails: int, down: int) -> list[tuple[int, int]]:
+    """Return the ways to put leaves below common spines: groups, and the leaves of each.
 
     Whole rails to a group where one fits below a spine, else each rail in equal shares.
     """
     if leaves_per_rail <= down:
-        together = max(q for q in _divisors(rails) if q * leaves_per_rail <= down)
-        return rails // together, together * leaves_per_rail
+        together = [q for q in _divisors(rails) if q * leaves_per_rail <= down]
+        return [(rails // q, q * leaves_per_rail) for q in together]
     shares = _ceil_div(leaves_per_rail, down)
-    return rails * shares, _ceil_div(leaves_per_rail, shares)
+    return [(rails * shares, _ceil_div(leaves_per_rail, shares))]
 
 
 def _cores(groups: int, spines: int, spine_up: int, radix: int) -> int | None:

@@ -57,6 +57,19 @@ class Basis:
             return 0.0
         return self._consumed(item, _typical_or_maximum)
 
+    def rack_power_kw(self, item: Item) -> float | None:
+        """Return what a device can draw in its rack, kW: a switch with every transceiver."""
+        own = self.unit_it_power_kw(item)
+        if own is None or item.switch is None:
+            return own
+        fitted = 0.0
+        for group in item.switch.ports:
+            end = None if group.link is None else group.link.switch_end
+            if end is not None:
+                each = self.unit_it_power_kw(self.items[end.item]) or 0.0
+                fitted = max(fitted, -(-group.count // end.links) * each)
+        return own + fitted
+
     def unit_rack_units(self, item: Item) -> float | None:
         """Return the height of one unit in rack units, None where it is not known."""
         if item.category in _WITHOUT_HEIGHT:
@@ -65,6 +78,8 @@ class Basis:
 
     def unit_weight_kg(self, item: Item) -> float | None:
         """Return the weight of one unit in kg, None where it is not known."""
+        if item.category in ("transceiver", "cable", "software"):
+            return 0.0  # not counted, as the rules say
         return self._consumed(item, _own("weight"))
 
     def liquid_share(self, item: Item) -> float:

@@ -99,7 +99,11 @@ def _fabric(
         leaf_spine_links=planes * tree.leaf_spine_links,
         spine_core_links=planes * tree.spine_core_links,
     )
-    _wire(bill, fabric, group, tree, how.ports, count)
+    _wire(bill, fabric, group, tree)
+    for sku, units in systems.items():
+        port = basis.items[sku].ports.compute
+        own = None if port is None else port.transceiver
+        bill.system_ends(group.link, own, how.ports, units)
     return fabric
 
 
@@ -126,14 +130,11 @@ def _size(asked: ComputeFabric, how: Plug, systems: int) -> tuple[int, Tree, int
     return None if tree is None else (units, tree, up, most)
 
 
-def _wire(
-    bill: Bill, fabric: Fabric, group: PortGroup, tree: Tree, ports_per_system: int, systems: int
-) -> None:
+def _wire(bill: Bill, fabric: Fabric, group: PortGroup, tree: Tree) -> None:
     link = group.link
     bill.add(fabric.switch_sku, fabric.switches)
     for links in (fabric.system_links, fabric.leaf_spine_links, fabric.spine_core_links):
         bill.cables(link, links)
-    bill.system_ends(link, ports_per_system, systems)
     down = fabric.radix - fabric.uplinks_per_leaf
     bill.switch_ends(link, down, fabric.leaf_switches)
     bill.switch_ends(link, fabric.uplinks_per_leaf, fabric.leaf_switches)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from planner.schema.catalog import Item, PortGroup
+from planner.schema.catalog import Item, LinkEnd, PortGroup
 from planner.schema.problem import EthernetFabric, OutOfBand
 from planner.verify.basis import DECIDED, Basis
 from planner.verify.tree import Tree, fat_tree, split
@@ -22,6 +22,7 @@ class Plugged:
     units: int
     ports: int
     speed_gbit_per_s: float
+    end: LinkEnd | None = None
 
 
 def plugged(basis: Basis, units: Mapping[str, int], network: str) -> list[Plugged]:
@@ -36,7 +37,8 @@ def plugged(basis: Basis, units: Mapping[str, int], network: str) -> list[Plugge
     for sku, count in units.items():
         port = getattr(basis.items[sku].ports, network)
         if port is not None and count > 0:
-            result.append(Plugged(sku, count, port.count, port.speed_gbit_per_s))
+            speed = port.speed_gbit_per_s
+            result.append(Plugged(sku, count, port.count, speed, port.transceiver))
     return result
 
 
@@ -140,7 +142,7 @@ def _wire_devices(
     for device in devices:
         served_by = slowest(switch, device.speed_gbit_per_s)
         if served_by is not None:
-            bill.system_ends(served_by.link, device.ports, device.units)
+            bill.system_ends(served_by.link, device.end, device.ports, device.units)
 
 
 def _wire_switches(bill: Bill, fabric: Fabric, base: PortGroup, tree: Tree) -> None:
@@ -205,4 +207,5 @@ def oob_uplinks(basis: Basis, asked: OutOfBand, switches: int) -> Plugged | None
     top = fastest(basis.items[asked.switch])
     if top is None or switches == 0 or asked.uplinks == 0:
         return None
-    return Plugged(asked.switch, switches, asked.uplinks, top.speed_gbit_per_s)
+    end = top.link.switch_end if top.link else None
+    return Plugged(asked.switch, switches, asked.uplinks, top.speed_gbit_per_s, end)

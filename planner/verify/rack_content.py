@@ -62,7 +62,7 @@ def _check_device(ledger: Ledger, basis: Basis, name: str, device: Device, racks
     if item is None:
         ledger.fail(f"{place}: no such item in the catalogs")
         return
-    power_kw, weight_kg = basis.unit_it_power_kw(item), basis.unit_weight_kg(item)
+    power_kw, weight_kg = basis.rack_power_kw(item), basis.unit_weight_kg(item)
     ledger.same(f"{place}.it_power_kw", device.it_power_kw, (power_kw or 0.0) / racks)
     weight_kg = None if weight_kg is None else weight_kg / racks
     ledger.same(f"{place}.weight_kg", device.weight_kg, weight_kg)

@@ -65,7 +65,7 @@ def network_racks(basis: Basis, companions: Mapping[str, int]) -> Room:
     sets, mixed, complete = [], 0.0, True
     rack = space(basis, "network")
     for sku, count in companions.items():
-        item, power_kw = basis.items[sku], basis.unit_it_power_kw(basis.items[sku])
+        item, power_kw = basis.items[sku], basis.rack_power_kw(basis.items[sku])
         if item.consumes.racks is not None:
             racks = item.consumes.racks.value * count
             sets.append(RackSet(sku, "network", racks, True, power_kw))
@@ -90,7 +90,7 @@ def rack_share(basis: Basis, item: Item, rack: Space) -> float:
     """Return the largest share of a rack's height, power or weight that one unit takes."""
     shares = [(basis.unit_rack_units(item) or 0.0) / rack.height_ru]
     pairs = (
-        (basis.unit_it_power_kw(item), rack.power_kw),
+        (basis.rack_power_kw(item), rack.power_kw),
         (basis.unit_weight_kg(item), rack.weight_kg),
     )
     shares += [part / whole for part, whole in pairs if part is not None and whole is not None]
@@ -110,7 +110,7 @@ def _mixed(basis: Basis, filled: float, rack: Space) -> RackSet:
 
 def _stacked_kw(basis: Basis, item: Item, rack: Space) -> float | None:
     """Return the draw of a rack full of one kind, None where it is not known."""
-    height_ru, power_kw = basis.unit_rack_units(item), basis.unit_it_power_kw(item)
+    height_ru, power_kw = basis.unit_rack_units(item), basis.rack_power_kw(item)
     if not height_ru or power_kw is None:
         return None
     return at_most(rack.height_ru / height_ru) * power_kw

@@ -39,9 +39,16 @@ def fat_tree(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | No
     leaves = rails * leaves_per_rail
     if leaves <= radix:
         return _two_tiers(leaves, radix, up)
-    down = radix // 2
-    groups, group_leaves = _groups(leaves_per_rail, rails, down)
-    enough = [s for s in divisors(up) if s >= -(-group_leaves * up // down)]
+    trees = [
+        (tree.spines + tree.cores, groups, tree)
+        for groups, group_leaves in _groups(leaves_per_rail, rails, radix // 2)
+        if (tree := _three_tiers(leaves, groups, group_leaves, radix, up)) is not None
+    ]
+    return min(trees, key=lambda entry: entry[:2])[2] if trees else None
+
+
+def _three_tiers(leaves: int, groups: int, group_leaves: int, radix: int, up: int) -> Tree | None:
+    enough = [s for s in divisors(up) if s >= -(-group_leaves * up // (radix // 2))]
     if not enough:
         return None
     spines = enough[0]
@@ -76,10 +83,10 @@ def _two_tiers(leaves: int, radix: int, up: int) -> Tree | None:
     return Tree(2, leaves, spines, leaf_spine_links=links, spine_ports=links // spines)
 
 
-def _groups(leaves_per_rail: int, rails: int, down: int) -> tuple[int, int]:
-    """Return the groups of leaves with spines in common, and the leaves of each."""
+def _groups(leaves_per_rail: int, rails: int, down: int) -> list[tuple[int, int]]:
+    """Return the ways to give leaves spines in common: groups, and the leaves of each."""
     if leaves_per_rail <= down:
-        together = max(q for q in divisors(rails) if q * leaves_per_rail <= down)
-        return rails // together, together * leaves_per_rail
+        together = [q for q in divisors(rails) if q * leaves_per_rail <= down]
+        return [(rails // q, q * leaves_per_rail) for q in together]
     per_rail = -(-leaves_per_rail // down)
-    return rails * per_rail, -(-leaves_per_rail // per_rail)
+    return [(rails * per_rail, -(-leaves_per_rail // per_rail))]

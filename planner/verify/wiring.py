@@ -33,9 +33,11 @@ class Bill:
         """Add the transceivers at the switch end of links."""
         self.optics(link.switch_end if link else None, ports, devices)
 
-    def system_ends(self, link: Link | None, ports: int, devices: int = 1) -> None:
-        """Add the transceivers at the device end of links."""
-        self.optics(link.system_end if link else None, ports, devices)
+    def system_ends(
+        self, link: Link | None, own: LinkEnd | None, ports: int, devices: int = 1
+    ) -> None:
+        """Add the transceivers at the device end of links: its own, or the switch's usual."""
+        self.optics(own or (link.system_end if link else None), ports, devices)
 
 
 @dataclass(frozen=True)

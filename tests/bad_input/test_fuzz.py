@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from planner import cli, shipped
 from tests.bad_input.world import FILES
+from tests.bad_input.world_bill import FILES as BILL_FILES
 
 SHIPPED = shipped.problem_files()["10MW"].read_text("utf-8")
 CHUNKS = [
@@ -131,7 +132,7 @@ BOUNDED = settings(
 )
 
 
-@settings(BOUNDED, max_examples=150)
+@settings(BOUNDED, max_examples=60)
 @given(text=damaged(SHIPPED))
 def test_a_damaged_shipped_problem(text: str, folder: Path) -> None:
     (folder / "problem.yaml").write_text(text, "utf-8")
@@ -144,6 +145,18 @@ def test_a_damaged_catalog_or_price_book(name: str, folder: Path) -> None:
     @given(text=damaged(FILES[name]))
     def check(text: str) -> None:
         for other, content in FILES.items():
+            (folder / other).write_text(text if other == name else content, "utf-8")
+        assert_plain(*ending(["check", "problem.yaml"]))
+
+    check()
+
+
+@pytest.mark.parametrize("name", ["problem.yaml", "own.yaml", "net.yaml", "net_book.yaml"])
+def test_a_damaged_bill(name: str, folder: Path) -> None:
+    @settings(BOUNDED, max_examples=80)
+    @given(text=damaged(BILL_FILES[name]))
+    def check(text: str) -> None:
+        for other, content in BILL_FILES.items():
             (folder / other).write_text(text if other == name else content, "utf-8")
         assert_plain(*ending(["check", "problem.yaml"]))
 

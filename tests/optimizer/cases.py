@@ -75,6 +75,8 @@ FIBRE = {
     "switch_end": {"item": "twin", "links": 2},
     "system_end": {"item": "optic"},
 }
+THIN = {"cable": "thin"}
+COOLING = {"cooling": figure("12 kW")}
 
 
 def furnish(request: Request) -> Request:
@@ -88,16 +90,15 @@ def furnish(request: Request) -> Request:
     box["ports"] = {"storage": ports(2, 100), "out_of_band": ports(1, 1)}
     added = (
         (switch("spider", "infiniband", group(8, 400, FIBRE)), "9000"),
-        (switch("edge", "ethernet", group(8, 200, FIBRE), group(16, 100, {"cable": "thin"})), "3000"),
-        (switch("tick", "ethernet", group(12, 1, {"cable": "thin"}), group(2, 100)), "500"),
+        (switch("edge", "ethernet", group(8, 200, FIBRE), group(16, 100, THIN)), "3000"),
+        (switch("tick", "ethernet", group(12, 1, THIN), group(2, 100)), "500"),
         (companion("fibre", "cable"), "20"),
         (companion("thin", "cable"), "5"),
         (companion("twin", "transceiver", draw="0.02 kW"), "90"),
         (companion("optic", "transceiver", draw="0.01 kW"), "60"),
         (companion("frame", "rack"), "2000"),
         (companion("strip", "pdu", provides={"feed": figure("12 kW")}), "800"),
-        (companion("pump", "cdu", draw="1 kW", height="4 RU", provides={"cooling": figure("12 kW")}),
-         "7000"),
+        (companion("pump", "cdu", draw="1 kW", height="4 RU", provides=COOLING), "7000"),
         (companion("server", "management", draw="0.5 kW", height="2 RU"), "4000"),
         (companion("suite", "software", licence={"per": "gpu"}), "0"),
     )  # fmt: skip

@@ -14,10 +14,10 @@ from planner.case.model import Case, Offer, Storage, System
 from planner.case.quantities import Steps
 from planner.optimizer import purchase
 from tests.optimizer.cases import inputs_of, resolved
+from tests.oracle.by_hand import Request, price
 from tests.oracle.enumerate import best
 from tests.oracle.generate import random_case
 from tests.oracle.hardware import Raw, figure
-from tests.oracle.by_hand import Request, price
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
 RACK = {"height": "48 RU", "power": "45 kW"}
@@ -70,7 +70,8 @@ COUNTED = {
     "subscriptions", "energy", "colocation", "opex", "tco",
 }  # fmt: skip
 PAID = {
-    "capex_usd", "support_usd_per_year", "subscriptions_usd_per_year", "opex_usd_per_year", "tco_usd",
+    "capex_usd", "support_usd_per_year", "subscriptions_usd_per_year", "opex_usd_per_year",
+    "tco_usd",
 }  # fmt: skip
 
 

@@ -37,7 +37,9 @@ def sized(draw: st.DrawFn) -> tuple[Size, ...]:
         start = draw(outputs)
         for index in range(repeats + 1):
             capacity += stride
-            sizes.append(Size(capacity, tuple(a + b * index for a, b in zip(start, slope))))
+            sizes.append(
+                Size(capacity, tuple(a + b * index for a, b in zip(start, slope, strict=True)))
+            )
         for gap, after in draw(gaps):
             capacity += gap
             sizes.append(Size(capacity, after))

@@ -123,8 +123,9 @@ class Companions:
             group = fabric.group_for(edge.switch, port.speed_gbit_per_s)
             place = edge.switch.ports.index(group) if group is not None else -1
             ports[place] = ports[place] + port.count * units
-            if group is not None and group.link is not None and group.link.system_end is not None:
-                end = group.link.system_end
+            usual = group.link.system_end if group is not None and group.link else None
+            end = port.transceiver or usual
+            if end is not None:
                 bill.add(end.item, -(-port.count // end.links) * units)
         for place, used in ports.items():
             link = edge.switch.ports[place].link
@@ -196,8 +197,12 @@ class Companions:
         devices = self._parts("in_band", counts) + self._of_extras("in_band", extras)
         if oob is not None and network.out_of_band is not None and network.out_of_band.uplinks:
             switch = fabric.switch_of(self.catalog[network.out_of_band.switch])
-            speed = max(group.speed_gbit_per_s for group in switch.ports)
-            port = {"count": network.out_of_band.uplinks, "speed": f"{speed} Gb/s"}
+            fastest = max(switch.ports, key=lambda group: group.speed_gbit_per_s)
+            speed = fastest.speed_gbit_per_s
+            port: dict[str, object] = {"speed": f"{speed} Gb/s"}
+            port["count"] = network.out_of_band.uplinks
+            if fastest.link is not None and fastest.link.switch_end is not None:
+                port["transceiver"] = fastest.link.switch_end.model_dump()
             uplink = Port.model_validate(port | {"source": "made_up", "confidence": "low"})
             devices.append((uplink, oob))
         self._edge(bill, network.in_band, devices, "in_band")

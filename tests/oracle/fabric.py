@@ -26,6 +26,11 @@ class Tree:
     core_ports: int
 
     @property
+    def upper(self) -> int:
+        """Spines and cores."""
+        return self.spines + self.cores
+
+    @property
     def switches(self) -> int:
         """All switches."""
         return self.leaves + self.spines + self.cores
@@ -56,12 +61,20 @@ def fat_tree(rails: int, per_rail: int, radix: int, oversubscription: float) -> 
         return Tree(leaves, spines, 0, links, 0, links // spines, 0)
     down = radix // 2
     if per_rail <= down:
-        together = max(q for q in divisors(rails) if q * per_rail <= down)
-        groups, size = rails // together, together * per_rail
+        shapes = [(rails // q, q * per_rail) for q in divisors(rails) if q * per_rail <= down]
     else:
         parts = math.ceil(per_rail / down)
-        groups, size = rails * parts, math.ceil(per_rail / parts)
-    spines = next(n for n in divisors(uplinks) if n >= math.ceil(size * uplinks / down))
+        shapes = [(rails * parts, math.ceil(per_rail / parts))]
+    best = None
+    for groups, size in sorted(shapes):
+        tree = _three_tiers(leaves, groups, size, radix, uplinks)
+        fewer = best is None or (tree is not None and tree.upper < best.upper)
+        best = tree if tree is not None and fewer else best
+    return best
+
+
+def _three_tiers(leaves: int, groups: int, size: int, radix: int, uplinks: int) -> Tree | None:
+    spines = next(n for n in divisors(uplinks) if n >= math.ceil(size * uplinks / (radix // 2)))
     up = size * uplinks // spines
     layers = [
         (spines // b * c, groups * b * up // c)
@@ -73,7 +86,7 @@ def fat_tree(rails: int, per_rail: int, radix: int, oversubscription: float) -> 
         return None
     cores, core_ports = min(layers)
     total = groups * spines
-    return Tree(leaves, total, cores, links, total * up, 2 * up, core_ports)
+    return Tree(leaves, total, cores, leaves * uplinks, total * up, 2 * up, core_ports)
 
 
 def group_for(switch: Switch, speed_gbit_per_s: float) -> PortGroup | None:

@@ -44,12 +44,22 @@ class NetworkRacks:
         """Return the largest share of a rack (height, power, weight) that a unit takes."""
         shares = [
             (facility.height_ru(item, self.catalog) or 0.0) / rack.height_ru,
-            (facility.power_kw(item, self.catalog) or 0.0) / rack.power_kw,
+            self._power_kw(item) / rack.power_kw,
             (facility.weight_kg(item, self.catalog) or 0.0) / rack.weight_kg,
         ]
         if max(shares) > 1.0 + facility.SLIVER:
             raise ValueError(f"{item.id} does not fit into a rack")
         return max(shares)
+
+    def _power_kw(self, item: Item) -> float:
+        """Return the draw of a device with every transceiver its front panel may hold."""
+        optics = [0.0]
+        for group in item.switch.ports if item.switch else ():
+            end = group.link.switch_end if group.link else None
+            if end is not None:
+                each = facility.power_kw(self.catalog[end.item], self.catalog) or 0.0
+                optics.append(math.ceil(group.count / end.links) * each)
+        return (facility.power_kw(item, self.catalog) or 0.0) + max(optics)
 
     def by_item(self, counts: Mapping[str, Whole]) -> dict[str, Whole]:
         """Return the racks that kinds have for themselves."""
@@ -76,7 +86,7 @@ class NetworkRacks:
         pdus = racks * facility.pdus(self.site, self.catalog, self._shared_load_kw())
         for name, each in self.alone.items():
             if name in counts:
-                load_kw = each * (facility.power_kw(self.catalog[name], self.catalog) or 0.0)
+                load_kw = each * self._power_kw(self.catalog[name])
                 own = facility.up(counts[name] / each)
                 pdus = pdus + own * facility.pdus(self.site, self.catalog, load_kw)
                 racks = racks + own
@@ -89,7 +99,7 @@ class NetworkRacks:
         loads = []
         for name in self.mixed:
             height = facility.height_ru(self.catalog[name], self.catalog) or 0.0
-            draw_kw = facility.power_kw(self.catalog[name], self.catalog) or 0.0
+            draw_kw = self._power_kw(self.catalog[name])
             loads.append(math.floor(self.rack.height_ru / height + facility.SLIVER) * draw_kw)
         return min(self.rack.power_kw, max(loads, default=0.0))
 

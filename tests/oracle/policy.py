@@ -27,7 +27,16 @@ def others(market: Market, items: Sequence[Item], counts: Whole) -> Whole:
     prefer = market.problem.policy.prefer
     if prefer is None:
         return np.zeros(len(counts), dtype=np.int64)
-    return _units(items, counts, {item.vendor for item in items} - {*prefer.vendors})
+    total = np.zeros(len(counts), dtype=np.int64)
+    for category in ("gpu_system", "storage"):
+        # Where no preferred vendor is on offer there is nothing to prefer.
+        kind = [item.category == category for item in items]
+        if any(k and item.vendor in prefer.vendors for k, item in zip(kind, items, strict=True)):
+            other = [
+                k and item.vendor not in prefer.vendors for k, item in zip(kind, items, strict=True)
+            ]
+            total += np.asarray(counts[:, other].sum(axis=1))
+    return total
 
 
 def _units(items: Sequence[Item], counts: Whole, vendors: set[str]) -> Whole:

@@ -213,14 +213,27 @@ DESIGNS = st.builds(
 )
 
 
-def expected_groups(design: dict) -> tuple[int, int]:
+def groupings(design: dict) -> list[tuple[int, int]]:
     """Groups and their leaves, written down once more: by search, without divisors."""
     u, r, d = design["leaves_per_rail"], design["rails"], design["radix"] // 2
     if u <= d:
-        g = next(g for g in range(1, r + 1) if r % g == 0 and r // g * u <= d)
-        return g, r // g * u
+        return [(g, r // g * u) for g in range(1, r + 1) if r % g == 0 and r // g * u <= d]
     h = next(h for h in itertools.count(1) if h * d >= u)
-    return r * h, math.ceil(u / h)
+    return [(r * h, math.ceil(u / h))]
+
+
+def smallest_tops(design: dict) -> tuple[int, int, int, int, int] | None:
+    """Return (spines + cores, groups, leaves of a group, spines of a group, cores), or None."""
+    radix, (_, up) = design["radix"], split_ports(design["radix"], design["oversubscription"])
+    found = []
+    for g, ell in groupings(design):
+        s = next(s for s in range(1, up + 1) if up % s == 0 and ell * up <= s * (radix // 2))
+        v = ell * up // s
+        pairs = itertools.product(range(1, s + 1), range(1, v + 1))
+        fits = [s // b * c for b, c in pairs if not s % b and not v % c and g * b * v <= radix * c]
+        if fits:
+            found.append((g * s + min(fits), g, ell, s, min(fits)))
+    return min(found, default=None)
 
 
 @given(DESIGNS)
@@ -246,7 +259,11 @@ def test_links_spread_evenly(design: dict) -> None:
     tree = fat_tree(**design)
     if tree is None:
         return
-    groups, leaves = (1, tree.leaves) if tree.tiers == 2 else expected_groups(design)
+    groups, leaves = 1, tree.leaves
+    if tree.tiers == 3:
+        tops = smallest_tops(design)
+        assert tops is not None
+        _, groups, leaves, _, _ = tops
     spines, rest = divmod(tree.spines, groups)
     assert rest == 0
     assert tree.uplinks_per_leaf % spines == 0
@@ -265,13 +282,12 @@ def test_spines_and_cores_are_the_fewest_that_do(design: dict) -> None:
             fits = (s for s in range(2, up + 1) if up % s == 0 and tree.leaves * up // s <= radix)
             assert tree.spines == next(fits)
         return
-    g, ell = expected_groups(design)
-    s = next(s for s in range(1, up + 1) if up % s == 0 and ell * up <= s * (radix // 2))
-    v = ell * up // s
-    pairs = itertools.product(range(1, s + 1), range(1, v + 1))
-    cores = [s // b * c for b, c in pairs if not s % b and not v % c and g * b * v <= radix * c]
-    assert (tree.cores if tree else None) == min(cores, default=None)
-    if tree is not None:
+    tops = smallest_tops(design)
+    assert (tree is None) == (tops is None)
+    if tree is not None and tops is not None:
+        _, g, ell, s, cores = tops
+        v = ell * up // s
+        assert tree.cores == cores
         assert (tree.spines, tree.spine_up_ports) == (g * s, v)
 
 

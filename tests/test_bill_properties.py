@@ -1,0 +1,149 @@
+"""What must hold between plans with a whole bill: more never hurts; order and leftovers do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from random import Random
+
+import pytest
+
+from planner import api
+from planner.loader import Inputs
+from planner.outputs import plan_json
+from planner.schema.catalog import Item
+from planner.schema.plan import Plan
+from tests.optimizer.cases import FIBRE, companion, furnish, group, inputs_of, switch
+from tests.oracle.by_hand import Request, gpu_system, price, store
+from tests.oracle.generate import _frozen
+from tests.oracle.hardware import Raw, figure
+
+Change = Callable[[Request], None]
+
+
+def small(*changes: Change) -> Inputs:
+    """Return a whole bill with two of everything that is chosen, after some changes."""
+    request = furnish(Request(maximize="useful_gpus"))
+    request.items += [gpu_system("other", 8, "9 kW"), store("vault", "safe", draw="4 kW")]
+    request.items[-2]["ports"] = {**request.items[0]["ports"]}
+    request.items[-1]["ports"] = request.items[1]["ports"]
+    request.families.append({"id": "safe", "vendor": "Gamma", "name": "safe"})
+    request.prices |= {"other": price("140000"), "vault": price("12000")}
+    request.site |= {
+        "it_power": "90 kW", "racks": 12, "pue": {"air": 1.5, "liquid": 1.2},
+        "feeds": {"count": 3, "power": "60 kW", "redundancy": "N+1"},
+    }  # fmt: skip
+    request.site["cooling"] |= {"air_limit": "70 kW", "liquid_limit": "40 kW"}
+    request.storage["tolerate_down"] = 1
+    request.job["gpus"] = {"hot_spares": 1}
+    request.checkpoint["interval"] = {"policy": "optimal", "min": "60 s", "max": "4 h"}
+    request.prices["fibre"] |= {"pack": 10, "stock": 400, "lead_time": "4-6 weeks"}
+    request.more |= {
+        "budget": {"capex": "0.9 MUSD", "energy_per_year": "0.11 MUSD", "tco": "1.6 MUSD"},
+        "term": {"years": 4, "electricity": "0.1 USD/kWh", "discount_rate": 0.08},
+        "spares": {"cable": 0.05, "switch": 0.02},
+        "targets": {"max_lead_time": "60 days"},
+    }  # fmt: skip
+    for change in changes:
+        change(request)
+    return inputs_of(request.case())
+
+
+@cache
+def plain() -> Plan:
+    plan = api.solve_inputs(small())
+    assert plan.status == "optimal"
+    assert {line.section for line in plan.lines} > {"Network", "Optics & cables", "Racks & power"}
+    return plan
+
+
+def set_more(section: str, key: str, value: Raw | str | float) -> Change:
+    def change(request: Request) -> None:
+        request.more[section][key] = value
+
+    return change
+
+
+def set_site(key: str, value: Raw | str | int, inside: str | None = None) -> Change:
+    def change(request: Request) -> None:
+        (request.site if inside is None else request.site[inside])[key] = value
+
+    return change
+
+
+RELAXED: dict[str, Iterator[Change] | tuple[Change, ...]] = {
+    "capex": tuple(set_more("budget", "capex", f"{n} MUSD") for n in (1.0, 1.2, 2.0)),
+    "tco": tuple(set_more("budget", "tco", f"{n} MUSD") for n in (1.7, 2.5)),
+    "energy": tuple(set_more("budget", "energy_per_year", f"{n} MUSD") for n in (0.12, 0.2)),
+    "it_power": tuple(set_site("it_power", f"{n} kW") for n in (100, 140)),
+    "racks": tuple(set_site("racks", n) for n in (13, 20)),
+    "feeds": (set_site("feeds", {"count": 3, "power": "60 kW"}),),
+    "air": tuple(set_site("air_limit", f"{n} kW", "cooling") for n in (75, 120)),
+    "liquid": tuple(set_site("liquid_limit", f"{n} kW", "cooling") for n in (45, 90)),
+    "lead_time": (set_more("targets", "max_lead_time", "900 days"),),
+    "spares": (set_more("spares", "cable", 0.0),),
+}
+
+
+def useful(plan: Plan) -> float:
+    assert plan.status == "optimal"
+    assert plan.objective.value is not None
+    return plan.objective.value
+
+
+@pytest.mark.parametrize("limit", RELAXED)
+def test_more_never_hurts(limit: str) -> None:
+    before = useful(plain())
+    for change in RELAXED[limit]:
+        after = useful(api.solve_inputs(small(change)))
+        assert after >= before * (1 - 5e-6)
+
+
+def test_more_of_everything_is_more() -> None:
+    changes = [steps[-1] for steps in RELAXED.values() if isinstance(steps, tuple)]
+    assert useful(api.solve_inputs(small(*changes))) > useful(plain()) * 1.2
+
+
+def content(plan: Plan) -> dict[str, object]:
+    """Return what a plan says, without where it comes from and what it could not use."""
+    return plan.model_dump(exclude={"provenance", "not_considered", "objective"})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_order_in_the_catalogs_is_nothing(seed: int) -> None:
+    inputs, random = small(), Random(seed)
+    items, families = list(inputs.items), list(inputs.families)
+    random.shuffle(items)
+    random.shuffle(families)
+    prices = dict(random.sample(list(inputs.prices.items()), len(inputs.prices)))
+    shuffled = replace(inputs, items=tuple(items), families=tuple(families), prices=prices)
+    assert content(api.solve_inputs(shuffled)) == content(plain())
+
+
+def test_what_no_problem_names_changes_nothing() -> None:
+    """A cheaper switch, a free rack and their like are not bought unless they are named."""
+    inputs = small()
+    leftovers = [
+        switch("a_better", "infiniband", group(512, 800, FIBRE)),
+        switch("z_better", "ethernet", group(512, 800)),
+        companion("free_rack", "rack"),
+        companion("free_cable", "cable"),
+        companion("free_suite", "software", licence={"per": "gpu"}),
+        companion("free_pump", "cdu", provides={"cooling": figure("9 kW")}),
+    ]
+    more = tuple(Item.model_validate(_frozen(item)) for item in leftovers)
+    costless = inputs.prices["tick"].model_copy(update={"list_usd": 0.0})
+    prices = dict(inputs.prices) | {item.id: costless for item in more}
+    found = api.solve_inputs(replace(inputs, items=(*more, *inputs.items), prices=prices))
+    assert content(found) == content(plain())
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    first, second = (plan_json.render(api.solve_inputs(small())) for _ in range(2))
+    assert first == second
+
+
+def test_both_solvers_agree() -> None:
+    plan = api.solve_inputs(small(), solver="cbc")
+    assert useful(plan) == pytest.approx(useful(plain()), rel=5e-6)
