@@ -83,7 +83,8 @@ def _networking(
             if port.count % port.rails:
                 message = f"{port.count} ports do not spread evenly over {port.rails} rails"
                 yield message, None, f"ports.{name}.rails"
-            if port.transceiver is not None:
+            # Its catalog need not be in use where no fabric is: see companion_checks.
+            if port.transceiver is not None and port.transceiver.item in items:
                 path = f"ports.{name}.transceiver"
                 yield from _part(port.transceiver.item, "transceiver", items, path)
     if item.switch is not None:

@@ -11,6 +11,7 @@ from planner.schema.catalog import Category, Item
 Fault = tuple[str, str, str, str | None]
 """(code, path in the problem file, what is wrong, what would be right)"""
 Usable = Callable[[Item], str | None]
+MOST_COPPER_GBIT_PER_S = 10.0
 CHOSEN = frozenset({"gpu_system", "storage"})
 EXTRAS = frozenset({"management", "switch", "transceiver", "cable", "rack", "pdu", "cdu"})
 
@@ -20,6 +21,7 @@ def companion_faults(inputs: Inputs) -> Iterator[Fault]:
     yield from _named(inputs)
     yield from _network(inputs)
     yield from _items(inputs)
+    yield from _stock(inputs)
     yield from _policy(inputs)
 
 
@@ -125,15 +127,40 @@ def _network(inputs: Inputs) -> Iterator[Fault]:
             message = "manager ports need a system position: a full unit has no port left"
             fix = "give manager: {slots: 1, ports: 4}"
             yield "manager", "network.compute.manager", message, fix
+    yield from _transceivers(inputs, known)
     if managing is not None and managing.switch in known:
         switch = known[managing.switch].switch
         ports = 0
         if switch is not None:
             ports = min(switch.ports, key=lambda group: group.speed_gbit_per_s).count
+        speed = min((g.speed_gbit_per_s for g in switch.ports), default=0.0) if switch else 0.0
+        if speed > MOST_COPPER_GBIT_PER_S:
+            message = (
+                f"'{managing.switch}' has no copper ports for consoles: {speed:g} Gb/s at least"
+            )
+            fix = "name a management switch, such as nvidia_sn2201"
+            yield "ports", "network.out_of_band.switch", message, fix
         if managing.reserve_ports >= ports > 0:
             message = f"reserve_ports {managing.reserve_ports} leaves none of its {ports} ports"
             yield "ports", "network.out_of_band.reserve_ports", message, "reserve fewer"
         yield from _uplinks(inputs, known)
+
+
+def _transceivers(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
+    """Yield what ports take that no catalog in use holds."""
+    network = inputs.problem.network
+    for key in ("compute", "storage", "in_band"):
+        if getattr(network, key) is None:
+            continue
+        ports = {item.id: getattr(item.ports, key) for item in inputs.items}
+        missing = {
+            port.transceiver.item: name
+            for name, port in ports.items()
+            if port is not None and port.transceiver and port.transceiver.item not in known
+        }
+        for transceiver, name in sorted(missing.items()):
+            message = f"the ports of '{name}' take '{transceiver}', which no catalog in use holds"
+            yield "unknown-id", f"network.{key}", message, "add network to catalogs"
 
 
 def _uplinks(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
@@ -145,7 +172,11 @@ def _uplinks(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
     if upper is None or lower is None or upper.switch is None or lower.switch is None:
         return
     fastest = max(group.speed_gbit_per_s for group in upper.switch.ports)
-    uplink = max(group.speed_gbit_per_s for group in lower.switch.ports)
+    top = max(lower.switch.ports, key=lambda group: group.speed_gbit_per_s)
+    uplink, asked = top.speed_gbit_per_s, network.out_of_band.uplinks
+    if asked > top.count:
+        message = f"{lower.id} has {top.count} uplinks of {uplink:g} Gb/s, not {asked}"
+        yield "ports", "network.out_of_band.uplinks", message, f"give {top.count} or fewer"
     if uplink > fastest:
         message = f"no port of {upper.id} is as fast as the {uplink:g} Gb/s uplinks of {lower.id}"
         yield "ports", "network.in_band.switch", message, "choose a faster switch"
@@ -163,6 +194,20 @@ def _items(inputs: Inputs) -> Iterator[Fault]:
             message = f"the count of '{name}' follows from the systems and cannot be set"
             fix = "give only installed, stock or support_years; or name it under extras"
             yield "companion", f"items.{name}.{key}", message, fix
+
+
+def _stock(inputs: Inputs) -> Iterator[Fault]:
+    """Yield counts that are demanded but cannot be had."""
+    for name, rule in inputs.problem.items.items():
+        price = inputs.prices.get(name)
+        stock = rule.stock if rule.stock is not None else price.stock if price else None
+        least = rule.fixed if rule.fixed is not None else max(rule.min or 0, int(rule.required))
+        if stock is not None and least > stock + rule.installed:
+            message = f"{least} of '{name}' are demanded, but only {stock} can be had"
+            if rule.installed:
+                message += f" beside {rule.installed} installed"
+            key = "stock" if rule.stock is not None else "fixed"
+            yield "stock", f"items.{name}.{key}", message, "demand fewer, or raise the stock"
 
 
 def _policy(inputs: Inputs) -> Iterator[Fault]:

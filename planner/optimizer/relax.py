@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from planner.case import Case, with_kit
+from planner.case import Case, resolve, with_kit
 from planner.errors import SolverError
 from planner.loader.inputs import Inputs
 from planner.optimizer.joint import optimise
@@ -31,8 +31,9 @@ def culprits(inputs: Inputs, case: Case, solver: SolverName) -> str:
     if _possible(case, solver):
         raise SolverError("the problem was found infeasible, yet it has a plan of least power")
     helpful = []
-    for label, path, relaxed in _relaxations(inputs, case):
-        if _possible(with_kit(inputs, relaxed), solver):
+    cases = ((label, path, with_kit(inputs, c)) for label, path, c in _relaxations(inputs, case))
+    for label, path, relaxed in (*cases, *_supply_relaxations(inputs)):
+        if _possible(relaxed, solver):
             place = inputs.where(path)
             helpful.append(f"{label}{f' ({place})' if place else ''}")
     if helpful:
@@ -50,6 +51,22 @@ def _possible(case: Case, solver: SolverName) -> bool:
     """Say whether a plan of the case is found, by the objective that is easiest to reach."""
     least = replace(case, objective="power")
     return optimise(least, solver=solver, gap=0.9, time_limit_s=MOST_SECONDS).operation is not None
+
+
+def _supply_relaxations(inputs: Inputs) -> Iterator[tuple[str, str, Case]]:
+    """Yield cases without a limit on what can be had; they decide which items are on offer."""
+    problem = inputs.problem
+    if problem.targets.max_lead_time_days is not None:
+        targets = problem.targets.model_copy(update={"max_lead_time_days": None})
+        loose = replace(inputs, problem=problem.model_copy(update={"targets": targets}))
+        yield "the longest lead time", "targets.max_lead_time", resolve(loose)
+    items = {name: rule.model_copy(update={"stock": None}) for name, rule in problem.items.items()}
+    prices = {
+        name: price.model_copy(update={"stock": None}) for name, price in inputs.prices.items()
+    }
+    if items != problem.items or prices != inputs.prices:
+        loose = replace(inputs, problem=problem.model_copy(update={"items": items}), prices=prices)
+        yield "the limits on stock", "items", resolve(loose)
 
 
 def _power_path(inputs: Inputs) -> str:
