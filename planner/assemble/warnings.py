@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from planner.assemble.remarks import remarks
 from planner.case import Case
 from planner.loader.inputs import Inputs
 from planner.optimizer.operate import Operation
@@ -12,11 +13,6 @@ from planner.sizing.goodput import FIRST_ORDER_VALID_BELOW
 
 FIELD_GB_PER_S = 200.0
 """Upper end of the global checkpoint bandwidth seen in production (checkpoint survey, 2025)."""
-
-
-NETWORK_SHARE = (0.07, 0.13)
-STORAGE_SHARE = (0.01, 0.05)
-"""Usual shares of capex; in a gigawatt hall 13 % and 1 to 1.5 % (Bernstein, 2025)."""
 
 
 def warnings(
@@ -31,37 +27,8 @@ def warnings(
     lines = [line for line in bill if line.parent is None]
     groups = (_prices(lines), _unknown(lines), _figures(inputs, operation), _job(case, job))
     texts = (text for group in groups for text in group)
-    unusual = _unusual_shares(lines, job, fabrics)
-    return (*inputs.warnings, *texts, *unusual, *_ports(inputs, lines), *_missing(case))
-
-
-def _unusual_shares(
-    lines: list[Line], job: JobPlan, fabrics: Sequence[FabricReport]
-) -> Iterator[str]:
-    """Explain a share of the bill that a reader would wonder about."""
-    spent = {line.section: 0.0 for line in lines}
-    for line in lines:
-        spent[line.section] += line.extended_net_usd or 0.0
-    whole = sum(spent.values())
-    if whole == 0 or not fabrics:
-        return
-    network = (spent.get("Network", 0.0) + spent.get("Optics & cables", 0.0)) / whole
-    compute = next((fabric for fabric in fabrics if fabric.network == "compute"), None)
-    if compute is not None and not NETWORK_SHARE[0] <= network <= NETWORK_SHARE[1]:
-        used = compute.endpoints / compute.capacity
-        yield (
-            f"network and optics are {network:.0%} of capex, where about a tenth is usual: the "
-            f"compute fabric has {compute.tiers} tier{'s' if compute.tiers > 1 else ''} and is "
-            f"{used:.0%} full, at {compute.oversubscription:g}:1"
-        )
-    storage = spent.get("Storage", 0.0) / whole
-    bought = any(line.section == "Storage" and line.purchased for line in lines)
-    if bought and not STORAGE_SHARE[0] <= storage <= STORAGE_SHARE[1]:
-        yield (
-            f"storage is {storage:.1%} of capex, where 1 to 5 % is usual: the job asks for "
-            f"{job.checkpoint_gb / 1000:.3g} TB every {job.interval_s:.0f} s and "
-            f"{job.capacity_needed_tb:.0f} TB of room"
-        )
+    more = remarks(inputs, case, operation, lines, job, fabrics)
+    return (*inputs.warnings, *texts, *more, *_ports(inputs, lines), *_missing(case))
 
 
 def _ports(inputs: Inputs, lines: list[Line]) -> Iterator[str]:

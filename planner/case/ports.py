@@ -47,6 +47,11 @@ def compute_fit(item: Item, inputs: Inputs) -> Fit | None:
     return None
 
 
+def fits(switch: Item, port: Port) -> bool:
+    """Say whether a switch has ports for a port: its protocol, and a speed that is enough."""
+    return _fit(switch, port) is not None
+
+
 def _fit(switch: Item, port: Port) -> Fit | None:
     assert switch.switch is not None
     if port.protocol is not None and port.protocol != switch.switch.protocol:
