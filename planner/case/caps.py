@@ -14,7 +14,7 @@ ROUNDING = 1e-9
 
 
 def cap(case: Case, offer: Offer) -> int:
-    """Return the most units of ``offer`` that any plan can hold."""
+    """Return the most units of ``offer`` that any plan can hold, idle ones included."""
     bounds = [math.inf if offer.high is None else float(offer.high)]
     limits = case.limits
     draws = (
@@ -28,15 +28,21 @@ def cap(case: Case, offer: Offer) -> int:
         use = offer.rack_use
         bounds.append(limits.racks // use.racks_each * use.per_rack)
     bounds += _by_money(case, offer)
-    if isinstance(offer, System) and case.job.gpus_max is not None:
-        needed = math.ceil(case.job.gpus_max / offer.gpus)
-        bounds.append(max(needed + case.job.hot(needed), offer.low, offer.min_units))
     if isinstance(offer, Storage) and offer.segments:
         bounds.append(offer.segments[-1].high)
     least = min(bounds)
     if math.isinf(least):
         return unlimited(case, offer)
     return math.floor(least * (1 + ROUNDING) + ROUNDING)
+
+
+def cap_in_use(case: Case, system: System) -> int:
+    """Return the most systems that any plan needs for the job: those in use and hot spares."""
+    most = cap(case, system)
+    if case.job.gpus_max is None:
+        return most
+    needed = math.ceil(case.job.gpus_max / system.gpus)
+    return min(most, max(needed + case.job.hot(needed), system.low, system.min_units))
 
 
 def unlimited(case: Case, offer: Offer) -> int:

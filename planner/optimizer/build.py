@@ -6,7 +6,7 @@ import math
 
 from planner.case import Case, FamilyOffer, Storage, System
 from planner.case.bandwidth import degraded, with_loss
-from planner.case.caps import cap
+from planner.case.caps import cap, cap_in_use
 from planner.case.model import Mode, Offer, Segment
 from planner.optimizer import constraints
 from planner.optimizer.context import Build
@@ -17,7 +17,7 @@ from planner.optimizer.model import Linear, Model, combination, total
 def build(case: Case, mode: Mode) -> Build:
     """Return the master problem of ``case`` with every constraint family in it."""
     build = Build(case, mode, Model("planner", case.maximise))
-    build.caps.update({offer.id: cap(case, offer) for offer in case.offers()})
+    build.caps.update({offer.id: _cap(build, offer) for offer in case.offers()})
     for offer in case.offers():
         _add_counts(build, offer)
     for system in case.systems:
@@ -28,6 +28,8 @@ def build(case: Case, mode: Mode) -> Build:
         _add_bandwidth(build, item)
     low, high = build.gpus_range
     build.gpus = build.model.var("gpus", low, high)
+    if case.job.gpus_max is not None and low > case.job.gpus_max:
+        build.model.row("most_gpus", build.gpus + 0, "<=", float(case.job.gpus_max))
     build.write = build.model.var("write", 0.0, build.write_range[1])
     build.read = build.model.var("read", 0.0, build.read_range[1])
     build.safe_write, build.safe_read = build.write, build.read
@@ -39,6 +41,13 @@ def build(case: Case, mode: Mode) -> Build:
     for family_of_rows in constraints.families():
         family_of_rows(build)
     return build
+
+
+def _cap(build: Build, offer: Offer) -> int:
+    """Return the most units a plan needs; what the job need not use may be more than it can."""
+    if isinstance(offer, System) and not _asked_for(build, offer):
+        return cap_in_use(build.case, offer)
+    return cap(build.case, offer)
 
 
 def _add_counts(build: Build, offer: Offer) -> None:
@@ -58,7 +67,8 @@ def _add_counts(build: Build, offer: Offer) -> None:
 
 def _add_system(build: Build, system: System) -> None:
     high = float(max(build.caps[system.id], system.low))
-    used = build.model.var(f"used__{system.id}", 0.0, high, True)
+    most_used = float(min(high, cap_in_use(build.case, system)))
+    used = build.model.var(f"used__{system.id}", 0.0, most_used, True)
     flag = build.model.var(f"type__{system.id}", 0.0, 1.0, True)
     build.used[system.id], build.type_used[system.id] = used, flag
     idle = _hot_spares(build, system, used, flag)

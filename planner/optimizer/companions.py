@@ -1,6 +1,6 @@
 """Counts that follow from the purchase, as rows and variables; each comes into being when used.
 
-    Ceil:   n >= a,  n whole                              (and n <= a + 1 - 1e-5 where steps follow)
+    Ceil:   n >= a,  n whole                              (and n <= a + 1 - 1e-7 where steps follow)
     Steps:  sum_p d_p <= 1,  sum_p a_p = a,  d_p binary, v_p whole, v_p <= steps_p d_p,
             (low_p + 1) d_p + stride_p v_p <= a_p <= high_p d_p + stride_p v_p,
             outputs = sum_p (outputs_p d_p + slopes_p v_p)
@@ -23,7 +23,8 @@ from planner.optimizer.model import Linear, combination, total
 if TYPE_CHECKING:
     from planner.optimizer.context import Build
 
-STRICT = 1e-5
+STRICT = 1e-7
+"""A count may fall short of one more than its argument by this: fractions below it are noise."""
 
 
 @dataclass

@@ -12,6 +12,7 @@ from planner.optimizer.solver import Outcome, Session
 
 Bounds = dict[str, tuple[Variable, float, float]]
 MAGNIFY = 1e3
+CONFINE_SLACK = 1e-6
 
 
 class Master:
@@ -84,7 +85,9 @@ class Master:
         """
         self.magnified += 1
         scale = MAGNIFY**self.magnified
-        for row in [row for row in self.build.model.rows if row.name in names]:
+        # Limits on what follows from a purchase may be broken by its rounding.
+        rows = [r for r in self.build.model.rows if r.name in names or r.name.startswith("count_")]
+        for row in rows:
             terms, right, sense = row.terms()
             left = sum(scale * factor * variable for variable, factor in terms)
             direction: Sense = "<=" if sense < 0 else ">="
@@ -110,6 +113,17 @@ class Master:
     def original(self, variable: Variable) -> tuple[float, float]:
         """Return a variable's bounds outside any node."""
         return self._originals.setdefault(variable.name, (variable.lowBound, variable.upBound))
+
+    def confine(self, variable: Variable, low: float | None, high: float | None) -> None:
+        """Bring a variable's bounds closer for good, with room for the solver's tolerance."""
+        least, most = self.original(variable)
+        if low is not None:
+            least = max(least, low - CONFINE_SLACK)
+        if high is not None:
+            most = min(most, high + CONFINE_SLACK)
+        if least <= most:
+            self._originals[variable.name] = (least, most)
+            self.session.bounds(variable, least, most)
 
     def exclude(self, flag: Variable) -> None:
         """Fix a flag at 0 for good."""

@@ -88,6 +88,7 @@ class Ratio:
     name: str
     spent: Linear
     rate: float
+    work: Linear
     log: Variable
     share: Variable
     chord: Row
@@ -171,7 +172,7 @@ class Model:
         self.row(f"log_{name}", least - log, "<=", 0.0)
         self.row(name, spent - rate * math.exp(high) * share, "<=", 0.0, relaxable=True)
         chord = self.row(f"chord_{name}", share + 0.0 * least, "<=", 1.0)
-        ratio = Ratio(name, spent, rate, least, share, chord)
+        ratio = Ratio(name, spent, rate, log, least, share, chord)
         self.ratios.append(ratio)
         return ratio
 

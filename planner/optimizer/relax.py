@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from planner.optimizer.joint import optimise
 from planner.optimizer.solver import SolverName
 
 MOST_SECONDS = 5.0
+MOST_SECONDS_IN_ALL = 30.0
 EVERY_STORAGE = "no storage item is on offer"
 EVERY_SYSTEM = "no GPU system is on offer"
 
@@ -30,16 +32,36 @@ def culprits(inputs: Inputs, case: Case, solver: SolverName) -> str:
         return f"{EVERY_STORAGE}: {_reasons(case) or 'the catalogs hold none'}"
     if _possible(case, solver):
         raise SolverError("the problem was found infeasible, yet it has a plan of least power")
-    helpful = []
-    cases = ((label, path, with_kit(inputs, c)) for label, path, c in _relaxations(inputs, case))
-    for label, path, relaxed in (*cases, *_supply_relaxations(inputs)):
-        if _possible(relaxed, solver):
+    helpful, undecided = [], []
+    end = time.monotonic() + MOST_SECONDS_IN_ALL
+    for label, path, relaxed in _looser(inputs, case):
+        late = time.monotonic() > end
+        possible = None if late else _possible(relaxed, solver)
+        if possible:
             place = inputs.where(path)
             helpful.append(f"{label}{f' ({place})' if place else ''}")
+        elif possible is None:
+            undecided.append(label)
+    return _conclusion(helpful, undecided)
+
+
+def _looser(inputs: Inputs, case: Case) -> Iterator[tuple[str, str, Case]]:
+    """Yield (what is dropped, its place in the problem file, the case without it)."""
+    for label, path, relaxed in _relaxations(inputs, case):
+        yield label, path, with_kit(inputs, relaxed)
+    yield from _supply_relaxations(inputs)
+
+
+def _conclusion(helpful: list[str], undecided: list[str]) -> str:
+    """Say what dropping one limit does, and for which limits there was no time to tell."""
+    untold = f"; not decided in time: without {', '.join(undecided)}" if undecided else ""
     if helpful:
-        return "no plan meets every limit; there is one without " + ", or without ".join(helpful)
+        without = ", or without ".join(helpful)
+        return f"no plan meets every limit; there is one without {without}{untold}"
+    other = "other " if undecided else ""
     return (
-        "no plan meets every limit, and dropping any one budget or limit of the job does not help"
+        f"no plan meets every limit, and dropping any one {other}budget or limit of the job does "
+        f"not help{untold}"
     )
 
 
@@ -47,10 +69,13 @@ def _reasons(case: Case) -> str:
     return "; ".join(f"{sku}: {reason}" for sku, reason in case.not_considered)[:400]
 
 
-def _possible(case: Case, solver: SolverName) -> bool:
-    """Say whether a plan of the case is found, by the objective that is easiest to reach."""
+def _possible(case: Case, solver: SolverName) -> bool | None:
+    """Say whether the case has a plan, by the easiest objective; None where time ran out."""
     least = replace(case, objective="power")
-    return optimise(least, solver=solver, gap=0.9, time_limit_s=MOST_SECONDS).operation is not None
+    answer = optimise(least, solver=solver, gap=0.9, time_limit_s=MOST_SECONDS)
+    if answer.operation is not None:
+        return True
+    return False if answer.status == "infeasible" else None
 
 
 def _supply_relaxations(inputs: Inputs) -> Iterator[tuple[str, str, Case]]:

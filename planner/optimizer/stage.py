@@ -32,7 +32,8 @@ MOST_PRETENDED = 3
 MOST_MAGNIFIED = 3
 MOST_PASSED = 1e-6
 AMOUNT_NOISE = 1e-3
-SPLIT_MARGIN = 0.02
+SPLIT_MARGIN = 0.4
+LEAST_WIDTH = 1e-8
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def run(master: Master, goal: Goal, start: Operation | None = None) -> Found:
             settled.append(node.bound)
             continue
         master.narrow(node.bounds)
-        children = _explore(master, goal, node, found)
+        children = _explore(master, goal, node, found, begun=start is None)
         if found.stopped or not children:
             settled.append(node.bound)
         nodes += children
@@ -139,7 +140,7 @@ def _overall(goal: Goal, found: Found, bounds: list[float]) -> float | None:
     return max(bounds) if goal.maximise else min(bounds)
 
 
-def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]:
+def _explore(master: Master, goal: Goal, node: Node, found: Found, *, begun: bool) -> list[Node]:
     """Work on one node until it is closed, empty (bound set beyond reach) or must be split."""
     relaxed = _relax(master, goal, node, found)
     if relaxed is None:
@@ -147,9 +148,7 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]
     _begin(master, goal, node, relaxed, found)
     pretended = 0
     for _ in range(MOST_ROUNDS):
-        outcome = _solve(master, goal, relaxed=False)
-        if not node.bounds and _belies(goal, found, outcome):
-            outcome = _solve(master, goal, relaxed=False, careful=True)
+        outcome = _solve_whole(master, goal, node, found, begun)
         if _ended(outcome, goal, node, found):
             return []
         moved = bool(outcome.values) and _improve(master, goal, outcome, found)
@@ -174,6 +173,22 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found) -> list[Node]
 def _solve(master: Master, goal: Goal, *, relaxed: bool, careful: bool = False) -> Outcome:
     gap, relative = goal.gap / 4.0, goal.relative
     return master.solve(relaxed=relaxed, gap=gap, relative=relative, careful=careful)
+
+
+def _solve_whole(master: Master, goal: Goal, node: Node, found: Found, begun: bool) -> Outcome:
+    """Solve in whole numbers; a verdict that the plan in hand disproves is asked for again.
+
+    Raises:
+        SolverError: it stands. Only asked where the search begins: what ties with earlier stages
+            may do so more closely than the solver sees.
+    """
+    outcome = _solve(master, goal, relaxed=False)
+    if node.bounds or not _belies(goal, found, outcome):
+        return outcome
+    outcome = _solve(master, goal, relaxed=False, careful=True)
+    if begun and _belies(goal, found, outcome):
+        raise SolverError(f"the solver rules out a plan that exists ({goal.name})")
+    return outcome
 
 
 def _belies(goal: Goal, found: Found, outcome: Outcome) -> bool:
@@ -210,6 +225,7 @@ def _begin(master: Master, goal: Goal, node: Node, relaxed: Outcome, found: Foun
     """Look for a first plan near the relaxation, and rule out what it shows to be worse."""
     if found.value is not None or node.bounds or not relaxed.values:
         return
+    _narrow_ratios(master, goal)
     solve = partial(_solve, master, goal, relaxed=True)
     for operation in guesses(master, relaxed.values, solve):
         if goal.allowed(operation):
@@ -295,18 +311,14 @@ def _probe(master: Master, goal: Goal, found: Found) -> None:
             master.exclude(flag)
         else:
             master.session.bounds(flag, low, high)
+    _narrow_ratios(master, goal)
     _narrow_sizes(master, goal)
 
 
 def _narrow_sizes(master: Master, goal: Goal) -> None:
-    """Rule out sizes of fabrics that no plan worth having needs."""
+    """Rule out sizes of fabrics that no plan close to the one in hand, or better, needs."""
     for steps in master.build.units.steps.values():
-        reach = []
-        for maximise in (False, True):
-            master.objective(steps.amount, maximise)
-            outcome = master.solve(relaxed=True, gap=goal.gap, relative=False)
-            reach.append(outcome.bound if outcome.status == "optimal" else None)
-        least, most = reach
+        least, most = _reach(master, goal, steps.amount)
         for run, flag in steps.runs:
             low, high = run.low + 1, run.high + run.steps * run.stride
             beyond = most is not None and low > most + AMOUNT_NOISE
@@ -315,10 +327,32 @@ def _narrow_sizes(master: Master, goal: Goal) -> None:
     master.objective(goal.expression, goal.maximise)
 
 
-def _split_ratio(ratio: Ratio, node: Node, outcome: Outcome) -> list[Node]:
+def _narrow_ratios(master: Master, goal: Goal) -> None:
+    """Bring the ends of useful work together where money is limited per work: chords fit better."""
+    for ratio in master.build.model.ratios:
+        least, _ = _reach(master, goal, ratio.work)
+        _, most = _reach(master, goal, ratio.log + 0)
+        master.confine(ratio.log, least, most)
+    master.narrow({})
+    master.objective(goal.expression, goal.maximise)
+
+
+def _reach(master: Master, goal: Goal, amount: Linear) -> tuple[float | None, float | None]:
+    """Return the least and the most of an amount in the relaxation; None where not settled."""
+    reach = []
+    for maximise in (False, True):
+        master.objective(amount, maximise)
+        outcome = master.solve(relaxed=True, gap=goal.gap, relative=False)
+        reach.append(outcome.bound if outcome.status == "optimal" else None)
+    return reach[0], reach[1]
+
+
+def _split_ratio(master: Master, ratio: Ratio, node: Node, outcome: Outcome) -> list[Node]:
     """Split useful work where the chord pretends too much: it is exact at the ends."""
     name, log = ratio.log.name, ratio.log
-    _, low, high = node.bounds.get(name, (log, log.lowBound, log.upBound))
+    _, low, high = node.bounds.get(name, (log, *master.original(log)))
+    if high - low < LEAST_WIDTH:
+        return []
     margin = SPLIT_MARGIN * (high - low)
     point = min(max(outcome.values[name], low + margin), high - margin)
     parts: list[Bounds] = [{name: (log, low, point)}, {name: (log, point, high)}]
@@ -330,7 +364,7 @@ def _split(
 ) -> list[Node]:
     """Split useful work where money per work is overdrawn, else the GPUs in use."""
     if overdrawn:
-        return _split_ratio(overdrawn[0], node, outcome)
+        return _split_ratio(master, overdrawn[0], node, outcome)
     return _split_gpus(master, goal, node, outcome)
 
 

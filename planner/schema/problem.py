@@ -519,7 +519,7 @@ class Extra(Model):
 
     count: PositiveWhole | None = None
     per: Literal["gpu_system", "gpu", "storage_unit", "rack", "switch"] | None = None
-    every: PositiveWhole = 1
+    every: Annotated[int, Field(ge=1, le=1_000_000)] = 1
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Extra:

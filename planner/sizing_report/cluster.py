@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.case import Case, System
-from planner.case.caps import UNLIMITED_UNITS, cap
+from planner.case.caps import UNLIMITED_UNITS, cap_in_use
 from planner.case.figures import it_power_kw
 from planner.errors import Finding, InputError
 from planner.loader.inputs import Inputs
@@ -32,7 +32,7 @@ def _rank(kind: GpuType) -> tuple[bool, float, int, str]:
 
 
 def _gpu_type(inputs: Inputs, case: Case, system: System) -> GpuType:
-    most = cap(case, system)
+    most = cap_in_use(case, system)
     gpus = most * system.gpus
     return GpuType(
         item=system.id,
