@@ -1,0 +1,96 @@
+"""The search: what it must not cut away, and what it must not believe."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from planner import api, shipped
+from planner.errors import SolverError
+from planner.optimizer import constraints, relax
+from planner.optimizer.context import Build
+from tests.optimizer.cases import inputs_of
+from tests.oracle.by_hand import Request, gpu_system, price
+from tests.oracle.enumerate import best
+from tests.test_exactness import disagreements
+
+MOST_SOLVES = 250
+
+
+def split_request(**gpus: object) -> Request:
+    """Two vendors' one-GPU systems, the second half as fast; no vendor may have over 60 %."""
+    request = Request(maximize="goodput")
+    request.items[0] = gpu_system("gpu", 1, "1 kW", "2000 TFLOP/s")
+    request.items.append(gpu_system("late", 8, "1 kW") | {"vendor": "Omega"})
+    request.prices["late"] = price("1000")
+    request.job["gpus"] = gpus
+    request.more["policy"] = {"split": [{"category": "gpu_system", "max_share": "60 %"}]}
+    return request
+
+
+def test_idle_systems_may_be_more_than_the_job_may_use() -> None:
+    """8 GPUs of the fast vendor want 6 systems of the other, of which one would be 8 GPUs."""
+    drawn = split_request(max=8).case()
+    plan = api.solve_inputs(inputs_of(drawn))
+    truth = best(drawn.problem, drawn.items, drawn.families, drawn.prices, drawn.discounts)
+    assert disagreements(drawn, plan, truth) == []
+    counts = {line.sku: line.quantity for line in plan.lines}
+    assert counts["gpu"] == 8
+    assert counts["late"] == 6
+
+
+def test_more_gpus_asked_for_than_allowed_is_infeasible() -> None:
+    request = Request(maximize="gpus")
+    request.job["gpus"] = {"max": 4}
+    request.job["parallelism"] = {"tensor": 8, "pipeline": 1}
+    plan = api.solve_inputs(inputs_of(request.case()))
+    assert plan.status == "infeasible"
+    assert "the most GPUs in use" in (plan.message or "")
+
+
+def test_a_model_that_rules_out_a_plan_in_hand_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A row that no whole number meets stands for a model that is too tight."""
+    families = constraints.families()
+
+    def impossible(build: Build) -> None:
+        build.model.row("half", build.model.var("half", 0.25, 0.75, True) + 0, ">=", 0.25)
+
+    monkeypatch.setattr(constraints, "families", lambda: (*families, impossible))
+    with pytest.raises(SolverError, match="rules out a plan that exists"):
+        api.solve_inputs(inputs_of(Request(maximize="useful_gpus").case()))
+
+
+@pytest.mark.parametrize(
+    ("answers", "text"),
+    [
+        ({}, "dropping any one budget or limit of the job does not help"),
+        ({"the power limit": True}, "there is one without the power limit"),
+        ({"the power limit": None}, "any one other budget .* not decided in time: without the pow"),
+    ],
+)
+def test_limits_without_an_answer_are_named(answers: dict[str, bool | None], text: str) -> None:
+    helpful = [label for label, possible in answers.items() if possible]
+    undecided = [label for label, possible in answers.items() if possible is None]
+    message = relax._conclusion(helpful, undecided)
+    assert re.search(text, message)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("budget.per_useful_gpu_hour=3.02 USD",),
+        (
+            "budget.per_million_tokens=5.6 USD",
+            "objective={minimize: power}",
+            "targets.min_gpus=500",
+        ),
+    ],
+)
+def test_money_per_work_is_proven_in_few_solves(settings: tuple[str, ...]) -> None:
+    """The search must not peel thin slices off the range of useful work."""
+    plan = api.solve(shipped.problem_files()["10MW"], settings=settings)
+    assert plan.status == "optimal"
+    assert plan.provenance.iterations < MOST_SOLVES
