@@ -99,9 +99,9 @@ def test_the_racks_of_the_superpod(superpod: Plan) -> None:
 def test_management_ports_of_the_superpod(superpod: Plan) -> None:
     boxes = [group for group in superpod.racks if group.rack_class == "storage"]
     fabric = next(f for f in superpod.fabrics if f.network == "out_of_band")
-    # Systems, two per appliance, switches, PDUs of the racks of both, and the managers.
+    # Systems, two per appliance, switches, PDUs of the racks of both, two per fabric manager.
     pdus = 96 + sum(group.count * group.pdus for group in boxes)
-    assert fabric.endpoints == 127 + 2 * 8 + 48 + pdus + 2
+    assert fabric.endpoints == 127 + 2 * 8 + 48 + pdus + 2 * 2
     assert fabric.leaf_switches == -(-fabric.endpoints // 48)
     assert line_of(superpod, "cable_cat6").quantity == fabric.endpoints
 
@@ -149,8 +149,9 @@ def test_racks_pdus_and_those_that_network_devices_share() -> None:
     found = counts(furnished())
     # 24 kW hold two systems or four boxes: 20 kW on 12 kW each, and one PDU more.
     assert (found["racks.gpu"], found["racks.box"]) == (2, 1)
-    # Pumps of 4/24 stand by themselves, six to a rack; 13 switches of 1/24 and 2 servers of 2/24
-    # share: 17/24 over 1 - 2/24. Pumps draw 6 kW, others at most 24 switches' 24 kW.
+    # Pumps of 4/24 stand by themselves, six to a rack; 3 switches of 1 kW, 10 of 1.08 with their
+    # transceivers and 2 servers of 2 RU share: 17.8/24 over 1 - 2/24. Pumps draw 6 kW, those that
+    # share as much as the rack gives.
     assert (found["racks.pump"], found["racks.network"]) == (1, 1)
     assert (found["frame"], found["strip"]) == (5, 3 * 3 + 2 + 3)
 
@@ -158,11 +159,12 @@ def test_racks_pdus_and_those_that_network_devices_share() -> None:
 def test_the_largest_that_could_share_decides_on_the_room_left() -> None:
     request = furnished()
     server = request.items[-2]
-    server["consumes"]["rack_units"] = figure("3 RU")  # an eighth: 13/24 + 2/8 over 1 - 1/8
+    server["consumes"]["rack_units"] = figure("3 RU")  # an eighth: 13.8/24 + 2/8 over 1 - 1/8
     assert counts(request)["racks.network"] == 1
-    assert counts(request, gpu=4)["racks.network"] == 2  # 12 + 4 + 5 switches and 3 servers
+    server["consumes"]["rack_units"] = figure("0.1 RU")  # 23 switches over 1 - 1.08/24
+    assert counts(request, gpu=4)["racks.network"] == 2
     server["consumes"]["rack_units"] = figure("3.1 RU")  # by themselves, seven to a rack
-    found = counts(request, gpu=4)
+    found = counts(request)
     assert (found["racks.server"], found["racks.network"]) == (1, 1)
 
 

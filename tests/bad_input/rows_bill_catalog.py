@@ -304,7 +304,7 @@ ROWS: tuple[Row, ...] = (
     ),
     net(
         "transceiver_without_power",
-        "{id: twin, vendor: Weft, model: Twin, category: transceiver, consumes: *takes}",
+        "{id: twin, vendor: Weft, model: Twin, category: transceiver, consumes: *light}",
         "{id: twin, vendor: Weft, model: Twin, category: transceiver}",
         "'twin' comes with this plan, but has no power",
         "give consumes.it_power in a",
@@ -317,5 +317,28 @@ ROWS: tuple[Row, ...] = (
         "'keeper' comes with this plan, but does not fit",
         "give",
         at=("problem.yaml", "keeper: {per: rack, every: 8}"),
+    ),
+    net(
+        "uplinks_too_fast",
+        "{speed: 100 Gb/s, count: 4}",
+        "{speed: 400 Gb/s, count: 4}",
+        "no port of mesh is as fast as the 400 Gb/s uplinks of tick",
+        "choose a faster switch",
+        at=("problem.yaml", "    switch: mesh"),
+    ),
+    own(
+        "port_that_takes_a_cable",
+        "rails: 4, protocol: infiniband,",
+        "transceiver: {item: fibre},",
+        "'fibre' is not a transceiver",
+        "give it category: transceiver",
+    ),
+    own(
+        "port_that_takes_what_nobody_holds",
+        "rails: 4, protocol: infiniband,",
+        "transceiver: {item: prism},",
+        "the ports of 'gpu_box' take 'prism', which no catalog in use holds",
+        "add network to catalogs",
+        at=("problem.yaml", "  compute:"),
     ),
 )

@@ -126,8 +126,13 @@ items:
       ports: [{speed: 1 Gb/s, count: 48}, {speed: 100 Gb/s, count: 4}]
     consumes: *takes
   - {id: fibre, vendor: Weft, model: Fibre, category: cable}
-  - {id: twin, vendor: Weft, model: Twin, category: transceiver, consumes: *takes}
-  - {id: optic, vendor: Weft, model: Optic, category: transceiver, consumes: *takes}
+  - id: optic
+    vendor: Weft
+    model: Optic
+    category: transceiver
+    consumes: &light
+      it_power: {value: 10 W, source: sheet, confidence: high}
+  - {id: twin, vendor: Weft, model: Twin, category: transceiver, consumes: *light}
   - {id: frame, vendor: Rig, model: Frame, category: rack}
   - id: strip
     vendor: Rig

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planner.case import resolve
-from planner.case.caps import UNLIMITED_UNITS, cap
+from planner.case.caps import UNLIMITED_UNITS, cap, cap_in_use
 from planner.case.kit import Kit
 from planner.case.model import Case, Offer, Storage, System
 from planner.case.quantities import Steps
@@ -31,7 +31,20 @@ def caps(**changes: Raw) -> dict[str, int]:
     request.prices["gpu"] = price("100000", support_per_year="1000 USD")
     request.more |= changes
     case = resolve(inputs_of(request.case()))
-    return {offer.id: cap(case, offer) for offer in case.offers()}
+    return {offer.id: most(case, offer) for offer in case.offers()}
+
+
+def most(case: Case, offer: Offer) -> int:
+    """Return the most units that a plan needs; idle ones of a policy aside."""
+    return cap_in_use(case, offer) if isinstance(offer, System) else cap(case, offer)
+
+
+def test_what_the_job_need_not_use_may_be_more_than_it_can() -> None:
+    request = Request(maximize="gpus")
+    request.job["gpus"] = {"max": 20}
+    case = resolve(inputs_of(request.case()))
+    assert cap(case, case.systems[0]) == 5  # by its 50 kW
+    assert cap_in_use(case, case.systems[0]) == 3
 
 
 @pytest.mark.parametrize(
@@ -106,11 +119,11 @@ def test_caps_are_as_tight_as_the_limits() -> None:
     for seed in range(200, 260):
         case = resolved(seed)
         for offer in case.offers():
-            most = cap(case, offer)
+            highest = most(case, offer)
             if not offer.sold_plainly and PAID & limited(case):
                 continue  # what is installed, and spares and packs, make caps looser, not tighter
-            assert within(case, offer, most), (seed, offer.id)
-            assert not within(case, offer, most + 1), (seed, offer.id)
+            assert within(case, offer, highest), (seed, offer.id)
+            assert not within(case, offer, highest + 1), (seed, offer.id)
             attained += 1
     assert attained > 100
 

@@ -28,6 +28,8 @@ either = pytest.mark.parametrize("name", SOLVERS)
 relaxed_or_not = pytest.mark.parametrize("relaxed", [True, False])
 TRAP = Path(__file__).parent / "trap" / "problem.yaml"
 TRAP_MUSD = 1.72536477
+LOST_OPTIMUM = Path(__file__).parent / "trap" / "lost_optimum.mps"
+LOST = 38_521.911610
 
 
 def small(name: Literal["highs", "cbc"]) -> tuple[Model, Session]:
@@ -174,6 +176,19 @@ def test_time_limit_is_kept_over_several_solves(name: Literal["highs", "cbc"]) -
         assert 0.2 < time.monotonic() - started < 5.0
 
 
+def test_options_find_an_optimum_that_presolve_loses_at_looser_tolerances() -> None:
+    """At 1e-7 HiGHS 1.15.1 calls 38,516.07 optimal, gap 0; without presolve it finds 38,521.91."""
+    reader: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    reader.setOptionValue("output_flag", False)
+    reader.readModel(str(LOST_OPTIMUM))
+    opened = highs_file._instance(reader.getLp())
+    opened.setOptionValue("mip_rel_gap", 0.0)
+    opened.run()
+    info = opened.getInfo()
+    assert info.objective_function_value == pytest.approx(LOST, rel=1e-9)
+    assert info.mip_dual_bound == pytest.approx(LOST, rel=1e-9)
+
+
 def test_milp_after_its_relaxation_is_optimal() -> None:
     """A case whose MILP, solved in the relaxation's HiGHS instance, was called optimal wrongly."""
     case = resolve(load(TRAP))
@@ -201,7 +216,7 @@ def test_saved_model_has_the_same_optimum(tmp_path: Path) -> None:
     target.write_text("old")
     model_file.save_mps(model, 5 * a + 4 * b + 1, True, target)
     assert [path.name for path in tmp_path.iterdir()] == ["model.mps"]
-    highs = highspy.Highs()
+    highs = highspy.Highs()  # type: ignore[no-untyped-call]
     highs.setOptionValue("output_flag", False)
     assert highs.readModel(str(target)) == highspy.HighsStatus.kOk
     highs.run()

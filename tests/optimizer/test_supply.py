@@ -9,7 +9,7 @@ import pytest
 
 from planner import api
 from planner.case import resolve
-from planner.case.caps import cap
+from planner.case.caps import cap_in_use
 from planner.case.goods import support_factor, support_span
 from planner.case.model import Good
 from planner.optimizer import purchase
@@ -280,7 +280,7 @@ def test_hot_spares_leave_the_fewer_for_the_job() -> None:
     assert [case.job.hot(used) for used in (0, 1, 3, 4, 10)] == [0, 1, 1, 2, 3]
     request.job["gpus"]["max"] = 20
     system = resolve(inputs_of(request.case())).systems[0]
-    assert cap(resolve(inputs_of(request.case())), system) == 4  # three in use and one spare
+    assert cap_in_use(resolve(inputs_of(request.case())), system) == 4  # three in use and one spare
 
 
 @pytest.mark.parametrize(
