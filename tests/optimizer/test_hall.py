@@ -1,0 +1,135 @@
+"""What the hall can take, and what storage still does with appliances down."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner import api
+from planner.case import resolve
+from planner.optimizer import purchase
+from planner.schema.plan import Plan
+from tests.optimizer.cases import companion, inputs_of
+from tests.oracle.by_hand import Request
+from tests.oracle.hardware import Raw, figure
+
+
+@pytest.mark.parametrize(
+    ("count", "redundancy", "limit_kw"),
+    [(4, "N", 200), (4, "N+1", 150), (4, "2N", 100), (2, "N+1", 50), (1, "N", 50)],
+)
+def test_feeds_leave_what_their_redundancy_leaves(
+    count: int, redundancy: str, limit_kw: float
+) -> None:
+    request = Request(maximize="gpus")
+    feeds = {"count": count, "power": "50 kW", "redundancy": redundancy}
+    request.site = {"pue": 1.25, "feeds": feeds}
+    plan = api.solve_inputs(inputs_of(request.case()))
+    limit = next(limit for limit in plan.limits if limit.name == "facility_power")
+    assert limit.limit == limit_kw
+    assert plan.jobs[0].gpus_used == 8 * int((limit_kw / 1.25 - 10) // 10)
+    request.site["facility_power"] = "45 kW"  # the lesser of the two counts
+    plan = api.solve_inputs(inputs_of(request.case()))
+    assert next(x for x in plan.limits if x.name == "facility_power").limit == 45
+
+
+def cooled(liquid_share: float, **site: Raw) -> Plan:
+    request = Request(maximize="gpus")
+    request.items[0]["consumes"]["liquid_share"] = figure(liquid_share)
+    request.site = {"pue": {"air": 1.5, "liquid": 1.1}, **site}
+    return api.solve_inputs(inputs_of(request.case()))
+
+
+def test_pue_follows_the_heat() -> None:
+    # A system: 8 kW at 1.1 and 2 kW at 1.5, 11.8 kW; two boxes on air, 15 kW.
+    assert cooled(0.8, facility_power="62.2 kW").jobs[0].gpus_used == 32
+    plan = cooled(0.8, facility_power="62.1 kW")
+    assert plan.jobs[0].gpus_used == 24
+    assert plan.totals is not None
+    assert plan.totals.facility_power_kw == pytest.approx(3 * 11.8 + 15)
+    assert (plan.totals.heat_liquid_kw, plan.totals.heat_air_kw) == pytest.approx((24, 16))
+    assert plan.totals.heat_air_btu_per_h == pytest.approx(16 * 3412.14, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("cooling", "gpus"),
+    [
+        ({"liquid_limit": "24 kW"}, 24),
+        ({"liquid_limit": "23.9 kW"}, 16),
+        ({"air_limit": "16 kW"}, 24),  # 2 kW each and 10 kW of the boxes
+        ({"air_limit": "15.9 kW"}, 16),
+        ({"air_limit": "16 kW", "liquid_limit": "9 kW"}, 8),
+    ],
+)
+def test_heat_has_limits_of_its_own(cooling: Raw, gpus: int) -> None:
+    plan = cooled(0.8, it_power="60 kW", cooling=cooling)
+    assert plan.jobs[0].gpus_used == gpus
+    names = {"air_limit": "heat_air", "liquid_limit": "heat_liquid"}
+    assert {names[key] for key in cooling} <= {limit.name for limit in plan.limits}
+
+
+def test_bundles_are_cooled_by_their_parts() -> None:
+    request = Request(maximize="gpus")
+    gpu = request.items[0]
+    gpu["consumes"] = {}
+    gpu["components"] = [{"id": "wet", "quantity": 2}, {"id": "dry", "quantity": 1}]
+    wet = companion("wet", "component", draw="4 kW", height="3 RU")
+    wet["consumes"]["liquid_share"] = figure(0.5)
+    request.items += [wet, companion("dry", "component", draw="2 kW", height="1 RU")]
+    request.site = {"pue": {"air": 1.5, "liquid": 1.1}, "it_power": "50 kW"}
+    system = resolve(inputs_of(request.case())).systems[0]
+    assert (system.it_power_kw, system.liquid_kw) == (10.0, 4.0)
+    assert system.meter_kw == pytest.approx(4 * 1.1 + 6 * 1.5)
+
+
+# Appliances that are down.
+
+
+@pytest.mark.parametrize(
+    ("tolerate", "fail_units", "boxes"),
+    [(0, 1, 2), (1, 1, 3), (2, 1, 4), (1, 2, 3), (1, 13, 2), (1, 12, 3), (2, 13, 3), (2, 26, 2)],
+)
+def test_restores_hold_with_appliances_down(tolerate: int, fail_units: int, boxes: int) -> None:
+    # 100 GB in 13 s are 7.69 GB/s of 4 GB/s a box: two, and 1/13 of one to spare.
+    request = Request(minimize="cost")
+    request.items[1]["fail_units"] = figure(fail_units)
+    request.items[1]["provides"]["write"] = figure("9 GB/s")
+    request.job["restore"] |= {"max_time": "13 s"}
+    request.storage["tolerate_down"] = tolerate
+    request.more["targets"] = {"min_gpus": 16}
+    inputs = inputs_of(request.case())
+    plan = api.solve_inputs(inputs)
+    assert {line.sku: line.quantity for line in plan.lines} == {"gpu": 2, "box": boxes}
+    job, left = plan.jobs[0], 4 * (boxes - tolerate / fail_units)
+    assert job.delivered_read_gb_per_s == pytest.approx(min(16, 4 * boxes))
+    assert job.tolerate_down == tolerate
+    if not tolerate:
+        assert job.degraded_restore_s is None
+        return
+    assert job.degraded_read_gb_per_s == pytest.approx(min(16, left))
+    assert job.degraded_restore_s == pytest.approx(100 / left)
+    limit = next(limit for limit in plan.limits if limit.name == "restore_time")
+    assert (limit.value, limit.label) == (
+        pytest.approx(100 / left), f"restore time, {tolerate} down",
+    )  # fmt: skip
+
+
+def test_drains_hold_with_an_appliance_down() -> None:
+    # 100 GB in a tenth of 600 s are 1.67 GB/s of 1 GB/s a box: two, and one that may be down.
+    request = Request(minimize="cost")
+    request.storage["tolerate_down"] = 1
+    request.more["targets"] = {"min_gpus": 8}
+    plan = api.solve_inputs(inputs_of(request.case()))
+    job = plan.jobs[0]
+    assert {line.sku: line.quantity for line in plan.lines} == {"gpu": 1, "box": 3}
+    assert (job.drain_s, job.degraded_drain_s) == pytest.approx((100 / 3, 50))
+    assert (job.overlap, job.degraded_overlap) == pytest.approx((1 / 18, 1 / 12))
+    assert next(x for x in plan.limits if x.name == "overlap").value == pytest.approx(1 / 12)
+
+
+def test_nothing_else_changes_where_nothing_may_be_down() -> None:
+    request = Request(minimize="cost")
+    request.items[1]["fail_units"] = figure(8)
+    request.more["targets"] = {"min_gpus": 8}
+    case = resolve(inputs_of(request.case()))
+    assert case.storage[0].units_lost == 0.0
+    assert purchase.broken_rows(case, {"gpu": 1, "box": 2}) == []
