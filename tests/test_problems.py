@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner import cli, shipped
-from planner.api import Options, solve
+from planner.api import solve
 from planner.loader import load, load_with_findings
 from planner.loader.yaml12 import read
 from planner.schema.plan import JobPlan, LimitReport, Plan, Totals
@@ -102,14 +102,6 @@ def test_solves_to_the_expected_status(name: str) -> None:
 @pytest.mark.parametrize(("name", "scenario"), SCENARIOS)
 def test_every_scenario_is_proven(name: str, scenario: str) -> None:
     assert_proven(name, scenario, solved(name, scenario))
-
-
-@pytest.mark.parametrize("name", [name for name in EXPECTED if EXPECTED[name] == "optimal"])
-def test_cbc_agrees(name: str) -> None:
-    highs = solved(name)
-    cbc = solve(PROBLEMS[name], options=Options(solver="cbc"))
-    assert cbc.status == "optimal"
-    assert cbc.objective.value == pytest.approx(highs.objective.value, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
