@@ -203,7 +203,7 @@ def _ratios(plan: Plan, totals: Totals) -> str:
         ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
     )
     shown = [
-        f"{usd:,.3g} USD per {what}"
+        f"{f'{usd:,.2f}' if usd >= 1 else f'{usd:.3g}'} USD per {what}"
         for name, usd, what in ratios
         if usd is not None and (scope.complete(plan) or scope.limited(plan, name))
     ]

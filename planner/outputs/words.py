@@ -79,6 +79,9 @@ def size(gigabytes: float) -> str:
     return f"{gigabytes:,.1f} GB"
 
 
+COUNTED = {"systems": "system", "units": "unit", "racks": "rack", "families": "family"}
+
+
 def quantity(value: float, unit: str) -> str:
     """Return a value with a plan's unit."""
     if unit == "share":
@@ -87,5 +90,7 @@ def quantity(value: float, unit: str) -> str:
         return money(value) + ("/year" if unit == "USD/year" else "")
     if unit == "s":
         return duration(value)
+    if value == 1 and unit in COUNTED:
+        unit = COUNTED[unit]
     digits = 0 if float(value).is_integer() else 1 if abs(value) >= 100 else 2
     return f"{value:,.{digits}f} {unit}"
