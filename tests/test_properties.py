@@ -192,7 +192,8 @@ def test_plans_survive_their_json() -> None:
         assert plan_json.from_bytes(plan_json.to_bytes(plan)) == plan
 
 
-@pytest.mark.parametrize("name", sorted(shipped.problem_files()))
+# light_rule is the hall of 10MW and takes CBC half a minute.
+@pytest.mark.parametrize("name", sorted(shipped.problem_files().keys() - {"light_rule"}))
 def test_cbc_agrees_on_shipped_problems(name: str) -> None:
     path = shipped.problem_files()[name]
     by_highs = api.solve(path)
