@@ -12,6 +12,7 @@ from planner.commands.check import report
 from planner.errors import SolverError
 from planner.loader import Inputs
 from planner.optimizer import stage
+from planner.optimizer.model import combination
 from planner.schema.catalog import Family, Item
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
@@ -169,12 +170,17 @@ def test_the_open_mode_settles_ties_like_the_modes_alone() -> None:
     assert costs["open"] <= costs["async"] * (1 + 1e-6)
 
 
-class FakeGoal:
-    name, maximise = "goodput", True
-
-
 def test_a_bound_that_the_plan_passes_is_refused() -> None:
-    goal: Any = FakeGoal()
+    goal = stage.Goal(
+        name="goodput",
+        expression=combination([]),
+        maximise=True,
+        value=lambda _: 0.0,
+        allowed=lambda _: True,
+        prefer=lambda _: 0.0,
+        gap=1e-6,
+        relative=False,
+    )
     stage._require_true(goal, stage.Found(value=2.0), [2.0 - 1e-7])
     with pytest.raises(SolverError, match="passes its bound"):
         stage._require_true(goal, stage.Found(value=2.0), [1.0])

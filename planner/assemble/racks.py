@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from planner.case import Case, figures
 from planner.case.model import Offer
-from planner.case.racks import ROUNDING, shares
+from planner.case.quantities import ROUNDING
 from planner.case.racks import Device as Sized
+from planner.case.racks import shares
 from planner.case.room import LARGEST_SHARED, per_rack
 from planner.loader.inputs import Inputs
 from planner.optimizer.operate import Operation

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from planner.case.model import Case, Offer, Storage, System
+from planner.case.quantities import ROUNDING
 
 UNLIMITED_UNITS = 20_000
 """At least so many may be bought where no limit holds an item back; more where demands ask."""
 GENEROUS = 4.0
 """How many times a demand an item that no limit holds back may cover alone."""
-ROUNDING = 1e-9
 
 
 def cap(case: Case, offer: Offer) -> int:

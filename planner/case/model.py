@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.case.quantities import ceil
 from planner.case.racks import RackUse
+from planner.sizing.facility import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
     from planner.case.kit import Kit
@@ -219,6 +220,11 @@ class Rates:
     years: float
     factor: float
 
+    @property
+    def hours(self) -> float:
+        """Return the hours of the term."""
+        return self.years * HOURS_PER_YEAR
+
 
 @dataclass(frozen=True)
 class Split:
@@ -304,7 +310,7 @@ class Case:
     def million_tokens_per_pflops(self) -> float:
         """Return the million tokens that a useful PFLOP/s trains in the term."""
         assert self.job.active_parameters is not None
-        seconds = self.rates.years * 8760.0 * 3600.0
+        seconds = self.rates.hours * 3600.0
         return 1e15 * seconds / (6.0 * self.job.active_parameters) / 1e6
 
     def useful_pflops_floor(self) -> float | None:

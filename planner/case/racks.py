@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from planner.case.quantities import ROUNDING
 from planner.sizing.placement import Space
-
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,9 @@ from planner.loader.inputs import Inputs
 from planner.schema.catalog import Item, Sizes
 from planner.schema.problem import CustomRule, Problem, Quantity
 from planner.schema.problem import Split as SplitRule
+from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.finance import discounted_years
 from planner.sizing.rules import VENDOR_RULES
-
-HOURS_PER_YEAR = 8760.0
 
 
 def resolve(inputs: Inputs) -> Case:

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from planner.case import figures
-from planner.case.racks import ROUNDING, Device, shares
+from planner.case.quantities import ROUNDING
+from planner.case.racks import Device, shares
 from planner.loader.companion_checks import refusal
 from planner.schema.catalog import Item
 from planner.schema.problem import Redundancy

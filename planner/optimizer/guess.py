@@ -17,7 +17,7 @@ from planner.optimizer.operate import Operation
 from planner.optimizer.solver import Outcome
 
 MOST_PAIRS = 3
-ROUNDING = 1e-6
+SOLVER_NOISE = 1e-6
 Solve = Callable[[], Outcome]
 
 
@@ -101,7 +101,7 @@ def _rounded(
 
 
 def _whole(offer: Offer, count: float) -> int:
-    whole = math.ceil(count - ROUNDING)
+    whole = math.ceil(count - SOLVER_NOISE)
     if not whole:
         return offer.low
     first = offer.segments[0].low if isinstance(offer, Storage) and offer.segments else 0

@@ -270,8 +270,7 @@ def _ratios(case: Case, operation: Operation) -> Iterator[tuple[float, float]]:
     """Yield (TCO, what the useful work of the term may cost) for each ratio that is limited."""
     limits = case.limits
     if limits.per_useful_gpu_hour_usd is not None:
-        hours = case.rates.years * 8760.0
-        worth = limits.per_useful_gpu_hour_usd * operation.useful_gpus * hours
+        worth = limits.per_useful_gpu_hour_usd * operation.useful_gpus * case.rates.hours
         yield purchase.bill(case, operation.units).tco_usd, worth
     if limits.per_million_tokens_usd is not None:
         pflops = operation.useful_pflops(case.job.mfu or 0.0)

@@ -61,6 +61,14 @@ class Goal:
         """Say whether ``one`` is better than ``other``."""
         return one > other if self.maximise else one < other
 
+    def beyond(self, value: float, bound: float) -> float:
+        """Return how much better than ``value`` a bound is; less than 0 where it is passed."""
+        return bound - value if self.maximise else value - bound
+
+    def disproves(self, value: float, bound: float) -> bool:
+        """Say whether a plan's value passes a bound by more than the solver's tolerance."""
+        return -self.beyond(value, bound) > MOST_PASSED * max(1.0, abs(value))
+
 
 @dataclass
 class Found:
@@ -76,8 +84,15 @@ class Found:
         """Say whether ``bound`` leaves no more than the goal's gap."""
         if self.value is None:
             return False
-        distance = bound - self.value if goal.maximise else self.value - bound
-        return distance <= goal.width(self.value)
+        return goal.beyond(self.value, bound) <= goal.width(self.value)
+
+    def take(self, goal: Goal, operation: Operation) -> None:
+        """Keep an operation that the goal allows if it is better than the one kept."""
+        if not goal.allowed(operation):
+            return
+        value = goal.value(operation)
+        if self.value is None or goal.better(value, self.value):
+            self.operation, self.value = operation, value
 
 
 @dataclass
@@ -98,8 +113,8 @@ def run(master: Master, goal: Goal, start: Operation | None = None) -> Found:
     """
     master.objective(goal.expression, goal.maximise)
     found = Found()
-    if start is not None and goal.allowed(start):
-        found.operation, found.value = start, goal.value(start)
+    if start is not None:
+        found.take(goal, start)
     worst = math.inf if goal.maximise else -math.inf
     nodes, settled = [Node(worst)], []
     while nodes and not found.stopped and not found.unbounded:
@@ -126,8 +141,7 @@ def _require_true(goal: Goal, found: Found, bounds: list[float]) -> None:
     if found.value is None or not bounds:
         return
     bound = max(bounds) if goal.maximise else min(bounds)
-    passed = found.value - bound if goal.maximise else bound - found.value
-    if passed > MOST_PASSED * max(1.0, abs(found.value)):
+    if goal.disproves(found.value, bound):
         raise SolverError(f"the plan's {goal.name} {found.value:.9g} passes its bound {bound:.9g}")
 
 
@@ -200,8 +214,7 @@ def _belies(goal: Goal, found: Found, outcome: Outcome) -> bool:
         return False
     if outcome.status == "infeasible" or outcome.bound is None:
         return outcome.status == "infeasible"
-    passed = found.value - outcome.bound if goal.maximise else outcome.bound - found.value
-    return passed > MOST_PASSED * max(1.0, abs(found.value))
+    return goal.disproves(found.value, outcome.bound)
 
 
 def _relax(master: Master, goal: Goal, node: Node, found: Found) -> Outcome | None:
@@ -228,10 +241,7 @@ def _begin(master: Master, goal: Goal, node: Node, relaxed: Outcome, found: Foun
     _narrow_ratios(master, goal)
     solve = partial(_solve, master, goal, relaxed=True)
     for operation in guesses(master, relaxed.values, solve):
-        if goal.allowed(operation):
-            value = goal.value(operation)
-            if found.value is None or goal.better(value, found.value):
-                found.operation, found.value = operation, value
+        found.take(goal, operation)
     _probe(master, goal, found)
 
 
@@ -265,11 +275,7 @@ def _improve(master: Master, goal: Goal, outcome: Outcome, found: Found) -> bool
     # Of uses of equal value the first one stays: the preferred one.
     candidates = [operation for operation in (best, proposed) if operation is not None]
     for operation in candidates:
-        if not goal.allowed(operation):
-            continue
-        value = goal.value(operation)
-        if found.value is None or goal.better(value, found.value):
-            found.operation, found.value = operation, value
+        found.take(goal, operation)
     added = master.cut(
         outcome.values, max(LEAST_VIOLATION, goal.gap / 50 if not goal.relative else 0)
     )
@@ -318,7 +324,8 @@ def _probe(master: Master, goal: Goal, found: Found) -> None:
 def _narrow_sizes(master: Master, goal: Goal) -> None:
     """Rule out sizes of fabrics that no plan close to the one in hand, or better, needs."""
     for steps in master.build.units.steps.values():
-        least, most = _reach(master, goal, steps.amount)
+        least = _end(master, goal, steps.amount, maximise=False)
+        most = _end(master, goal, steps.amount, maximise=True)
         for run, flag in steps.runs:
             low, high = run.low + 1, run.high + run.steps * run.stride
             beyond = most is not None and low > most + AMOUNT_NOISE
@@ -330,21 +337,18 @@ def _narrow_sizes(master: Master, goal: Goal) -> None:
 def _narrow_ratios(master: Master, goal: Goal) -> None:
     """Bring the ends of useful work together where money is limited per work: chords fit better."""
     for ratio in master.build.model.ratios:
-        least, _ = _reach(master, goal, ratio.work)
-        _, most = _reach(master, goal, ratio.log + 0)
+        least = _end(master, goal, ratio.work, maximise=False)
+        most = _end(master, goal, ratio.log + 0, maximise=True)
         master.confine(ratio.log, least, most)
     master.narrow({})
     master.objective(goal.expression, goal.maximise)
 
 
-def _reach(master: Master, goal: Goal, amount: Linear) -> tuple[float | None, float | None]:
-    """Return the least and the most of an amount in the relaxation; None where not settled."""
-    reach = []
-    for maximise in (False, True):
-        master.objective(amount, maximise)
-        outcome = master.solve(relaxed=True, gap=goal.gap, relative=False)
-        reach.append(outcome.bound if outcome.status == "optimal" else None)
-    return reach[0], reach[1]
+def _end(master: Master, goal: Goal, amount: Linear, *, maximise: bool) -> float | None:
+    """Return the least or the most of an amount in the relaxation; None where not settled."""
+    master.objective(amount, maximise)
+    outcome = master.solve(relaxed=True, gap=goal.gap, relative=False)
+    return outcome.bound if outcome.status == "optimal" else None
 
 
 def _split_ratio(master: Master, ratio: Ratio, node: Node, outcome: Outcome) -> list[Node]:

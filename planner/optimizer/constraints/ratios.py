@@ -14,7 +14,6 @@ from planner.optimizer.context import Build
 from planner.optimizer.costs import MILLION
 from planner.optimizer.objective import log_useful_gpus, log_useful_pflops, tco_musd
 
-HOURS_PER_YEAR = 8760.0
 LEAST_LOG_GOODPUT = -15.0
 
 
@@ -22,11 +21,10 @@ def add(build: Build) -> None:
     """Add a row for each ratio the budget limits."""
     case, limits = build.case, build.case.limits
     low, high = (math.log(gpus) for gpus in build.gpus_range)
-    hours = case.rates.years * HOURS_PER_YEAR
     limit = limits.per_useful_gpu_hour_usd
     if limit is not None:
         domain = (low + LEAST_LOG_GOODPUT, high)
-        rate = limit * hours / MILLION
+        rate = limit * case.rates.hours / MILLION
         build.model.ratio(
             "per_useful_gpu_hour", tco_musd(build), rate, log_useful_gpus(build), domain
         )
