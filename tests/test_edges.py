@@ -11,7 +11,7 @@ from planner import api
 from planner.commands.check import report
 from planner.errors import SolverError
 from planner.loader import Inputs
-from planner.optimizer import stage
+from planner.optimizer import goal, stage
 from planner.optimizer.model import combination
 from planner.schema.catalog import Family, Item
 from planner.schema.plan import Plan
@@ -171,7 +171,7 @@ def test_the_open_mode_settles_ties_like_the_modes_alone() -> None:
 
 
 def test_a_bound_that_the_plan_passes_is_refused() -> None:
-    goal = stage.Goal(
+    aim = goal.Goal(
         name="goodput",
         expression=combination([]),
         maximise=True,
@@ -181,9 +181,9 @@ def test_a_bound_that_the_plan_passes_is_refused() -> None:
         gap=1e-6,
         relative=False,
     )
-    stage._require_true(goal, stage.Found(value=2.0), [2.0 - 1e-7])
+    stage._require_true(aim, goal.Found(value=2.0), [2.0 - 1e-7])
     with pytest.raises(SolverError, match="passes its bound"):
-        stage._require_true(goal, stage.Found(value=2.0), [1.0])
+        stage._require_true(aim, goal.Found(value=2.0), [1.0])
 
 
 def test_check_reads_every_scenario(tmp_path: Path) -> None:

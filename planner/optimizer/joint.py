@@ -15,6 +15,7 @@ from planner.case.model import Mode
 from planner.optimizer import purchase
 from planner.optimizer.build import build
 from planner.optimizer.costs import MILLION
+from planner.optimizer.goal import Found, Goal
 from planner.optimizer.master import Master
 from planner.optimizer.model import Linear, save_mps
 from planner.optimizer.objective import (
@@ -26,7 +27,7 @@ from planner.optimizer.objective import (
 )
 from planner.optimizer.operate import Operation
 from planner.optimizer.solver import SolverName, session
-from planner.optimizer.stage import Found, Goal, run
+from planner.optimizer.stage import run
 
 TIE_TOLERANCE = 1e-6
 FLOOR_TOLERANCE = 9e-8

@@ -1,0 +1,91 @@
+"""Splitting a part of the search where tangents cannot close the gap."""
+
+from __future__ import annotations
+
+import math
+
+from planner.case import System
+from planner.optimizer.context import Build
+from planner.optimizer.goal import Goal, Node
+from planner.optimizer.master import Bounds, Master
+from planner.optimizer.model import Ratio, evaluate
+from planner.optimizer.objective import LOGARITHMIC
+from planner.optimizer.solver import Outcome
+
+SPLIT_MARGIN = 0.4
+LEAST_WIDTH = 1e-8
+
+
+def pretends(master: Master, outcome: Outcome) -> bool:
+    """Say whether the master counts GPUs in use whose logarithm it does not pay for."""
+    build = master.build
+    if "n" not in vars(build):
+        return False
+    asked = math.exp(evaluate(build.n, outcome.values))
+    return asked < outcome.values[build.gpus.name] * (1 - 1e-9)
+
+
+def _split_ratio(master: Master, ratio: Ratio, node: Node, outcome: Outcome) -> list[Node]:
+    """Split useful work where the chord pretends too much: it is exact at the ends."""
+    name, log = ratio.log.name, ratio.log
+    _, low, high = node.bounds.get(name, (log, *master.original(log)))
+    if high - low < LEAST_WIDTH:
+        return []
+    margin = SPLIT_MARGIN * (high - low)
+    point = min(max(outcome.values[name], low + margin), high - margin)
+    parts: list[Bounds] = [{name: (log, low, point)}, {name: (log, point, high)}]
+    return [Node(node.bound, {**node.bounds, **part}) for part in parts]
+
+
+def split(
+    master: Master, goal: Goal, node: Node, outcome: Outcome, overdrawn: list[Ratio]
+) -> list[Node]:
+    """Split useful work where money per work is overdrawn, else the GPUs in use."""
+    if overdrawn:
+        return _split_ratio(master, overdrawn[0], node, outcome)
+    return _split_gpus(master, goal, node, outcome)
+
+
+def _split_gpus(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Node]:
+    """Split the GPUs in use between what their logarithm asks for and what their number is.
+
+    GPUs in use come in steps: those of the type in use, or the greatest common part of all types.
+    With one type the split is of that type only, and a third part holds the other types.
+    """
+    build, values = master.build, outcome.values
+    if "n" not in vars(build):
+        return []
+    asked, now = math.exp(evaluate(build.n, values)), values[build.gpus.name]
+    if not pretends(master, outcome):
+        return []
+    types = [s for s in build.case.systems if values[build.type_used[s.id].name] > 0.5]
+    single = types[0] if len(types) == 1 and build.case.job.max_types == 1 else None
+    step = _step(build, single)
+    _, low, high = node.bounds.get(build.gpus.name, (build.gpus, *build.gpus_range))
+    # More GPUs than asked for hurt: that point decides. Where it is only the end of the range, or
+    # what a floor asks for, halve instead.
+    inside = goal.name in LOGARITHMIC and asked >= low + step
+    point = asked if inside else math.sqrt(asked * now)
+    below = min(math.floor(point / step + 1e-9), round(now / step) - 1) * step
+    flags: Bounds = {}
+    children = []
+    if single is not None:
+        flag = build.type_used[single.id]
+        flags = {flag.name: (flag, 1.0, 1.0)}
+        if node.bounds.get(flag.name, (flag, 0.0, 1.0))[1] < 1.0:
+            children.append(Node(node.bound, {**node.bounds, flag.name: (flag, 0.0, 0.0)}))
+    for least, most in ((low, float(below)), (float(below + step), high)):
+        if 0 < least <= most:
+            bounds: Bounds = {
+                build.gpus.name: (build.gpus, least, most),
+                build.n.name: (build.n, math.log(least), math.log(most)),
+            }
+            children.append(Node(node.bound, {**node.bounds, **flags, **bounds}))
+    return children
+
+
+def _step(build: Build, single: System | None) -> int:
+    job = build.case.job
+    if job.whole_replicas and job.replica_gpus is not None:
+        return job.replica_gpus
+    return single.gpus if single else math.gcd(*(system.gpus for system in build.case.systems))
