@@ -259,6 +259,8 @@ def _line(inputs: Inputs, sku: str, count: int, racks: int, discount: float) -> 
         extended_list_usd=price.list_usd * purchased,
         extended_net_usd=net * purchased,
         support_usd_per_year=round(price.support_usd_per_year(net), 2) * purchased,
+        support_share=getattr(price.support_per_year, "share", None),
+        unit_subscription_list_usd=price.per_year_usd,
         price=PriceNote(source="sheet", date="2026-03", confidence="medium", book="hand"),
         lead_time=price.lead_time,
         racks=racks,
@@ -422,6 +424,11 @@ def _job(inputs: Inputs, choice: Choice, lines: list[Line]) -> JobPlan:
             job.checkpoint.exports, job.parameters, problem.storage.fill_limit,
         ),
         write_volume_tb_per_day=demand.write_volume_tb_per_day(size_gb, interval_s),
+        fan_out_kind=job.restore.fan_out, bytes_per_parameter=bytes_each,
+        writers=job.checkpoint.writers, readers=job.restore.readers,
+        checkpoints_held=job.checkpoint.keep_last + job.checkpoint.milestones + 1,
+        other_data_tb=job.dataset_tb + 2e-12 * job.parameters * job.checkpoint.exports,
+        tokens=tokens, active_parameters=job.training.active_parameters or job.parameters,
     )  # fmt: skip
 
 

@@ -11,7 +11,11 @@ from planner.optimizer.operate import Operation
 from planner.schema.plan import JobPlan, Loss
 from planner.sizing import goodput as goodput_model
 from planner.sizing.checkpoint import overlap
-from planner.sizing.demand import ingest_gb_per_s, write_volume_tb_per_day
+from planner.sizing.demand import (
+    WEIGHTS_ONLY_BYTES_PER_PARAMETER,
+    ingest_gb_per_s,
+    write_volume_tb_per_day,
+)
 from planner.sizing.reliability import daly_s, exact_period_s, young_s
 
 
@@ -85,7 +89,24 @@ def job_plan(inputs: Inputs, case: Case, operation: Operation) -> JobPlan:
         ingest_gb_per_s=ingest_gb_per_s(o.gpus, job.ingest_per_gpu_gb_per_s),
         capacity_needed_tb=job.capacity_needed_tb,
         write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, o.interval_s),
+        fan_out_kind=job.fan_out,
+        bytes_per_parameter=job.bytes_per_parameter,
+        writers="one_replica" if job.one_replica_writes else "all",
+        readers="one_replica" if job.one_replica_reads else "all",
+        **_held(inputs),
+        tokens=job.tokens,
+        active_parameters=job.active_parameters,
     )
+
+
+def _held(inputs: Inputs) -> dict[str, float]:
+    """Return what the capacity needed is made of, before the fill limit."""
+    asked = inputs.problem.job
+    exports = asked.checkpoint.exports * (asked.parameters or 0.0)
+    return {
+        "checkpoints_held": asked.checkpoint.keep_last + 1 + asked.checkpoint.milestones,
+        "other_data_tb": asked.dataset_tb + WEIGHTS_ONLY_BYTES_PER_PARAMETER * exports / 1e12,
+    }
 
 
 def _degraded(case: Case, o: Operation) -> dict[str, float | None]:

@@ -45,6 +45,7 @@ def _report(inputs: Inputs, entry: Entry, tight: frozenset[str]) -> LimitReport:
     assert value is not None
     assert limit is not None
     slack = limit - value if sense == "<=" else value - limit
+    exact = name.endswith(".fixed") or name == "exact_families"
     near = slack <= CLOSE * max(abs(limit), abs(value), 1e-12)
     return LimitReport(
         name=name,
@@ -53,9 +54,10 @@ def _report(inputs: Inputs, entry: Entry, tight: frozenset[str]) -> LimitReport:
         sense=sense,
         limit=limit,
         unit=unit,
-        slack=max(slack, 0.0),
+        slack=0.0 if exact else max(slack, 0.0),
         binding=near or name in tight,
         source=inputs.where(path) if path else None,
+        exact=exact,
     )
 
 

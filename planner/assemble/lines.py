@@ -17,7 +17,7 @@ from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import Bill, bill
 from planner.schema.catalog import Item
 from planner.schema.plan import Line, PriceNote, Section
-from planner.schema.prices import Price
+from planner.schema.prices import Price, SupportShare
 from planner.sizing.facility import heat_btu_per_h
 
 SECTIONS: dict[str, Section] = {
@@ -154,6 +154,7 @@ def _money(inputs: Inputs, item: Item, price: Price | None, purchased: int) -> d
     sources = inputs.price_sources.get(item.id, {})
     title = sources[price.source].title if price.source in sources else price.source
     start, end = support_span(item, inputs)
+    per_year = price.support_per_year
     each_year = subscription_usd_per_year(item, inputs)
     return {
         "unit_list_usd": price.list_usd,
@@ -174,6 +175,8 @@ def _money(inputs: Inputs, item: Item, price: Price | None, purchased: int) -> d
             book=inputs.price_books.get(item.id, ""),
             note=price.note,
         ),
+        "support_share": per_year.share if isinstance(per_year, SupportShare) else None,
+        "unit_subscription_list_usd": price.per_year_usd,
         "lead_time": price.lead_time,
         "lead_time_days": price.lead_time_days,
     }

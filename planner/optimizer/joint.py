@@ -14,16 +14,15 @@ from planner.case.caps import cap, unlimited
 from planner.case.model import Mode
 from planner.optimizer import purchase
 from planner.optimizer.build import build
-from planner.optimizer.costs import MILLION
 from planner.optimizer.goal import Found, Goal
 from planner.optimizer.master import Master
+from planner.optimizer.measure import measure
 from planner.optimizer.model import Linear, save_mps
 from planner.optimizer.objective import (
     EXPRESSIONS,
     LOGARITHMIC,
     TIE_BREAKS,
     disliked,
-    name_weight,
 )
 from planner.optimizer.operate import Operation
 from planner.optimizer.solver import SolverName, session
@@ -108,7 +107,7 @@ def _prove(case: Case, mode: Mode, solver: SolverName, gap: float, deadline: flo
         name=case.objective,
         expression=expression,
         maximise=case.maximise,
-        value=_value(case, case.objective),
+        value=measure(case, case.objective),
         allowed=meets_floors,
         prefer=_preference(case, meets_floors),
         gap=gap / 20.0,
@@ -164,7 +163,7 @@ def _break_ties(proof: _Proof, best: float, tolerance: float) -> None:
             name=name,
             expression=expression,
             maximise=False,
-            value=_value(case, name),
+            value=measure(case, name),
             allowed=allowed,
             prefer=goal.prefer,
             gap=0.5 if name == "units" else tolerance / 5,
@@ -191,7 +190,7 @@ def _prefer(
         name="disliked",
         expression=disliked(master.build),
         maximise=False,
-        value=_value(case, "disliked"),
+        value=measure(case, "disliked"),
         allowed=allowed,
         prefer=goal.prefer,
         gap=0.5,
@@ -232,24 +231,6 @@ def _hold(
         return allowed(operation) and not goal.better(floor, goal.value(operation))
 
     return still_allowed
-
-
-def _value(case: Case, name: str) -> Callable[[Operation], float]:
-    """Return the value of an objective or tie-break on an operation, scaled as in the model."""
-    mfu = case.job.mfu or 0.0
-    measures: dict[str, Callable[[Operation], float]] = {
-        "goodput": lambda o: math.log(o.useful_pflops(mfu)),
-        "useful_gpus": lambda o: math.log(o.useful_gpus),
-        "gpus": lambda o: float(o.gpus),
-        "cost": lambda o: purchase.bill(case, o.units).capex_usd / MILLION,
-        "capex": lambda o: purchase.bill(case, o.units).capex_usd / MILLION,
-        "tco": lambda o: purchase.bill(case, o.units).tco_usd / MILLION,
-        "power": lambda o: purchase.bill(case, o.units).it_power_kw,
-        "disliked": lambda o: float(sum(o.units[name] for name in case.policy.disliked)),
-        "units": lambda o: float(sum(o.units.values())),
-        "name": lambda o: sum(name_weight(name) * count for name, count in o.units.items()),
-    }
-    return measures[name]
 
 
 def _floors(case: Case) -> Callable[[Operation], bool]:
@@ -299,7 +280,7 @@ def _cheaper(case: Case, one: Found, other: Found) -> bool:
     if one.operation is None or other.operation is None:
         return other.operation is None
     if case.policy.disliked:
-        fewest = _value(case, "disliked")
+        fewest = measure(case, "disliked")
         ours, theirs = fewest(one.operation), fewest(other.operation)
         if ours != theirs:
             return ours < theirs
@@ -307,7 +288,7 @@ def _cheaper(case: Case, one: Found, other: Found) -> bool:
         if abs(ours - theirs) > _width(case.objective, theirs, TIE_TOLERANCE):
             return ours > theirs if case.maximise else ours < theirs
     for name in TIE_BREAKS:
-        value = _value(case, name)
+        value = measure(case, name)
         ours, theirs = value(one.operation), value(other.operation)
         if abs(ours - theirs) > _width(name, theirs, TIE_TOLERANCE):
             return ours < theirs

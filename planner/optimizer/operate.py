@@ -112,6 +112,77 @@ def operate(
     types = [system for system in case.systems if used.get(system.id)]
     if not types or not _gpus_allowed(case, types, units, used, gpus):
         return None
+    flow = _flow(case, types, units, used, gpus)
+    if flow is None:
+        return None
+    slowest_s = flow.fan_out * job.checkpoint_gb / flow.safe_read_gb_per_s
+    if job.max_restore_s is not None and slowest_s > job.max_restore_s * (1 + TOLERANCE):
+        return None
+    if gpus * job.ingest_per_gpu_gb_per_s > flow.read_gb_per_s * (1 + TOLERANCE):
+        return None
+    transfer_s = job.checkpoint_gb / flow.write_gb_per_s
+    slowest_s = job.checkpoint_gb / flow.safe_write_gb_per_s
+    interval = _interval(case, mode, units, transfer_s, slowest_s, flow.mtti_s)
+    if interval is None:
+        return None
+    run = _run(case, mode, units, used, gpus, interval, flow)
+    slowdown = 0.0 if mode == "sync" else job.drain_slowdown
+    stalled = run.stall_s + slowdown * run.drain_s > MOST_STALLED * interval
+    return None if stalled or run.goodput <= 0 else run
+
+
+def run_at(
+    case: Case,
+    mode: Mode,
+    units: Mapping[str, int],
+    used: Mapping[str, int],
+    gpus: int,
+    interval_s: float,
+) -> Operation | None:
+    """Return the purchase run as somebody says, whatever limits that breaks.
+
+    Args:
+        case: the problem in numbers.
+        mode: how checkpoints are saved.
+        units: units in place by item.
+        used: systems in use by type, at least one.
+        gpus: GPUs in use.
+        interval_s: start of one checkpoint to the start of the next, s.
+
+    None where nothing works: no bandwidth, or no progress between failures.
+    """
+    types = [system for system in case.systems if used.get(system.id)]
+    flow = _flow(case, types, units, used, gpus) if types and gpus > 0 else None
+    run = None if flow is None else _run(case, mode, units, used, gpus, interval_s, flow)
+    return None if run is None or run.goodput <= 0 else run
+
+
+@dataclass(frozen=True)
+class _Flow:
+    """What moves through the storage of a purchase, and how often the job is interrupted."""
+
+    write_gb_per_s: float
+    read_gb_per_s: float
+    client_write_gb_per_s: float
+    client_read_gb_per_s: float
+    writing_systems: int
+    reading_systems: int
+    safe_write_gb_per_s: float
+    safe_read_gb_per_s: float
+    fan_out: float
+    mtti_s: float
+    failures_per_gpu_day: float
+    tflops_per_gpu: float
+
+
+def _flow(
+    case: Case,
+    types: list[System],
+    units: Mapping[str, int],
+    used: Mapping[str, int],
+    gpus: int,
+) -> _Flow | None:
+    """Return the flow, None where nothing moves."""
     write_clients, read_clients, writers, readers = _clients(case, types, used, units)
     read_plate, write_plate = _nameplate(case, units)
     write = min(case.delivered_write * write_plate, write_clients)
@@ -119,32 +190,37 @@ def operate(
     safe_write, safe_read = _safe(case, units, (write, read), (write_clients, read_clients))
     if safe_write <= 0 or safe_read <= 0:
         return None
-    a, c = job.fan_out_terms()
-    fan_out = a + c * gpus
-    restore_s = fan_out * job.checkpoint_gb / read
-    slowest_s = fan_out * job.checkpoint_gb / safe_read
-    if job.max_restore_s is not None and slowest_s > job.max_restore_s * (1 + TOLERANCE):
-        return None
-    if gpus * job.ingest_per_gpu_gb_per_s > read * (1 + TOLERANCE):
-        return None
+    a, c = case.job.fan_out_terms()
     rate = max(system.failures_per_gpu_day for system in types)
-    mtti = mtti_s(rate, gpus)
-    transfer_s = job.checkpoint_gb / write
-    interval = _interval(case, mode, units, transfer_s, job.checkpoint_gb / safe_write, mtti)
-    if interval is None:
-        return None
+    return _Flow(
+        write, read, write_clients, read_clients, writers, readers, safe_write, safe_read,
+        a + c * gpus, mtti_s(rate, gpus), rate, min(system.tflops_per_gpu for system in types),
+    )  # fmt: skip
+
+
+def _run(
+    case: Case,
+    mode: Mode,
+    units: Mapping[str, int],
+    used: Mapping[str, int],
+    gpus: int,
+    interval_s: float,
+    flow: _Flow,
+) -> Operation:
+    job = case.job
+    transfer_s = job.checkpoint_gb / flow.write_gb_per_s
+    restore_s = flow.fan_out * job.checkpoint_gb / flow.read_gb_per_s
     stall = transfer_s if mode == "sync" else job.stall_s
     drain = 0.0 if mode == "sync" else transfer_s
     slowdown = 0.0 if mode == "sync" else job.drain_slowdown
-    if stall + slowdown * drain > MOST_STALLED * interval:
-        return None
-    kept = goodput(interval, stall, drain, job.restart_s + restore_s, mtti, slowdown)
-    if kept <= 0:
-        return None
+    recovery_s = job.restart_s + restore_s
+    kept = goodput(interval_s, stall, drain, recovery_s, flow.mtti_s, slowdown)
     return Operation(
-        mode, units, used, gpus, write, read, write_clients, read_clients, writers, readers,
-        interval, stall, drain, fan_out, restore_s, mtti, rate,
-        min(system.tflops_per_gpu for system in types), kept, safe_write, safe_read,
+        mode, units, used, gpus, flow.write_gb_per_s, flow.read_gb_per_s,
+        flow.client_write_gb_per_s, flow.client_read_gb_per_s, flow.writing_systems,
+        flow.reading_systems, interval_s, stall, drain, flow.fan_out, restore_s, flow.mtti_s,
+        flow.failures_per_gpu_day, flow.tflops_per_gpu, kept, flow.safe_write_gb_per_s,
+        flow.safe_read_gb_per_s,
     )  # fmt: skip
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from planner import units
+
+CANONICAL = {"numbers": "canonical"}
+"""Context of a validation that reads back what a model dumped: bare numbers in their own units."""
 
 
 class Model(BaseModel):
@@ -33,8 +36,10 @@ class Unit:
     high: float = units.HUGE
     open_low: bool = False
 
-    def read(self, value: object) -> float:
+    def read(self, value: object, info: ValidationInfo) -> float:
         """Return ``value`` in the dimension's canonical unit; raise what pydantic expects."""
+        if info.context is CANONICAL and isinstance(value, (int, float)):
+            return float(value)
         try:
             number = units.parse(value, self.dimension)
         except units.QuantityError as error:
@@ -51,7 +56,7 @@ class Unit:
         return f"{value} is out of range: expected {lower} {self.low:g}{unit}{upper}"
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
+        return core_schema.with_info_plain_validator_function(self.read)
 
     def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
         name = self.dimension.name

@@ -38,7 +38,8 @@ class Line(PlanModel):
     parent's line and its power, height and weight are informative (also in the parent's).
     ``quantity`` is in place; ``purchased`` are the units bought, cold ``spares`` and whole packs
     included, less what is installed. Cables, racks and software draw nothing: 0, not None.
-    ``role`` says what a companion is for. Support is paid for ``support_years`` of the term, from
+    ``role`` says what a companion is for. ``support_share`` is support per year as a share of the
+    net price, None where it is an amount. Support is paid for ``support_years`` of the term, from
     ``support_from_years`` on, when what the price includes has run out.
     """
 
@@ -90,6 +91,8 @@ class Line(PlanModel):
     unit_typical_power_kw: float | None = None
     typical_power_kw: float | None = None
     rack_class: RackClassName | None = None
+    support_share: float | None = None
+    unit_subscription_list_usd: float | None = None
 
 
 class Totals(PlanModel):
@@ -197,7 +200,10 @@ class Loss(PlanModel):
 
 
 class JobPlan(PlanModel):
-    """How the job runs on the plan: every figure of the sizing model, and its inputs."""
+    """How the job runs on the plan: every figure of the sizing model, and its inputs.
+
+    ``checkpoints_held`` counts the one being written; ``other_data_tb`` are data set and exports.
+    """
 
     name: str
     gpu_type: str
@@ -252,10 +258,19 @@ class JobPlan(PlanModel):
     degraded_drain_s: float | None = None
     degraded_overlap: float | None = None
     degraded_restore_s: float | None = None
+    fan_out_kind: Literal["broadcast", "sharded_optimizer", "every_replica"] = "broadcast"
+    bytes_per_parameter: float | None = None
+    writers: Literal["all", "one_replica"] = "all"
+    readers: Literal["all", "one_replica"] = "all"
+    checkpoints_held: int = 0
+    other_data_tb: float = 0.0
+    tokens: float | None = None
+    active_parameters: float | None = None
 
 
 class LimitReport(PlanModel):
-    """One limit: what the plan reaches, what is allowed, whether it binds.
+    """One limit: what the plan reaches, what is allowed, whether it binds. An ``exact`` one asks
+    for equality.
 
     ``sense`` is "<=" or ">="; ``slack`` is never negative in a verified plan. ``binding`` is True
     where the slack is too small for one more unit of the smallest thing that consumes it, or for
@@ -271,6 +286,7 @@ class LimitReport(PlanModel):
     slack: float
     binding: bool
     source: str | None
+    exact: bool = False
 
 
 class ObjectiveReport(PlanModel):

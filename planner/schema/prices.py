@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 
-from planner.schema.base import Identifier, Model, Money, PositiveWhole, Share, Text, Whole, Years
+from planner.schema.base import (
+    CANONICAL,
+    Identifier,
+    Model,
+    Money,
+    PositiveWhole,
+    Share,
+    Text,
+    Whole,
+    Years,
+)
 from planner.schema.catalog import Category, Confidence, Source
 
 DAYS_PER_MONTH = 30.4375
@@ -24,7 +34,9 @@ class SupportMoney(Model):
     usd: Money
 
 
-def _support(value: object) -> object:
+def _support(value: object, info: ValidationInfo) -> object:
+    if info.context is CANONICAL:
+        return value
     if isinstance(value, str) and "%" in value:
         return {"share": value}
     return {"usd": value}

@@ -6,6 +6,7 @@ tables of presets and vendor rules, which are data, are read from `planner.sizin
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.errors import VerificationError
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from planner.loader import Inputs
     from planner.schema.plan import Plan
 
-__all__ = ["verify"]
+__all__ = ["Recheck", "recheck", "verify"]
 
 
 def verify(inputs: Inputs, plan: Plan) -> None:
@@ -43,6 +44,27 @@ def verify(inputs: Inputs, plan: Plan) -> None:
 
     Source of the rules: docs/model.md.
     """
+    found = recheck(inputs, plan)
+    broken = tuple(f"{name}: {text}" for name, text in found.breaches)
+    if found.disagreements or broken:
+        raise VerificationError((*found.disagreements, *broken))
+
+
+@dataclass(frozen=True)
+class Recheck:
+    """What a re-computation found: figures that are wrong, and (name, text) of broken limits."""
+
+    disagreements: tuple[str, ...]
+    breaches: tuple[tuple[str, str], ...]
+
+
+def recheck(inputs: Inputs, plan: Plan) -> Recheck:
+    """Re-compute a plan that may break limits, such as one that somebody edited.
+
+    Args:
+        inputs: the problem, catalogs and prices the plan was made from.
+        plan: the plan.
+    """
     ledger = Ledger()
     basis = Basis.from_inputs(inputs)
     check_site(ledger, basis, plan)
@@ -51,8 +73,7 @@ def verify(inputs: Inputs, plan: Plan) -> None:
         decisions = read_decisions(ledger, basis, plan)
         if decisions is not None:
             _check_figures(ledger, basis, decisions, plan)
-    if ledger.disagreements:
-        raise VerificationError(ledger.disagreements)
+    return Recheck(tuple(ledger.disagreements), tuple(ledger.breaches))
 
 
 def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> None:

@@ -169,7 +169,7 @@ def _asked_bytes(job: Job) -> float:
     return BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
 
 
-def _bytes_per_parameter(job: Job, size_gb: float) -> float:
+def bytes_per_parameter(job: Job, size_gb: float) -> float:
     """Return the bytes per parameter as asked; where only the size is given, what it implies."""
     size_alone = job.checkpoint.size_gb is not None
     if size_alone and job.parameters and "bytes_per_parameter" not in job.model_fields_set:
@@ -207,7 +207,7 @@ def _fan_out(job: Job, gpus_used: int, size_gb: float) -> float:
         case "every_replica":
             return replicas
         case "sharded_optimizer":
-            each = _bytes_per_parameter(job, size_gb)
+            each = bytes_per_parameter(job, size_gb)
             return ((each - 2) + 2 * replicas) / each
 
 

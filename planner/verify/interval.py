@@ -8,7 +8,7 @@ from planner.verify.basis import Basis
 from planner.verify.decisions import Decisions
 from planner.verify.degraded import Degraded
 from planner.verify.figures import SECONDS_PER_DAY, JobFigures
-from planner.verify.ledger import Ledger
+from planner.verify.ledger import Ledger, close
 from planner.verify.limit import TIMED
 from planner.verify.storage_limits import endurance_tb_per_day, stall_and_drain_s
 
@@ -30,19 +30,25 @@ def check_interval(
     interval_s = decisions.interval_s
     match basis.problem.job.checkpoint.interval:
         case FixedInterval() as policy:
-            ledger.same("jobs.interval_s", interval_s, policy.every_s)
+            _require_policy(ledger, interval_s, policy.every_s)
         case LostWorkInterval() as policy:
-            ledger.same("jobs.interval_s", interval_s, policy.kappa * figures.mtti_s)
+            _require_policy(ledger, interval_s, policy.kappa * figures.mtti_s)
         case OptimalInterval() as policy:
             low_s, high_s = policy.min_s * (1 - TIMED), policy.max_s * (1 + TIMED)
             if not low_s <= interval_s <= high_s:
-                ledger.fail(
-                    f"jobs.interval_s: {interval_s:.12g} s is outside "
-                    f"{policy.min_s:g} to {policy.max_s:g} s"
+                ledger.breach(
+                    "jobs.interval_s",
+                    f"{interval_s:.12g} s is outside {policy.min_s:g} to {policy.max_s:g} s",
                 )
             else:
                 shortest_s = shortest_allowed_s(basis, decisions, figures, degraded)
                 _check_best(ledger, basis, decisions, figures, policy, shortest_s)
+
+
+def _require_policy(ledger: Ledger, interval_s: float, asked_s: float) -> None:
+    if not close(interval_s, asked_s):
+        text = f"the plan says {interval_s:.12g} s, the policy asks for {asked_s:.12g} s"
+        ledger.breach("jobs.interval_s", text)
 
 
 def _check_best(
@@ -58,9 +64,10 @@ def _check_best(
     best_s = min(max(figures.exact_s, shortest_s), max(policy.max_s, shortest_s))
     best = progress.goodput(_rhythm(basis, decisions, figures, best_s))
     if figures.goodput < best * (1 - BEST_WITHIN):
-        ledger.fail(
-            f"jobs.interval_s: {decisions.interval_s:.12g} s is not the best allowed interval, "
-            f"{best_s:.12g} s gives a goodput of {best:.12g}"
+        ledger.breach(
+            "jobs.interval_s",
+            f"{decisions.interval_s:.12g} s is not the best allowed interval, "
+            f"{best_s:.12g} s gives a goodput of {best:.12g}",
         )
 
 

@@ -12,7 +12,7 @@ from planner.verify.bandwidth import total_nameplate_gb_per_s
 from planner.verify.basis import Basis
 from planner.verify.clients import Clients, find_clients
 from planner.verify.decisions import Decisions
-from planner.verify.figures import JobFigures, compute_figures
+from planner.verify.figures import JobFigures, bytes_per_parameter, checkpoint_gb, compute_figures
 from planner.verify.ledger import Ledger, close
 from planner.verify.policy_limits import hot_spares, systems_by_type
 
@@ -37,6 +37,7 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
         ledger.same(f"jobs.{field.name}", getattr(stated, field.name), computed)
     ledger.equal("jobs.name", stated.name, job.name)
     ledger.equal("jobs.interval_policy", stated.interval_policy, job.checkpoint.interval.policy)
+    _check_inputs(ledger, job, stated)
     _check_slowdown(ledger, job, stated)
     _check_bottlenecks(ledger, basis, clients, stated, (read, write))
     _check_losses(ledger, stated, rhythm)
@@ -45,6 +46,26 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
     ledger.equal("jobs.hot_spare_systems", stated.hot_spare_systems, sum(hot.values()))
     ledger.require(figures.goodput > 0, "jobs.goodput: the job makes no progress")
     return figures
+
+
+def _check_inputs(ledger: Ledger, job: Job, stated: JobPlan) -> None:
+    """What the job asks, as the plan repeats it for those who re-compute the plan."""
+    saved, held = job.checkpoint, job.checkpoint.keep_last + 1 + job.checkpoint.milestones
+    for field, value in (
+        ("fan_out_kind", job.restore.fan_out),
+        ("writers", saved.writers),
+        ("readers", job.restore.readers),
+        ("checkpoints_held", held),
+    ):
+        ledger.equal(f"jobs.{field}", getattr(stated, field), value)
+    exports_tb = saved.exports * 2 * (job.parameters or 0.0) / 1e12
+    for field, figure in (
+        ("bytes_per_parameter", bytes_per_parameter(job, checkpoint_gb(job))),
+        ("other_data_tb", job.dataset_tb + exports_tb),
+        ("tokens", job.training.tokens),
+        ("active_parameters", job.training.active_parameters or job.parameters),
+    ):
+        ledger.same(f"jobs.{field}", getattr(stated, field), figure)
 
 
 def _check_slowdown(ledger: Ledger, job: Job, stated: JobPlan) -> None:

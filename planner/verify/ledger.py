@@ -1,4 +1,4 @@
-"""The list of disagreements, and the comparisons that add to it."""
+"""The lists of disagreements and broken limits, and the comparisons that add to them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,19 @@ def close(stated: float | None, computed: float | None, tolerance: float = RELAT
 
 
 class Ledger:
-    """Collects every disagreement, so that one run names them all."""
+    """Collects every disagreement and every broken limit, so that one run names them all."""
 
     def __init__(self) -> None:
         self.disagreements: list[str] = []
+        self.breaches: list[tuple[str, str]] = []
 
     def fail(self, text: str) -> None:
         """Add a disagreement."""
         self.disagreements.append(text)
+
+    def breach(self, name: str, text: str) -> None:
+        """Add a rule or limit that the figures, right as they may be, do not keep."""
+        self.breaches.append((name, text))
 
     def require(self, holds: bool, text: str) -> None:
         """Add a disagreement unless ``holds``."""

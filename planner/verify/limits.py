@@ -60,7 +60,7 @@ def check_limits(
     )
     for limit in expected:
         if not limit.holds():
-            ledger.fail(f"{limit.name}: the plan breaks the limit, {limit.text()}")
+            ledger.breach(limit.name, f"the plan breaks the limit, {limit.text()}")
     check_interval(ledger, basis, decisions, figures, found.degraded)
     _check_reports(ledger, plan, {limit.name: limit for limit in expected})
 
@@ -85,6 +85,7 @@ def _check_report(ledger: Ledger, name: str, report: LimitReport, limit: Limit) 
     ledger.same(f"{name}.value", report.value, limit.value)
     ledger.same(f"{name}.limit", report.limit, limit.limit)
     ledger.equal(f"{name}.unit", report.unit, limit.unit)
+    ledger.equal(f"{name}.exact", report.exact, limit.exact)
     ledger.require(
         report.sense == limit.sense or limit.exact,
         f"{name}.sense: the plan says {report.sense!r}, expected {limit.sense!r}",

@@ -55,6 +55,10 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
     ledger.one_of(f"{name}.support_usd_per_year", line.support_usd_per_year, support)
     yearly = subscription_usd_per_year(price, unit.discount, bought)
     ledger.one_of(f"{name}.subscription_usd_per_year", line.subscription_usd_per_year, yearly)
+    ledger.same(f"{name}.unit_subscription_list_usd", line.unit_subscription_list_usd,
+                price.per_year_usd)  # fmt: skip
+    share = getattr(price.support_per_year, "share", None)
+    ledger.same(f"{name}.support_share", line.support_share, share)
     ledger.same(f"{name}.support_years", line.support_years, years)
     # What the price includes may outlast the support that is asked for.
     since = (start, 0.0 if end is None else min(start, end))
@@ -74,4 +78,6 @@ def _check_no_money(ledger: Ledger, name: str, line: Line) -> None:
     ledger.same(f"{name}.unit_net_usd", line.unit_net_usd, None)
     for field in MONEY_FIELDS:
         ledger.one_of(f"{name}.{field}", getattr(line, field), (None, 0.0))
+    for field in ("support_share", "unit_subscription_list_usd"):
+        ledger.same(f"{name}.{field}", getattr(line, field), None)
     ledger.require(line.price is None, f"{name}.price: the item has no price")

@@ -29,6 +29,8 @@ _SECTIONS = {
     "software": "Software",
 }
 _NOTHING_OF_ITS_OWN = (
+    "support_share",
+    "unit_subscription_list_usd",
     "support_years",
     "support_from_years",
     "lead_time_days",

@@ -1,0 +1,30 @@
+"""What an operation is worth in each objective and tie-break."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from planner.case import Case
+from planner.optimizer import purchase
+from planner.optimizer.costs import MILLION
+from planner.optimizer.objective import name_weight
+from planner.optimizer.operate import Operation
+
+
+def measure(case: Case, name: str) -> Callable[[Operation], float]:
+    """Return the value of an objective or tie-break on an operation, scaled as in the model."""
+    mfu = case.job.mfu or 0.0
+    measures: dict[str, Callable[[Operation], float]] = {
+        "goodput": lambda o: math.log(o.useful_pflops(mfu)),
+        "useful_gpus": lambda o: math.log(o.useful_gpus),
+        "gpus": lambda o: float(o.gpus),
+        "cost": lambda o: purchase.bill(case, o.units).capex_usd / MILLION,
+        "capex": lambda o: purchase.bill(case, o.units).capex_usd / MILLION,
+        "tco": lambda o: purchase.bill(case, o.units).tco_usd / MILLION,
+        "power": lambda o: purchase.bill(case, o.units).it_power_kw,
+        "disliked": lambda o: float(sum(o.units[name] for name in case.policy.disliked)),
+        "units": lambda o: float(sum(o.units.values())),
+        "name": lambda o: sum(name_weight(name) * count for name, count in o.units.items()),
+    }
+    return measures[name]
