@@ -106,4 +106,13 @@ def why_infeasible(inputs: Inputs, case: Case, options: Options) -> str:
     return culprits(inputs, case, options.solver)
 
 
-__all__ = ["DEFAULT_GAP", "Inputs", "Options", "VerificationError", "solve", "solve_inputs"]
+__all__ = [
+    "DEFAULT_GAP",
+    "Inputs",
+    "Options",
+    "VerificationError",
+    "load",
+    "solve",
+    "solve_inputs",
+    "solve_with",
+]

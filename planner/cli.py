@@ -37,6 +37,20 @@ class Solver(StrEnum):
     cbc = "cbc"
 
 
+class BillFormat(StrEnum):
+    """The formats of a bill for other programs."""
+
+    csv = "csv"
+    json = "json"
+
+
+class AudienceName(StrEnum):
+    """Whom files are for."""
+
+    internal = "internal"
+    customer = "customer"
+
+
 class SchemaName(StrEnum):
     """The files that have a schema."""
 
@@ -44,6 +58,7 @@ class SchemaName(StrEnum):
     catalog = "catalog"
     prices = "prices"
     plan = "plan"
+    bill = "bill"
 
 
 ProblemFile = Annotated[Path, typer.Argument(help="Problem file (YAML).", show_default=False)]
@@ -95,12 +110,26 @@ def solve(
     save_model: Annotated[
         Path | None, typer.Option(help="Write the last master problem as MPS.")
     ] = None,
+    bill: Annotated[
+        list[BillFormat] | None,
+        typer.Option(
+            help="Write the bill for quoting tools too: csv or json. Repeatable.", metavar="FORMAT"
+        ),
+    ] = None,
+    audience: Annotated[
+        AudienceName,
+        typer.Option(
+            help="Whom the files are for; the customer's hold no money. The screen is internal."
+        ),
+    ] = AudienceName.internal,
     quiet: Quiet = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the time taken.")] = False,
 ) -> None:
-    """Find the best plan; print it, and write PROBLEM.xlsx and PROBLEM.plan.json."""
+    """Find the best plan; print it, and write PROBLEM.xlsx and PROBLEM.plan.json.
+    With --audience customer: PROBLEM.customer.xlsx alone, without money.
+    """
     from planner import api
-    from planner.commands.solve import deliver
+    from planner.commands.solve import deliver, listed
 
     options = api.Options(
         solver=solver.value,
@@ -109,10 +138,19 @@ def solve(
         save_model=save_model,
         state_seconds=verbose,
     )
-    plan = api.solve(problem, settings=tuple(set_ or ()), scenario=scenario, options=options)
-    written = deliver(plan, problem, output, as_json=as_json)
+    inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
+    plan = api.solve_with(inputs, options)
+    written = deliver(
+        plan,
+        inputs,
+        problem,
+        output,
+        as_json=as_json,
+        bills=tuple(kind.value for kind in bill or ()),
+        audience=audience.value,
+    )
     if written and not quiet:
-        typer.echo("wrote " + " and ".join(str(path) for path in written), err=True)
+        typer.echo(f"wrote {listed(written)}", err=True)
     raise typer.Exit(EXIT_CODES[plan.status])
 
 
@@ -148,6 +186,42 @@ def size(
     from planner.commands.size import report
 
     typer.echo(report(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json))
+
+
+@app.command()
+def audit(
+    workbook: Annotated[
+        Path, typer.Argument(help="Workbook that planner wrote.", show_default=False)
+    ],
+    as_json: AsJson = False,
+    gap: Annotated[
+        str, typer.Option(help="Largest gap to prove of the plan compared with.")
+    ] = "2e-6",
+    time_limit: Annotated[
+        str | None, typer.Option(help="Stop solving with the best plan so far, e.g. '30 s'.")
+    ] = None,
+    solver: Annotated[Solver, typer.Option(help="Solver.")] = Solver.highs,
+    solve_again: Annotated[
+        bool,
+        typer.Option(
+            "--solve/--no-solve", help="Compare with the best plan under the edited inputs."
+        ),
+    ] = True,
+) -> None:
+    """Read an edited workbook back: what changed, which limits break, how far from the best plan.
+    Exit code 3 where the edited plan breaks a limit.
+    """
+    from planner import api
+    from planner.commands.audit import report
+
+    options = api.Options(
+        solver=solver.value,
+        gap=_share("--gap", gap),
+        time_limit_s=_seconds("--time-limit", time_limit),
+    )
+    text, code = report(workbook, options, as_json=as_json, solve_again=solve_again)
+    typer.echo(text)
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -10,7 +10,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def document(name: str) -> str:
-    """Return the JSON Schema of ``problem``, ``catalog``, ``prices`` or ``plan`` as text."""
+    """Return the JSON Schema of ``problem``, ``catalog``, ``prices``, ``plan`` or ``bill``."""
     model = _model(name)
     schema = model.model_json_schema(mode="validation", by_alias=True)
     if name == "problem":
@@ -24,6 +24,7 @@ def document(name: str) -> str:
 
 
 def _model(name: str) -> type[BaseModel]:
+    from planner.schema.bill import Bill
     from planner.schema.catalog import Catalog
     from planner.schema.plan import Plan
     from planner.schema.prices import PriceBook
@@ -34,5 +35,6 @@ def _model(name: str) -> type[BaseModel]:
         "catalog": Catalog,
         "prices": PriceBook,
         "plan": Plan,
+        "bill": Bill,
     }
     return models[name]

@@ -1,32 +1,61 @@
-"""Deliver a plan: the screen or JSON on standard output, workbook and JSON as files."""
+"""Deliver a plan: the screen or JSON on standard output, workbook, JSON and bill as files."""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import sys
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from planner.errors import Finding, InputError
+from planner.loader import Inputs
 from planner.outputs import console, plan_json
+from planner.outputs.audience import Audience
 from planner.outputs.files import write_all
+from planner.outputs.text_safety import clean
 from planner.schema.plan import Plan
 
+BillFormat = Literal["csv", "json"]
 
-def deliver(plan: Plan, problem: Path, folder: Path, *, as_json: bool) -> list[Path]:
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
+"""What a system does not take in the name of a file, or takes for a folder."""
+
+
+def deliver(
+    plan: Plan,
+    inputs: Inputs,
+    problem: Path,
+    folder: Path,
+    *,
+    as_json: bool,
+    bills: Collection[BillFormat] = (),
+    audience: Audience = "internal",
+) -> list[Path]:
     """Print ``plan`` and write its files; return what was written.
 
-    A plan without lines (infeasible, no solution) leaves no files.
+    A plan without lines (infeasible, no solution) leaves no files. What is printed is the
+    engineer's own, whoever the files are for.
+
+    Args:
+        plan: what to deliver.
+        inputs: what it was made from; the internal workbook carries it for `planner audit`.
+        problem: the problem file, after which the files are named.
+        folder: where they go.
+        as_json: print the plan as JSON.
+        bills: formats of the bill to write beside the workbook.
+        audience: whom the files are for; the customer gets no plan as JSON.
+
+    Raises:
+        InputError: a file cannot be written, or the problem file's name cannot be stated in one.
     """
+    _refuse_what_is_no_text(plan.provenance.problem_file)
     written: list[Path] = []
     if plan.lines:
-        scenario = plan.provenance.scenario
-        stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
-        contents = {
-            folder / f"{stem}.xlsx": _workbook(plan),
-            folder / f"{stem}.plan.json": plan_json.to_bytes(plan),
-        }
+        contents = _contents(plan, inputs, folder / _stem(plan, problem), bills, audience)
         write_all(contents)
         written = list(contents)
     text = plan_json.to_bytes(plan).decode() if as_json else console.render(plan)
@@ -35,11 +64,56 @@ def deliver(plan: Plan, problem: Path, folder: Path, *, as_json: bool) -> list[P
     return written
 
 
-def _workbook(plan: Plan) -> bytes:
+def _refuse_what_is_no_text(name: str) -> None:
+    """Refuse a file name of bytes that are not UTF-8: every output states it."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        message = "the name of the problem file is not text"
+        raise InputError(Finding("file-name", message, ascii(name), fix="rename it")) from None
+
+
+def listed(paths: Sequence[Path]) -> str:
+    """Return file names as a sentence lists them; nothing in them steers the terminal."""
+    names = ["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _stem(plan: Plan, problem: Path) -> str:
+    """Return how the names of a plan's files begin: the problem's, and the scenario's."""
+    scenario = plan.provenance.scenario
+    stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
+    return _NOT_IN_NAMES.sub("_", clean(stem, limit=None))
+
+
+def _contents(
+    plan: Plan, inputs: Inputs, path: Path, bills: Collection[BillFormat], audience: Audience
+) -> dict[Path, bytes]:
+    folder, stem = path.parent, path.name
+    name = stem if audience == "internal" else f"{stem}.{audience}"
+    contents = {folder / f"{name}.xlsx": _workbook(plan, inputs, audience)}
+    if audience == "internal":
+        contents[folder / f"{name}.plan.json"] = plan_json.to_bytes(plan)
+    for kind in sorted(set(bills)):
+        contents[folder / f"{name}.bill.{kind}"] = _bill(plan, kind, audience)
+    return contents
+
+
+def _bill(plan: Plan, kind: BillFormat, audience: Audience) -> bytes:
+    from planner.outputs import bill_csv, bill_json
+    from planner.outputs.bill import bill
+
+    to_bytes = {"csv": bill_csv.to_bytes, "json": bill_json.to_bytes}[kind]
+    return to_bytes(bill(plan, audience))
+
+
+def _workbook(plan: Plan, inputs: Inputs, audience: Audience) -> bytes:
+    from planner.loader import portable
     from planner.outputs import workbook
 
+    carried = portable.to_text(inputs) if audience == "internal" else None
     stream = io.BytesIO()
-    workbook.write(plan, stream, created=_created())
+    workbook.write(plan, stream, created=_created(), audience=audience, inputs=carried)
     return stream.getvalue()
 
 

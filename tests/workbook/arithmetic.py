@@ -7,6 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 
+def _cents(usd: float) -> float:
+    return math.floor(usd * 100 + 0.5) / 100
+
+
 @dataclass(frozen=True)
 class Gear:
     """One product in the plan; ``parts`` are (sku, count per unit, kW, RU, kg)."""
@@ -18,6 +22,7 @@ class Gear:
     discount: float = 0.0
     installed: int = 0
     support_usd: float = 0.0
+    support_share: float | None = None
     kw: float | None = 1.0
     rack_units: float | None = 2.0
     per_rack: int | None = 4
@@ -64,7 +69,20 @@ class Gear:
     def net_usd(self) -> float | None:
         if self.list_usd is None:
             return None
-        return math.floor(self.list_usd * (1 - self.discount) * 100 + 0.5) / 100
+        return _cents(self.list_usd * (1 - self.discount))
+
+    @property
+    def support_each_usd(self) -> float:
+        """Support per unit and year: an amount, or a share of the net price to the cent."""
+        if self.support_share is None:
+            return self.support_usd
+        return _cents(self.support_share * (self.net_usd or 0.0))
+
+    @property
+    def yearly_usd(self) -> float | None:
+        return (
+            None if self.per_year_usd is None else _cents(self.per_year_usd * (1 - self.discount))
+        )
 
     @property
     def racks(self) -> int | None:
@@ -97,7 +115,9 @@ class Setup:
     mfu: float | None = 0.4
     flop: float | None = 6 * 1.008e12 * 15e12
     ingest_per_gpu: float = 0.01
-    capacity_tb: float = 400.0
+    held: int = 3
+    other_data_tb: float = 298.6
+    fill_limit: float = 0.85
     pue: float = 1.25
     years: float | None = 4.0
     electricity: float | None = 0.08
@@ -106,7 +126,7 @@ class Setup:
     rate: float = 0.0
     typical_energy: bool = False
     shared_racks: int = 0
-    active_parameters: float | None = None
+    active_parameters: float | None = 1.008e12
     down: int = 0
     lost_write: float = 0.0
     lost_read: float = 0.0
@@ -114,6 +134,14 @@ class Setup:
     labels: dict[str, str] = field(default_factory=dict)
     fabrics: tuple[Any, ...] = ()
     rack_groups: tuple[Any, ...] = ()
+
+    @property
+    def active(self) -> float | None:
+        return self.active_parameters
+
+    @property
+    def needed_tb(self) -> float:
+        return (self.other_data_tb + self.held * self.checkpoint_gb / 1000) / self.fill_limit
 
     def change(self, sku: str, **changes: object) -> Setup:
         """Return the set-up with one product changed."""
@@ -138,7 +166,7 @@ def totals(setup: Setup) -> dict[str, float | None]:
         "nameplate_write": _sum([g.write * g.quantity for g in gear]),
         "usable_tb": _sum([g.usable and g.usable * g.quantity for g in gear]),
         "capex_usd": _sum([g.net_usd and round(g.net_usd * g.purchased, 2) for g in gear]),
-        "support": _sum([round(g.support_usd * g.purchased, 2) for g in gear if g.list_usd]),
+        "support": _sum([round(g.support_each_usd * g.purchased, 2) for g in gear if g.list_usd]),
     }
     power = result["it_power_kw"] or 0.0
     result["heat"] = power * 3412.14
@@ -147,6 +175,7 @@ def totals(setup: Setup) -> dict[str, float | None]:
     result["heat_liquid"] = _sum([g.kw and g.kw * g.quantity * g.liquid for g in gear])
     result["heat_air"] = power - result["heat_liquid"]
     result["lead_days"] = max((g.lead[1] or 0.0 for g in gear if g.purchased), default=0.0)
+    result["needed_tb"] = setup.needed_tb
     return result | _running(setup, result)
 
 
@@ -177,7 +206,7 @@ def _running(setup: Setup, sums: dict[str, float | None]) -> dict[str, float | N
     gear = setup.gear
     result: dict[str, float | None] = {"energy": None, "opex": None, "tco": None}
     result["subscriptions"] = _sum(
-        [g.per_year_usd and round(g.per_year_usd * g.purchased, 2) for g in gear]
+        [g.yearly_usd and round(g.yearly_usd * g.purchased, 2) for g in gear]
     )
     result["colocation"] = (sums["it_power_kw"] or 0.0) * 12 * setup.colocation
     if setup.electricity is None:
@@ -191,7 +220,7 @@ def _running(setup: Setup, sums: dict[str, float | None]) -> dict[str, float | N
         return result
     paid = _sum(
         [
-            round(g.support_usd * g.purchased, 2) * worth(*support_span(setup, g), setup.rate)
+            round(g.support_each_usd * g.purchased, 2) * worth(*support_span(setup, g), setup.rate)
             for g in gear
             if g.list_usd is not None
         ]
@@ -207,8 +236,8 @@ def job(setup: Setup) -> dict[str, float | None]:
     per_system = next(g.gpus for g in setup.gear if g.gpus)
     gpus = int(sums["gpus"] or 0) - setup.idle
     systems = math.ceil(gpus / per_system)
-    writing = min(systems, setup.writers_at_most or systems)
-    reading = min(systems, setup.readers_at_most or systems)
+    writing = setup.writers_at_most or systems
+    reading = setup.readers_at_most or systems
     client_write, client_read = writing * setup.client_write, reading * setup.client_read
     rated_write = setup.fraction_write * (sums["nameplate_write"] or 0.0)
     rated_read = setup.fraction_read * (sums["nameplate_read"] or 0.0)

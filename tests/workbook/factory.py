@@ -52,7 +52,7 @@ def line(gear: Gear, setup: Setup) -> Line:
         unit_net_usd=gear.net_usd,
         extended_list_usd=paid(gear.list_usd),
         extended_net_usd=paid(gear.net_usd),
-        support_usd_per_year=paid(gear.support_usd) if priced else None,
+        support_usd_per_year=paid(gear.support_each_usd) if priced else None,
         price=PriceNote(source="Reseller quote", date="2026-03-01", confidence="low", book="book")
         if priced
         else None,
@@ -63,7 +63,9 @@ def line(gear: Gear, setup: Setup) -> Line:
         unit=gear.unit,
         spares=gear.spares,
         pack=gear.pack,
-        subscription_usd_per_year=paid(gear.per_year_usd),
+        subscription_usd_per_year=paid(gear.yearly_usd),
+        unit_subscription_list_usd=gear.per_year_usd,
+        support_share=gear.support_share,
         support_years=None if setup.years is None else max(0.0, end - start),
         support_from_years=start,
         liquid_share=gear.liquid,
@@ -310,9 +312,17 @@ def _job(setup: Setup) -> JobPlan:
         useful_pflops=f["useful_pflops"],
         days_to_train=f["days"],
         ingest_gb_per_s=f["ingest"],
-        capacity_needed_tb=setup.capacity_tb,
+        capacity_needed_tb=setup.needed_tb,
         write_volume_tb_per_day=f["volume"],
         hot_spare_systems=setup.idle // compute[0].gpus if setup.down else 0,
+        fan_out_kind=setup.fan_out,  # type: ignore[arg-type]
+        bytes_per_parameter=setup.bytes_per_parameter,
+        writers="one_replica" if setup.writers_at_most else "all",
+        readers="one_replica" if setup.readers_at_most else "all",
+        checkpoints_held=setup.held,
+        other_data_tb=setup.other_data_tb,
+        tokens=None if setup.flop is None else setup.flop / 6 / (setup.active or 1e12),
+        active_parameters=setup.active,
         **_down(setup, f),
     )
 

@@ -60,10 +60,39 @@ EDITS = {
         ),
     ),
     "idle": Edit("sync", replace(SYNC, idle=64), inputs=(("gpus_idle", 64),)),
-    "fewer_systems_than_writers": Edit(
+    "a_replica_no_longer_fits": Edit(
         "sync",
         replace(SYNC.change("gpu_a", quantity=10), idle=32),
         bom=(("gpu_a", "quantity", 10),),
+    ),
+    "another_job": Edit(
+        "async",
+        replace(
+            ASYNC,
+            checkpoint_gb=20_000.0,
+            fan_out="every_replica",
+            held=6,
+            other_data_tb=10.0,
+            fill_limit=0.7,
+            replica_gpus=256,
+            active_parameters=2e12,
+            flop=6 * 2e12 * 20e12,
+        ),
+        inputs=(
+            ("checkpoint_gb", 20_000.0),
+            ("restore_fan_out", "every_replica"),
+            ("checkpoints_held", 6),
+            ("other_data_tb", 10.0),
+            ("fill_limit", 0.7),
+            ("replica_gpus", 256),
+            ("active_parameters_billion", 2000.0),
+            ("tokens_trillion", 20.0),
+        ),
+    ),
+    "one_replica_moves": Edit(
+        "async",
+        replace(ASYNC, writers_at_most=32, readers_at_most=32, replica_gpus=250),
+        inputs=(("writers", "one_replica"), ("readers", "one_replica"), ("replica_gpus", 250)),
     ),
     "more_systems_and_cables": Edit(
         "complete",
@@ -80,8 +109,12 @@ EDITS = {
     ),
     "fewer_appliances": Edit(
         "complete",
-        COMPLETE.change("ai400x3", quantity=2, discount=0.5),
-        bom=(("ai400x3", "quantity", 2), ("ai400x3", "discount", 0.5)),
+        COMPLETE.change("ai400x3", quantity=2, discount=0.5).change("nvaie", discount=0.25),
+        bom=(
+            ("ai400x3", "quantity", 2),
+            ("ai400x3", "discount", 0.5),
+            ("nvaie", "discount", 0.25),
+        ),
     ),
     "dear_money_short_term": Edit(
         "complete",
@@ -99,14 +132,10 @@ EDITS = {
         replace(COMPLETE, rate=0.0, years=7.0, electricity=0.2),
         inputs=(("discount_rate", 0.0), ("years", 7.0), ("electricity_usd_per_kwh", 0.2)),
     ),
-    "less_lost_when_down": Edit(
+    "shorter_when_down": Edit(
         "complete",
-        replace(COMPLETE, lost_write=180.0, lost_read=10.0, interval_s=700.0),
-        inputs=(
-            ("lost_write_gb_per_s", 180.0),
-            ("lost_read_gb_per_s", 10.0),
-            ("interval_s", 700.0),
-        ),
+        replace(COMPLETE, interval_s=700.0),
+        inputs=(("interval_s", 700.0),),
     ),
     "price_filled_in": Edit(
         "sync",
@@ -198,6 +227,10 @@ def test_checks_follow(name: str, results: dict[str, Path]) -> None:
         assert value is not None
         if limit == "drain_fits":
             allowed = edit.after.interval_s
+        if limit == "replica_fits":
+            allowed = edit.after.replica_gpus or 0.0
+        if limit == "capacity":
+            allowed = edit.after.needed_tb
         if limit == "ingest":
             allowed = job(edit.after)["ingest"] or 0.0
         slack = allowed - value if sense == "<=" else value - allowed
@@ -260,7 +293,7 @@ def test_a_line_inserted_at_the_end_of_a_section_counts(folder: Path, tmp_path: 
         sheet = book["BOM"]
         row = row_of(book, "ai400x") + 1
         sheet[f"B{row}"].value = "Storage"
-        sheet[f"P{row}"].value = 1_000_000
+        sheet[f"{column_of(book, 'Extended net')}{row}"].value = 1_000_000
 
     source = edited(folder / "async.xlsx", tmp_path / "a.xlsx", fill_spacer)
     (result,) = convert(tmp_path, [source])

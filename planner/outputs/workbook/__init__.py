@@ -1,48 +1,116 @@
 """The workbook: a plan as a live spreadsheet. One module per sheet; `SHEETS` is their order.
 
-A sheet that has nothing to show is left out. Imported only when a workbook is written, because it
-loads the spreadsheet writer.
+A sheet that has nothing to show is left out. A formula needs the names of the cells it reads, so
+sheets are filled in another order than they are read in. Imported only when a workbook is written,
+because it loads the spreadsheet writer.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import BinaryIO
 
 import xlsxwriter
 
+from planner.outputs.audience import Audience, for_audience
+from planner.outputs.workbook import data
+from planner.outputs.workbook.alternatives import add as _alternatives
 from planner.outputs.workbook.assumptions import add as _assumptions
 from planner.outputs.workbook.bom import add as _bom
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint import add as _checkpoint
 from planner.outputs.workbook.checks import add as _checks
+from planner.outputs.workbook.cover import add as _cover
 from planner.outputs.workbook.fabric import add as _fabric
+from planner.outputs.workbook.inputs import InputCell
+from planner.outputs.workbook.notes import add as _notes
+from planner.outputs.workbook.power import add as _power
 from planner.outputs.workbook.racks import add as _racks
+from planner.outputs.workbook.sensitivity import add as _sensitivity
+from planner.outputs.workbook.summary import add as _summary
+from planner.outputs.workbook.tco import add as _tco
 from planner.outputs.workbook.text import clean
 from planner.schema.plan import Plan
 
-SHEETS = (_bom, _checkpoint, _checks, _racks, _fabric, _assumptions)
+SHEETS: dict[str, Callable[[Book], None]] = {
+    "Cover": _cover,
+    "Summary": _summary,
+    "BOM": _bom,
+    "Checkpoint": _checkpoint,
+    "Power & Cooling": _power,
+    "Racks": _racks,
+    "Fabric": _fabric,
+    "TCO": _tco,
+    "Alternatives": _alternatives,
+    "Sensitivity": _sensitivity,
+    "Checks": _checks,
+    "Assumptions": _assumptions,
+    "Notes": _notes,
+}
+"""What fills each sheet, in reading order."""
+
+_FIRST = ("BOM", "Checkpoint", "Checks")
+"""Sheets whose names the others use; the rest follows in reading order."""
+
+_LAST = ("Summary", "Cover")
+"""Sheets that read the others; the cover lists the sheets there are."""
+
+DEFAULT_LOOK = {"font_name": "Arial", "font_size": 10, "font_scheme": False}
+"""The default font, in whose digits widths of columns are counted: where the usual one is missing,
+another as wide as it happens to be would take its place and columns would come out wider."""
 
 
-def write(plan: Plan, stream: BinaryIO, *, created: datetime) -> None:
+def write(
+    plan: Plan,
+    stream: BinaryIO,
+    *,
+    created: datetime,
+    audience: Audience = "internal",
+    inputs: str | None = None,
+) -> tuple[InputCell, ...]:
     """Write ``plan`` as a workbook; the same plan and date give the same bytes.
+
+    Returns the cells that a reader may change.
 
     Args:
         plan: what to show; one without lines gives sheets that say why there is no plan.
         stream: where the bytes go, open for writing.
         created: the date of the document.
+        audience: whom it is for; the customer's edition holds no money at all.
+        inputs: what the plan was made from, as JSON, for `planner audit`; an edition for the
+            inside carries it.
 
     Raises:
         ValueError: the plan holds more than one job.
     """
     if len(plan.jobs) > 1:
         raise ValueError(f"a workbook shows one job, the plan holds {len(plan.jobs)}")
-    workbook = xlsxwriter.Workbook(stream, {"in_memory": True})
+    plan = for_audience(plan, audience)
+    workbook = xlsxwriter.Workbook(
+        stream, {"in_memory": True, "default_format_properties": dict(DEFAULT_LOOK)}
+    )
+    comments = "budgetary" if audience == "internal" else "indicative"
     workbook.set_properties(
-        {"title": clean(plan.problem, 200), "comments": "budgetary", "created": created}
+        {"title": clean(plan.problem, 200), "comments": comments, "created": created}
     )
     workbook.set_calc_mode("auto")
-    book = Book(plan, workbook)
-    for add in SHEETS:
-        add(book)
+    book = Book(plan, workbook, created=created, audience=audience)
+    between = (name for name in SHEETS if name not in (*_FIRST, *_LAST))
+    for name in (*_FIRST, *between):
+        SHEETS[name](book)
+    if inputs is not None and audience == "internal":
+        data.add(book, plan, inputs)
+    for name in _LAST:
+        SHEETS[name](book)
+    _put_in_reading_order(workbook)
     workbook.close()
+    return tuple(book.inputs)
+
+
+def _put_in_reading_order(workbook: xlsxwriter.Workbook) -> None:
+    places = {name: place for place, name in enumerate((*SHEETS, data.SHEET))}
+    workbook.worksheets_objs.sort(key=lambda sheet: places[sheet.get_name()])
+    # The tab that opens, print areas and repeated rows refer to a sheet by its place.
+    for place, sheet in enumerate(workbook.worksheets()):
+        sheet.index = place

@@ -5,17 +5,17 @@ from __future__ import annotations
 from itertools import groupby
 
 from planner.outputs import scope
+from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.workbook import bom_totals
 from planner.outputs.workbook.bom_columns import Columns, shown
 from planner.outputs.workbook.bom_lines import (
-    Block,
-    Entry,
-    blocks,
+    NAMED,
+    figure_name,
     has_stock,
     purchased_name,
     quantity_name,
 )
-from planner.outputs.workbook.bom_page import BomPage
+from planner.outputs.workbook.bom_page import ALLOWED, BomPage
 from planner.outputs.workbook.bom_row import add_line, add_part
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.page import FIRST_ROW
@@ -34,7 +34,7 @@ _COMPANIONS = (
 
 def add(book: Book) -> None:
     """Add the sheet and define a name for every grand total."""
-    page = BomPage(book, Columns(shown(book.plan)))
+    page = BomPage(book, Columns(shown(book.plan, money=book.money)))
     page.banner()
     page.legend("grey italics: part of a bundle")
     _bands(page)
@@ -70,16 +70,22 @@ def add(book: Book) -> None:
 def _page_breaks(page: BomPage) -> list[int]:
     """Return the columns where a printed page begins, each under the same item columns.
 
-    One page wide would print letters nobody can read: money on one page, power, space and
-    performance on the next, and between bands wherever a page would be too wide.
+    One page wide would print letters nobody can read: the quote on the first page; support over
+    the term, power and space on the next; sources and notes on the last; and a break between bands
+    wherever a page would be too wide.
     """
+    start = "support_from" if page.columns.has("support_from") else "unit_power"
+    end = "price_source" if page.columns.has("price_source") else "note"
     breaks: list[int] = []
     bands = [list(columns) for _, columns in groupby(page.columns.listed, key=lambda c: c.band)]
     item = sum(column.width for column in bands[0])
     used = item
-    for band in bands[1:-1]:
+    last = page.columns.index["note"]
+    for band in bands[1:]:
+        if page.columns.index[band[0].key] > last:
+            break
         width = sum(column.width for column in band)
-        if band[0].key == "unit_power" or used + width > _PAGE_WIDTH:
+        if band[0].key in (start, end) or used + width > _PAGE_WIDTH:
             breaks.append(page.columns.index[band[0].key])
             used = item
         used += width
@@ -113,6 +119,10 @@ def _name_counts(page: BomPage, entry: Entry, row: int) -> None:
     page.define(quantity_name(entry.number), row, index["quantity"], line.quantity)
     if has_stock(page.book.plan, line):
         page.define(purchased_name(entry.number), row, index["purchased"], line.purchased)
+    if line.section in ("Compute", "Storage"):
+        known = page.known(line)
+        for key in filter(page.columns.has, NAMED):
+            page.define(figure_name(key, entry.number), row, index[key], known[key])
 
 
 def _block(page: BomPage, block: Block, first: int, rows: dict[int, int]) -> int:
@@ -129,6 +139,10 @@ def _block(page: BomPage, block: Block, first: int, rows: dict[int, int]) -> int
             row += 1
             add_part(page, row, entry, index, bundle_row)
         row += 1
+    for key, allowed in ALLOWED.items():
+        if page.columns.has(key):
+            index = page.columns.index[key]
+            page.sheet.data_validation(first + 1, index, row - 1, index, allowed.validation())
     # Sums reach down to this thin row, so that a row inserted under the last line counts too.
     page.sheet.set_row(row, _SPACER_HEIGHT)
     bom_totals.add_subtotal(page, block, first, row)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
+from xlsxwriter.utility import xl_col_to_name
 
 from planner.outputs import scope
 from planner.outputs.workbook.formats import (
@@ -51,23 +52,41 @@ ALL: tuple[Column, ...] = (
     Column("section", "Item", "Section", 12),
     Column("vendor", "Item", "Manufacturer", 13),
     Column("part_number", "Item", "Part number", 16),
-    Column("model", "Item", "Model and description", 35, wide=42),
+    Column("model", "Item", "Model and description", 35, wide=40),
     Column("quantity", "Quantity", "Quantity", 9.5, INTEGER),
     Column("unit", "Quantity", "Unit", 9, when="unit"),
     Column("spares", "Quantity", "Cold spares", 7.5, INTEGER_OR_DASH, when="spares"),
     Column("installed", "Quantity", "Installed", 9.5, INTEGER),
     Column("pack", "Quantity", "Pack of", 6.5, INTEGER, when="pack"),
     Column("purchased", "Quantity", "Purchased", 10.5, INTEGER),
-    Column("unit_list", "Price, USD", "Unit list", 13.5, DECIMAL_2),
-    Column("price_source", "Price, USD", "Price source", 17, wide=34),
-    Column("price_date", "Price, USD", "Price date", 11.5),
-    Column("confidence", "Price, USD", "Confi-\ndence", 9),
-    Column("discount", "Price, USD", "Discount", 9.5, PERCENT),
-    Column("unit_net", "Price, USD", "Unit net", 13.5, DECIMAL_2),
-    Column("extended_list", "Cost, USD", "Extended list", 16, DECIMAL_2, "bom_list_usd"),
-    Column("extended_net", "Cost, USD", "Extended net", 16, DECIMAL_2, "bom_capex_usd"),
-    Column("unit_support", "Cost, USD", "Support per unit and year", 12.5, DECIMAL_2),
-    Column("support", "Cost, USD", "Support per year", 14.5, DECIMAL_2, "bom_support_usd_per_year"),
+    Column("unit_list", "Price, USD", "Unit list", 13.5, DECIMAL_2, when="money"),
+    Column("discount", "Price, USD", "Discount", 9.5, PERCENT, when="money"),
+    Column("unit_net", "Price, USD", "Unit net", 13.5, DECIMAL_2, when="money"),
+    Column(
+        "extended_list", "Cost, USD", "Extended list", 16, DECIMAL_2, "bom_list_usd", when="money"
+    ),
+    Column(
+        "extended_net", "Cost, USD", "Extended net", 16, DECIMAL_2, "bom_capex_usd", when="money"
+    ),
+    Column("support_share", "Cost, USD", "Support, share of net", 8, PERCENT, when="support_share"),
+    Column("unit_support", "Cost, USD", "Support per unit and year", 12.5, DECIMAL_2, when="money"),
+    Column(
+        "support",
+        "Cost, USD",
+        "Support per year",
+        14.5,
+        DECIMAL_2,
+        "bom_support_usd_per_year",
+        when="money",
+    ),
+    Column(
+        "subscription_list",
+        "Cost, USD",
+        "Subscription per unit and year, list",
+        12.5,
+        DECIMAL_2,
+        when="subscription",
+    ),
     Column(
         "unit_subscription",
         "Cost, USD",
@@ -85,8 +104,8 @@ ALL: tuple[Column, ...] = (
         "bom_subscriptions_usd_per_year",
         "subscription",
     ),
-    Column("lead_time", "Cost, USD", "Lead time", 14),
-    Column("lead_days", "Cost, USD", "Lead time, days", 8, INTEGER, when="lead_days"),
+    Column("lead_time", "Delivery", "Lead time", 14),
+    Column("lead_days", "Delivery", "Lead time, days", 8, INTEGER, when="lead_days"),
     Column("support_from", _TERM, "Paid from year", 8, DECIMAL_2, when="over_time"),
     Column("support_until", _TERM, "Paid until year", 8, DECIMAL_2, when="over_time"),
     Column("support_factor", _TERM, "Years, discounted", 11, DECIMAL_3, when="over_time"),
@@ -131,6 +150,10 @@ ALL: tuple[Column, ...] = (
     Column("racks", "Space and weight", "Racks", 8, INTEGER, "bom_racks"),
     Column("unit_weight", "Space and weight", "kg each", 10, DECIMAL_1),
     Column("weight", "Space and weight", "kg total", 11, DECIMAL_1, "bom_weight_kg"),
+    Column("price_source", "Source of the price", "Price source", 17, wide=34, when="money"),
+    Column("price_date", "Source of the price", "Price date", 11.5, when="money"),
+    Column("confidence", "Source of the price", "Confi-\ndence", 9, when="money"),
+    Column("note", "Notes", "Note", 36, wide=96),
     Column("unit_gpus", "Performance", "GPUs each", 8, INTEGER),
     Column("gpus", "Performance", "GPUs total", 9, INTEGER, "bom_gpus"),
     Column("unit_read", "Performance", "Read GB/s each", 10, DECIMAL_2),
@@ -139,11 +162,10 @@ ALL: tuple[Column, ...] = (
     Column("write", "Performance", "Write GB/s total", 11, DECIMAL_1, "bom_write_gb_per_s"),
     Column("unit_usable", "Performance", "Usable TB each", 10, DECIMAL_1),
     Column("usable", "Performance", "Usable TB total", 12, DECIMAL_1, "bom_usable_tb"),
-    Column("note", "Notes", "Note", 36, wide=96),
     Column("sku", "As solved", "Catalog id", 24),
     Column("solved_quantity", "As solved", "Solved quantity", 9.5, INTEGER),
-    Column("solved_unit_list", "As solved", "Solved unit list", 13.5, DECIMAL_2),
-    Column("solved_discount", "As solved", "Solved discount", 9.5, PERCENT),
+    Column("solved_unit_list", "As solved", "Solved unit list", 13.5, DECIMAL_2, when="money"),
+    Column("solved_discount", "As solved", "Solved discount", 9.5, PERCENT, when="money"),
 )
 
 
@@ -174,27 +196,39 @@ class Columns:
             key: the column's key.
             row: zero-based row.
         """
-        return str(xl_rowcol_to_cell(row, self.index[key]))
+        return f"{self.letters[key]}{row + 1}"
 
     def span(self, key: str, first: int, last: int) -> str:
         """Return the absolute range of a column between two zero-based rows, both included."""
-        letter = xl_col_to_name(self.index[key])
+        letter = self.letters[key]
         return f"${letter}${first + 1}:${letter}${last + 1}"
 
+    @cached_property
+    def letters(self) -> dict[str, str]:
+        """The letter of each column by key."""
+        return {key: xl_col_to_name(index) for key, index in self.index.items()}
 
-def shown(plan: Plan) -> frozenset[str]:
-    """Return what a plan has that needs columns of its own."""
+
+def shown(plan: Plan, *, money: bool = True) -> frozenset[str]:
+    """Return what a plan has that needs columns of its own.
+
+    Args:
+        plan: the plan.
+        money: whether this edition shows any.
+    """
     lines = scope.own_lines(plan)
     full, solved = scope.complete(plan), bool(plan.jobs)
     has = {
         _COMPLETE: full,
+        "money": money,
         "unit": any(line.unit != "each" for line in lines),
         "spares": any(line.spares for line in lines),
         "pack": any(line.pack > 1 for line in lines),
-        "subscription": scope.subscribed(plan),
+        "support_share": money and any(line.support_share is not None for line in lines),
+        "subscription": money and scope.subscribed(plan),
         "lead_days": any(line.lead_time_days is not None for line in lines)
         and (full or scope.limited(plan, "lead_time")),
-        "over_time": solved and scope.over_time(plan),
+        "over_time": money and solved and scope.over_time(plan),
         "typical": full or plan.site.energy_basis == "typical",
         "liquid": scope.cooled_by_liquid(plan),
         "facility": solved and (full or scope.two_pues(plan)),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import get_args
 
 from planner.outputs import scope
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook import annuity
-from planner.schema.plan import Line, Plan, Section
+from planner.schema.plan import Line, Plan
 
 PER_UNIT = {
     "gpus": "unit_gpus",
@@ -19,45 +19,25 @@ PER_UNIT = {
 """Totals that the plan states per line, and the column of their value per unit."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A line of its own with its number and the components it is made of."""
-
-    number: int
-    line: Line
-    parts: tuple[Line, ...]
-
-
-@dataclass(frozen=True)
-class Block:
-    """One section of the bill of materials."""
-
-    section: Section
-    entries: tuple[Entry, ...]
-
-
-def blocks(plan: Plan) -> list[Block]:
-    """Return the sections that have lines; components follow the bundle they belong to."""
-    bundles = {_key(line, line.sku) for line in plan.lines if line.parent is None}
-    own = [
-        line for line in plan.lines if line.parent is None or _key(line, line.parent) not in bundles
-    ]
-    result: list[Block] = []
-    number = 0
-    for section in get_args(Section):
-        entries: list[Entry] = []
-        for line in own:
-            if line.section == section:
-                number += 1
-                entries.append(Entry(number, line, _parts(plan, line)))
-        if entries:
-            result.append(Block(section, tuple(entries)))
-    return result
-
-
 def quantity_name(number: int) -> str:
     """Return the defined name of the quantity cell of a line."""
     return f"bom_quantity_{number}"
+
+
+NAMED = ("unit_net", "unit_power", "power", "unit_rack_units", "racks", "extended_net",
+         "unit_gpus", "gpus", "unit_read", "read", "unit_write", "write",
+         "unit_usable")  # fmt: skip
+"""Cells of a line of GPU systems or storage that have a name, for other sheets to read."""
+
+
+def figure_name(key: str, number: int) -> str:
+    """Return the defined name of a figure of a line of GPU systems or storage.
+
+    Args:
+        key: one of `NAMED`.
+        number: the line's number.
+    """
+    return f"bom_{key}_{number}"
 
 
 def purchased_name(number: int) -> str:
@@ -68,18 +48,6 @@ def purchased_name(number: int) -> str:
 def has_stock(plan: Plan, line: Line) -> bool:
     """Return whether there is a limited stock of what a line buys."""
     return scope.limited(plan, f"stock.{line.sku}")
-
-
-def _key(line: Line, sku: str) -> tuple[str, str, int]:
-    return sku, line.site, line.period
-
-
-def _parts(plan: Plan, bundle: Line) -> tuple[Line, ...]:
-    return tuple(
-        line
-        for line in plan.lines
-        if line.parent is not None and _key(line, line.parent) == _key(bundle, bundle.sku)
-    )
 
 
 @dataclass(frozen=True)
@@ -132,6 +100,8 @@ def _money(plan: Plan, line: Line) -> dict[str, float | None]:
         "support_paid": None if support is None else support * factor,
         "unit_subscription": _each(yearly, line.purchased),
         "subscription": yearly,
+        "subscription_list": line.unit_subscription_list_usd,
+        "support_share": line.support_share,
         "lead_days": line.lead_time_days,
     }
 
@@ -203,20 +173,24 @@ _FLAGS = {
 }
 
 
-def note(plan: Plan, line: Line, bundle: int | None) -> str:
+def note(
+    plan: Plan, line: Line, bundle: int | None, known: Mapping[str, float | None], *, money: bool
+) -> str:
     """Return the note of a line: what it is for, what is not known of it, then its own notes.
 
     Args:
         plan: the plan.
         line: the line.
         bundle: number of the line whose price and power include this one's, else None.
+        known: the line's figures.
+        money: whether this edition shows any.
     """
     notes = [line.role] if line.role else []
     if bundle is not None:
-        notes.append(f"price, power, space and weight are counted in line {bundle}.0")
-    elif line.unit_list_usd is None:
+        what = "price, power, space and weight" if money else "power, space and weight"
+        notes.append(f"{what} are counted in line {bundle}.0")
+    elif money and line.unit_list_usd is None:
         notes.append("price not known")
-    known = figures(plan, line)
     wanted = needed(line) if bundle is None else ("power", "rack_units", "weight")
     notes += [text for key, text in _FLAGS.items() if key in wanted and known[key] is None]
     least = least_order(line) if bundle is None else 0

@@ -7,15 +7,6 @@ from planner.outputs.workbook.bom_lines import paid_support
 from planner.outputs.workbook.bom_page import BomRow
 from planner.schema.plan import Line, Plan
 
-_DISCOUNT: dict[str, object] = {
-    "validate": "decimal",
-    "criteria": "between",
-    "minimum": 0,
-    "maximum": 1,
-    "error_title": "Discount",
-    "error_message": "A share of the list price between 0 % and 100 %.",
-}
-
 
 def add(row: BomRow, plan: Plan, line: Line, known: dict[str, float | None]) -> None:
     """Write the money of a line.
@@ -26,15 +17,23 @@ def add(row: BomRow, plan: Plan, line: Line, known: dict[str, float | None]) -> 
         line: the line.
         known: its figures.
     """
+    if not row.has("unit_list"):
+        return
     unit_list, unit_net, discount = row.at("unit_list"), row.at("unit_net"), row.at("discount")
     # A price that is not known may be filled in; one from a price book stays what its source says.
-    priced = line.unit_list_usd is not None
-    row.put("unit_list", known["unit_list"], "formula" if priced else "input")
-    row.put("discount", line.discount, "input")
-    row.validate("discount", _DISCOUNT)
+    if line.unit_list_usd is None:
+        row.input("unit_list", line)
+    else:
+        row.put("unit_list", known["unit_list"])
+    row.input("discount", line)
     net = f'=IF(ISNUMBER({unit_list}),ROUND({unit_list}*(1-{discount}),2),"")'
     row.work_out("unit_net", net, known["unit_net"])
-    row.put("unit_support", known["unit_support"])
+    if line.support_share is None or line.purchased == 0:
+        row.put("unit_support", known["unit_support"])
+    else:
+        row.put("support_share", line.support_share)
+        text = f"=ROUND({row.at('support_share')}*{unit_net},2)"
+        row.work_out("unit_support", text, known["unit_support"])
     bought = row.at("purchased")
     for key, unit in (
         ("extended_list", unit_list),
@@ -46,13 +45,22 @@ def add(row: BomRow, plan: Plan, line: Line, known: dict[str, float | None]) -> 
     _by_year(row, plan, line, known)
 
 
+def _unit_subscription(row: BomRow, known: dict[str, float | None]) -> None:
+    listed = known["subscription_list"]
+    if listed is None:
+        row.put("unit_subscription", known["unit_subscription"])
+        return
+    row.put("subscription_list", listed)
+    text = f"=ROUND({row.at('subscription_list')}*(1-{row.at('discount')}),2)"
+    row.work_out("unit_subscription", text, known["unit_subscription"])
+
+
 def _by_year(row: BomRow, plan: Plan, line: Line, known: dict[str, float | None]) -> None:
     """Write the subscription, and what support is worth over the term."""
     if known["unit_subscription"] is not None:
-        row.put("unit_subscription", known["unit_subscription"])
         unit, bought = row.at("unit_subscription"), row.at("purchased")
+        _unit_subscription(row, known)
         row.work_out("subscription", f"=ROUND({unit}*{bought},2)", known["subscription"])
-    row.put("lead_days", known["lead_days"])
     if not row.has("support_paid"):
         return
     support, factor = row.at("support"), row.at("support_factor")

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from xlsxwriter.format import Format
 
 from planner.outputs.workbook.bom_columns import Columns
+from planner.outputs.workbook.bom_lines import figures
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import Role
+from planner.outputs.workbook.inputs import InputCell, Range
 from planner.outputs.workbook.page import Page
+from planner.schema.plan import Line
+
+ALLOWED = {
+    "quantity": Range(0, 10_000_000, whole=True),
+    "discount": Range(0, 1),
+    "unit_list": Range(0, 1e12),
+}
+"""What the inputs of a line may hold."""
+
+UNITS = {"quantity": "units", "discount": "share", "unit_list": "USD"}
 
 
 class BomPage(Page):
@@ -16,6 +32,23 @@ class BomPage(Page):
     def __init__(self, book: Book, columns: Columns) -> None:
         super().__init__(book, "BOM", "Bill of materials")
         self.columns = columns
+        self._styles: dict[tuple[str, Role], Format] = {}
+        self._known: dict[int, dict[str, float | None]] = {}
+
+    def style(self, key: str, role: Role) -> Format:
+        """Return the look of a column's cells in a role, looked up once."""
+        found = self._styles.get((key, role))
+        if found is None:
+            found = self.book.formats.get(role, self.columns.number[key])
+            self._styles[key, role] = found
+        return found
+
+    def known(self, line: Line) -> dict[str, float | None]:
+        """Return what the number columns show for a line, worked out once."""
+        found = self._known.get(id(line))
+        if found is None:
+            found = self._known[id(line)] = figures(self.book.plan, line)
+        return found
 
 
 @dataclass(frozen=True)
@@ -25,6 +58,23 @@ class BomRow:
     page: BomPage
     row: int
     role: Role = "formula"
+    written: set[int] = field(default_factory=set)
+
+    def text(self, key: str, text: str) -> None:
+        """Write a string into a column that the plan needs."""
+        columns = self.page.columns
+        if text and columns.has(key):
+            role: Role = "part" if self.role == "part" else "text"
+            self.page.text(self.row, columns.index[key], text, role)
+            self.written.add(columns.index[key])
+
+    def fill(self) -> None:
+        """Give every cell that holds nothing the look of the row."""
+        style = self.page.book.formats.get("part" if self.role == "part" else "text")
+        blank = self.page.sheet.write_blank
+        for column in range(self.page.columns.last + 1):
+            if column not in self.written:
+                blank(self.row, column, None, style)
 
     def has(self, key: str) -> bool:
         """Return whether the plan needs this column."""
@@ -36,19 +86,38 @@ class BomRow:
 
     def put(self, key: str, value: float | None, role: Role | None = None) -> None:
         """Write a number into a column, in the row's own look by default."""
-        columns = self.page.columns
-        if columns.has(key):
-            look = role or self.role
-            self.page.number(self.row, columns.index[key], value, columns.number[key], look)
+        index = self.page.columns.index.get(key)
+        if index is None:
+            return
+        style = self.page.style(key, role or self.role)
+        if value is None or not math.isfinite(value):
+            self.page.sheet.write_blank(self.row, index, None, style)
+        else:
+            self.page.sheet.write_number(self.row, index, value, style)
+        self.written.add(index)
+
+    def input(self, key: Literal["quantity", "discount", "unit_list"], line: Line) -> None:
+        """Write a cell that the reader may change; its column's rule is laid over it later."""
+        value = {
+            "quantity": line.quantity,
+            "discount": line.discount,
+            "unit_list": line.unit_list_usd,
+        }[key]
+        self.put(key, value, "input")
+        if self.has(key):
+            title = self.page.columns.listed[self.page.columns.index[key]].title.lower()
+            label, unit = f"{title} of {line.model}", UNITS[key]
+            cell = self.at(key)
+            inputs = self.page.book.inputs
+            inputs.append(
+                InputCell(self.page.name, cell, key, line.sku, label, unit, value, ALLOWED[key])
+            )
 
     def work_out(self, key: str, text: str, value: float | None) -> None:
         """Write a formula into a column, with the value it has in the solved plan."""
-        columns = self.page.columns
-        if columns.has(key):
-            index, number = columns.index[key], columns.number[key]
-            self.page.formula(self.row, index, text, value, number, self.role)
-
-    def validate(self, key: str, rule: dict[str, object]) -> None:
-        """Allow only some values in a column's cell."""
-        index = self.page.columns.index[key]
-        self.page.sheet.data_validation(self.row, index, self.row, index, rule)
+        index = self.page.columns.index.get(key)
+        if index is not None:
+            style = self.page.style(key, self.role)
+            shown = "" if value is None else value
+            self.page.sheet.write_formula(self.row, index, text, style, shown)
+            self.written.add(index)

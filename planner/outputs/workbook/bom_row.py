@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from planner.outputs import scope
+from planner.outputs.numbering import Entry
 from planner.outputs.workbook import bom_money
-from planner.outputs.workbook.bom_lines import PER_UNIT, Entry, figures, least_order, note
+from planner.outputs.workbook.bom_lines import PER_UNIT, least_order, note
 from planner.outputs.workbook.bom_page import BomPage, BomRow
-from planner.outputs.workbook.formats import Role
 from planner.schema.plan import Line
 from planner.sizing.facility import BTU_PER_H_PER_KW
 
 PART_OF = "in line "
 """What the section of a component begins with; sums over a section leave it out."""
 
-_UNWRAPPED = ("line", "section", "price_date", "confidence", "sku")
-_COUNT: dict[str, object] = {
-    "validate": "integer",
-    "criteria": ">=",
-    "value": 0,
-    "error_title": "Quantity",
-    "error_message": "A whole number of units, 0 or more.",
-}
+_WRAPPED = ("vendor", "part_number", "model", "unit", "price_source", "lead_time", "note")
 
 
 def add_line(page: BomPage, number: int, entry: Entry) -> None:
@@ -32,12 +25,12 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
         entry: the line.
     """
     plan, line = page.book.plan, entry.line
-    known = figures(plan, line)
-    text = note(plan, line, None)
-    _identity(page, number, line, (f"{entry.number}.0", line.section, text), "text")
+    known = page.known(line)
     row = BomRow(page, number)
+    _identity(row, line, f"{entry.number}.0", line.section, _note(page, line, None))
     _counts(row, line)
     bom_money.add(row, plan, line, known)
+    row.put("lead_days", known["lead_days"])
     _physical(row, known)
     _heat_and_meter(row, known, scope.two_pues(plan))
     _racks(row, line)
@@ -46,6 +39,7 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
     row.put("solved_quantity", line.quantity, "fixed")
     row.put("solved_unit_list", line.unit_list_usd, "fixed")
     row.put("solved_discount", line.discount, "fixed")
+    row.fill()
 
 
 def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: int) -> None:
@@ -58,27 +52,27 @@ def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: i
         index: which of its components.
         bundle_row: the bundle's row.
     """
-    plan, line = page.book.plan, entry.parts[index]
-    known = figures(plan, line)
-    texts = (
-        f"{entry.number}.{index + 1}",
-        f"{PART_OF}{entry.number}.0",
-        note(plan, line, entry.number),
-    )
-    _identity(page, number, line, texts, "part")
+    line = entry.parts[index]
+    known = page.known(line)
     row = BomRow(page, number, "part")
+    place, of = f"{entry.number}.{index + 1}", f"{PART_OF}{entry.number}.0"
+    _identity(row, line, place, of, _note(page, line, entry.number))
     for key in ("quantity", "purchased"):
         value = line.quantity if key == "quantity" else line.purchased
         _part_count(row, key, value, entry.line, bundle_row)
     _physical(row, known)
     for key, unit_key in PER_UNIT.items():
         _per_unit(row, key, unit_key, known)
+    row.fill()
 
 
-def _identity(page: BomPage, row: int, line: Line, texts: tuple[str, str, str], role: Role) -> None:
-    """Write the texts of a row; ``texts`` are its number, section and note."""
-    number, section, text = texts
-    price, columns = line.price, page.columns
+def _note(page: BomPage, line: Line, bundle: int | None) -> str:
+    return note(page.book.plan, line, bundle, page.known(line), money=page.book.money)
+
+
+def _identity(row: BomRow, line: Line, number: str, section: str, text: str) -> None:
+    """Write the texts of a row."""
+    price = line.price
     described = f"{line.model} — {line.description}" if line.description else line.model
     cells = {
         "line": number,
@@ -94,17 +88,16 @@ def _identity(page: BomPage, row: int, line: Line, texts: tuple[str, str, str], 
         "note": text,
         "sku": line.sku,
     }
-    for column in columns.listed:
-        page.text(row, columns.index[column.key], cells.get(column.key, ""), role)
-    wrapped = [key for key in cells if key not in _UNWRAPPED and columns.has(key)]
-    page.grow(row, [(cells[key], columns.width[key]) for key in wrapped])
+    for key, shown in cells.items():
+        row.text(key, shown)
+    width = row.page.columns.width
+    row.page.grow(row.row, [(cells[key], width[key]) for key in _WRAPPED if row.has(key)])
 
 
 def _counts(row: BomRow, line: Line) -> None:
     """Write what is in place, what is spare, and what that means for what is bought."""
     quantity = row.at("quantity")
-    row.put("quantity", line.quantity, "input")
-    row.validate("quantity", _COUNT)
+    row.input("quantity", line)
     row.put("spares", line.spares)
     row.put("installed", line.installed)
     row.put("pack", line.pack)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 
 from planner.outputs import scope
-from planner.outputs.workbook.bom_lines import Block, figures, needed
+from planner.outputs.numbering import Block
+from planner.outputs.workbook.bom_lines import needed
 from planner.outputs.workbook.bom_page import BomPage
 from planner.outputs.workbook.bom_row import PART_OF
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
-from planner.schema.plan import Plan
 
 # Compute has no bandwidth, storage no GPUs, some problems no racks: a dash says so.
 _DASHED = {
@@ -23,6 +23,16 @@ _DASHED = {
 
 KNOWN_PART = "known part"
 """Stands under a total that lacks the figure of at least one line."""
+
+
+def subtotal_name(total: str, section: str) -> str:
+    """Return the defined name of a section's subtotal.
+
+    Args:
+        total: name of the grand total, such as ``bom_it_power_kw``.
+        section: title of the section.
+    """
+    return f"{total}_{'_'.join(section.lower().replace('&', ' ').split())}"
 
 
 def add_subtotal(page: BomPage, block: Block, first: int, last: int) -> None:
@@ -40,10 +50,12 @@ def add_subtotal(page: BomPage, block: Block, first: int, last: int) -> None:
     for column in page.columns.summed:
         figure_cells = page.columns.span(column.key, first, last)
         text = f'=SUMIF({sections},"{block.section}",{figure_cells})'
-        value = _known_sum(page.book.plan, [block], column.key)
+        value = _known_sum(page, [block], column.key)
         number = _DASHED.get(column.key, column.number)
         page.formula(row, page.columns.index[column.key], text, value, number, "total")
-        lacking = _lacking(page.book.plan, [block], column.key)
+        name = subtotal_name(column.total, block.section)
+        page.define(name, row, page.columns.index[column.key], value)
+        lacking = _lacking(page, [block], column.key)
         if lacking:
             count = f'SUMPRODUCT(({sections}="{block.section}")*(1-ISNUMBER({figure_cells})))'
             text = f'=IF({count}>0,"{KNOWN_PART}","")'
@@ -62,7 +74,7 @@ def add_total(page: BomPage, listed: Sequence[Block], row: int, subtotals: Seque
     _label(page, row, "Total")
     for column in page.columns.summed:
         index = page.columns.index[column.key]
-        value = _known_sum(page.book.plan, listed, column.key)
+        value = _known_sum(page, listed, column.key)
         added = [page.columns.at(column.key, subtotal) for subtotal in subtotals]
         if column.key == "racks" and page.book.has("bom_shared_racks"):
             added.append("bom_shared_racks")
@@ -73,7 +85,7 @@ def add_total(page: BomPage, listed: Sequence[Block], row: int, subtotals: Seque
         lacking = [
             subtotal
             for subtotal, block in zip(subtotals, listed, strict=True)
-            if _lacking(page.book.plan, [block], column.key)
+            if _lacking(page, [block], column.key)
         ]
         flag = KNOWN_PART if lacking else ""
         checks = "&".join(page.columns.at(column.key, subtotal + 1) for subtotal in lacking)
@@ -116,6 +128,7 @@ def add_edit_count(page: BomPage, listed: Sequence[Block], first: int, total_row
             ("discount", "solved_discount"),
             ("unit_list", "solved_unit_list"),
         )
+        if page.columns.has(solved)
     ]
     page.text(row, 0, "Cells on this sheet that differ from the solved plan", "subtitle")
     text = "=" + "+".join(changed) if listed else "=0"
@@ -164,18 +177,17 @@ def _label(page: BomPage, row: int, text: str) -> None:
         page.text(row, column, text if column == 0 else "", "total")
 
 
-def _values(plan: Plan, listed: Iterable[Block], key: str) -> list[float | None]:
-    return [figures(plan, entry.line)[key] for block in listed for entry in block.entries]
+def _values(page: BomPage, listed: Iterable[Block], key: str) -> list[float | None]:
+    return [page.known(entry.line)[key] for block in listed for entry in block.entries]
 
 
-def _known_sum(plan: Plan, listed: Iterable[Block], key: str) -> float:
-    return math.fsum(value for value in _values(plan, listed, key) if value is not None)
+def _known_sum(page: BomPage, listed: Iterable[Block], key: str) -> float:
+    return math.fsum(value for value in _values(page, listed, key) if value is not None)
 
 
-def _lacking(plan: Plan, listed: Iterable[Block], key: str) -> bool:
+def _lacking(page: BomPage, listed: Iterable[Block], key: str) -> bool:
     return any(
-        figures(plan, entry.line)[key] is None
+        page.known(entry.line)[key] is None and key in needed(entry.line)
         for block in listed
         for entry in block.entries
-        if key in needed(entry.line)
     )

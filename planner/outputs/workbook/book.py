@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from xlsxwriter import Workbook
+from datetime import datetime
 
+from xlsxwriter import Workbook
+from xlsxwriter.worksheet import Worksheet
+
+from planner.outputs.audience import Audience
 from planner.outputs.workbook.formats import Formats
+from planner.outputs.workbook.inputs import InputCell, Scalar
+from planner.outputs.workbook.sheet import Sheet
 from planner.schema.plan import JobPlan, Plan
 
-Scalar = float | str | None
+__all__ = ["Book", "Scalar"]
 
 
 class Book:
@@ -17,11 +23,31 @@ class Book:
     any sheet written later can use the name in a formula and `value` for what that formula shows.
     """
 
-    def __init__(self, plan: Plan, workbook: Workbook) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        workbook: Workbook,
+        *,
+        created: datetime,
+        audience: Audience = "internal",
+    ) -> None:
         self.plan = plan
+        self.created = created
+        self.audience = audience
         self.workbook = workbook
         self.formats = Formats(workbook)
+        self.inputs: list[InputCell] = []
         self._values: dict[str, Scalar] = {}
+
+    def sheet(self, name: str) -> Worksheet:
+        """Return the worksheet of this name, new at the end where it does not exist yet."""
+        found = self.workbook.get_worksheet_by_name(name)
+        return found or self.workbook.add_worksheet(name, worksheet_class=Sheet)
+
+    @property
+    def money(self) -> bool:
+        """Whether this edition shows money: prices, discounts, costs, budgets."""
+        return self.audience == "internal"
 
     @property
     def job(self) -> JobPlan | None:

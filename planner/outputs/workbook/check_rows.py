@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from planner.outputs.numbering import Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook.bom_lines import Entry, blocks, purchased_name, quantity_name
+from planner.outputs.workbook.bom_lines import purchased_name, quantity_name
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint_money import TCO_FLAG
 from planner.schema.plan import JobPlan, LimitReport, Plan
+from planner.sizing.rules import VENDOR_RULES
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,23 @@ _CHECKS: dict[str, Check] = {
     "max_days_to_train": Check("days_to_train", tolerance=_TIME_TOLERANCE),
 }
 
+_BUDGETS = (
+    "it_power", "facility_power", "heat_air", "heat_liquid", "racks", "capex", "opex", "tco",
+    "support", "subscriptions", "energy", "colocation", "per_useful_gpu_hour",
+    "per_million_tokens", "lead_time", "gpus_min", "gpus_max", "min_gpus", "min_goodput",
+    "min_useful_gpus", "min_useful_pflops", "max_days_to_train",
+)  # fmt: skip
+_PER_ITEM = ("items", "stock", "split")
+
+
+def editable(name: str) -> bool:
+    """Return whether the problem file sets a limit, so that a reader may try another one.
+
+    What follows from a product or a rule (endurance, a vendor's rule, least orders) is no input.
+    """
+    return name in _BUDGETS or name.partition(".")[0] in _PER_ITEM
+
+
 # The direction in which each comparison is written above, where it has two live sides.
 _SENSES = {"capacity": ">=", "ingest": ">=", "endurance": "<="}
 
@@ -77,6 +97,8 @@ _DEGRADED = {
     "blocking": "degraded_blocking",
     "restore_time": "degraded_restore_s",
 }
+_COUNTED = ("family_max_units", "require_vendor", "items", "stock", "hot_spares", "max_units",
+            "min_units")  # fmt: skip
 _TERM = re.compile(r"([+-]?)([a-z_0-9.]+)")
 
 
@@ -91,6 +113,8 @@ def check_for(book: Book, limit: LimitReport) -> Check:
     degraded = _DEGRADED.get(limit.name, "")
     if book.has(degraded):
         check = replace(check, value=degraded)
+    if limit.name in ("rule_read", "rule_write"):
+        return replace(check, limit=_rule(book, limit))
     if limit.sense != _SENSES.get(limit.name, limit.sense):
         check = replace(check, value=check.limit, limit=check.value)
     return replace(
@@ -98,6 +122,19 @@ def check_for(book: Book, limit: LimitReport) -> Check:
         value=_if_same(book, check.value, limit.value),
         limit=_if_same(book, check.limit, limit.limit),
     )
+
+
+def _rule(book: Book, limit: LimitReport) -> str:
+    """Return what a vendor's rule asks for the GPUs of BOM; a user's own rule stays a number."""
+    rule = VENDOR_RULES.get(limit.label.partition(" rule,")[0])
+    gpus = book.number("bom_gpus")
+    if rule is None or gpus is None:
+        return ""
+    each = rule.read_gb_per_s if limit.name == "rule_read" else rule.write_gb_per_s
+    asked = each * math.ceil(gpus / rule.per_gpus)
+    if abs(asked - limit.limit) > 1e-9 * limit.limit:
+        return ""
+    return f"{each!r}*ROUNDUP(bom_gpus/{rule.per_gpus},0)"
 
 
 def _if_same(book: Book, formula: str, planned: float) -> str:
@@ -118,6 +155,8 @@ def _number(book: Book, term: str) -> float | None:
 def _quantity(plan: Plan, limit: LimitReport) -> str:
     """Return the cells a limit on quantities counts, empty if it counts none."""
     kind, _, rest = limit.name.partition(".")
+    if kind not in _COUNTED:
+        return ""
     entries = [entry for block in blocks(plan) for entry in block.entries]
     core = [entry for entry in entries if entry.line.section in CORE_SECTIONS]
     job = plan.jobs[0] if plan.jobs else None

@@ -14,7 +14,7 @@ from planner.outputs.workbook import (
 )
 from planner.outputs.workbook.bom_columns import ALL
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.checkpoint_rows import Input, Result, Results
+from planner.outputs.workbook.checkpoint_rows import Input, Inputs, Result, Results
 from planner.outputs.workbook.formats import INTEGER
 from planner.outputs.workbook.page import BANNER_BAD, BANNER_ROW, FIRST_ROW, Page
 from planner.schema.plan import JobPlan
@@ -52,7 +52,7 @@ def _inputs(page: Page, job: JobPlan, row: int) -> int:
     """Write the inputs and the count of those that were edited; return the next free row."""
     first = row
     job_gpus = page.book.number("bom_job_gpus") or 0.0
-    for heading, rows in checkpoint_inputs.sections(page.book.plan, job, job_gpus):
+    for heading, rows in _sections(page.book, job, job_gpus):
         row = _heading(page, heading, row)
         for entry in rows:
             _input(page, entry, row)
@@ -68,6 +68,10 @@ def _inputs(page: Page, job: JobPlan, row: int) -> int:
     return row + 2
 
 
+def _sections(book: Book, job: JobPlan, job_gpus: float) -> list[Inputs]:
+    return checkpoint_inputs.sections(book.plan, job, job_gpus, money=book.money)
+
+
 def _heading(page: Page, text: str, row: int) -> int:
     for column in range(len(_COLUMNS)):
         page.text(row, column, text if column == 0 else "", "heading")
@@ -76,25 +80,24 @@ def _heading(page: Page, text: str, row: int) -> int:
 
 def _input(page: Page, entry: Input, row: int) -> None:
     page.text(row, _LABEL, entry.label)
-    page.scalar(row, _VALUE, entry.value, entry.number, "input")
+    if entry.locked:
+        page.scalar(row, _VALUE, entry.value, entry.number, "fixed")
+        page.define(entry.name, row, _VALUE, entry.value)
+    else:
+        page.input(
+            entry.name,
+            row,
+            _VALUE,
+            entry.value,
+            entry.number,
+            label=entry.label,
+            unit=entry.unit,
+            allowed=entry.allowed,
+            kind="figure",
+        )
     page.text(row, _UNIT, entry.unit)
     page.scalar(row, _SOLVED, entry.value, entry.number, "fixed")
     page.text(row, _NOTE, entry.note)
-    page.sheet.data_validation(row, _VALUE, row, _VALUE, _validation(entry))
-    page.define(entry.name, row, _VALUE, entry.value)
-
-
-def _validation(entry: Input) -> dict[str, object]:
-    if entry.choices:
-        return {"validate": "list", "source": list(entry.choices)}
-    return {
-        "validate": "decimal",
-        "criteria": "between",
-        "minimum": entry.low,
-        "maximum": entry.high,
-        "error_title": "Out of range",
-        "error_message": f"A number between {entry.low:g} and {entry.high:g}.",
-    }
 
 
 def _results(page: Page, job: JobPlan, row: int) -> None:

@@ -26,6 +26,7 @@ def inputs(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
             _lost(plan, job, kind),
             DECIMAL_1,
             note + "edited quantities",
+            locked=True,
         )
         for kind in ("write", "read")
     )

@@ -133,6 +133,16 @@ def _useful(job: JobPlan) -> tuple[Result, ...]:
             ("tflops_per_gpu", "mfu"),
         ),
         Result(
+            "training_pflops_days",
+            "Work of the training run",
+            "PFLOP/s-days",
+            _work(job),
+            "6*active_parameters_billion*tokens_trillion*1E+6/86400",
+            "6 x active parameters x tokens",
+            DECIMAL_1,
+            ("active_parameters_billion", "tokens_trillion"),
+        ),
+        Result(
             "days_to_train",
             "Days to train",
             "days",
@@ -143,3 +153,10 @@ def _useful(job: JobPlan) -> tuple[Result, ...]:
             ("training_pflops_days", "useful_pflops"),
         ),
     )
+
+
+def _work(job: JobPlan) -> float | None:
+    """Return the work of the training run, PFLOP/s-days."""
+    if job.tokens is None or job.active_parameters is None:
+        return None
+    return 6 * job.active_parameters * job.tokens / 1e15 / 86400

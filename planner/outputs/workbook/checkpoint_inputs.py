@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 from planner.outputs.workbook import checkpoint_degraded, checkpoint_prices
-from planner.outputs.workbook.checkpoint_rows import Input, Inputs
+from planner.outputs.workbook.checkpoint_rows import NO_LIMIT, NOT_GIVEN, Input, Inputs
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
     DECIMAL_2,
@@ -15,16 +17,17 @@ from planner.outputs.workbook.formats import (
 )
 from planner.schema.plan import JobPlan, Plan
 
-_NO_LIMIT = "blank: no limit"
+FanOutKind = Literal["broadcast", "sharded_optimizer", "every_replica"]
 
 
-def sections(plan: Plan, job: JobPlan, job_gpus: float) -> list[Inputs]:
+def sections(plan: Plan, job: JobPlan, job_gpus: float, *, money: bool) -> list[Inputs]:
     """Return the inputs under their headings.
 
     Args:
         plan: the plan.
         job: its job.
         job_gpus: GPUs in the bill of materials of the types that the job uses.
+        money: whether this edition shows any.
     """
     return [
         ("Inputs: checkpoint and restore", (*_checkpoint(job), *_restore(job))),
@@ -33,11 +36,14 @@ def sections(plan: Plan, job: JobPlan, job_gpus: float) -> list[Inputs]:
             "Inputs: cluster and storage",
             (
                 *_cluster(job, job_gpus),
-                *_storage(plan, job),
+                *_storage(plan),
                 *checkpoint_degraded.inputs(plan, job),
             ),
         ),
-        ("Inputs: training and cost", (*_training(job), *checkpoint_prices.inputs(plan))),
+        (
+            "Inputs: training and cost" if money else "Inputs: training and site",
+            (*_training(job), *checkpoint_prices.inputs(plan, money=money)),
+        ),
     ]
 
 
@@ -94,54 +100,58 @@ def _restore(job: JobPlan) -> tuple[Input, ...]:
         ),
         Input("restart_s", "Restart without the read", "s", job.restart_s, DECIMAL_1),
         Input(
-            "fan_out_per_replica",
-            "Share of a checkpoint each further replica reads",
-            "share",
-            _fan_out_per_replica(job),
-            DECIMAL_3,
-            "0: broadcast over the fabric; 1: every replica reads all; 2/bytes per parameter: "
-            "sharded optimizer",
-            high=1.0,
+            "restore_fan_out",
+            "How a restore reaches the replicas",
+            "",
+            job.fan_out_kind,
+            GENERAL,
+            "broadcast: read once; sharded_optimizer: each further replica reads 2 bytes per "
+            "parameter; every_replica: each reads all",
+            choices=get_args(FanOutKind),
+        ),
+        Input(
+            "bytes_per_parameter",
+            "Checkpoint bytes per parameter",
+            "B",
+            job.bytes_per_parameter,
+            DECIMAL_2,
+            "counts only where the optimizer is sharded; the checkpoint size does not follow it",
+            low=2.0,
+            high=64.0,
+        ),
+        Input(
+            "checkpoints_held",
+            "Checkpoints held, the one being written included",
+            "",
+            job.checkpoints_held,
+            INTEGER,
+            low=1,
+            whole=True,
+        ),
+        Input(
+            "other_data_tb",
+            "Other data held: data set and exports",
+            "TB",
+            job.other_data_tb,
+            DECIMAL_1,
         ),
     )
 
 
-def _fan_out_per_replica(job: JobPlan) -> float:
-    """Fan-out is 1 + share x (replicas - 1) in all its kinds."""
-    if job.replicas is None or job.replicas <= 1:
-        return 0.0
-    return (job.fan_out - 1) / (job.replicas - 1)
+_LIMITS = (
+    ("overlap", "max_overlap", "Largest overlap (drain / interval)", "share", PERCENT, 1.0),
+    ("blocking", "max_blocking", "Largest blocking (stall / interval)", "share", PERCENT, 0.99),
+    ("restore_time", "max_restore_s", "Longest restore read", "s", DECIMAL_1, 1e15),
+)
 
 
 def _limits(plan: Plan) -> tuple[Input, ...]:
+    """Return the limits that the plan has; a limit it has not cannot be made up here."""
     solved = {limit.name: limit.limit for limit in plan.limits}
-    return (
-        Input(
-            "max_overlap",
-            "Largest overlap (drain / interval)",
-            "share",
-            solved.get("overlap"),
-            PERCENT,
-            _NO_LIMIT,
-            high=1.0,
-        ),
-        Input(
-            "max_blocking",
-            "Largest blocking (stall / interval)",
-            "share",
-            solved.get("blocking"),
-            PERCENT,
-            _NO_LIMIT,
-            high=1.0,
-        ),
-        Input(
-            "max_restore_s",
-            "Longest restore read",
-            "s",
-            solved.get("restore_time"),
-            DECIMAL_1,
-            _NO_LIMIT,
-        ),
+    return tuple(
+        Input(name, label, unit, solved[limit], number, NO_LIMIT, low=1e-9, high=high)
+        for limit, name, label, unit, number, high in _LIMITS
+        if limit in solved
     )
 
 
@@ -154,6 +164,7 @@ def _cluster(job: JobPlan, job_gpus: float) -> tuple[Input, ...]:
             job_gpus - job.gpus_used,
             INTEGER,
             "GPUs in use = GPUs of the bill of materials less these",
+            whole=True,
         ),
         Input(
             "replica_gpus",
@@ -161,10 +172,22 @@ def _cluster(job: JobPlan, job_gpus: float) -> tuple[Input, ...]:
             "GPUs",
             job.replica_gpus,
             INTEGER,
-            "blank: not given",
+            NOT_GIVEN,
+            low=1,
+            whole=True,
         ),
-        *_clients("write", "writing", job.writing_systems, job.client_write_limit_gb_per_s, job),
-        *_clients("read", "reading", job.reading_systems, job.client_read_limit_gb_per_s, job),
+        *_clients(
+            "write",
+            "writers",
+            job.writers,
+            job.client_write_limit_gb_per_s / max(1, job.writing_systems),
+        ),
+        *_clients(
+            "read",
+            "readers",
+            job.readers,
+            job.client_read_limit_gb_per_s / max(1, job.reading_systems),
+        ),
         Input(
             "ingest_per_gpu_gb_per_s",
             "Training data read per GPU in use",
@@ -175,31 +198,30 @@ def _cluster(job: JobPlan, job_gpus: float) -> tuple[Input, ...]:
     )
 
 
-def _clients(
-    kind: str, acting: str, systems: int, limit_gb_per_s: float, job: JobPlan
-) -> tuple[Input, ...]:
-    at_most = systems if systems < job.systems_used else None
+def _clients(kind: str, name: str, who: str, each_gb_per_s: float) -> tuple[Input, ...]:
     return (
         Input(
-            f"{acting}_systems_at_most",
-            f"GPU systems {acting}, at most",
-            "systems",
-            at_most,
-            INTEGER,
-            "blank: all systems in use",
+            name,
+            f"GPU systems that {kind}",
+            "",
+            who,
+            GENERAL,
+            "all: all in use; one_replica: those that hold one replica",
+            choices=("all", "one_replica"),
         ),
         Input(
             f"client_{kind}_gb_per_s",
             f"Client limit per system, {kind}",
             "GB/s",
-            limit_gb_per_s / systems if systems else None,
+            each_gb_per_s,
             DECIMAL_2,
-            _NO_LIMIT,
+            NO_LIMIT,
+            low=1e-9,
         ),
     )
 
 
-def _storage(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
+def _storage(plan: Plan) -> tuple[Input, ...]:
     site = plan.site
     return (
         Input(
@@ -208,6 +230,7 @@ def _storage(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
             "share",
             site.delivered_fraction_write,
             PERCENT,
+            low=1e-6,
             high=1.0,
         ),
         Input(
@@ -216,33 +239,52 @@ def _storage(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
             "share",
             site.delivered_fraction_read,
             PERCENT,
+            low=1e-6,
             high=1.0,
         ),
         Input(
-            "capacity_needed_tb",
-            "Usable capacity needed",
-            "TB",
-            job.capacity_needed_tb,
-            DECIMAL_1,
-            f"data, checkpoints kept and exports at {site.fill_limit:.0%} fill; does not follow "
-            "the checkpoint size",
+            "fill_limit",
+            "Largest share of the usable capacity in use",
+            "share",
+            site.fill_limit,
+            PERCENT,
+            low=1e-6,
+            high=1.0,
         ),
     )
 
 
 def _training(job: JobPlan) -> tuple[Input, ...]:
-    work = None
-    if job.days_to_train is not None and job.useful_pflops is not None:
-        work = job.days_to_train * job.useful_pflops
     return (
         Input("tflops_per_gpu", "Peak rate of one GPU", "TFLOP/s", job.tflops_per_gpu, DECIMAL_1),
-        Input("mfu", "Model FLOP/s utilisation (MFU)", "share", job.mfu, PERCENT, high=1.0),
         Input(
-            "training_pflops_days",
-            "Work of the training run",
-            "PFLOP/s-days",
-            work,
+            "mfu",
+            "Model FLOP/s utilisation (MFU)",
+            "share",
+            job.mfu,
+            PERCENT,
+            NOT_GIVEN,
+            low=1e-6,
+            high=1.0,
+        ),
+        Input(
+            "tokens_trillion",
+            "Tokens to train on",
+            "trillions",
+            _in(job.tokens, 1e12),
+            DECIMAL_3,
+            NOT_GIVEN,
+        ),
+        Input(
+            "active_parameters_billion",
+            "Parameters active per token",
+            "billions",
+            _in(job.active_parameters, 1e9),
             DECIMAL_1,
-            "6 x active parameters x tokens; blank: not given",
+            NOT_GIVEN,
         ),
     )
+
+
+def _in(count: float | None, unit: float) -> float | None:
+    return None if count is None else count / unit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from planner.outputs.workbook.checkpoint_rows import Result, Results
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
@@ -23,7 +25,7 @@ def sections(plan: Plan, job: JobPlan, bom: dict[str, float]) -> list[Results]:
         bom: grand totals of the bill of materials by defined name.
     """
     return [
-        ("GPUs and bandwidth", (*_gpus(plan, job, bom), *_bandwidth(job, bom))),
+        ("GPUs and bandwidth", (*_gpus(plan, job, bom), *_bandwidth(plan, job, bom))),
         ("Checkpoint", _checkpoint(job)),
         ("Failures and restore", _restore(job)),
     ]
@@ -63,7 +65,20 @@ def _gpus_per_system(lines: tuple[Line, ...], job: JobPlan) -> float:
     return job.gpus_used / job.systems_used
 
 
-def _bandwidth(job: JobPlan, bom: dict[str, float]) -> tuple[Result, ...]:
+def _gpus_of_acting(plan: Plan, job: JobPlan, systems: int) -> float:
+    """Return the GPUs per system of the type that explains how many hold one replica."""
+    sizes = {
+        line.gpus / line.quantity
+        for line in plan.lines
+        if line.parent is None and line.sku in job.gpu_types and line.quantity
+    }
+    for size in sorted(sizes):
+        if job.replica_gpus and math.ceil(job.replica_gpus / size) == systems:
+            return size
+    return min(sizes, default=1.0)
+
+
+def _bandwidth(plan: Plan, job: JobPlan, bom: dict[str, float]) -> tuple[Result, ...]:
     return (
         *_direction(
             "write",
@@ -73,6 +88,7 @@ def _bandwidth(job: JobPlan, bom: dict[str, float]) -> tuple[Result, ...]:
             job.client_write_limit_gb_per_s,
             job.delivered_write_gb_per_s,
             job.write_limited_by,
+            _gpus_of_acting(plan, job, job.writing_systems),
         ),
         *_direction(
             "read",
@@ -82,6 +98,7 @@ def _bandwidth(job: JobPlan, bom: dict[str, float]) -> tuple[Result, ...]:
             job.client_read_limit_gb_per_s,
             job.delivered_read_gb_per_s,
             job.read_limited_by,
+            _gpus_of_acting(plan, job, job.reading_systems),
         ),
     )
 
@@ -94,10 +111,11 @@ def _direction(
     client_limit: float,
     delivered: float,
     limited_by: str,
+    per_system: float,
 ) -> tuple[Result, ...]:
     rated = f"delivered_fraction_{kind}*nameplate_{kind}_gb_per_s"
     limit = f"IF(ISNUMBER(client_{kind}_gb_per_s),{acting}_systems*client_{kind}_gb_per_s,1E+99)"
-    at_most = f"{acting}_systems_at_most"
+    role = "writers" if kind == "write" else "readers"
     return (
         Result(
             f"nameplate_{kind}_gb_per_s",
@@ -114,8 +132,9 @@ def _direction(
             f"GPU systems {acting}",
             "systems",
             systems,
-            f"IF(ISNUMBER({at_most}),MIN(systems_in_use,{at_most}),systems_in_use)",
-            "",
+            f'IF({role}="one_replica",IF(ISNUMBER(replica_gpus),'
+            f"ROUNDUP(replica_gpus/{per_system!r}-1E-9,0),systems_in_use),systems_in_use)",
+            f"all in use, or GPUs of one replica / {per_system:g} per system, rounded up",
             INTEGER,
         ),
         Result(
@@ -231,6 +250,16 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
             ("replica_gpus",),
         ),
         Result(
+            "fan_out_per_replica",
+            "Share of a checkpoint that each further replica reads",
+            "share",
+            _per_replica(job),
+            'IF(restore_fan_out="broadcast",0,IF(restore_fan_out="every_replica",1,'
+            "2/bytes_per_parameter))",
+            "0 for broadcast; 1 for every_replica; 2 / bytes per parameter for sharded_optimizer",
+            DECIMAL_3,
+        ),
+        Result(
             "fan_out",
             "Restore fan-out: times the checkpoint is read",
             "",
@@ -266,4 +295,21 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
             "GPUs in use x data per GPU",
             DECIMAL_2,
         ),
+        Result(
+            "capacity_needed_tb",
+            "Usable capacity needed",
+            "TB",
+            job.capacity_needed_tb,
+            "(other_data_tb+checkpoints_held*checkpoint_gb/1000)/fill_limit",
+            "(other data + checkpoints held x checkpoint size) / largest share in use",
+            DECIMAL_1,
+        ),
     )
+
+
+def _per_replica(job: JobPlan) -> float:
+    if job.fan_out_kind == "broadcast":
+        return 0.0
+    if job.fan_out_kind == "every_replica" or job.bytes_per_parameter is None:
+        return 1.0
+    return 2.0 / job.bytes_per_parameter

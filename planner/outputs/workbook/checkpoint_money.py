@@ -10,6 +10,8 @@ from planner.outputs.workbook.formats import DECIMAL_2, DECIMAL_3
 from planner.sizing.facility import HOURS_PER_YEAR
 
 MONTHS_PER_YEAR = 12
+# Million tokens that a useful PFLOP/s trains in a year of 8,760 h, times billions of parameters.
+_TOKENS = f"{HOURS_PER_YEAR * 3600:.0f}/6"
 _YEARLY_FLAG = "bom_it_power_kw_flag&bom_support_usd_per_year_flag"
 TCO_FLAG = f"{_YEARLY_FLAG}&bom_capex_usd_flag"
 
@@ -162,12 +164,14 @@ def _ratios(book: Book) -> tuple[Result, ...]:
             "per_million_tokens",
             "Cost of a million tokens trained",
             plan.totals.usd_per_million_tokens,
-            "tco_usd/(useful_pflops*million_tokens_per_pflops_year*years)",
+            f"tco_usd/(useful_pflops*{_TOKENS}/active_parameters_billion*years)",
             "TCO / tokens trained in the term at the useful training rate",
         ),
     ):
         if value is not None and (scope.complete(plan) or scope.limited(plan, limit)):
-            needs = ("tco_usd",) if name.endswith("hour") else ("tco_usd", "useful_pflops")
+            needs: tuple[str, ...] = ("tco_usd", "years")
+            if name.endswith("tokens"):
+                needs = (*needs, "useful_pflops", "active_parameters_billion")
             number = "#,##0.0000"
             result.append(Result(name, label, "USD", value, formula, how, number, needs, TCO_FLAG))
     return tuple(result)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from planner.outputs import scope
-from planner.outputs.workbook.checkpoint_rows import Input
+from planner.outputs.workbook.checkpoint_rows import NOT_GIVEN, Input
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, DECIMAL_3, PERCENT_2
 from planner.schema.plan import Plan
 
 
-def inputs(plan: Plan) -> tuple[Input, ...]:
-    """Return the inputs of cost, each where the plan has it."""
+def inputs(plan: Plan, *, money: bool) -> tuple[Input, ...]:
+    """Return the inputs of cost, each where the plan has it; without money the PUE alone."""
     site = plan.site
     two = scope.two_pues(plan)
     label = "Power usage effectiveness (PUE)"
@@ -27,6 +27,8 @@ def inputs(plan: Plan) -> tuple[Input, ...]:
     if two:
         kind = f"{label} of heat to liquid"
         rows.append(Input("pue_liquid", kind, "", site.pue_liquid, DECIMAL_3, low=1.0, high=5.0))
+    if not money:
+        return tuple(rows)
     rows += [
         Input(
             "electricity_usd_per_kwh",
@@ -34,9 +36,9 @@ def inputs(plan: Plan) -> tuple[Input, ...]:
             "USD/kWh",
             site.electricity_usd_per_kwh,
             DECIMAL_3,
-            "blank: not given",
+            NOT_GIVEN,
         ),
-        Input("years", "Term", "years", site.years, DECIMAL_1, "blank: not given", high=50.0),
+        Input("years", "Term", "years", site.years, DECIMAL_1, NOT_GIVEN, high=50.0),
         *_rates(plan),
     ]
     return tuple(rows)
@@ -55,28 +57,4 @@ def _rates(plan: Plan) -> tuple[Input, ...]:
         rows.append(
             Input("discount_rate", "Discount rate", "share", rate, PERCENT_2, note, high=1.0)
         )
-    if _tokens_per_pflops_year(plan) is not None:
-        rows.append(
-            Input(
-                "million_tokens_per_pflops_year",
-                "Tokens trained per useful PFLOP/s and year",
-                "millions",
-                _tokens_per_pflops_year(plan),
-                DECIMAL_2,
-                "a year of 8,760 h / (6 x active parameters)",
-                low=1e-12,
-            )
-        )
     return tuple(rows)
-
-
-def _tokens_per_pflops_year(plan: Plan) -> float | None:
-    """Return millions of tokens, which the plan states through what a million of them costs."""
-    totals, job, years = plan.totals, plan.jobs[0], plan.site.years
-    if not (scope.complete(plan) or scope.limited(plan, "per_million_tokens")):
-        return None
-    if totals is None or totals.tco_usd is None or not totals.usd_per_million_tokens:
-        return None
-    if not job.useful_pflops or not years:
-        return None
-    return totals.tco_usd / (totals.usd_per_million_tokens * job.useful_pflops * years)

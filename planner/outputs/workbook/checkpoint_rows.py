@@ -6,16 +6,22 @@ from dataclasses import dataclass, replace
 
 from planner.outputs.workbook.book import Book, Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2
+from planner.outputs.workbook.inputs import Range
 
 UNKNOWN = "n/a"
 """What a result shows where an input is missing or nothing would ever finish."""
+
+
+NO_LIMIT, NOT_GIVEN = "blank: no limit", "blank: not given"
+"""The notes of inputs that may be left blank."""
 
 
 @dataclass(frozen=True)
 class Input:
     """A cell the reader may change.
 
-    ``low`` and ``high`` bound a number; ``choices`` are the words allowed instead of numbers.
+    ``low`` and ``high`` bound a number; ``choices`` are the words allowed instead of numbers. A
+    ``locked`` one is a figure of the plan that formulas use and nobody may change.
     """
 
     name: str
@@ -27,6 +33,14 @@ class Input:
     low: float = 0.0
     high: float = 1e15
     choices: tuple[str, ...] = ()
+    whole: bool = False
+    locked: bool = False
+
+    @property
+    def allowed(self) -> Range:
+        """What the cell may hold."""
+        blank = self.note in (NO_LIMIT, NOT_GIVEN)
+        return Range(self.low, self.high, self.whole, self.choices, blank=blank)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from planner.outputs.workbook.formats import (
 
 def section(book: Book) -> Results:
     """Return the totals; a sum that lacks a line's figure carries its flag."""
-    return ("Totals", (*_power(book), *_heat(book), *_space(book), *checkpoint_money.rows(book)))
+    money = checkpoint_money.rows(book) if book.money else ()
+    return ("Totals", (*_power(book), *_heat(book), *_space(book), *money))
 
 
 def _power(book: Book) -> tuple[Result, ...]:
@@ -26,7 +27,8 @@ def _power(book: Book) -> tuple[Result, ...]:
         rows.append(from_bom(book, "typical_power_kw", label, "kW", DECIMAL_1))
     rows.append(_facility(book))
     if book.has("bom_energy_kw"):
-        label = "Typical power at the meter, what energy is charged on"
+        label = "Typical power at the meter"
+        label += ", what energy is charged on" if book.money else ""
         rows.append(from_bom(book, "energy_kw", label, "kW", DECIMAL_1))
     return tuple(rows)
 
@@ -78,5 +80,5 @@ def _space(book: Book) -> tuple[Result, ...]:
     ]
     if book.has("bom_lead_time_days"):
         row = from_bom(book, "lead_time_days", "Longest lead time of what is bought", "days")
-        rows.append(row.explained("the upper end of what the prices say, on BOM"))
+        rows.append(row.explained("the upper end of what the suppliers say, on BOM"))
     return tuple(rows)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.check_rows import Check, check_for
+from planner.outputs.workbook.check_rows import Check, check_for, editable
 from planner.outputs.workbook.formats import DECIMAL_2, INTEGER, PERCENT_2
+from planner.outputs.workbook.inputs import Range
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.plan import LimitReport
 
@@ -53,7 +54,7 @@ def add(book: Book) -> None:
     page.headers(_HEADER_ROW, _COLUMNS)
     limits = book.plan.limits
     first, last = _HEADER_ROW + 1, _HEADER_ROW + len(limits)
-    results = [_row(page, row, limit) for row, limit in enumerate(limits, start=first)]
+    results = [_row(page, first + index, limit, index + 1) for index, limit in enumerate(limits)]
     _summary(page, results, first)
     for row in range(first, last + 1):
         page.mark(row, _RESULT, "begins with", "OVER", "bad")
@@ -63,30 +64,57 @@ def add(book: Book) -> None:
     page.finish(_ID, (_HEADER_ROW + 1, 1))
 
 
-def _row(page: Page, row: int, limit: LimitReport) -> str:
+def _row(page: Page, row: int, limit: LimitReport, number: int) -> str:
     """Write one limit and return its result in the solved plan."""
     check = check_for(page.book, limit)
-    number = _number_format(limit)
+    style = _number_format(limit)
     page.text(row, _LABEL, limit.label)
-    _side(page, row, _VALUE, check.value, limit.value, number)
-    page.text(row, _SENSE, _SENSE_TEXT[limit.sense], align="center")
-    if check.limit:
-        _side(page, row, _LIMIT, check.limit, limit.limit, number)
-        page.number(row, _SOLVED, None)
-    else:
-        page.number(row, _LIMIT, limit.limit, number, "input")
-        page.number(row, _SOLVED, limit.limit, number, "fixed")
-        page.sheet.data_validation(
-            row, _LIMIT, row, _LIMIT, {"validate": "decimal", "criteria": ">=", "value": 0}
-        )
+    _side(page, row, _VALUE, check.value, limit.value, style)
+    page.text(row, _SENSE, "=" if limit.exact else _SENSE_TEXT[limit.sense], align="center")
+    _allowed(page, row, limit, check, style)
+    page.define(f"check_value_{number}", row, _VALUE, limit.value)
+    page.define(f"check_limit_{number}", row, _LIMIT, limit.limit)
     page.text(row, _UNIT, limit.unit)
-    result = _verdict(page, row, limit, check, number)
+    result = _verdict(page, row, limit, check, style)
     page.text(row, _BINDS, "binds" if limit.binding else "")
     page.text(row, _FOLLOWS, _follows(check))
     page.text(row, _SOURCE, limit.source or "")
     page.text(row, _ID, limit.name)
     page.grow(row, [(limit.label, 36), (limit.source or "", 34), (limit.name, 24)])
     return result
+
+
+def _allowed(page: Page, row: int, limit: LimitReport, check: Check, style: str) -> None:
+    """Write what is allowed: from another sheet, an input, or what the catalogs say."""
+    if check.limit:
+        _side(page, row, _LIMIT, check.limit, limit.limit, style)
+        page.number(row, _SOLVED, None)
+        return
+    page.number(row, _SOLVED, limit.limit, style, "fixed")
+    if not editable(limit.name):
+        page.number(row, _LIMIT, limit.limit, style)
+        return
+    highest = 1.0 if limit.unit == "share" else 1e15
+    page.input(
+        "",
+        row,
+        _LIMIT,
+        limit.limit,
+        style,
+        label=limit.label,
+        unit=limit.unit,
+        allowed=Range(0.0, highest, whole_number(limit), blank=True),
+        kind="limit",
+        key=limit.name,
+    )
+
+
+def whole_number(limit: LimitReport) -> bool:
+    """Return whether a limit counts things."""
+    return (
+        limit.unit in ("racks", "units", "GPUs", "systems", "families")
+        and float(limit.limit).is_integer()
+    )
 
 
 def _number_format(limit: LimitReport) -> str:
@@ -111,6 +139,8 @@ def _verdict(page: Page, row: int, limit: LimitReport, check: Check, number: str
     at_most = limit.sense == "<="
     slack = f"{allowed}-{value}" if at_most else f"{value}-{allowed}"
     solved_slack = limit.limit - limit.value if at_most else limit.value - limit.limit
+    if limit.exact:
+        slack, solved_slack = f"-ABS({slack})", -abs(solved_slack) or 0.0
     both = f"ISNUMBER({value})*ISNUMBER({allowed})=1"
     page.formula(row, _SLACK, f'=IF({both},{slack},"n/a")', solved_slack, number)
     flagged = any(page.book.value(name) for name in check.flag.split("&") if name)

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from xlsxwriter.utility import xl_rowcol_to_cell
+from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
 from planner.outputs.workbook.book import Book, Scalar
 from planner.outputs.workbook.formats import GENERAL, Role
+from planner.outputs.workbook.inputs import InputCell, Kind, Range
 from planner.outputs.workbook.text import clean, footer
 
 BANNER_ROW = 2
@@ -35,7 +36,7 @@ class Page:
     def __init__(self, book: Book, name: str, title: str) -> None:
         self.book = book
         self.name = name
-        self.sheet: Worksheet = book.workbook.add_worksheet(name)
+        self.sheet: Worksheet = book.sheet(name)
         self.sheet.hide_gridlines(2)
         self.text(0, 0, title, "title")
         self.sheet.set_row(0, 24)
@@ -74,6 +75,46 @@ class Page:
         else:
             self.number(row, column, value, number, role)
 
+    def input(
+        self,
+        name: str,
+        row: int,
+        column: int,
+        value: Scalar,
+        number: str = GENERAL,
+        *,
+        label: str,
+        unit: str = "",
+        allowed: Range | None = None,
+        kind: Kind = "local",
+        key: str = "",
+    ) -> None:
+        """Write a cell that the reader may change.
+
+        Args:
+            name: its workbook-wide name, empty for none.
+            row: its row.
+            column: its column.
+            value: what the solved plan has there; None leaves it blank.
+            number: number format.
+            label: what it is, in words.
+            unit: its unit.
+            allowed: what it may hold, by default any number from 0.
+            kind: what it is an input of.
+            key: which one of that kind, by default the name.
+        """
+        allowed = allowed or Range()
+        self.scalar(row, column, value, number, "input")
+        rule = allowed.validation()
+        if rule is not None:
+            self.sheet.data_validation(row, column, row, column, rule)
+        if name:
+            self.define(name, row, column, value)
+        cell = xl_rowcol_to_cell(row, column)
+        self.book.inputs.append(
+            InputCell(self.name, cell, kind, key or name, label, unit, value, allowed)
+        )
+
     def formula(
         self,
         row: int,
@@ -93,7 +134,8 @@ class Page:
 
     def address(self, row: int, column: int) -> str:
         """Return a cell's absolute address with its sheet."""
-        return f"{self.name}!{xl_rowcol_to_cell(row, column, row_abs=True, col_abs=True)}"
+        cell = xl_rowcol_to_cell(row, column, row_abs=True, col_abs=True)
+        return f"{quote_sheetname(self.name)}!{cell}"
 
     def define(self, name: str, row: int, column: int, value: Scalar) -> None:
         """Give the cell a workbook-wide name and keep its value."""

@@ -1,0 +1,150 @@
+"""An edited workbook, read back: what changed, what it breaks, what it costs, how far from best."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from planner import __version__
+from planner.api import Options, solve_with
+from planner.audit.apply import apply
+from planner.audit.bill import sheet_capex_usd, shortages
+from planner.audit.compare import edits as edits_of
+from planner.audit.draft import Draft
+from planner.audit.evaluate import NothingRunsError, evaluate
+from planner.audit.reader import Opened, load_bytes, open_workbook
+from planner.audit.shown import stale
+from planner.errors import Finding, InputError
+from planner.loader import portable
+from planner.loader.inputs import Inputs
+from planner.outputs import workbook
+from planner.outputs.plan_json import from_bytes
+from planner.schema.audit import Audit, Breach, Edit
+from planner.schema.plan import Plan
+from planner.verify import Recheck
+
+__all__ = ["audit"]
+
+_INTERVAL = "jobs.interval_s"
+DECISIONS = ("interval_s", "gpus_idle")
+"""Figures that a plan decides; they change what is compared, not what is best."""
+
+
+def audit(path: Path, options: Options | None = None, *, solve_again: bool = True) -> Audit:
+    """Read an edited workbook back and compare it with the solved and with the best plan.
+
+    Args:
+        path: the workbook.
+        options: how to solve again under the edited inputs.
+        solve_again: whether to; without, edited inputs have no best plan to compare with.
+
+    Raises:
+        InputError: the file is not one that planner wrote, or holds more than edited inputs.
+        VerificationError: a figure disagrees with its independent re-computation.
+    """
+    opened = open_workbook(path)
+    solved, inputs = _unpacked(opened)
+    edits, added = _compared(opened, solved)
+    found = Audit(
+        workbook=opened.name,
+        problem=solved.problem,
+        edits=edits,
+        solved=solved,
+        edited=solved,
+        best=solved,
+        added_sheets=added,
+    )
+    draft = apply(opened.name, inputs, solved, edits)
+    best = _best(found, draft, options or Options()) if solve_again or not edits else None
+    return _judged(found, opened, draft, best)
+
+
+def _unpacked(opened: Opened) -> tuple[Plan, Inputs]:
+    here = f"planner {__version__}"
+    if opened.packed.tool != here:
+        message = f"written by {opened.packed.tool}, this is {here}"
+        fix = "audit it with the version that wrote it, or solve again"
+        raise InputError(Finding("version", message, opened.name, fix=fix))
+    try:
+        plan = from_bytes(opened.packed.plan.encode())
+    except ValidationError:
+        message = "what planner packed into the workbook is no plan"
+        raise InputError(Finding("workbook", message, opened.name)) from None
+    if not plan.jobs:
+        message = "the workbook holds no plan, only the reason why there is none"
+        raise InputError(Finding("workbook", message, opened.name))
+    return plan, portable.from_text(opened.packed.inputs)
+
+
+def _compared(opened: Opened, plan: Plan) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
+    """Write the workbook again, as it was, and compare cell by cell."""
+    stream, packed = io.BytesIO(), opened.packed
+    cells = workbook.write(plan, stream, created=packed.created, inputs=packed.inputs)
+    stream.seek(0)
+    return edits_of(opened, load_bytes(stream), cells)
+
+
+def _best(found: Audit, draft: Draft, options: Options) -> Plan:
+    """Return the best plan under the edited inputs: the solved one where they are the same."""
+    return found.solved if _same_inputs(found.edits) else solve_with(draft.inputs, options)
+
+
+def _judged(found: Audit, opened: Opened, draft: Draft, best: Plan | None) -> Audit:
+    """Re-compute the edited plan and compare it."""
+    changes: dict[str, object] = {"best": best if best is not None and best.jobs else None}
+    if best is not None and not best.jobs:
+        changes["reason"] = best.message
+    try:
+        edited, checked = evaluate(draft)
+    except NothingRunsError as error:
+        return found.model_copy(update=changes | {"edited": None, "reason": str(error)})
+    return found.model_copy(
+        update=changes
+        | {
+            "edited": edited,
+            "breaches": _breaches(edited, checked),
+            "remarks": tuple(_short(text) for name, text in checked.breaches if name == _INTERVAL),
+            "shortages": shortages(draft, edited),
+            "sheet_capex_usd": sheet_capex_usd(draft),
+            "stale": stale(opened, draft, edited),
+            "shortfall": None if best is None else _shortfall(edited, best),
+        }
+    )
+
+
+def _short(text: str) -> str:
+    """Return a text of the verifier with figures as long as people want them."""
+    return re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.6g}", text)
+
+
+def _breaches(edited: Plan, checked: Recheck) -> tuple[Breach, ...]:
+    """Return the broken limits that the re-computation found, with the plan's own figures."""
+    broken = {name for name, _ in checked.breaches}
+    reports = [limit for limit in edited.limits if limit.name in broken]
+    return tuple(
+        Breach(
+            name=limit.name,
+            label=limit.label,
+            value=limit.value,
+            sense=limit.sense,
+            limit=limit.limit,
+            unit=limit.unit,
+            over=abs(limit.value - limit.limit),
+        )
+        for limit in reports
+    )
+
+
+def _same_inputs(edits: tuple[Edit, ...]) -> bool:
+    return all(edit.kind == "quantity" or edit.key in DECISIONS for edit in edits)
+
+
+def _shortfall(edited: Plan, best: Plan) -> float | None:
+    """Return how far the edited plan lies behind the best, as a share of the best objective."""
+    value, most = edited.objective.value, best.objective.value
+    if value is None or not most:
+        return None
+    return (most - value) / abs(most) * (1.0 if best.objective.sense == "maximize" else -1.0)

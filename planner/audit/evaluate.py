@@ -1,0 +1,131 @@
+"""The plan that an edited workbook describes, re-computed and re-verified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import TypeVar
+
+from planner.assemble import assemble
+from planner.audit.draft import Draft
+from planner.case import Case, resolve
+from planner.case.model import Mode, Offer
+from planner.case.resolve import with_kit
+from planner.errors import VerificationError
+from planner.optimizer.joint import Certificate
+from planner.optimizer.measure import measure
+from planner.optimizer.operate import Operation, run_at
+from planner.optimizer.purchase import bill
+from planner.schema.plan import Plan
+from planner.verify import Recheck, recheck
+
+OfferT = TypeVar("OfferT", bound=Offer)
+
+
+class NothingRunsError(ValueError):
+    """The edited purchase cannot run the job at all; the text says why."""
+
+
+def evaluate(draft: Draft) -> tuple[Plan, Recheck]:
+    """Return the edited plan with the companions it needs, and which limits it breaks.
+
+    Args:
+        draft: the inputs with edits, and what the workbook decides.
+
+    Raises:
+        NothingRunsError: without progress there is no plan to compute.
+        VerificationError: a figure disagrees with its independent re-computation.
+    """
+    case = case_of(draft)
+    operation = _operation(case, draft)
+    value = measure(case, case.objective)(operation)
+    answer = Certificate("feasible", operation, value, None, None, 0, 0.0, False)
+    solved = draft.plan
+    plan = assemble(
+        draft.inputs, case, answer, solver=solved.provenance.solver, gap=solved.objective.gap_asked
+    )
+    plan = plan.model_copy(update={"provenance": solved.provenance})
+    found = recheck(draft.inputs, plan)
+    if found.disagreements:
+        raise VerificationError(found.disagreements)
+    return plan, found
+
+
+def case_of(draft: Draft) -> Case:
+    """Return the case of the edited inputs, with fabrics as large as the edited counts need.
+
+    Fabrics are worked out only as far as the limits let a plan grow, and an edit may go further.
+    """
+    case = resolve(draft.inputs)
+
+    def grown(offer: OfferT) -> OfferT:
+        count = draft.quantities.get(offer.id, 0)
+        return replace(offer, low=count, high=count)
+
+    larger = replace(
+        case,
+        limits=replace(case.limits, **dict.fromkeys(f.name for f in fields(case.limits))),
+        systems=tuple(grown(system) for system in case.systems),
+        storage=tuple(grown(item) for item in case.storage),
+    )
+    return replace(case, kit=with_kit(draft.inputs, larger).kit)
+
+
+def _operation(case: Case, draft: Draft) -> Operation:
+    units = {offer.id: draft.quantities.get(offer.id, 0) for offer in case.offers()}
+    _check_sizes(case, units)
+    used = _used(case, draft, units)
+    gpus = sum(s.gpus * used.get(s.id, 0) for s in case.systems)
+    if len(used) == 1:
+        (only,) = used
+        system = next(s for s in case.systems if s.id == only)
+        gpus = units[only] * system.gpus - draft.gpus_idle
+    if gpus <= 0:
+        raise NothingRunsError("no GPUs are in use")
+    mode: Mode = "sync" if draft.mode == "sync" else "async"
+    operation = run_at(case, mode, units, used, gpus, draft.interval_s)
+    try:
+        bill(case, units)
+    except ValueError as error:  # a fabric larger than three tiers can be
+        raise NothingRunsError(str(error)) from None
+    if operation is None:
+        reason = "the job makes no progress: no storage bandwidth, or stalls fill the interval"
+        raise NothingRunsError(reason)
+    return operation
+
+
+def _check_sizes(case: Case, units: Mapping[str, int]) -> None:
+    """Raise where a count lies outside the sizes that a product's bandwidth is known for."""
+    for item in case.storage:
+        count = units[item.id]
+        if count and item.segments:
+            low, high = item.segments[0].low, item.segments[-1].high
+            if not low <= count <= high:
+                raise NothingRunsError(
+                    f"the bandwidth of {item.id} is known for {low} to {high} units, not {count}"
+                )
+
+
+def _used(case: Case, draft: Draft, units: Mapping[str, int]) -> dict[str, int]:
+    """Return the systems in use by type: all but the idle ones.
+
+    Where several types run the job, each keeps its idle systems of the solved plan, and a change of
+    the idle GPUs goes to the type with most systems.
+    """
+    job = draft.job
+    types = [s for s in case.systems if s.id in job.gpu_types and units[s.id]]
+    if not types:
+        raise NothingRunsError("no GPU system of a type that the job uses is left")
+    if len(job.gpu_types) == 1:
+        gpus = units[types[0].id] * types[0].gpus - draft.gpus_idle
+        return {types[0].id: max(0, math.ceil(gpus / types[0].gpus))}
+    solved = {line.sku: line.quantity for line in draft.plan.lines}
+    idle = {s.id: solved[s.id] - job.systems_by_type.get(s.id, 0) for s in types}
+    largest = max(types, key=lambda s: (units[s.id], s.id))
+    more = draft.gpus_idle - sum(s.gpus * idle[s.id] for s in types)
+    if more % largest.gpus:
+        raise NothingRunsError(f"idle GPUs must leave whole systems of {largest.id}")
+    idle[largest.id] += more // largest.gpus
+    used = {s.id: max(0, units[s.id] - idle[s.id]) for s in types}
+    return {sku: count for sku, count in used.items() if count}

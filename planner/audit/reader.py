@@ -1,0 +1,120 @@
+"""Open a workbook that somebody sends back; one clear line for whatever is not ours to read."""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+from openpyxl.workbook import Workbook
+
+from planner.errors import Finding, InputError
+from planner.outputs.workbook.data import SHEET, Packed, UnreadableError, unpack
+
+_OLE = b"\xd0\xcf\x11\xe0"
+_MOST_BYTES = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A workbook twice: as written, and with the values it last showed; and what it carries."""
+
+    name: str
+    cells: Workbook
+    values: Workbook
+    packed: Packed
+
+
+def open_workbook(path: Path) -> Opened:
+    """Return the workbook at ``path``.
+
+    Raises:
+        InputError: it cannot be read, is protected by a password, or planner did not write it.
+    """
+    name = str(path)
+    _check_container(path, name)
+    cells, values = _load(path, name, formulas=True), _load(path, name, formulas=False)
+    if SHEET not in cells.sheetnames:
+        raise InputError(_not_ours(name, cells))
+    column = cells[SHEET].iter_rows(max_col=1, values_only=True)
+    chunks = [row[0] for row in column if isinstance(row[0], str) and " " not in row[0]]
+    try:
+        packed = unpack(chunks)
+    except UnreadableError as error:
+        message = f"what planner packed into the sheet cannot be read: {error}"
+        fix = "audit a copy in which that sheet is as planner wrote it"
+        raise InputError(Finding("workbook", message, name, path=SHEET, fix=fix)) from None
+    return Opened(name, cells, values, packed)
+
+
+def load_bytes(stream: Any) -> Workbook:
+    """Return a workbook with its formulas; the reader's remarks about its own limits are dropped.
+
+    Args:
+        stream: an open file or its path.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return openpyxl.load_workbook(stream)
+
+
+def _load(path: Path, name: str, *, formulas: bool) -> Workbook:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return openpyxl.load_workbook(path, data_only=not formulas)
+    except MemoryError:
+        raise
+    except Exception as error:  # any other tool's file may break the reader in any way
+        detail = str(error).split("\n")[0][:80]
+        message = f"the file is damaged, or no workbook ({type(error).__name__}: {detail})"
+        raise InputError(Finding("workbook", message, name, fix=_AGAIN)) from None
+
+
+_AGAIN = "open it in the spreadsheet program and save it again as .xlsx"
+
+
+def _check_container(path: Path, name: str) -> None:
+    """Raise where the file is no whole, open xlsx file."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(4)
+    except FileNotFoundError:
+        raise InputError(Finding("not-found", "there is no such file", name)) from None
+    except OSError as error:
+        message = f"cannot be read: {(error.strerror or str(error)).lower()}"
+        raise InputError(Finding("unreadable", message, name)) from None
+    if head == _OLE:
+        message = "the workbook is protected with a password, or an old .xls file"
+        fix = "save it without the password, as .xlsx"
+        raise InputError(Finding("workbook", message, name, fix=fix))
+    try:
+        with zipfile.ZipFile(path) as archive:
+            parts = {info.filename: info.file_size for info in archive.infolist()}
+            broken = None if sum(parts.values()) > _MOST_BYTES else archive.testzip()
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError):
+        message = "not a whole .xlsx file: it is cut off, or of another kind"
+        raise InputError(Finding("workbook", message, name, fix=_AGAIN)) from None
+    if sum(parts.values()) > _MOST_BYTES:
+        raise InputError(Finding("workbook", "unpacks to more than 2 GB; nothing is read", name))
+    if broken is not None:
+        message = f"the file is damaged (in {broken})"
+        raise InputError(Finding("workbook", message, name, fix=_AGAIN))
+    if "xl/workbook.xml" not in parts:
+        message = "a zip file, but no .xlsx workbook"
+        raise InputError(Finding("workbook", message, name, fix=_AGAIN))
+
+
+def _not_ours(name: str, cells: Workbook) -> Finding:
+    if {"Cover", "BOM", "Checkpoint"} <= set(cells.sheetnames):
+        message = (
+            f"the workbook has no sheet '{SHEET}': it is a customer's edition, or it was removed"
+        )
+        return Finding("workbook", message, name, fix="audit the internal edition")
+    message = "planner did not write this workbook"
+    fix = "audit takes the PROBLEM.xlsx that planner solve writes"
+    return Finding("workbook", message, name, fix=fix)

@@ -1,0 +1,195 @@
+"""An audit as text: what was edited, what it does, what it breaks, how far it is from the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from planner.outputs.words import INDENT, duration, gap, money, number, percent, quantity, wrapped
+from planner.schema.audit import Audit, Breach, Edit
+from planner.schema.plan import Plan
+
+_MOST_EDITS = 40
+
+
+def render(audit: Audit) -> str:
+    """Return the whole screen."""
+    parts = [
+        f"{audit.problem}  (audit of {audit.workbook})",
+        _edits(audit),
+        _figures(audit),
+        _broken(audit),
+        _shortages(audit),
+        _stale(audit),
+        "\n".join(line for text in _verdict(audit) for line in wrapped(text, "", INDENT)),
+    ]
+    text = "\n\n".join(part for part in parts if part) + "\n"
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+
+
+def _edits(audit: Audit) -> str:
+    if not audit.edits:
+        return "Nothing was edited."
+    rows = [
+        (f"{edit.sheet}!{edit.cell}", edit.label, f"{_value(edit, edit.before)} -> "
+         f"{_value(edit, edit.after)}")
+        for edit in audit.edits[:_MOST_EDITS]
+    ]  # fmt: skip
+    more = len(audit.edits) - len(rows)
+    lines = _aligned(rows)
+    if more:
+        lines.append(f"{INDENT}and {more:,} more")
+    return "\n".join(["Edited", *lines])
+
+
+def _aligned(rows: list[tuple[str, str, str]]) -> list[str]:
+    place = max(len(row[0]) for row in rows)
+    label = min(46, max(len(row[1]) for row in rows))
+    return [f"{INDENT}{a:<{place}}  {_cut(b, label):<{label}}  {c}".rstrip() for a, b, c in rows]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _value(edit: Edit, value: float | str | None) -> str:
+    if value is None:
+        return "blank"
+    if isinstance(value, str):
+        return value
+    if edit.unit == "share":
+        return f"{100 * value:,.6g} %"
+    if edit.unit.startswith("USD") and edit.unit in ("USD", "USD/year"):
+        return quantity(value, edit.unit)
+    return f"{value:,.6g} {edit.unit}".rstrip()
+
+
+def _figures(audit: Audit) -> str:
+    plans = (audit.solved, audit.edited, audit.best)
+    rows = [["", "solved", "edited", "best now"]]
+    for label, read in _ROWS:
+        cells = [read(plan) if plan is not None else "-" for plan in plans]
+        if any(cell not in ("-", "not known") for cell in cells):
+            rows.append([label, *cells])
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    lines = [
+        INDENT + "  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3))])
+        for row in rows
+    ]
+    return "\n".join(["Compared", *lines])
+
+
+def _of_job(read: Callable[[Any], str]) -> Callable[[Plan], str]:
+    return lambda plan: read(plan.jobs[0]) if plan.jobs else "-"
+
+
+def _of_totals(read: Callable[[Any], str]) -> Callable[[Plan], str]:
+    return lambda plan: read(plan.totals) if plan.totals is not None else "-"
+
+
+def _storage(plan: Plan) -> str:
+    units = [line.quantity for line in plan.lines if line.section == "Storage" and not line.parent]
+    return number(sum(units))
+
+
+_ROWS: tuple[tuple[str, Callable[[Plan], str]], ...] = (
+    ("useful PFLOP/s", _of_job(lambda job: number(job.useful_pflops, 1))),
+    ("useful GPUs", _of_job(lambda job: number(job.useful_gpus, 1))),
+    ("GPUs in use", _of_job(lambda job: number(job.gpus_used))),
+    ("storage units", _storage),
+    ("goodput", _of_job(lambda job: percent(job.goodput, 2))),
+    ("checkpoint interval", _of_job(lambda job: duration(job.interval_s))),
+    ("drain overlap", _of_job(lambda job: percent(job.overlap, 2))),
+    ("restore read", _of_job(lambda job: duration(job.restore_s))),
+    ("days to train", _of_job(lambda job: number(job.days_to_train, 1))),
+    ("facility power, kW", _of_totals(lambda totals: number(totals.facility_power_kw, 1))),
+    ("racks", _of_totals(lambda totals: number(totals.racks))),
+    ("capex", _of_totals(lambda totals: money(totals.capex_usd))),
+    ("opex per year", _of_totals(lambda totals: money(totals.opex_usd_per_year))),
+    ("TCO", _of_totals(lambda totals: money(totals.tco_usd))),
+)
+
+
+def _broken(audit: Audit) -> str:
+    if not audit.breaches:
+        return ""
+    return "\n".join(["Limits broken", *(f"{INDENT}{_breach(each)}" for each in audit.breaches)])
+
+
+def _breach(breach: Breach) -> str:
+    value = "not known" if breach.value is None else quantity(breach.value, breach.unit)
+    bound = "at most" if breach.sense == "<=" else "at least"
+    over = "" if breach.over is None else f", {quantity(breach.over, breach.unit)} too "
+    over += ("much" if breach.sense == "<=" else "little") if over else ""
+    return f"{breach.label}: {value}, allowed {bound} {quantity(breach.limit, breach.unit)}{over}"
+
+
+def _shortages(audit: Audit) -> str:
+    if not audit.shortages:
+        return ""
+    rows = [
+        (each.model, f"{each.listed:,} listed", f"{each.needed:,} needed")
+        for each in audit.shortages
+    ]
+    return "\n".join(["The edited cluster needs other counts than the workbook lists",
+                      *_aligned(rows)])  # fmt: skip
+
+
+def _stale(audit: Audit) -> str:
+    if not audit.stale:
+        return ""
+    rows = [
+        (each.name, f"the file shows {each.shown:,.9g}", f"it is {each.computed:,.9g}")
+        for each in audit.stale
+    ]
+    return "\n".join(["Figures that the file shows wrongly (recalculate it)", *_aligned(rows)])
+
+
+def _verdict(audit: Audit) -> Iterator[str]:
+    if audit.added_sheets:
+        yield "Not read: the added sheets " + ", ".join(audit.added_sheets) + "."
+    if audit.edited is None:
+        yield f"Nothing to compare: {audit.reason}."
+        return
+    yield from (f"The interval: {text}." for text in audit.remarks)
+    yield from _money(audit, audit.edited)
+    yield _standing(audit, audit.edited)
+
+
+def _money(audit: Audit, edited: Plan) -> Iterator[str]:
+    """Say what the edits cost, and what the workbook's own counts would."""
+    if not audit.edits or edited.totals is None or audit.solved.totals is None:
+        return
+    now, before = edited.totals.capex_usd, audit.solved.totals.capex_usd
+    if now is not None and before is not None and abs(now - before) >= 0.005:
+        yield f"It costs {money(abs(now - before))} {'more' if now > before else 'less'} at once."
+    listed = audit.sheet_capex_usd
+    if now is not None and listed is not None and abs(listed - now) >= 0.005:
+        yield (
+            f"With the counts that the workbook lists the bill is {money(listed)}; with what the "
+            f"cluster needs it is {money(now)}."
+        )
+
+
+def _standing(audit: Audit, edited: Plan) -> str:
+    """Say whether the edited plan keeps the limits, and how far it is from the best."""
+    goal = edited.objective
+    count = len(audit.breaches)
+    if count:
+        broken = f"The edited plan breaks {count} limit{'s' if count > 1 else ''}"
+    else:
+        broken = "The edited plan keeps every limit"
+    if audit.best is None and audit.reason is None:
+        return f"{broken}. It was not compared with the best plan."
+    if audit.best is None:
+        return f"{broken}. No plan keeps every limit under the edited inputs: {audit.reason}"
+    if audit.shortfall is None:
+        return f"{broken}."
+    proven = f"(proven within {gap(audit.best.objective.gap)})"
+    what = "does less than" if goal.sense == "maximize" else "takes more than"
+    if abs(audit.shortfall) <= max(audit.best.objective.gap or 0.0, 1e-9):
+        return f"{broken} and is as good as the best plan {proven}."
+    share = percent(abs(audit.shortfall), 3)
+    if audit.shortfall > 0:
+        return f"{broken}; it {what} the best plan by {share} {proven}."
+    return f"{broken}; it is {share} better than the best plan that keeps them all {proven}."

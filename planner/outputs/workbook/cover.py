@@ -1,0 +1,195 @@
+"""The sheet ``Cover``: what this document is, for whom, how good the plan is, and what is where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, time
+
+from xlsxwriter.format import Format
+
+from planner.outputs.words import gap, quantity
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.inputs import Range
+from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.outputs.workbook.text import clean
+
+_WIDTHS = (28, 54, 30, 30, 28)
+_LABEL, _VALUE = 0, 1
+_LAST = len(_WIDTHS) - 1
+_DATE = "d mmmm yyyy"
+_VALID_DAYS = 30
+_EPOCH = datetime(1899, 12, 30)
+"""Day 0 of a spreadsheet's dates."""
+_TITLE_LENGTH = 90
+
+_STATUS = {
+    "optimal": "optimal: no plan is better by more than the gap below",
+    "feasible": "feasible: the time limit came before the proof; a better plan may exist",
+    "infeasible": "infeasible: no plan keeps to every limit",
+    "unbounded": "unbounded: nothing limits the objective",
+    "no_solution": "no plan was found within the time limit",
+}
+_SOLVERS = {"highs": ("HiGHS", "highspy"), "cbc": ("CBC", "pulp")}
+"""What each solver is called, and the package it comes with."""
+
+_SHOWS = {
+    "Summary": "The plan on one page: headline figures, what to buy, limits, power",
+    "BOM": "Bill of materials, line by line, with quantities to edit and live totals",
+    "Checkpoint": "The sizing model, live: inputs, drain, restore, goodput, totals",
+    "Power & Cooling": "Power and heat by section and at the meter, feeds and cooling",
+    "Racks": "What stands where, rack by rack",
+    "Fabric": "Every network: switches, links, how full it is",
+    "TCO": "What it costs: at once, year by year, and for what it yields",
+    "Alternatives": "What other plans would give",
+    "Sensitivity": "What changes when an input does",
+    "Checks": "Every limit: value, allowed, slack, OK or OVER",
+    "Assumptions": "Every input of the plan: value, unit, source, confidence",
+    "Notes": "What is counted and what is not, warnings, terms, how the plan was made",
+    "Data": "The plan and its inputs, packed for planner audit: nothing to read or change",
+}
+"""What each sheet shows, in reading order."""
+
+
+def add(book: Book) -> None:
+    """Add the sheet; it is written last, so that it lists the sheets there are."""
+    page = Page(book, "Cover", _title(book))
+    page.text(1, 0, "AI training cluster: what to buy, and how the job runs on it", "subtitle")
+    page.banner()
+    page.legend()
+    for column, width in enumerate(_WIDTHS):
+        page.sheet.set_column(column, column, width)
+    row = _document(page, FIRST_ROW)
+    row = _texts(page, "The plan, as solved", _plan(book), row)
+    row = _sheets(page, row)
+    _texts(page, "Made with", _made(book), row)
+    page.sheet.repeat_rows(0, FIRST_ROW - 1)
+    page.finish(_LAST, (FIRST_ROW, 0))
+    page.sheet.fit_to_pages(1, 1)
+
+
+def _title(book: Book) -> str:
+    return clean(" ".join(book.plan.problem.split()), _TITLE_LENGTH)
+
+
+def _document(page: Page, row: int) -> int:
+    """Write who made this for whom, and until when it is good; return the next free row."""
+    book = page.book
+    _heading(page, "This document", row)
+    row = _text(page, "Project", book.plan.problem, row + 1)
+    if book.plan.description:
+        row = _text(page, "Description", book.plan.description, row)
+    edition = "Customer edition"
+    if book.money:
+        edition = "Internal edition: holds prices and discounts, not for the customer"
+    row = _text(page, "Edition", edition, row)
+    for label in ("Prepared by", "Prepared for", "Reference"):
+        _label(page, label, row)
+        name = f"cover_{label.lower().replace(' ', '_')}"
+        page.input(name, row, _VALUE, None, label=label, allowed=Range(free_text=True))
+        row += 1
+    row = _dates(page, row)
+    if book.money:
+        row = _text(page, "Currency", "US dollars (USD), net of discounts, without taxes", row)
+        return _text(page, "Standing", "Budgetary figures, not an offer", row) + 1
+    return _text(page, "Standing", "Indicative figures, not an offer", row) + 1
+
+
+def _dates(page: Page, row: int) -> int:
+    """Write date, validity and end of validity; return the next free row."""
+    book, formats = page.book, page.book.formats
+    _label(page, "Date", row)
+    day = datetime.combine(book.created.date(), time())
+    page.sheet.write_datetime(row, _VALUE, day, formats.get("formula", _DATE, "left"))
+    serial = (day - _EPOCH).days
+    page.define("cover_date", row, _VALUE, serial)
+    _label(page, "Valid for", row + 1)
+    days = '0 "days"'
+    allowed = Range(0, 3650, whole=True)
+    page.input("cover_valid_days", row + 1, _VALUE, _VALID_DAYS, days, label="Valid for",
+               unit="days", allowed=allowed)  # fmt: skip
+    style = formats.get("input", days, "left")
+    page.sheet.write_number(row + 1, _VALUE, _VALID_DAYS, style)
+    _label(page, "Valid until", row + 2)
+    text = '=IF(ISNUMBER(cover_valid_days),cover_date+cover_valid_days,"n/a")'
+    page.formula(row + 2, _VALUE, text, serial + _VALID_DAYS, _DATE, align="left")
+    return row + 3
+
+
+def _plan(book: Book) -> list[tuple[str, str]]:
+    plan, goal = book.plan, book.plan.objective
+    pairs = [("Status", _STATUS[plan.status])]
+    if plan.message:
+        pairs.append(("Message", plan.message))
+    pairs.append(("Objective", f"{goal.sense} {goal.name.replace('_', ' ')}"))
+    if goal.value is not None:
+        pairs.append(("Value", quantity(goal.value, goal.unit)))
+    if goal.gap is not None:
+        pairs.append(("Proven gap, at most", f"{gap(goal.gap)} of the value"))
+    return pairs
+
+
+def _made(book: Book) -> list[tuple[str, str]]:
+    made = book.plan.provenance
+    solver, package = _SOLVERS.get(made.solver, (made.solver, ""))
+    version = made.versions.get(package)
+    return [
+        ("Tool", made.tool),
+        ("Solver", f"{solver} ({package} {version})" if version else solver),
+        ("Input SHA-256", made.input_sha256),
+    ]
+
+
+def _sheets(page: Page, row: int) -> int:
+    """Write a link to every other sheet of the workbook; return the next free row."""
+    _heading(page, "Sheets: click a name to go there", row)
+    row += 1
+    style = _link(page.book)
+    for name, shows in _SHOWS.items():
+        if page.book.workbook.get_worksheet_by_name(name) is None:
+            continue
+        page.sheet.write_url(row, _LABEL, f"internal:'{name}'!A1", style, name)
+        _merged(page, shows, row)
+        row += 1
+    return row + 1
+
+
+def _link(book: Book) -> Format:
+    look = {
+        "font_name": "Arial", "font_size": 10, "font_color": "#1F3A5F", "bold": True,
+        "underline": 1, "align": "left", "indent": 1, "valign": "top",
+        "bottom": 4, "bottom_color": "#BFBFBF",
+    }  # fmt: skip
+    return book.workbook.add_format(look)
+
+
+def _heading(page: Page, text: str, row: int) -> None:
+    for column in range(_LAST + 1):
+        page.text(row, column, text if column == 0 else "", "heading")
+
+
+def _texts(page: Page, heading: str, pairs: Sequence[tuple[str, str]], row: int) -> int:
+    _heading(page, heading, row)
+    row += 1
+    for label, text in pairs:
+        row = _text(page, label, text, row)
+    return row + 1
+
+
+def _label(page: Page, label: str, row: int) -> None:
+    page.text(row, _LABEL, label)
+    for column in range(_VALUE, _LAST + 1):
+        page.text(row, column, "")
+
+
+def _text(page: Page, label: str, text: str, row: int) -> int:
+    page.text(row, _LABEL, label)
+    _merged(page, text, row)
+    page.grow(row, [(text, sum(_WIDTHS[_VALUE:]))])
+    return row + 1
+
+
+def _merged(page: Page, text: str, row: int) -> None:
+    """Write a text over all columns beside the label."""
+    style = page.book.formats.get("text", align="left")
+    page.sheet.merge_range(row, _VALUE, row, _LAST, "", style)
+    page.text(row, _VALUE, text, "text", "left")

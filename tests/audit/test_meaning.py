@@ -1,0 +1,198 @@
+"""What an audit says: nothing where nothing was edited, and the same as solving with the change."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from planner.api import solve
+from planner.audit import audit
+from planner.audit.figures import FIGURES
+from planner.audit.limits import set_limit
+from planner.cli import app
+from planner.outputs.workbook.inputs import Scalar
+from planner.schema.audit import Audit
+from tests.audit.books import PROBLEMS, SOLVABLE, Edits, book, edited
+
+
+@pytest.mark.parametrize("problem", SOLVABLE)
+def test_a_round_trip_without_edits_changes_nothing(problem: str, tmp_path: Path) -> None:
+    source = book(problem)
+    found = audit(edited(source, tmp_path / "same.xlsx", {}))
+    assert found.edits == found.breaches == found.shortages == found.stale == found.remarks == ()
+    assert found.edited is not None
+    for part in ("lines", "totals", "fabrics", "racks", "warnings"):
+        assert getattr(found.edited, part) == getattr(source.plan, part), part
+    assert found.edited.jobs == source.plan.jobs
+    assert found.best == source.plan
+    assert found.shortfall == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("problem", SOLVABLE)
+def test_every_input_has_a_meaning(problem: str) -> None:
+    for cell in book(problem).cells:
+        if cell.kind == "figure":
+            assert cell.key in FIGURES, cell.key
+
+
+@dataclass(frozen=True)
+class Change:
+    """An edit of a workbook and the same change of the problem file."""
+
+    edits: Edits
+    settings: tuple[str, ...]
+    problem: str = "10MW"
+
+
+CHANGES = {
+    "pue": Change({("figure", "pue"): 1.4}, ("site.pue=1.4",)),
+    "power": Change({("limit", "facility_power"): 9000.0}, ("site.facility_power=9 MW",)),
+    "racks": Change({("limit", "racks"): 60.0}, ("site.racks=60",)),
+    "size": Change({("figure", "checkpoint_gb"): 20_160.0}, ("jobs.0.bytes_per_parameter=20",)),
+    "sync": Change({("figure", "save_mode"): "sync"}, ("jobs.0.checkpoint.mode=sync",)),
+    "restore": Change(
+        {("figure", "max_restore_s"): 3.0, ("figure", "restart_s"): 300.0},
+        ("jobs.0.restore.max_time=3 s", "jobs.0.restore.restart=5 min"),
+    ),
+    "overlap": Change({("figure", "max_overlap"): 0.01}, ("jobs.0.checkpoint.max_overlap=1 %",)),
+    "failures": Change(
+        {("figure", "failures_per_gpu_day"): 0.002}, ("jobs.0.failures={per_gpu_day: 0.002}",)
+    ),
+    "delivered": Change(
+        {("figure", "delivered_fraction_write"): 0.3, ("figure", "delivered_fraction_read"): 0.2},
+        ("storage.delivered_fraction={read: 0.2, write: 0.3}",),
+    ),
+    "term": Change(
+        {("figure", "years"): 6.0, ("figure", "electricity_usd_per_kwh"): 0.2},
+        ("term.years=6", "term.electricity=0.2 USD/kWh"),
+    ),
+    "writers": Change({("figure", "writers"): "one_replica"},
+                      ("jobs.0.checkpoint.writers=one_replica",)),
+    "held": Change({("figure", "checkpoints_held"): 400.0}, ("jobs.0.checkpoint.keep_last=399",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(CHANGES))
+def test_the_best_plan_is_that_of_the_changed_problem(name: str, tmp_path: Path) -> None:
+    change = CHANGES[name]
+    path = edited(book(change.problem), tmp_path / "edited.xlsx", change.edits)
+    found = audit(path)
+    expected = solve(PROBLEMS / f"{change.problem}.yaml", settings=change.settings)
+    assert found.best is not None and expected.objective.value is not None
+    assert found.best.objective.value == pytest.approx(expected.objective.value, rel=1e-4)
+    bought = [(line.sku, line.quantity) for line in found.best.lines if line.section == "Compute"]
+    assert bought == [(x.sku, x.quantity) for x in expected.lines if x.section == "Compute"]
+    assert {edit.key: edit.after for edit in found.edits} == {
+        key: value for (_, key), value in change.edits.items()
+    }
+
+
+def audited(tmp_path: Path, edits: Edits, problem: str = "10MW", **options: bool) -> Audit:
+    return audit(edited(book(problem), tmp_path / "edited.xlsx", edits), **options)
+
+
+def sku(section: str, problem: str = "10MW") -> str:
+    return next(line.sku for line in book(problem).plan.lines if line.section == section)
+
+
+def test_more_systems_break_the_power_limit_and_need_more_cables(tmp_path: Path) -> None:
+    bought = next(line.quantity for line in book("10MW").plan.lines if line.section == "Compute")
+    found = audited(tmp_path, {("quantity", sku("Compute")): float(bought + 4)})
+    assert [breach.name for breach in found.breaches] == ["facility_power"]
+    assert found.breaches[0].over == pytest.approx(found.breaches[0].value - 10_000)  # type: ignore[operator]
+    assert found.shortages and all(each.needed > each.listed for each in found.shortages)
+    assert found.best == found.solved  # a quantity is a decision, not an input
+    assert found.shortfall is not None and found.shortfall < 0
+    assert found.edited is not None and found.edited.totals is not None
+    assert found.sheet_capex_usd is not None and found.edited.totals.capex_usd is not None
+    assert found.sheet_capex_usd < found.edited.totals.capex_usd
+
+
+def test_less_storage_costs_less_and_loses_work(tmp_path: Path) -> None:
+    found = audited(tmp_path, {("quantity", sku("Storage")): 20.0})
+    assert not found.breaches and found.shortfall is not None and found.shortfall > 1e-5
+    assert found.edited is not None and found.edited.totals and found.solved.totals
+    assert (found.edited.totals.capex_usd or 0) < (found.solved.totals.capex_usd or 0)
+
+
+def test_a_discount_changes_money_and_nothing_else(tmp_path: Path) -> None:
+    found = audited(tmp_path, {("discount", sku("Compute")): 0.1})
+    assert found.edited is not None and found.edited.totals and found.solved.totals
+    line = next(line for line in found.solved.lines if line.section == "Compute")
+    paid = found.edited.totals.capex_usd
+    assert paid == pytest.approx(
+        (found.solved.totals.capex_usd or 0) - 0.1 * (line.extended_list_usd or 0), rel=1e-9
+    )
+    assert found.edited.jobs == found.solved.jobs and not found.stale
+
+
+def test_an_interval_of_ones_own_is_remarked_on(tmp_path: Path) -> None:
+    found = audited(tmp_path, {("figure", "interval_s"): 3600.0})
+    assert not found.breaches and "not the best allowed interval" in found.remarks[0]
+    assert found.best == found.solved and (found.shortfall or 0) > 0
+
+
+@pytest.mark.parametrize("section", ["Compute", "Storage"])
+def test_without_a_part_nothing_runs(section: str, tmp_path: Path) -> None:
+    found = audited(tmp_path, {("quantity", sku(section)): 0.0})
+    assert found.edited is None and found.reason
+
+
+def test_a_cleared_limit_limits_nothing(tmp_path: Path) -> None:
+    found = audited(tmp_path, {("limit", "facility_power"): None, ("limit", "capex"): 1e9})
+    assert found.best is not None and found.best.totals is not None
+    assert (found.best.totals.facility_power_kw or 0) > 10_000
+
+
+def test_impossible_inputs_leave_no_best_plan(tmp_path: Path) -> None:
+    found = audited(tmp_path, {("limit", "facility_power"): 100.0})
+    assert found.best is None and found.reason and found.breaches
+    assert found.shortfall is None
+
+
+@pytest.mark.parametrize("name", ["items.x.min", "items.x.max", "items.x.fixed", "stock.x"])
+def test_limits_of_items_are_set_and_cleared(name: str) -> None:
+    from planner.audit.draft import Draft
+    from planner.loader import load
+
+    inputs = load(PROBLEMS / "10MW.yaml")
+    draft = Draft(inputs, book("10MW").plan)
+    field = name.rpartition(".")[2] if name.startswith("items") else "stock"
+    set_limit(draft, name, 7.0)
+    assert getattr(draft.problem.items["x"], field) == 7
+    set_limit(draft, name, None)
+    assert getattr(draft.problem.items["x"], field) is None
+
+
+def run(arguments: list[str]) -> tuple[int, str, str]:
+    from typer.testing import CliRunner
+
+    result = CliRunner().invoke(app, arguments)
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("edits", "code", "said"),
+    [
+        ({}, 0, "Nothing was edited"),
+        ({("quantity", "storage"): 20.0}, 0, "keeps every limit"),
+        ({("limit", "facility_power"): 9000.0}, 3, "breaks 1 limit"),
+    ],
+)
+def test_the_command(
+    edits: dict[tuple[str, str], Scalar], code: int, said: str, tmp_path: Path
+) -> None:
+    named = {
+        (kind, sku("Storage") if key == "storage" else key): value
+        for (kind, key), value in edits.items()
+    }
+    path = edited(book("10MW"), tmp_path / "edited.xlsx", named)
+    exit_code, out, _ = run(["audit", str(path)])
+    assert (exit_code, said in out) == (code, True), out
+    exit_code, out, _ = run(["audit", str(path), "--json", "--no-solve"])
+    assert exit_code == code
+    assert Audit.model_validate_json(out).workbook == str(path)
+    assert len(json.loads(out)["edits"]) == len(edits)

@@ -1,0 +1,205 @@
+"""Random edits of every shipped problem: LibreOffice and Python agree on what follows."""
+
+from __future__ import annotations
+
+import math
+import random
+import shutil
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from planner.audit import audit
+from planner.outputs.workbook.inputs import InputCell, Scalar
+from planner.schema.audit import Audit
+from planner.schema.plan import LimitReport
+from tests.audit.books import SOLVABLE, Book, Edits, book, edited
+from tests.workbook.office import Cells, convert, named, needs_office, values
+
+TRIALS = 2
+ALONE = ("megatron_1t", "gpt3_octet")
+"""Problems whose bill has nothing but GPU systems and storage: every total follows a quantity."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    source: Book
+    edits: Edits
+    path: Path
+
+
+def drawn(source: Book, rng: random.Random) -> Edits:
+    """Return new values for a handful of inputs, none of which stops the job for good."""
+    cells = [cell for cell in source.cells if cell.kind != "local"]
+    chosen = rng.sample(cells, k=min(len(cells), rng.randint(3, 9)))
+    chosen.append(rng.choice([cell for cell in cells if cell.kind == "quantity"]))
+    return {(cell.kind, cell.key): _drawn(cell, rng) for cell in chosen}
+
+
+def _drawn(cell: InputCell, rng: random.Random) -> Scalar:
+    if cell.range.choices:
+        return rng.choice(cell.range.choices)
+    if cell.value is None or isinstance(cell.value, str):
+        return cell.value
+    value = cell.value * rng.uniform(0.8, 1.25) if cell.value else rng.uniform(0.0, 0.2)
+    if cell.key == "gpus_idle":
+        value = cell.value
+    if cell.range.whole:
+        value = float(round(value))
+    return min(max(value, cell.range.low), cell.range.high)
+
+
+@pytest.fixture(scope="module")
+def trials(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trial]:
+    """Return edited workbooks that LibreOffice has recalculated."""
+    folder = tmp_path_factory.mktemp("edited")
+    made: dict[str, Trial] = {}
+    for problem in SOLVABLE:
+        source = book(problem)
+        for number in range(TRIALS + 1):
+            name = f"{problem}-{number}"
+            edits = drawn(source, random.Random(name)) if number else {}
+            made[name] = Trial(source, edits, edited(source, folder / f"{name}.xlsx", edits))
+    results = convert(folder, [trial.path for trial in made.values()])
+    return {
+        name: Trial(trial.source, trial.edits, result)
+        for (name, trial), result in zip(made.items(), results, strict=True)
+    }
+
+
+NAMES = [f"{problem}-{number}" for problem in SOLVABLE for number in range(TRIALS + 1)]
+"""The first of each problem is saved by LibreOffice without an edit."""
+
+
+@pytest.fixture(scope="module")
+def audits(trials: dict[str, Trial]) -> dict[str, Audit]:
+    return {name: audit(trial.path, solve_again=False) for name, trial in trials.items()}
+
+
+@needs_office
+@pytest.mark.parametrize("name", NAMES)
+def test_every_edit_is_read(name: str, trials: dict[str, Trial], audits: dict[str, Audit]) -> None:
+    trial, found = trials[name], audits[name]
+    read = {(edit.kind, edit.key): edit.after for edit in found.edits}
+    expected = {
+        key: value for key, value in trial.edits.items() if value != trial.source.cell(*key).value
+    }
+    assert set(read) == set(expected)
+    for key, value in expected.items():  # spreadsheets write 15 digits
+        assert read[key] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-14))
+
+
+@needs_office
+@pytest.mark.parametrize("name", NAMES)
+def test_the_workbook_shows_what_python_computes(
+    name: str, trials: dict[str, Trial], audits: dict[str, Audit]
+) -> None:
+    trial, found = trials[name], audits[name]
+    shown = values(trial.path)
+    assert not [cell for cell, value in shown.items() if str(value).startswith(("#", "Err:"))]
+    figures = named(trial.path, shown)
+    if found.edited is None:
+        assert figures["goodput"] in ("n/a", 0) or figures["gpus_in_use"] == 0
+        return
+    assert found.stale == ()
+    assert figures["goodput"] == pytest.approx(found.edited.jobs[0].goodput, rel=1e-9)
+    assert figures["bom_capex_usd"] == pytest.approx(found.sheet_capex_usd, rel=1e-12)
+
+
+@needs_office
+@pytest.mark.parametrize("name", NAMES)
+def test_the_checks_are_those_of_the_verifier(
+    name: str, trials: dict[str, Trial], audits: dict[str, Audit]
+) -> None:
+    found = audits[name]
+    if found.edited is None:
+        return
+    rows = _checks(values(trials[name].path))
+    broken = {breach.name for breach in found.breaches}
+    compared = 0
+    for limit in found.edited.limits:
+        if limit.name not in rows or (found.shortages and not _of_the_job(limit)):
+            continue
+        value, allowed, result = rows[limit.name]
+        if limit.name == "racks" or result == "no limit":
+            continue  # stated on the sheet: racks follow edits approximately
+        compared += 1
+        assert value == pytest.approx(limit.value, rel=1e-9, abs=1e-12), limit.name
+        assert allowed == pytest.approx(limit.limit, rel=1e-9), limit.name
+        assert str(result).startswith("OVER" if limit.name in broken else "OK"), limit.name
+    assert compared
+
+
+def _of_the_job(limit: LimitReport) -> bool:
+    """Return whether a limit is on the job, whatever companions are listed."""
+    return limit.name in (
+        "overlap", "drain_fits", "blocking", "restore_time", "capacity", "ingest", "endurance",
+        "replica_fits", "gpus_min", "gpus_max", "min_gpus", "min_goodput", "min_useful_gpus",
+        "min_useful_pflops", "max_days_to_train", "rule_read", "rule_write",
+    )  # fmt: skip
+
+
+def _checks(cells: Cells) -> dict[str, tuple[object, object, object]]:
+    """Return value, limit and result of every check by its id."""
+    header = next(
+        int(address[1:]) for (sheet, address), value in cells.items()
+        if sheet == "Checks" and value == "Id"
+    )  # fmt: skip
+    columns = {
+        str(value): address.rstrip("0123456789")
+        for (sheet, address), value in cells.items()
+        if sheet == "Checks"
+        and address.endswith(str(header))
+        and address[-3:].strip("ABCDEFGHIJKL") == str(header)
+    }
+    at = {title: columns[title] for title in ("Id", "Value", "Allowed", "Result")}
+    rows = [
+        int(address.removeprefix(at["Id"]))
+        for sheet, address in cells
+        if sheet == "Checks" and address.rstrip("0123456789") == at["Id"]
+    ]
+    return {
+        str(cells["Checks", f"{at['Id']}{row}"]): (
+            cells.get(("Checks", f"{at['Value']}{row}")),
+            cells.get(("Checks", f"{at['Allowed']}{row}")),
+            cells.get(("Checks", f"{at['Result']}{row}")),
+        )
+        for row in rows
+        if row > header
+    }
+
+
+@needs_office
+def test_totals_follow_quantities(audits: dict[str, Audit]) -> None:
+    """Somewhere the totals are compared after an edit of a quantity, and not only of a price."""
+    seen = [
+        found
+        for name, found in audits.items()
+        if name.startswith(ALONE) and any(edit.kind == "quantity" for edit in found.edits)
+    ]
+    assert seen and all(not found.shortages for found in seen if found.edited)
+
+
+@needs_office
+def test_a_wrong_value_in_the_file_is_caught(trials: dict[str, Trial], tmp_path: Path) -> None:
+    """The control: a file with one stale value must not pass."""
+    source = trials["10MW-1"].path
+    goodput = named(source, values(source))["goodput"]
+    assert isinstance(goodput, float)
+    planted = tmp_path / "planted.xlsx"
+    shutil.copy(source, planted)
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(planted, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name.startswith("xl/worksheets/"):
+                content = content.replace(f"<v>{goodput!r}</v>".encode(), b"<v>0.5</v>")
+            new.writestr(name, content)
+    shown = openpyxl.load_workbook(planted, data_only=True)
+    sheet, address = next(iter(shown.defined_names["goodput"].destinations))
+    assert shown[sheet][address.replace("$", "")].value == 0.5
+    found = audit(planted, solve_again=False)
+    assert [each.name for each in found.stale] == ["goodput"]
+    assert math.isclose(found.stale[0].computed, goodput, rel_tol=1e-9)

@@ -1,0 +1,151 @@
+"""Which files `planner solve` writes with --bill and --audience, and that it writes all or none."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.bad_input.conftest import Answer, RowRunner, Runner, run, run_row
+from tests.bad_input.world import SOLVE, Row
+
+__all__ = ["run", "run_row"]  # fixtures of the tests of the command line
+
+BOTH = "--bill csv --bill json"
+
+
+def solve(run_row: RowRunner, options: str) -> Answer:
+    return run_row(Row("bill", "", "", command=f"{SOLVE} {options}"))
+
+
+def new(answer: Answer) -> list[str]:
+    return sorted(answer.after - answer.before)
+
+
+@pytest.mark.parametrize(
+    ("options", "files", "message"),
+    [
+        ("", ["plan.json", "xlsx"], "problem.xlsx and problem.plan.json"),
+        (
+            "--bill csv",
+            ["bill.csv", "plan.json", "xlsx"],
+            "problem.xlsx, problem.plan.json and problem.bill.csv",
+        ),
+        (
+            f"{BOTH} --bill csv",
+            ["bill.csv", "bill.json", "plan.json", "xlsx"],
+            "problem.xlsx, problem.plan.json, problem.bill.csv and problem.bill.json",
+        ),
+        ("--audience customer", ["customer.xlsx"], "problem.customer.xlsx"),
+        (
+            f"--audience customer {BOTH}",
+            ["customer.bill.csv", "customer.bill.json", "customer.xlsx"],
+            "problem.customer.xlsx, problem.customer.bill.csv and problem.customer.bill.json",
+        ),
+        (
+            "--audience internal --bill json",
+            ["bill.json", "plan.json", "xlsx"],
+            "problem.xlsx, problem.plan.json and problem.bill.json",
+        ),
+    ],
+)
+def test_files_and_the_one_message_that_names_them(
+    options: str, files: list[str], message: str, run_row: RowRunner
+) -> None:
+    answer = solve(run_row, options)
+    assert answer.exit_code == 0
+    assert new(answer) == [f"problem.{file}" for file in files]
+    assert answer.err == f"wrote {message}\n"
+
+
+def test_a_scenario_and_a_folder_are_in_the_names(run_row: RowRunner) -> None:
+    answer = solve(run_row, "--scenario half_power -o out --audience customer --bill csv")
+    names = ["problem.half_power.customer.bill.csv", "problem.half_power.customer.xlsx"]
+    assert new(answer) == ["out", *(f"out/{name}" for name in names)]
+
+
+def test_the_screen_is_internal_whoever_the_files_are_for(run_row: RowRunner) -> None:
+    internal, customer = solve(run_row, ""), solve(run_row, "--audience customer")
+    assert internal.out == customer.out
+    assert "MUSD" in customer.out
+    plan = json.loads(solve(run_row, "--audience customer --json").out)
+    assert plan["totals"]["capex_usd"] > 0
+
+
+def test_a_customers_run_leaves_the_internal_files_alone(
+    run_row: RowRunner, tmp_path: Path
+) -> None:
+    solve(run_row, BOTH)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("problem.*")}
+    solve(run_row, f"--audience customer {BOTH}")
+    assert before == {name: (tmp_path / name).read_bytes() for name in before}
+
+
+def test_a_plan_that_is_none_leaves_no_files(run_row: RowRunner) -> None:
+    for audience in ("internal", "customer"):
+        answer = solve(
+            run_row, f"--audience {audience} {BOTH} --set 'targets={{min_gpus: 100000}}'"
+        )
+        assert (answer.exit_code, new(answer), answer.err) == (3, [], "")
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        ("--bill xlsx", "'xlsx' is not one of 'csv', 'json'"),
+        ("--bill", "--bill' requires an argument"),
+        ("--audience public", "'public' is not one of 'internal', 'customer'"),
+    ],
+)
+def test_wrong_words_are_one_line(options: str, wrong: str, run_row: RowRunner) -> None:
+    answer = solve(run_row, options)
+    assert (answer.exit_code, new(answer), answer.out) == (2, [], "")
+    assert wrong in answer.err and answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["problem.xlsx", "problem.bill.csv", "problem.bill.json"])
+def test_all_files_are_written_or_none(name: str, run_row: RowRunner, tmp_path: Path) -> None:
+    (tmp_path / "out" / name).mkdir(parents=True)
+    answer = solve(run_row, f"{BOTH} -o out")
+    assert (answer.exit_code, answer.out, new(answer)) == (2, "", [])
+    assert answer.err.startswith(f"planner: out/{name}: cannot write: there is a folder")
+
+
+def test_former_files_stay_where_the_last_is_locked(
+    run_row: RowRunner, run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve(run_row, BOTH)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("problem.*")}
+    replace = Path.replace
+
+    def locked(self: Path, target: Path) -> Path:
+        if target.name == "problem.bill.json":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", locked)
+    command = ["solve", "problem.yaml", "--bill", "csv", "--bill", "json"]
+    answer = run([*command, "--set", "name=Another"])
+    assert answer.exit_code == 2
+    assert answer.err.startswith("planner: problem.bill.json: cannot write: permission denied")
+    assert before == {name: (tmp_path / name).read_bytes() for name in before}
+
+
+def test_files_can_be_made_again_to_the_byte(
+    run_row: RowRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1770000000")
+    for audience in ("internal", "customer"):
+        for folder in ("one", "two"):
+            solve(run_row, f"-q --audience {audience} {BOTH} -o {folder}")
+    names = {path.name for path in (tmp_path / "one").iterdir()}
+    assert len(names) == 7
+    for name in names:
+        one, two = ((tmp_path / folder / name).read_bytes() for folder in ("one", "two"))
+        assert one == two, name
+    with zipfile.ZipFile(tmp_path / "one" / "problem.customer.xlsx") as archive:
+        assert b"2026-02-02" in archive.read("docProps/core.xml")

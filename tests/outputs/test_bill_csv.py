@@ -1,0 +1,93 @@
+"""The bill as files: the same bytes again, CSV by the book, texts that no program runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from planner.outputs import bill_csv, bill_json
+from planner.outputs.bill import bill
+from planner.outputs.bill_csv import harmless
+from planner.outputs.text_safety import CELL_LIMIT
+from planner.schema.plan import Plan
+from tests.workbook.cases import CASES
+from tests.workbook.factory import plan
+
+
+def rows(document: Plan) -> list[dict[str, str]]:
+    text = bill_csv.to_bytes(bill(document)).decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+
+def test_the_same_plan_gives_the_same_bytes() -> None:
+    for to_bytes in (bill_csv.to_bytes, bill_json.to_bytes):
+        assert to_bytes(bill(plan(CASES["async"]))) == to_bytes(bill(plan(CASES["async"])))
+
+
+def test_the_csv_is_rfc_4180_with_a_byte_order_mark() -> None:
+    content = bill_csv.to_bytes(bill(plan(CASES["async"])))
+    assert content.startswith(b"\xef\xbb\xbfline,section,")
+    assert content.endswith(b"\r\n")
+    records = content.removeprefix(b"\xef\xbb\xbf").decode().removesuffix("\r\n").split("\r\n")
+    assert len(records) == 1 + len(plan(CASES["async"]).lines)
+    assert "\n" not in "".join(records) and "\r" not in "".join(records)
+
+
+def test_the_json_says_what_it_is() -> None:
+    inside = json.loads(bill_json.to_bytes(bill(plan(CASES["async"]))))
+    assert list(inside) == ["schema_version", "problem", "currency", "audience", "lines", "totals"]
+    assert (inside["currency"], inside["audience"]) == ("USD", "internal")
+    outside = json.loads(bill_json.to_bytes(bill(plan(CASES["async"]), "customer")))
+    assert list(outside) == ["schema_version", "problem", "audience", "lines", "totals"]
+    assert "extended_net" not in outside["totals"]["grand"]
+
+
+@pytest.mark.parametrize(
+    "number", ["0012", "1E5", "2026-11", "00965-0010", "1.10", "12345678901234"]
+)
+def test_part_numbers_are_quoted_text(number: str) -> None:
+    whole = plan(CASES["minimal"].change("box", part_number=number))
+    content = bill_csv.to_bytes(bill(whole)).decode("utf-8-sig")
+    assert f',"{number}",' in content
+    assert next(row for row in rows(whole) if row["sku"] == "box")["part_number"] == number
+
+
+# Formulas.
+
+SIGNS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\u2212")
+BEFORE = ("", " ", "\t", "\r", "\n", "\r\n", "\u00a0", "\u3000", "\u200b", "\ufeff", "'", '"')
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("before", BEFORE, ids=[repr(text) for text in BEFORE])
+def test_a_cell_never_begins_like_a_formula(before: str, sign: str) -> None:
+    shown = harmless(f"{before}{sign}1+1")
+    assert shown.startswith("'")
+    after = harmless(f"pack of 4;{before}{sign}1+1")  # where semicolons separate
+    assert re.search(rf";[^;]*'{re.escape(sign)}", after)
+
+
+@pytest.mark.parametrize(
+    "text", ["a=b", "1+1", "x - y", "me@example.com", "4-way", "'quoted'", "a; b", "ünï漢", "1;2"]
+)
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    assert harmless(text) == text
+
+
+def test_numbers_stay_numbers() -> None:
+    whole = plan(CASES["minimal"])
+    odd = whole.lines[0].model_copy(update={"weight_kg": -5.5, "racks": -1})
+    (row, *_) = rows(whole.model_copy(update={"lines": (odd, *whole.lines[1:])}))
+    assert (row["weight_kg"], row["racks"]) == ("-5.5", "-1")
+
+
+def test_texts_are_cut_to_a_cell_in_csv_and_whole_in_json() -> None:
+    whole = plan(CASES["minimal"].change("box", notes=("x" * 40_000,)))
+    box = next(row for row in rows(whole) if row["sku"] == "box")
+    assert len(box["notes"]) <= CELL_LIMIT and box["notes"].endswith("[cut]")
+    found = json.loads(bill_json.to_bytes(bill(whole)))["lines"]
+    assert next(line for line in found if line["sku"] == "box")["notes"] == ["x" * 40_000]

@@ -1,0 +1,239 @@
+"""The bill for other programs: columns that stay, numbers of lines, values that survive."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.commands.schema import document
+from planner.outputs import bill_csv, bill_json
+from planner.outputs.audience import Audience
+from planner.outputs.bill import COLUMNS, CUSTOMER_COLUMNS, bill
+from planner.outputs.bill_csv import harmless
+from planner.outputs.numbering import blocks
+from planner.schema.bill import Bill
+from planner.schema.plan import Line, Plan
+from tests.outputs.leaks import opened
+from tests.workbook.cases import CASES
+from tests.workbook.conftest import written
+from tests.workbook.factory import plan
+
+ROOT = Path(__file__).resolve().parents[2]
+PROBLEM = ROOT / "problems" / "10MW.yaml"
+COLUMNS_THAT_STAY = """
+line section site period parent_line sku manufacturer part_number model description unit quantity
+spares installed pack purchased currency unit_list discount unit_net extended_list extended_net
+support_per_year subscription_per_year support_years price_source price_date price_confidence
+lead_time lead_time_days unit_it_power_kw it_power_kw heat_btu_per_h unit_rack_units rack_units
+racks unit_weight_kg weight_kg role notes
+"""
+NAMES = COLUMNS_THAT_STAY.split()
+MONEY = NAMES[NAMES.index("currency") : NAMES.index("lead_time")]
+Row = dict[str, str]
+
+
+def rows(document: Plan, audience: Audience = "internal") -> list[Row]:
+    text = bill_csv.to_bytes(bill(document, audience)).decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+
+def lines(document: Plan, audience: Audience = "internal") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(bill_json.to_bytes(bill(document, audience)))["lines"]
+    return found
+
+
+# Columns.
+
+
+def test_columns_and_their_order_stay() -> None:
+    """Programs rely on them: a new one goes to the end, and none is ever renamed."""
+    assert list(COLUMNS) == NAMES
+    assert list(CUSTOMER_COLUMNS) == [name for name in NAMES if name not in MONEY]
+
+
+@pytest.mark.parametrize(("audience", "names"), [("internal", COLUMNS), ("customer", None)])
+def test_both_formats_have_the_same_columns(audience: Audience, names: tuple[str, ...]) -> None:
+    names = names or CUSTOMER_COLUMNS
+    assert all(tuple(row) == names for row in rows(plan(CASES["complete"]), audience))
+    assert all(tuple(line) == names for line in lines(plan(CASES["complete"]), audience))
+
+
+def test_the_columns_are_documented() -> None:
+    text = (ROOT / "docs" / "bill.md").read_text("utf-8")
+    table = text.split("## The bill for other programs")[1]
+    documented = re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE)))
+    assert documented == NAMES
+
+
+def test_the_schema_is_that_of_the_code_and_fits_the_file() -> None:
+    text = (ROOT / "schemas" / "bill.json").read_text("utf-8")
+    assert text == document("bill"), "planner schema bill > schemas/bill.json"
+    schema = json.loads(text)
+    known = schema["$defs"]["BillLine"]
+    assert list(known["properties"]) == NAMES
+    assert [name for name in NAMES if name not in known["required"]] == MONEY
+    for audience in ("internal", "customer"):
+        content = bill_json.to_bytes(bill(plan(CASES["complete"]), audience))  # type: ignore[arg-type]
+        Bill.model_validate_json(content)
+        assert set(json.loads(content)) <= set(schema["properties"])
+
+
+# Lines and numbers.
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_lines_are_numbered_as_on_the_sheet(name: str) -> None:
+    sheet = opened(written(plan(CASES[name])), data_only=True)["BOM"]
+    table = [[cell.value for cell in row] for row in sheet.iter_rows()]
+    header = next(row for row in table if "Line" in row and "Manufacturer" in row)
+    number, sku = header.index("Line"), header.index("Catalog id")
+    shown = [
+        (row[number], row[sku]) for row in table if re.fullmatch(r"\d+\.\d+", str(row[number]))
+    ]
+    assert [(line["line"], line["sku"]) for line in lines(plan(CASES[name]))] == shown
+
+
+def test_components_name_the_line_that_counts_them() -> None:
+    first, tray, supply, *_ = lines(plan(CASES["async"]))
+    assert [line["line"] for line in (first, tray, supply)] == ["1.0", "1.1", "1.2"]
+    assert [line["parent_line"] for line in (first, tray, supply)] == [None, "1.0", "1.0"]
+    assert supply["quantity"] == 960
+    assert [supply[name] for name in MONEY] == ["USD"] + [None] * (len(MONEY) - 1)
+
+
+def test_a_component_without_its_bundle_is_a_line_of_its_own() -> None:
+    whole = plan(CASES["async"])
+    orphans = tuple(line for line in whole.lines if line.sku != "dgx_h100")
+    found = lines(whole.model_copy(update={"lines": orphans}))
+    assert [line["sku"] for line in found] == ["ai400x2", "ai400x", "gpu_tray", "power_supply"]
+    assert [line["line"] for line in found] == ["1.0", "2.0", "3.0", "4.0"]
+    assert {line["parent_line"] for line in found} == {None}
+
+
+def test_sites_and_periods_keep_their_own_components() -> None:
+    whole = plan(CASES["async"])
+    bundle = [line for line in whole.lines if "dgx_h100" in (line.sku, line.parent)]
+    second = [line.model_copy(update={"site": "second", "period": 1}) for line in bundle[:2]]
+    found = lines(whole.model_copy(update={"lines": (*bundle, *second)}))
+    assert [(line["line"], line["site"], line["period"]) for line in found] == [
+        ("1.0", "site", 0),
+        ("1.1", "site", 0),
+        ("1.2", "site", 0),
+        ("2.0", "second", 1),
+        ("2.1", "second", 1),
+    ]
+
+
+def test_numbering_takes_time_in_proportion_to_the_lines() -> None:
+    whole = plan(CASES["async"])
+    part = next(line for line in whole.lines if line.parent)
+    many: list[Line] = []
+    for number in range(8000):
+        sku = f"box_{number}"
+        many.append(whole.lines[0].model_copy(update={"sku": sku}))
+        many += [part.model_copy(update={"parent": sku})] * 2
+    start = time.perf_counter()
+    listed = blocks(whole.model_copy(update={"lines": tuple(many)}))
+    assert time.perf_counter() - start < 2.0  # a second look at all lines per line takes minutes
+    assert sum(len(entry.parts) for entry in listed[0].entries) == 16_000
+
+
+# Values.
+
+
+def test_every_value_of_the_shipped_example_survives() -> None:
+    solved = api.solve(PROBLEM)
+    table, found = rows(solved), lines(solved)
+    assert len(table) == len(found) == len(solved.lines)
+    known = {line.sku: line for line in solved.lines}
+    for row, line in zip(table, found, strict=True):
+        source = known[line["sku"]]
+        assert line["unit_list"] == source.unit_list_usd
+        assert line["extended_net"] == source.extended_net_usd
+        assert line["discount"] == source.discount
+        assert line["purchased"] == source.purchased
+        for name in NAMES:
+            value = line[name]
+            if isinstance(value, float):
+                assert float(row[name]) == value, name
+                assert "e" not in row[name].lower()
+            elif isinstance(value, int):
+                assert row[name] == str(value), name
+            elif isinstance(value, str):
+                assert row[name] == harmless(value), name
+            elif isinstance(value, list):
+                assert row[name] == harmless("; ".join(value)), name
+            else:
+                assert row[name] == "", name
+
+
+def test_what_is_not_known_is_empty_and_never_zero() -> None:
+    table = {row["sku"]: row for row in rows(plan(CASES["sync"]))}
+    found = {line["sku"]: line for line in lines(plan(CASES["sync"]))}
+    money = ("unit_list", "discount", "unit_net", "extended_list", "extended_net")
+    for name in (*money, "support_per_year", "price_source", "unit_it_power_kw", "it_power_kw"):
+        assert table["flash"][name] == "", name
+        assert found["flash"][name] is None, name
+
+
+def test_what_is_installed_costs_nothing() -> None:
+    old = next(line for line in lines(plan(CASES["async"])) if line["sku"] == "ai400x")
+    assert (old["unit_list"], old["discount"], old["extended_net"]) == (None, None, 0.0)
+    assert (old["quantity"], old["installed"], old["purchased"]) == (2, 2, 0)
+
+
+def test_an_infinite_figure_is_not_known() -> None:
+    whole = plan(CASES["minimal"])
+    odd = whole.lines[0].model_copy(update={"weight_kg": float("inf")})
+    (row, *_) = rows(whole.model_copy(update={"lines": (odd, *whole.lines[1:])}))
+    assert row["weight_kg"] == ""
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_totals_are_those_of_the_plan(name: str) -> None:
+    whole = plan(CASES[name])
+    sums = json.loads(bill_json.to_bytes(bill(whole)))["totals"]
+    assert whole.totals is not None
+    same = {
+        "extended_net": whole.totals.capex_usd,
+        "support_per_year": whole.totals.support_usd_per_year,
+        "it_power_kw": whole.totals.it_power_kw,
+        "rack_units": whole.totals.rack_units,
+        "racks": whole.totals.racks,
+        "weight_kg": whole.totals.weight_kg,
+    }
+    for key, value in same.items():
+        if sums["grand"][key] is not None and value is not None:
+            assert sums["grand"][key] == pytest.approx(value, rel=1e-12), key
+    for section, usd in whole.totals.capex_by_section_usd.items():
+        if sums["sections"][section]["extended_net"] is not None:
+            assert sums["sections"][section]["extended_net"] == pytest.approx(usd, rel=1e-12)
+
+
+def test_a_total_without_one_of_its_figures_is_not_known() -> None:
+    sums = json.loads(bill_json.to_bytes(bill(plan(CASES["sync"]))))["totals"]
+    assert sums["sections"]["Storage"]["extended_net"] is None
+    assert sums["sections"]["Compute"]["extended_net"] == 250_000.0 * 60
+    assert sums["grand"]["extended_net"] is None
+
+
+def test_shared_racks_are_in_the_grand_total_alone() -> None:
+    sums = json.loads(bill_json.to_bytes(bill(plan(CASES["complete"]))))["totals"]
+    racks = {section: entry["racks"] for section, entry in sums["sections"].items()}
+    assert racks == {
+        "Compute": 8,
+        "Storage": 1,
+        "Network": 0,
+        "Optics & cables": 0,
+        "Racks & power": 0,
+        "Software": 0,
+    }
+    assert sums["grand"]["racks"] == 11

@@ -1,0 +1,172 @@
+"""No file of the customer's edition holds money: every part of every file is searched for it."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+import yaml
+
+from planner import api, shipped
+from planner.outputs import bill_csv, bill_json, plan_json, workbook
+from planner.outputs.audience import Audience, for_audience
+from planner.outputs.bill import bill
+from planner.schema.plan import Plan
+from tests.outputs.leaks import kept_numbers, leaks, money, parts, patterns
+from tests.workbook.cases import CASES
+from tests.workbook.factory import plan
+
+PROBLEM = Path(__file__).resolve().parents[2] / "problems" / "10MW.yaml"
+CREATED = datetime(2026, 3, 1)
+TERM = (
+    "term={years: 4.5, electricity: 0.08123 USD/kWh, discount_rate: 7.123 %, "
+    "colocation: 123.45 USD/kW/month}"
+)
+SOLVED = {
+    "goodput": ("description=A hall for at most 612.3 MUSD", "budget={capex: 612.3456 MUSD}", TERM),
+    "tco": ("objective={minimize: tco}", "targets={min_gpus: 512}", "budget={}", TERM),
+}
+NAMES = [*sorted(CASES), "rates", *SOLVED]
+
+
+def own_book(path: Path) -> None:
+    """Write a price book in which every amount tells itself apart, with discounts and margins."""
+    prices = {}
+    for number, (name, listed) in enumerate(shipped_prices().items()):
+        own = round(listed * (1 + number / 977) + 12.34 + number * 1.07, 2)
+        note = f"Bought at {own * 0.87654:,.2f} USD, a margin of {12.345 + number / 100:.3f} %"
+        prices[name] = {
+            "list": f"{own} USD",
+            "date": "2026-03",
+            "source": "sheet",
+            "confidence": "medium",
+            "support_per_year": "7.891 %",
+            "lead_time": "12 weeks",
+            "note": note,
+        }
+    book = {
+        "price_book": "Confidential prices",
+        "sources": {"sheet": {"title": "Distributor sheet 4711, budgetary"}},
+        "prices": prices,
+        "discounts": [
+            {"category": "gpu_system", "discount": "12.345 %"},
+            {"category": "storage", "discount": "23.456 %"},
+            {"category": "switch", "discount": "34.567 %"},
+        ],
+    }
+    path.write_text(yaml.safe_dump(book), encoding="utf-8")
+
+
+def shipped_prices() -> dict[str, float]:
+    found = {}
+    for path in shipped.price_files().values():
+        for name, price in yaml.safe_load(path.read_text("utf-8")).get("prices", {}).items():
+            found[name] = float(str(price["list"]).split()[0])
+    return found
+
+
+@pytest.fixture(scope="module")
+def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Plan]:
+    book = tmp_path_factory.mktemp("prices") / "book.yaml"
+    own_book(book)
+    made = {name: plan(setup) for name, setup in CASES.items()}
+    made["rates"] = plan(
+        replace(CASES["complete"], rate=0.07123, colocation=123.456, electricity=0.08123)
+    )
+    for name, settings in SOLVED.items():
+        made[name] = api.solve(PROBLEM, settings=(f"prices=['{book}']", *settings))
+    return made
+
+
+def files(document: Plan, audience: Audience) -> dict[str, bytes]:
+    """Return every file of an edition."""
+    stream = io.BytesIO()
+    workbook.write(document, stream, created=CREATED, audience=audience)
+    listed = bill(document, audience)
+    return {
+        "x.xlsx": stream.getvalue(),
+        "x.bill.csv": bill_csv.to_bytes(listed),
+        "x.bill.json": bill_json.to_bytes(listed),
+    }
+
+
+def found_in(document: Plan, name: str, content: bytes) -> list[tuple[str, str]]:
+    shown = for_audience(document, "customer")
+    amounts = patterns(money(document), kept_numbers(shown))
+    assert len(amounts) > 20
+    return leaks(name, content, amounts)
+
+
+def summary(found: list[tuple[str, str]]) -> list[str]:
+    """Return a line per part that leaks: how often, and the first of it."""
+    texts = []
+    for part, entries in groupby(found, key=lambda entry: entry[0]):
+        leaking = [what for _, what in entries]
+        texts.append(f"{part}: {len(leaking)}, such as {'; '.join(leaking[:3])}")
+    return texts
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_customers_plan_has_no_money(name: str, plans: dict[str, Plan]) -> None:
+    shown = for_audience(plans[name], "customer").model_dump(exclude_defaults=True)
+    text = "\n".join(_strings(shown)).encode()
+    assert summary(found_in(plans[name], "x.txt", text)) == []
+
+
+def _strings(part: object) -> list[str]:
+    """Return every value in nested data as text; keys are the program's own words."""
+    if isinstance(part, dict):
+        return [text for value in part.values() for text in _strings(value)]
+    if isinstance(part, (list, tuple)):
+        return [text for value in part for text in _strings(value)]
+    return [repr(part) if isinstance(part, float) else str(part)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["x.bill.csv", "x.bill.json"])
+def test_the_customers_bill_has_no_money(name: str, kind: str, plans: dict[str, Plan]) -> None:
+    content = files(plans[name], "customer")[kind]
+    assert summary(found_in(plans[name], kind, content)) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_customers_workbook_has_no_money(name: str, plans: dict[str, Plan]) -> None:
+    content = files(plans[name], "customer")["x.xlsx"]
+    assert summary(found_in(plans[name], "x.xlsx", content)) == []
+
+
+def test_the_customers_workbook_packs_nothing(plans: dict[str, Plan]) -> None:
+    """What is compressed cannot be searched, so nothing in it may be."""
+    content = files(plans["goodput"], "customer")["x.xlsx"]
+    packed = re.compile(r"[A-Za-z0-9+/=]{400,}")
+    assert [part for part, text in parts("x.xlsx", content) if packed.search(text)] == []
+
+
+@pytest.mark.parametrize("kind", ["x.xlsx", "x.bill.csv", "x.bill.json"])
+def test_the_search_finds_the_money_of_the_internal_edition(
+    kind: str, plans: dict[str, Plan]
+) -> None:
+    """The control: where there is money, the same search finds words and most amounts."""
+    document = plans["goodput"]
+    found = found_in(document, kind, files(document, "internal")[kind])
+    assert len([what for _, what in found if what.startswith("amount")]) > 80
+    assert len([what for _, what in found if not what.startswith("amount")]) > 10
+
+
+@pytest.mark.parametrize("text", ["12.35 %", "12,345.7 k", "12.346 million", "12 345 678.90"])
+def test_the_search_knows_the_usual_spellings(text: str) -> None:
+    assert leaks("x.txt", f"about {text} and".encode(), patterns({12_345_678.9, 0.12345}, set()))
+
+
+def test_the_hall_of_these_tests_has_money_to_hide(plans: dict[str, Plan]) -> None:
+    document = plans["goodput"]
+    assert "612.3 MUSD" in (document.description or "")
+    assert any("a margin of" in warning for warning in document.warnings)
+    assert b"a margin of" in plan_json.to_bytes(document)
+    assert {line.discount for line in document.lines} >= {0.12345, 0.23456, 0.34567}
+    assert plans["tco"].objective.unit == "USD"

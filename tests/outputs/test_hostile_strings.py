@@ -1,0 +1,196 @@
+"""Hostile names through the real command: text stays text in CSV, JSON and the workbook."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openpyxl.workbook import Workbook
+
+from planner.outputs.bill_csv import harmless
+from planner.outputs.text_safety import CELL_LIMIT, clean
+from tests.outputs.hostile import HARMLESS, TEXTS, command, lay_out
+from tests.outputs.leaks import opened
+from tests.workbook.office import convert, needs_office
+
+EVERYTHING = "everything"
+FOOTER_CODES = {"&L", "&C", "&R", "&A", "&P", "&N"}
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The files of a problem that was solved by the command line."""
+
+    folder: Path
+
+    @cached_property
+    def book(self) -> Workbook:
+        return opened((self.folder / "problem.xlsx").read_bytes())
+
+    @cached_property
+    def formulas(self) -> set[tuple[str, str]]:
+        return {
+            (sheet.title, cell.coordinate)
+            for sheet in self.book
+            for row in sheet.iter_rows()
+            for cell in row
+            if cell.data_type == "f"
+        }
+
+    @cached_property
+    def bill(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads((self.folder / "problem.bill.json").read_bytes())
+        return content
+
+    @cached_property
+    def table(self) -> list[dict[str, str]]:
+        text = (self.folder / "problem.bill.csv").read_bytes().decode("utf-8-sig")
+        return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """The parts of the workbook as text, and the two files of the bill."""
+        with zipfile.ZipFile(self.folder / "problem.xlsx") as archive:
+            found = {name: archive.read(name).decode("utf-8") for name in archive.namelist()}
+        for name in ("problem.bill.csv", "problem.bill.json"):
+            found[name] = (self.folder / name).read_text("utf-8-sig")
+        return found
+
+
+Solver = Callable[[str], Solved]
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Solver:
+    """Return what solves a problem in which everything bears one of the names.
+
+    ``EVERYTHING`` is a harmless one with every hostile name in a component of its own.
+    """
+    base = tmp_path_factory.mktemp("hostile")
+
+    @cache
+    def solve(name: str) -> Solved:
+        folder = base / name
+        folder.mkdir()
+        parts = {f"part_{key}": text for key, text in TEXTS.items()}
+        named = TEXTS.get(name, HARMLESS)
+        path = lay_out(folder, named, parts=parts if name == EVERYTHING else {})
+        assert command("solve", str(path), "-o", str(folder), "-q") == 0
+        return Solved(folder)
+
+    return solve
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_no_text_becomes_a_formula(name: str, solved: Solver) -> None:
+    assert solved(name).formulas == solved(HARMLESS).formulas
+
+
+def test_no_name_of_a_component_becomes_a_formula(solved: Solver) -> None:
+    cells = [cell for sheet, cell in solved(EVERYTHING).formulas if sheet == "BOM"]
+    row = {key: bom_row(solved(EVERYTHING).book, f"part_{key}") for key in TEXTS}
+    for key, cells_of_row in row.items():
+        for title in ("Manufacturer", "Part number", "Model and description", "Note"):
+            assert cells_of_row[title].coordinate not in cells, key
+            assert cells_of_row[title].data_type in ("s", "n"), key
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_json_has_the_text_and_the_csv_a_harmless_one(name: str, solved: Solver) -> None:
+    content, rows = solved(name).bill, solved(name).table
+    shown = clean(TEXTS[name], limit=None)
+    assert len(rows) == len(content["lines"]) == 2
+    assert content["problem"] == shown
+    for field in ("manufacturer", "part_number", "model", "description", "price_source"):
+        assert content["lines"][0][field] == shown, field
+        assert rows[0][field] == harmless(TEXTS[name]), field
+    assert content["lines"][0]["notes"] == [shown, shown]
+    assert len(rows[0]["notes"].encode("utf-16-le")) // 2 <= CELL_LIMIT
+
+
+def test_no_cell_of_the_csv_begins_like_a_formula(solved: Solver) -> None:
+    """As a program sees it that splits at commas, and as one that splits at semicolons."""
+    found = solved(EVERYTHING)
+    assert len(found.table) == 2 + len(TEXTS)
+    for row in found.table:
+        for cell in row.values():
+            assert not re.match(r"\s*[=+\-@\uff0b\uff0d\uff1d\uff20]", cell), cell[:40]
+    for record in found.parts["problem.bill.csv"].splitlines()[1:]:
+        for cell in record.split(";"):
+            assert not re.match(r'[\s"]*[=+\-@\uff0b\uff0d\uff1d\uff20]', cell), cell[:40]
+
+
+@pytest.mark.parametrize("name", [*TEXTS, EVERYTHING])
+def test_nothing_unseen_reaches_a_file(name: str, solved: Solver) -> None:
+    unseen = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+    parts = solved(name).parts.items()
+    assert [part for part, text in parts if unseen.search(text)] == []
+
+
+def bom_row(workbook: Workbook, sku: str) -> dict[str, Any]:
+    cells = [list(row) for row in workbook["BOM"].iter_rows()]
+    header = next(row for row in cells if any(cell.value == "Catalog id" for cell in row))
+    found = next(row for row in cells if any(cell.value == sku for cell in row))
+    return {str(title.value): cell for title, cell in zip(header, found, strict=True)}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_workbook_shows_the_text_as_text(name: str, solved: Solver) -> None:
+    cell = bom_row(solved(EVERYTHING).book, f"part_{name}")["Part number"]
+    shown = clean(TEXTS[name])
+    # The writer escapes what looks like an escape; openpyxl shows that as it is.
+    escaped = re.sub("_(x[0-9A-Fa-f]{4}_)", r"_x005F_\1", shown)
+    assert cell.value in (shown, escaped)
+    assert cell.data_type == "s"
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_footers_and_names_of_sheets_are_the_planners_own(name: str, solved: Solver) -> None:
+    assert solved(name).book.sheetnames == solved(HARMLESS).book.sheetnames
+    for part, text in solved(name).parts.items():
+        for footer in re.findall("<oddFooter>(.*?)</oddFooter>", text, re.DOTALL):
+            written = unescape(footer)
+            codes = set(re.findall("&.", written.replace("&&", ""), re.DOTALL))
+            assert codes <= FOOTER_CODES, (part, written)
+            assert len(written) <= 255
+        assert "externalLink" not in part
+        assert 'TargetMode="External"' not in text
+
+
+@needs_office
+def test_an_office_program_opens_them_and_runs_nothing(solved: Solver, tmp_path: Path) -> None:
+    """Formulas give what they give where all names are harmless; nothing else is one."""
+    names = (EVERYTHING, "link", "xml", "long_astral")
+    files = []
+    for name in names:
+        files.append(tmp_path / f"{name}.xlsx")
+        files[-1].write_bytes((solved(name).folder / "problem.xlsx").read_bytes())
+    for name, result in zip(names, convert(tmp_path, files), strict=True):
+        shown = opened(result.read_bytes(), data_only=True)
+        cell = bom_row(shown, "gpu_box")["Manufacturer"]
+        assert (cell.value, cell.data_type) == (clean(TEXTS.get(name, HARMLESS)), "s")
+        cells = (cell for sheet in shown for row in sheet.iter_rows() for cell in row)
+        assert [cell.coordinate for cell in cells if cell.data_type == "e"] == []
+
+
+# Texts that no file can bring in, but a program may.
+
+
+def test_lone_surrogates_are_left_out() -> None:
+    assert clean("a\ud800b\udfffc", limit=None) == "abc"
+
+
+def test_marks_stay_where_letters_need_them() -> None:
+    assert clean("100\u200f-\u200f200") == "100-200"
+    assert clean("\u05de\u05d3\u05e3\u200f 12") == "\u05de\u05d3\u05e3\u200f 12"
+    assert clean("\u202ea\u202cb\u2066c\u2069") == "abc"

@@ -1,0 +1,77 @@
+"""Notes say what a plan counts by what it has; Assumptions hold inputs alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.outputs.audience import Audience
+from tests.workbook.cases import ASYNC, COMPLETE, SYNC
+from tests.workbook.factory import infeasible, plan
+from tests.workbook.test_cover import opened, told
+
+HEADINGS = (
+    "What the plan counts and what it does not",
+    "Warnings",
+    "Catalog items that could not enter the plan",
+    "Terms",
+    "How figures are meant",
+    "How this plan was made",
+)
+
+
+def test_the_notes_hold_what_is_no_input() -> None:
+    book = opened(plan(ASYNC))
+    notes = told(book, "Notes")
+    assert [key for key in notes if key in HEADINGS] == list(HEADINGS)
+    assert notes["1"] == "prices are estimates"
+    assert notes["other"] == "no price"
+    assert notes["Price books"] == "estimates.yaml"
+    assert notes["Solver"] == "highs, 3 iterations"
+    assumptions = " ".join(
+        str(cell.value) for row in book["Assumptions"].iter_rows() for cell in row
+    )
+    assert "Failures per GPU and day" in assumptions
+    for text in ("prices are estimates", "no price", "estimates.yaml", "Warnings"):
+        assert text not in assumptions
+
+
+def test_the_notes_follow_what_the_bill_has() -> None:
+    plain, full = (told(opened(plan(setup)), "Notes") for setup in (ASYNC, COMPLETE))
+    assert str(plain["The bill"]).startswith("GPU systems and storage only.")
+    assert str(plain["Network"]).startswith("No fabric is planned")
+    assert "Edited quantities" not in plain and "Racks" not in plain and "Heat" not in plain
+    assert "Network, Optics & cables, Racks & power, Software" in str(full["The bill"])
+    assert str(full["Network"]).startswith("Fabrics are fat trees")
+    assert "solve again" in str(full["Edited quantities"])
+    assert "first-fit" not in str(full["Racks"]) and "position" in str(full["Racks"])
+    assert "1 storage appliance down" in str(full["Storage that fails"])
+    assert "energy on typical draw" in str(full["Cost over the term"])
+    assert "energy on maximum draw" in str(plain["Cost over the term"])
+    assert "80 % of the rated bandwidth for writing" in str(plain["Storage bandwidth"])
+
+
+def test_a_network_that_is_not_planned_is_named() -> None:
+    document = plan(COMPLETE)
+    fabrics = tuple(entry for entry in document.fabrics if entry.network != "in_band")
+    notes = told(opened(document.model_copy(update={"fabrics": fabrics})), "Notes")
+    assert str(notes["Network"]).endswith("Not planned: in-band network.")
+
+
+def test_terms_are_those_on_the_sheets_in_order() -> None:
+    plain, full = (list(told(opened(plan(setup)), "Notes")) for setup in (SYNC, COMPLETE))
+    for notes in (plain, full):
+        first, last = notes.index("Terms") + 1, notes.index("How figures are meant")
+        assert notes[first:last] == sorted(notes[first:last], key=str.casefold)
+        assert {"Goodput", "Overlap", "Drain", "Stall", "MTTI", "MFU", "PUE", "Fan-out", "RU"} <= (
+            set(notes[first:last])
+        )
+    only_full = {"CDU", "PDU", "Oversubscription", "Cold spares", "Discounting"}
+    assert only_full <= set(full) and not only_full & set(plain)
+
+
+@pytest.mark.parametrize("audience", ["internal", "customer"])
+def test_a_plan_without_lines_has_notes_too(audience: Audience) -> None:
+    notes = told(opened(infeasible(), audience), "Notes")
+    assert "The bill" not in notes and "Network" not in notes
+    assert notes["Message"] == "the racks hold no GPU system"
+    assert ("Price books" in notes) == (audience == "internal")
