@@ -2,7 +2,7 @@
 
 ``goldilocks.svg``: one GPU system (DGX B200) and one appliance (DDN AI400X2) in the 10 MW example;
 the number of appliances is fixed, everything else is decided by the planner.
-``checkpoint_sheet.png``: the workbook of the 10 MW example, if LibreOffice and poppler are there.
+``summary_sheet.png``: the workbook of the 10 MW example, if LibreOffice and poppler are there.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from planner.outputs import workbook
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "goldilocks.svg"
-SHEET = PICTURE.with_name("checkpoint_sheet.png")
-SHEET_HEADING = "Checkpoint sizing"
+SHEET = PICTURE.with_name("summary_sheet.png")
+SHEET_HEADING = "Summary"
 OTHERS = "ddn_ai400x2_500tb: {exclude: true}, ddn_ai400x2_turbo: {exclude: true}"
 ONLY = (
     "consider.gpu_systems=[nvidia_dgx_b200]",
@@ -131,7 +131,7 @@ def draw() -> str:
 
 
 def photograph() -> None:
-    """Render the Checkpoint sheet and crop it."""
+    """Render the Summary sheet and crop it."""
     plan = api.solve(ROOT / "problems" / "10MW.yaml")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -142,7 +142,7 @@ def photograph() -> None:
         subprocess.run(office, cwd=folder, check=True, capture_output=True)
         number = _page_of(SHEET_HEADING, folder / "plan.pdf")
         page = ["pdftoppm", "-png", "-r", "110", "-f", number, "-l", number]
-        crop = ["-x", "30", "-y", "40", "-W", "1120", "-H", "815", "-singlefile"]
+        crop = ["-x", "40", "-y", "55", "-W", "1220", "-H", "660", "-singlefile"]
         subprocess.run([*page, *crop, "plan.pdf", "sheet"], cwd=folder, check=True)
         shutil.copyfile(folder / "sheet.png", SHEET)
 

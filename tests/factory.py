@@ -517,6 +517,7 @@ def _limits(
                 {
                     "name": name, "label": name, "value": value, "sense": sense, "limit": limit,
                     "unit": unit, "slack": slack, "source": None,
+                    "exact": name.endswith(".fixed") or name == "exact_families",
                     "binding": slack <= 1e-6 * max(1.0, abs(limit)),
                 }
             )

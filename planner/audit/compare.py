@@ -11,7 +11,7 @@ from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.audit.formulas import same
-from planner.audit.reader import Opened
+from planner.audit.reader import Opened, Shown
 from planner.errors import Finding, InputError
 from planner.outputs.workbook.data import SHEET as DATA
 from planner.outputs.workbook.inputs import InputCell, Scalar
@@ -119,14 +119,14 @@ def _compare_sheet(
     changed: list[Edit],
     found: list[Finding],
 ) -> None:
-    other, shown = opened.cells[sheet.title], opened.values[sheet.title]
+    other = opened.cells[sheet.title]
     places = dict.fromkeys(_coordinates(sheet) | _coordinates(other))
     for coordinate in sorted(places, key=_in_order):
         before, after = sheet[coordinate], other[coordinate]
         entry = by_place.get((sheet.title, coordinate))
         if entry is not None:
             try:
-                changed += _edit(entry, after, shown[coordinate].value)
+                changed += _edit(entry, after, opened.shown)
             except ValueError as error:
                 place = f"{sheet.title}!{coordinate}"
                 found.append(_wrong(opened, place, entry, str(error)))
@@ -156,13 +156,14 @@ def _wrong(opened: Opened, place: str, entry: InputCell, what: str) -> Finding:
                    fix=f"write {entry.range.expected()}")  # fmt: skip
 
 
-def _edit(entry: InputCell, cell: Any, shown: Any) -> Iterator[Edit]:
+def _edit(entry: InputCell, cell: Any, shown: Shown) -> Iterator[Edit]:
     """Yield the edit of an input; raise ValueError where it holds what it cannot hold."""
     value = cell.value
     if cell.data_type == "f":
-        if shown in (None, ""):
+        computed = shown.value(entry.sheet, entry.cell)
+        if computed in (None, ""):
             raise ValueError(f"holds the formula {str(value)[:40]}, which has never been computed")
-        value = shown
+        value = computed
     if entry.kind == "local":
         return
     after = _scalar(value)

@@ -85,6 +85,7 @@ def _operation(case: Case, draft: Draft) -> Operation:
         raise NothingRunsError("no GPUs are in use")
     mode: Mode = "sync" if draft.mode == "sync" else "async"
     operation = run_at(case, mode, units, used, gpus, draft.interval_s)
+    _check_prices(case, units)
     try:
         bill(case, units)
     except ValueError as error:  # a fabric larger than three tiers can be
@@ -105,6 +106,15 @@ def _check_sizes(case: Case, units: Mapping[str, int]) -> None:
                 raise NothingRunsError(
                     f"the bandwidth of {item.id} is known for {low} to {high} units, not {count}"
                 )
+
+
+def _check_prices(case: Case, units: Mapping[str, int]) -> None:
+    """Raise where the edited bill buys something that has no price."""
+    for offer in case.offers():
+        if offer.unit_net_usd is None and offer.purchased(units[offer.id]):
+            raise NothingRunsError(
+                f"the price of {offer.id} is not known and more of it is bought: fill in its price"
+            )
 
 
 def _used(case: Case, draft: Draft, units: Mapping[str, int]) -> dict[str, int]:

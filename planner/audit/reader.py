@@ -19,13 +19,41 @@ _OLE = b"\xd0\xcf\x11\xe0"
 _MOST_BYTES = 2_000_000_000
 
 
+class Shown:
+    """The values that a file last showed, read sheet by sheet as they are asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._sheets: dict[str, dict[str, Any]] = {}
+
+    def value(self, sheet: str, cell: str) -> Any:
+        """Return what a cell showed, None where it held no value."""
+        if sheet not in self._sheets:
+            self._sheets[sheet] = self._read(sheet)
+        return self._sheets[sheet].get(cell)
+
+    def _read(self, sheet: str) -> dict[str, Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            book = openpyxl.load_workbook(self._path, data_only=True, read_only=True)
+            try:
+                return {
+                    cell.coordinate: cell.value
+                    for row in book[sheet].iter_rows()
+                    for cell in row
+                    if cell.value is not None
+                }
+            finally:
+                book.close()
+
+
 @dataclass(frozen=True)
 class Opened:
-    """A workbook twice: as written, and with the values it last showed; and what it carries."""
+    """A workbook as written, the values it last showed, and what it carries."""
 
     name: str
     cells: Workbook
-    values: Workbook
+    shown: Shown
     packed: Packed
 
 
@@ -37,7 +65,7 @@ def open_workbook(path: Path) -> Opened:
     """
     name = str(path)
     _check_container(path, name)
-    cells, values = _load(path, name, formulas=True), _load(path, name, formulas=False)
+    cells = _load(path, name)
     if SHEET not in cells.sheetnames:
         raise InputError(_not_ours(name, cells))
     column = cells[SHEET].iter_rows(max_col=1, values_only=True)
@@ -48,7 +76,7 @@ def open_workbook(path: Path) -> Opened:
         message = f"what planner packed into the sheet cannot be read: {error}"
         fix = "audit a copy in which that sheet is as planner wrote it"
         raise InputError(Finding("workbook", message, name, path=SHEET, fix=fix)) from None
-    return Opened(name, cells, values, packed)
+    return Opened(name, cells, Shown(path), packed)
 
 
 def load_bytes(stream: Any) -> Workbook:
@@ -62,11 +90,9 @@ def load_bytes(stream: Any) -> Workbook:
         return openpyxl.load_workbook(stream)
 
 
-def _load(path: Path, name: str, *, formulas: bool) -> Workbook:
+def _load(path: Path, name: str) -> Workbook:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return openpyxl.load_workbook(path, data_only=not formulas)
+        return load_bytes(path)
     except MemoryError:
         raise
     except Exception as error:  # any other tool's file may break the reader in any way

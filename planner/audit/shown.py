@@ -65,9 +65,9 @@ def stale(opened: Opened, draft: Draft, edited: Plan) -> tuple[Stale, ...]:
 
 
 def _shown(opened: Opened, name: str) -> float | None:
-    defined = opened.values.defined_names.get(name)
+    defined = opened.cells.defined_names.get(name)
     if defined is None:
         return None
     sheet, cell = next(iter(defined.destinations))
-    value = opened.values[sheet][cell.replace("$", "")].value
+    value = opened.shown.value(sheet, cell.replace("$", ""))
     return float(value) if isinstance(value, (int, float)) else None

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
-from planner.schema.plan import Plan, PlanModel
+from pydantic import BaseModel, ConfigDict
+
+from planner.schema.plan import Plan
 
 AUDIT_SCHEMA_VERSION = 1
 
 
-class Edit(PlanModel):
+class AuditModel(BaseModel):
+    """A frozen part of an audit."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class Edit(AuditModel):
     """A cell that holds something else than the solved plan had there.
 
     ``kind`` is what it is an input of: a line (``key`` is the catalog id), a figure of the model or
@@ -26,7 +34,7 @@ class Edit(PlanModel):
     after: float | str | None
 
 
-class Breach(PlanModel):
+class Breach(AuditModel):
     """A limit that the edited plan does not keep.
 
     ``value`` is what it reaches, None where a figure is not known; ``over`` is by how much it goes
@@ -42,7 +50,7 @@ class Breach(PlanModel):
     over: float | None
 
 
-class Shortage(PlanModel):
+class Shortage(AuditModel):
     """Something the edited cluster needs another number of than the workbook lists."""
 
     sku: str
@@ -51,7 +59,7 @@ class Shortage(PlanModel):
     needed: int
 
 
-class Stale(PlanModel):
+class Stale(AuditModel):
     """A figure that the file shows otherwise than it is: not recalculated, or approximate there."""
 
     name: str
@@ -59,7 +67,7 @@ class Stale(PlanModel):
     computed: float
 
 
-class Audit(PlanModel):
+class Audit(AuditModel):
     """An edited workbook, re-computed and compared.
 
     ``edited`` is the plan as the workbook has it, None where nothing would run (``reason`` says

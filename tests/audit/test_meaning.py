@@ -48,8 +48,10 @@ class Change:
 
 
 CHANGES = {
-    "pue": Change({("figure", "pue"): 1.4}, ("site.pue=1.4",)),
-    "power": Change({("limit", "facility_power"): 9000.0}, ("site.facility_power=9 MW",)),
+    "site": Change(
+        {("figure", "pue"): 1.4, ("limit", "facility_power"): 9000.0},
+        ("site.pue=1.4", "site.facility_power=9 MW"),
+    ),
     "racks": Change({("limit", "racks"): 60.0}, ("site.racks=60",)),
     "size": Change({("figure", "checkpoint_gb"): 20_160.0}, ("jobs.0.bytes_per_parameter=20",)),
     "sync": Change({("figure", "save_mode"): "sync"}, ("jobs.0.checkpoint.mode=sync",)),
@@ -57,7 +59,6 @@ CHANGES = {
         {("figure", "max_restore_s"): 3.0, ("figure", "restart_s"): 300.0},
         ("jobs.0.restore.max_time=3 s", "jobs.0.restore.restart=5 min"),
     ),
-    "overlap": Change({("figure", "max_overlap"): 0.01}, ("jobs.0.checkpoint.max_overlap=1 %",)),
     "failures": Change(
         {("figure", "failures_per_gpu_day"): 0.002}, ("jobs.0.failures={per_gpu_day: 0.002}",)
     ),
@@ -65,13 +66,22 @@ CHANGES = {
         {("figure", "delivered_fraction_write"): 0.3, ("figure", "delivered_fraction_read"): 0.2},
         ("storage.delivered_fraction={read: 0.2, write: 0.3}",),
     ),
-    "term": Change(
-        {("figure", "years"): 6.0, ("figure", "electricity_usd_per_kwh"): 0.2},
-        ("term.years=6", "term.electricity=0.2 USD/kWh"),
+    "the_rest": Change(
+        {
+            ("figure", "max_overlap"): 0.01,
+            ("figure", "years"): 6.0,
+            ("figure", "electricity_usd_per_kwh"): 0.2,
+            ("figure", "writers"): "one_replica",
+            ("figure", "checkpoints_held"): 400.0,
+        },
+        (
+            "jobs.0.checkpoint.max_overlap=1 %",
+            "term.years=6",
+            "term.electricity=0.2 USD/kWh",
+            "jobs.0.checkpoint.writers=one_replica",
+            "jobs.0.checkpoint.keep_last=399",
+        ),
     ),
-    "writers": Change({("figure", "writers"): "one_replica"},
-                      ("jobs.0.checkpoint.writers=one_replica",)),
-    "held": Change({("figure", "checkpoints_held"): 400.0}, ("jobs.0.checkpoint.keep_last=399",)),
 }  # fmt: skip
 
 
@@ -139,6 +149,15 @@ def test_an_interval_of_ones_own_is_remarked_on(tmp_path: Path) -> None:
 def test_without_a_part_nothing_runs(section: str, tmp_path: Path) -> None:
     found = audited(tmp_path, {("quantity", sku(section)): 0.0})
     assert found.edited is None and found.reason
+
+
+def test_more_of_what_has_no_price_asks_for_one(tmp_path: Path) -> None:
+    line = next(x for x in book("megatron_1t").plan.lines if x.unit_list_usd is None)
+    more = {("quantity", line.sku): line.quantity + 1.0}
+    found = audited(tmp_path, dict(more), "megatron_1t")
+    assert found.edited is None and "price" in str(found.reason)
+    found = audited(tmp_path, {**more, ("unit_list", line.sku): 1000.0}, "megatron_1t")
+    assert found.edited is not None and found.sheet_capex_usd == pytest.approx(1000.0)
 
 
 def test_a_cleared_limit_limits_nothing(tmp_path: Path) -> None:

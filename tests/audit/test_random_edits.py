@@ -19,7 +19,7 @@ from planner.schema.plan import LimitReport
 from tests.audit.books import SOLVABLE, Book, Edits, book, edited
 from tests.workbook.office import Cells, convert, named, needs_office, values
 
-TRIALS = 2
+TRIALS = 1
 ALONE = ("megatron_1t", "gpt3_octet")
 """Problems whose bill has nothing but GPU systems and storage: every total follows a quantity."""
 
@@ -49,6 +49,7 @@ def _drawn(cell: InputCell, rng: random.Random) -> Scalar:
         value = cell.value
     if cell.range.whole:
         value = float(round(value))
+        value += float(value == cell.value and cell.kind == "quantity")
     return min(max(value, cell.range.low), cell.range.high)
 
 
@@ -101,6 +102,9 @@ def test_the_workbook_shows_what_python_computes(
     shown = values(trial.path)
     assert not [cell for cell, value in shown.items() if str(value).startswith(("#", "Err:"))]
     figures = named(trial.path, shown)
+    if found.edited is None and "price" in str(found.reason):
+        assert figures["bom_capex_usd_flag"] == "known part"
+        return
     if found.edited is None:
         assert figures["goodput"] in ("n/a", 0) or figures["gpus_in_use"] == 0
         return

@@ -185,7 +185,9 @@ def test_more_units_to_a_rack_than_fit() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from([LEAF, SPINE, MANAGER, CDU]), st.integers(1, 3)), min_size=1
+        st.tuples(st.sampled_from([LEAF, SPINE, MANAGER, CDU]), st.integers(1, 3)),
+        min_size=1,
+        max_size=8,  # four units of eight times three CDUs fill 384 RU
     ),
     st.integers(1, 50),
     st.integers(1, 4),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import time
 from typing import Any
 
 import openpyxl
@@ -325,11 +324,3 @@ def test_names_stay_text(text: str) -> None:
 
 def test_a_plan_that_places_nothing_has_no_sheet() -> None:
     assert "Racks" not in opened(plan(ASYNC)).sheetnames
-
-
-def test_very_many_racks_are_quick() -> None:
-    devices = stack("qm9700", 40, 1.0, 0.4, 10.0)
-    document = with_racks(*(rack(n, 1, "network", devices, 2) for n in range(1, 501)))
-    start = time.perf_counter()
-    written(document)
-    assert time.perf_counter() - start < 3

@@ -6,10 +6,12 @@ from itertools import groupby
 
 from planner.outputs import scope
 from planner.outputs.numbering import Block, Entry, blocks
+from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook import bom_totals
 from planner.outputs.workbook.bom_columns import Columns, shown
 from planner.outputs.workbook.bom_lines import (
     NAMED,
+    SPANS,
     figure_name,
     has_stock,
     purchased_name,
@@ -54,6 +56,7 @@ def add(book: Book) -> None:
     if shared:
         bom_totals.add_shared_racks(page, shared, row)
         row += 2
+    _name_columns(page, first, row - 1)
     bom_totals.add_total(page, listed, row, subtotals)
     bom_totals.add_edit_count(page, listed, first, row)
     _job_gpus(page, listed, rows, row + 4)
@@ -65,6 +68,14 @@ def add(book: Book) -> None:
     page.sheet.repeat_columns(0, index["quantity"] - 1)
     page.sheet.set_v_pagebreaks(_page_breaks(page))
     page.finish(index["note"], (_HEADER_ROW + 1, index["quantity"]), _SCALE_PERCENT)
+
+
+def _name_columns(page: BomPage, first: int, last: int) -> None:
+    """Name the columns of support down to the total; what is no line has no years and counts 0."""
+    if page.columns.has("support_paid"):
+        for key in SPANS:
+            span = page.columns.span(key, first, max(first, last))
+            page.book.define(f"bom_{key}_column", f"{page.name}!{span}", None)
 
 
 def _page_breaks(page: BomPage) -> list[int]:
@@ -116,10 +127,11 @@ def _job_gpus(page: BomPage, listed: list[Block], rows: dict[int, int], row: int
 
 def _name_counts(page: BomPage, entry: Entry, row: int) -> None:
     index, line = page.columns.index, entry.line
-    page.define(quantity_name(entry.number), row, index["quantity"], line.quantity)
+    if line.section in CORE_SECTIONS or line.sku in page.limited:
+        page.define(quantity_name(entry.number), row, index["quantity"], line.quantity)
     if has_stock(page.book.plan, line):
         page.define(purchased_name(entry.number), row, index["purchased"], line.purchased)
-    if line.section in ("Compute", "Storage"):
+    if line.section in CORE_SECTIONS:
         known = page.known(line)
         for key in filter(page.columns.has, NAMED):
             page.define(figure_name(key, entry.number), row, index[key], known[key])

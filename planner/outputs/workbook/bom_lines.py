@@ -30,6 +30,10 @@ NAMED = ("unit_net", "unit_power", "power", "unit_rack_units", "racks", "extende
 """Cells of a line of GPU systems or storage that have a name, for other sheets to read."""
 
 
+SPANS = ("support", "support_from", "support_until")
+"""Columns whose cells have a name together, ``bom_<key>_column``, where support has its times."""
+
+
 def figure_name(key: str, number: int) -> str:
     """Return the defined name of a figure of a line of GPU systems or storage.
 

@@ -8,8 +8,9 @@ from typing import Literal
 
 from xlsxwriter.format import Format
 
+from planner.outputs.numbering import Block
 from planner.outputs.workbook.bom_columns import Columns
-from planner.outputs.workbook.bom_lines import figures
+from planner.outputs.workbook.bom_lines import figures, needed
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import Role
 from planner.outputs.workbook.inputs import InputCell, Range
@@ -26,13 +27,29 @@ ALLOWED = {
 UNITS = {"quantity": "units", "discount": "share", "unit_list": "USD"}
 
 
+BOUGHT = ("extended_list", "extended_net", "support", "support_paid")
+"""Sums that an edited quantity leaves incomplete where what it buys has no price."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The known sum of a column, whether a line lacks it, and whether an edit can make one."""
+
+    value: float
+    lacking: bool
+    may_lack: bool
+
+
 class BomPage(Page):
-    """A worksheet with named columns."""
+    """A worksheet with named columns; ``limited`` are the catalog ids that a limit counts."""
 
     def __init__(self, book: Book, columns: Columns) -> None:
         super().__init__(book, "BOM", "Bill of materials")
         self.columns = columns
+        limits = (limit.name.split(".") for limit in book.plan.limits)
+        self.limited = {parts[1] for parts in limits if len(parts) > 1}
         self._styles: dict[tuple[str, Role], Format] = {}
+        self._sums: dict[str, dict[str, Sum]] = {}
         self._known: dict[int, dict[str, float | None]] = {}
 
     def style(self, key: str, role: Role) -> Format:
@@ -49,6 +66,32 @@ class BomPage(Page):
         if found is None:
             found = self._known[id(line)] = figures(self.book.plan, line)
         return found
+
+    def sums(self, block: Block) -> dict[str, Sum]:
+        """Return the sum of each summed column of a section."""
+        found = self._sums.get(block.section)
+        if found is None:
+            found = self._sums[block.section] = self._add_up(block)
+        return found
+
+    def _add_up(self, block: Block) -> dict[str, Sum]:
+        values: dict[str, list[float]] = {column.key: [] for column in self.columns.summed}
+        lacking: set[str] = set()
+        may_lack: set[str] = set()
+        for entry in block.entries:
+            known = self.known(entry.line)
+            for key, summed in values.items():
+                value = known[key]
+                if value is not None:
+                    summed.append(value)
+            lacking.update(key for key in needed(entry.line) if known[key] is None)
+            if entry.line.unit_list_usd is None:
+                may_lack.update(BOUGHT)
+        may_lack |= lacking
+        return {
+            key: Sum(math.fsum(summed), key in lacking, key in may_lack)
+            for key, summed in values.items()
+        }
 
 
 @dataclass(frozen=True)

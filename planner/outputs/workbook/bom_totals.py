@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from planner.outputs import scope
 from planner.outputs.numbering import Block
-from planner.outputs.workbook.bom_lines import needed
 from planner.outputs.workbook.bom_page import BomPage
 from planner.outputs.workbook.bom_row import PART_OF
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
@@ -55,11 +54,12 @@ def add_subtotal(page: BomPage, block: Block, first: int, last: int) -> None:
         page.formula(row, page.columns.index[column.key], text, value, number, "total")
         name = subtotal_name(column.total, block.section)
         page.define(name, row, page.columns.index[column.key], value)
-        lacking = _lacking(page, [block], column.key)
-        if lacking:
+        found = page.sums(block)[column.key]
+        if found.may_lack:
             count = f'SUMPRODUCT(({sections}="{block.section}")*(1-ISNUMBER({figure_cells})))'
             text = f'=IF({count}>0,"{KNOWN_PART}","")'
-            page.formula(row + 1, page.columns.index[column.key], text, KNOWN_PART, role="flag")
+            flag = KNOWN_PART if found.lacking else ""
+            page.formula(row + 1, page.columns.index[column.key], text, flag, role="flag")
 
 
 def add_total(page: BomPage, listed: Sequence[Block], row: int, subtotals: Sequence[int]) -> None:
@@ -82,14 +82,14 @@ def add_total(page: BomPage, listed: Sequence[Block], row: int, subtotals: Seque
         text = "=" + ("+".join(added) or "0")
         page.formula(row, index, text, value, _DASHED.get(column.key, column.number), "total")
         page.define(column.total, row, index, value)
-        lacking = [
-            subtotal
-            for subtotal, block in zip(subtotals, listed, strict=True)
-            if _lacking(page, [block], column.key)
-        ]
-        flag = KNOWN_PART if lacking else ""
-        checks = "&".join(page.columns.at(column.key, subtotal + 1) for subtotal in lacking)
-        if lacking:
+        sums = [page.sums(block)[column.key] for block in listed]
+        flag = KNOWN_PART if any(each.lacking for each in sums) else ""
+        checks = "&".join(
+            page.columns.at(column.key, subtotal + 1)
+            for subtotal, each in zip(subtotals, sums, strict=True)
+            if each.may_lack
+        )
+        if checks:
             text = f'=IF({checks}<>"","{KNOWN_PART}","")'
             page.formula(row + 1, index, text, flag, role="flag")
         page.define(f"{column.total}_flag", row + 1, index, flag)
@@ -177,17 +177,5 @@ def _label(page: BomPage, row: int, text: str) -> None:
         page.text(row, column, text if column == 0 else "", "total")
 
 
-def _values(page: BomPage, listed: Iterable[Block], key: str) -> list[float | None]:
-    return [page.known(entry.line)[key] for block in listed for entry in block.entries]
-
-
 def _known_sum(page: BomPage, listed: Iterable[Block], key: str) -> float:
-    return math.fsum(value for value in _values(page, listed, key) if value is not None)
-
-
-def _lacking(page: BomPage, listed: Iterable[Block], key: str) -> bool:
-    return any(
-        page.known(entry.line)[key] is None and key in needed(entry.line)
-        for block in listed
-        for entry in block.entries
-    )
+    return math.fsum(page.sums(block)[key].value for block in listed)

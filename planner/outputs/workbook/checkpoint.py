@@ -19,7 +19,7 @@ from planner.outputs.workbook.formats import INTEGER
 from planner.outputs.workbook.page import BANNER_BAD, BANNER_ROW, FIRST_ROW, Page
 from planner.schema.plan import JobPlan
 
-_COLUMNS = (("Figure", 54), ("Value", 19), ("Unit", 15), ("As solved", 19), ("Note", 82))
+_COLUMNS = (("Figure", 54), ("Value", 19), ("Unit", 15), ("As solved", 19), ("Note", 88))
 _LABEL, _VALUE, _UNIT, _SOLVED, _NOTE = range(5)
 _EDITED = "EDITED: optimality no longer proven; the result may break limits, see Checks. Cells: "
 
@@ -98,6 +98,7 @@ def _input(page: Page, entry: Input, row: int) -> None:
     page.text(row, _UNIT, entry.unit)
     page.scalar(row, _SOLVED, entry.value, entry.number, "fixed")
     page.text(row, _NOTE, entry.note)
+    _grow(page, row, entry.label, entry.note)
 
 
 def _results(page: Page, job: JobPlan, row: int) -> None:
@@ -134,14 +135,21 @@ def _result(page: Page, entry: Result, row: int) -> None:
     page.scalar(row, _SOLVED, entry.cell_value, entry.number, "fixed")
     page.define(entry.name, row, _VALUE, entry.cell_value)
     _note(page, entry, row)
+    _grow(page, row, entry.label, entry.how)
+
+
+def _grow(page: Page, row: int, label: str, note: str) -> None:
+    page.grow(row, [(label, _COLUMNS[_LABEL][1]), (note, _COLUMNS[_NOTE][1])])
 
 
 def _note(page: Page, entry: Result, row: int) -> None:
     """Write how a figure comes about; an incomplete sum says so for as long as it is one."""
     flags = [name for name in entry.flag.split("&") if name]
-    if not any(page.book.value(name) for name in flags):
+    if not flags:
         page.text(row, _NOTE, entry.how)
         return
     lacking = "known part: a line lacks this figure"
     text = f'=IF({"&".join(flags)}="","{entry.how}","{lacking}; {entry.how}")'
-    page.formula(row, _NOTE, text, f"{lacking}; {entry.how}", role="text")
+    flagged = any(page.book.value(name) for name in flags)
+    shown = f"{lacking}; {entry.how}" if flagged else entry.how
+    page.formula(row, _NOTE, text, shown, role="text")

@@ -25,7 +25,7 @@ _COLUMNS = (
     ("Follows edits", 15),
     ("Allowed, as solved", 17),
     ("Where the limit comes from", 34),
-    ("Id", 24),
+    ("Id", 30),
 )
 (
     _LABEL,
@@ -80,7 +80,7 @@ def _row(page: Page, row: int, limit: LimitReport, number: int) -> str:
     page.text(row, _FOLLOWS, _follows(check))
     page.text(row, _SOURCE, limit.source or "")
     page.text(row, _ID, limit.name)
-    page.grow(row, [(limit.label, 36), (limit.source or "", 34), (limit.name, 24)])
+    page.grow(row, [(limit.label, 36), (limit.source or "", 34), (limit.name, 30)])
     return result
 
 
@@ -144,7 +144,7 @@ def _verdict(page: Page, row: int, limit: LimitReport, check: Check, number: str
     both = f"ISNUMBER({value})*ISNUMBER({allowed})=1"
     page.formula(row, _SLACK, f'=IF({both},{slack},"n/a")', solved_slack, number)
     flagged = any(page.book.value(name) for name in check.flag.split("&") if name)
-    good = f'IF({check.flag}="","OK","OK (known part)")' if flagged else '"OK"'
+    good = f'IF({check.flag}="","OK","OK (known part)")' if check.flag else '"OK"'
     holds = f"{slack}>=-{check.tolerance:G}*ABS({allowed})"
     # A limit that was cleared limits nothing; a value that is no number reaches no limit.
     cleared = f"ISBLANK({check.limit or allowed})"

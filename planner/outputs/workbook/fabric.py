@@ -1,8 +1,11 @@
-"""The sheet ``Fabric``: one row per network with its switches, links and how full it is."""
+"""The sheet ``Fabric``: one column per network with its switches, links and how full it is."""
 
 from __future__ import annotations
 
-from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xlsxwriter.utility import xl_col_to_name
 
 from planner.outputs.words import NETWORKS
 from planner.outputs.workbook.book import Book
@@ -11,110 +14,140 @@ from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.text import names
 from planner.schema.plan import FabricReport
 
-_COLUMNS = (
-    ("Network", 19),
-    ("Switch", 26),
-    ("Connects", 34),
-    ("Planes", 8),
-    ("Tiers", 7),
-    ("Units", 7),
-    ("Ports per switch", 9),
-    ("Leaf switches", 9),
-    ("Spine switches", 9),
-    ("Core switches", 9),
-    ("Switches", 9),
-    ("Ports of devices", 10),
-    ("Ports it can hold", 10),
-    ("In use", 7),
-    ("Uplinks per leaf", 9),
-    ("Over-\nsubscription", 12),
-    ("Links to devices", 10),
-    ("Leaf-spine links", 10),
-    ("Spine-core links", 10),
-    ("Note", 26),
+_LABEL_WIDTH, _NETWORK_WIDTH, _SUM_WIDTH = 36, 27, 14
+
+
+@dataclass(frozen=True)
+class _Figure:
+    """A row of numbers; ``summed`` where a sum over the networks means something."""
+
+    label: str
+    read: Callable[[FabricReport], float]
+    summed: bool = False
+
+
+_SHAPE = (
+    _Figure("Planes", lambda f: f.planes),
+    _Figure("Tiers of switches", lambda f: f.tiers),
+    _Figure("Units: fabrics of this kind side by side", lambda f: f.units),
+    _Figure("Ports per switch", lambda f: f.radix),
+    _Figure("Parts a port counts as", lambda f: f.parts_per_port),
 )
-_LEAF, _CORE, _SWITCHES, _PORTS, _CAPACITY, _USE = 7, 9, 10, 11, 12, 13
-_SUMMED = (7, 8, 9, 10, 16, 17, 18)
-_NOTE = len(_COLUMNS) - 1
+_SWITCHES = (
+    _Figure("Leaf switches", lambda f: f.leaf_switches, True),
+    _Figure("Spine switches", lambda f: f.spine_switches, True),
+    _Figure("Core switches", lambda f: f.core_switches, True),
+)
+_PORTS = (
+    _Figure("Ports of devices, in parts", lambda f: f.endpoints),
+    _Figure("Ports it can hold, in parts", lambda f: f.capacity),
+)
+_LINKS = (
+    _Figure("Uplinks per leaf", lambda f: f.uplinks_per_leaf),
+    _Figure("Links to devices", lambda f: f.system_links, True),
+    _Figure("Links between leaf and spine", lambda f: f.leaf_spine_links, True),
+    _Figure("Links between spine and core", lambda f: f.spine_core_links, True),
+)
 
 
 def add(book: Book) -> None:
     """Add the sheet, where the plan has fabrics."""
-    if not book.plan.fabrics:
+    fabrics = book.plan.fabrics
+    if not fabrics:
         return
     page = Page(book, "Fabric", "Fabrics")
     page.banner()
-    page.headers(FIRST_ROW, _COLUMNS, 42)
-    models = names(book.plan)
-    first = row = FIRST_ROW + 1
-    for fabric in book.plan.fabrics:
-        _fabric(page, fabric, models, row)
-        row += 1
-    _total(page, first, row)
-    page.text(row + 2, 0, "As solved, over all planes; edited quantities change nothing here. "
-              "A cable may carry several links, and some switches hold more ports than are in use.",
+    columns = [("Figure", _LABEL_WIDTH)]
+    columns += [(NETWORKS[fabric.network], _NETWORK_WIDTH) for fabric in fabrics]
+    page.headers(FIRST_ROW, [*columns, ("Together", _SUM_WIDTH)], 20)
+    row = _texts(page, fabrics, FIRST_ROW + 1)
+    row = _figures(page, fabrics, "Shape", _SHAPE, row)
+    first = row + 1
+    row = _figures(page, fabrics, "Switches", _SWITCHES, row)
+    row = _switches(page, fabrics, first, row)
+    ports = row + 1
+    row = _figures(page, fabrics, "Ports", _PORTS, row)
+    row = _used(page, fabrics, ports, row)
+    row = _figures(page, fabrics, "Links", _LINKS, row)
+    row = _oversubscription(page, fabrics, row)
+    page.text(row + 1, 0, "As solved, over all planes; edited quantities change nothing here.",
               "subtitle")  # fmt: skip
-    page.finish(_NOTE, (FIRST_ROW + 1, 1))
+    page.text(row + 2, 0, "A cable may carry several links, and some switches hold more ports than "
+              "are in use.", "subtitle")  # fmt: skip
+    page.finish(len(fabrics) + 1, (FIRST_ROW + 1, 1))
 
 
-def _fabric(page: Page, fabric: FabricReport, models: dict[str, str], row: int) -> None:
-    texts = (
-        NETWORKS[fabric.network],
-        models.get(fabric.switch_sku, fabric.switch_sku),
-        ", ".join(models.get(sku, sku) for sku in fabric.serves),
+def _texts(page: Page, fabrics: tuple[FabricReport, ...], row: int) -> int:
+    """Write what the networks are made of and what they connect."""
+    models = names(page.book.plan)
+    rows = (
+        ("Switch", [models.get(f.switch_sku, f.switch_sku) for f in fabrics]),
+        ("Connects", [", ".join(models.get(sku, sku) for sku in f.serves) for f in fabrics]),
     )
-    for column, text in enumerate(texts):
-        page.text(row, column, text)
-    numbers = {
-        3: fabric.planes,
-        4: fabric.tiers,
-        5: fabric.units,
-        6: fabric.radix,
-        7: fabric.leaf_switches,
-        8: fabric.spine_switches,
-        9: fabric.core_switches,
-        _PORTS: fabric.endpoints,
-        _CAPACITY: fabric.capacity,
-        14: fabric.uplinks_per_leaf,
-        16: fabric.system_links,
-        17: fabric.leaf_spine_links,
-        18: fabric.spine_core_links,
-    }
-    for column, value in numbers.items():
-        page.number(row, column, value, INTEGER)
-    switches = fabric.leaf_switches + fabric.spine_switches + fabric.core_switches
-    cells = f"{_cell(row, _LEAF)}:{_cell(row, _CORE)}"
-    page.formula(row, _SWITCHES, f"=SUM({cells})", switches, INTEGER)
-    ports, capacity = _cell(row, _PORTS), _cell(row, _CAPACITY)
-    used = fabric.endpoints / fabric.capacity if fabric.capacity else ""
-    text = f'=IF({capacity}>0,{ports}/{capacity},"")'
-    page.formula(row, _USE, text, used, PERCENT)
-    ratio = f"{fabric.oversubscription:g}:1" if fabric.tiers > 1 else "–"
-    page.text(row, 15, ratio, "formula", "right")
-    parts = fabric.parts_per_port
-    note = "" if parts == 1 else f"ports counted in parts, {parts} to a switch port"
-    page.text(row, _NOTE, note)
-    page.grow(row, [(texts[1], 26), (texts[2], 34), (note, 26)])
+    for label, texts in rows:
+        page.text(row, 0, label)
+        for column, text in enumerate(texts, start=1):
+            page.text(row, column, text)
+        page.text(row, len(fabrics) + 1, "")
+        page.grow(row, [(text, _NETWORK_WIDTH) for text in texts])
+        row += 1
+    return row
 
 
-def _total(page: Page, first: int, row: int) -> None:
-    for column in range(len(_COLUMNS)):
-        page.text(row, column, "Together" if column == 0 else "", "total")
-    fabrics = page.book.plan.fabrics
-    sums = (
-        sum(f.leaf_switches for f in fabrics),
-        sum(f.spine_switches for f in fabrics),
-        sum(f.core_switches for f in fabrics),
-        sum(f.leaf_switches + f.spine_switches + f.core_switches for f in fabrics),
-        sum(f.system_links for f in fabrics),
-        sum(f.leaf_spine_links for f in fabrics),
-        sum(f.spine_core_links for f in fabrics),
-    )
-    for column, value in zip(_SUMMED, sums, strict=True):
+def _figures(
+    page: Page,
+    fabrics: tuple[FabricReport, ...],
+    heading: str,
+    figures: tuple[_Figure, ...],
+    row: int,
+) -> int:
+    """Write a heading and its rows; return the next free row."""
+    for column in range(len(fabrics) + 2):
+        page.text(row, column, heading if column == 0 else "", "heading")
+    for figure in figures:
+        row += 1
+        page.text(row, 0, figure.label)
+        for column, fabric in enumerate(fabrics, start=1):
+            page.number(row, column, figure.read(fabric), INTEGER)
+        _sum(page, row, sum(map(figure.read, fabrics)) if figure.summed else None, len(fabrics))
+    return row + 1
+
+
+def _sum(page: Page, row: int, value: float | None, networks: int) -> None:
+    if value is None:
+        page.number(row, networks + 1, None)
+        return
+    text = f"=SUM(B{row + 1}:{xl_col_to_name(networks)}{row + 1})"
+    page.formula(row, networks + 1, text, value, INTEGER)
+
+
+def _switches(page: Page, fabrics: tuple[FabricReport, ...], first: int, row: int) -> int:
+    """Write the switches of all tiers."""
+    page.text(row, 0, "Switches", "total")
+    counts = [f.leaf_switches + f.spine_switches + f.core_switches for f in fabrics]
+    for column, count in enumerate([*counts, sum(counts)], start=1):
         letter = xl_col_to_name(column)
         text = f"=SUM({letter}{first + 1}:{letter}{row})"
-        page.formula(row, column, text, value, INTEGER, "total")
+        page.formula(row, column, text, count, INTEGER, "total")
+    return row + 1
 
 
-def _cell(row: int, column: int) -> str:
-    return str(xl_rowcol_to_cell(row, column))
+def _used(page: Page, fabrics: tuple[FabricReport, ...], first: int, row: int) -> int:
+    page.text(row, 0, "Ports in use, share")
+    for column, fabric in enumerate(fabrics, start=1):
+        letter = xl_col_to_name(column)
+        ports, capacity = f"{letter}{first + 1}", f"{letter}{first + 2}"
+        used = fabric.endpoints / fabric.capacity if fabric.capacity else ""
+        text = f'=IF({capacity}>0,{ports}/{capacity},"")'
+        page.formula(row, column, text, used, PERCENT)
+    page.number(row, len(fabrics) + 1, None)
+    return row + 1
+
+
+def _oversubscription(page: Page, fabrics: tuple[FabricReport, ...], row: int) -> int:
+    page.text(row, 0, "Oversubscription")
+    for column, fabric in enumerate(fabrics, start=1):
+        ratio = f"{fabric.oversubscription:g}:1" if fabric.tiers > 1 else "–"
+        page.text(row, column, ratio, "formula", "right")
+    page.number(row, len(fabrics) + 1, None)
+    return row + 1

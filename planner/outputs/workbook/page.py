@@ -22,8 +22,8 @@ _LEGEND_ROW = 3
 _STRIP_COLUMNS = 5
 _LINE_HEIGHT = 13.0
 _MOST_LINES = 12
-# Column widths count digits; running text in a proportional font is narrower than digits.
-_WIDTH_OF_LETTER = 0.88
+# Column widths count digits; running text in a proportional font is a little narrower.
+_WIDTH_OF_LETTER = 0.95
 FIRST_ROW = 5
 """First row under the title block."""
 
@@ -188,15 +188,7 @@ class Page:
             row: the row.
             texts: each text with the width of its column in characters.
         """
-        lines = max(
-            (
-                sum(
-                    max(1, math.ceil(len(part) * _WIDTH_OF_LETTER / width))
-                    for part in text.split("\n")
-                )
-            )
-            for text, width in texts
-        )
+        lines = max((_lines(text, width) for text, width in texts), default=1)
         if lines > 1:
             self.sheet.set_row(row, _LINE_HEIGHT * min(lines, _MOST_LINES) + 1)
 
@@ -265,6 +257,29 @@ class Page:
                 "sort": True,
             },
         )
+
+
+def _lines(text: str, width: float) -> int:
+    """Return how many lines a wrapped text takes in a column, up to a few too many."""
+    letters = max(1, int(width / _WIDTH_OF_LETTER))
+    if len(text) <= letters and "\n" not in text:
+        return 1
+    parts = text[: letters * _MOST_LINES].split("\n")
+    return sum(_wrapped(part, letters) for part in parts)
+
+
+def _wrapped(text: str, letters: int) -> int:
+    """Return the lines of a paragraph that breaks between words, long words anywhere."""
+    lines, used = 1, 0
+    for word in text.split(" "):
+        length = len(word)
+        if used and used + 1 + length > letters:
+            lines, used = lines + 1, 0
+        used += length + (1 if used else 0)
+        if used > letters:
+            more = (used - 1) // letters
+            lines, used = lines + more, used - more * letters
+    return lines
 
 
 def _subtitle(book: Book) -> str:

@@ -6,18 +6,11 @@ import math
 
 from planner.outputs import scope
 from planner.outputs.workbook import annuity
-from planner.outputs.workbook.bom_columns import Columns, shown
-from planner.outputs.workbook.bom_lines import paid_support
+from planner.outputs.workbook.bom_lines import SPANS, paid_support
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.page import FIRST_ROW
 from planner.schema.plan import Line
 
-_AMOUNT, _SINCE, _UNTIL = ("bom_support_column", "bom_support_from_column",
-                           "bom_support_until_column")  # fmt: skip
-_KEYS = {_AMOUNT: "support", _SINCE: "support_from", _UNTIL: "support_until"}
-_FIRST_LINE_ROW = FIRST_ROW + 2
-_ROWS_PER_SECTION = 4
-"""Rows of a section on ``BOM`` beside those of its lines and components."""
+_AMOUNT, _SINCE, _UNTIL = (f"bom_{key}_column" for key in SPANS)
 
 
 class SupportByYear:
@@ -33,7 +26,6 @@ class SupportByYear:
         self._rate = book.plan.site.discount_rate
         self._paid: list[tuple[float, float, float]] = []
         if self._by_line:
-            _define_columns(book)
             self._paid = [_paid(book, line) for line in scope.own_lines(book.plan)]
 
     def in_year(self, year: int, share: str, share_value: float) -> tuple[str, float]:
@@ -91,17 +83,6 @@ def _paid(book: Book, line: Line) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     span = paid_support(book.plan, line)
     return usd, span.since_years, span.until_years
-
-
-def _define_columns(book: Book) -> None:
-    """Name the columns; cells under the last line have no years and so count nothing."""
-    plan = book.plan
-    columns = Columns(shown(plan, money=book.money))
-    sections = {line.section for line in plan.lines}
-    last = _FIRST_LINE_ROW + len(plan.lines) + _ROWS_PER_SECTION * len(sections)
-    for name, key in _KEYS.items():
-        if not book.has(name):
-            book.define(name, f"BOM!{columns.span(key, _FIRST_LINE_ROW, last)}", None)
 
 
 def _late(years: int) -> str:
