@@ -18,7 +18,7 @@ from tests.workbook.complete import COMPLETE
 from tests.workbook.conftest import CREATED, written
 from tests.workbook.factory import infeasible, plan
 from tests.workbook.office import Cells, convert, named, needs_office, values
-from tests.workbook.test_edits import edited
+from tests.workbook.test_edits import column_of, edited
 
 SHEET = "Power & Cooling"
 HEADER_ROW = 6
@@ -218,9 +218,9 @@ def test_a_blank_input_or_an_empty_bill_is_no_error_value(folder: Path, tmp_path
             write_to(book, name, None)
 
     def empty(book: Any) -> None:
-        for name in book.defined_names:
-            if name.startswith("bom_quantity_"):
-                write_to(book, name, 0)
+        for cell in book["BOM"][column_of(book, "Quantity")]:
+            if not cell.protection.locked:
+                cell.value = 0
 
     sources = [
         edited(folder / "complete.xlsx", tmp_path / "blank.xlsx", blank),
