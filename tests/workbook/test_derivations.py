@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.outputs.workbook import annuity
-from planner.outputs.workbook.bom_lines import least_order, paid_support
-from planner.outputs.workbook.checkpoint_degraded import inputs
+from planner.outputs.workbook.bom.lines import least_order, paid_support
+from planner.outputs.workbook.checkpoint.degraded import inputs
 from planner.schema.plan import LimitReport, Line, Plan
 from tests.workbook.arithmetic import Gear, Setup, worth
 from tests.workbook.cases import COMPLETE

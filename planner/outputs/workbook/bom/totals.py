@@ -1,0 +1,181 @@
+"""Subtotals and the grand total of the bill of materials, and what they lack."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from planner.outputs import scope
+from planner.outputs.numbering import Block
+from planner.outputs.workbook.bom.page import BomPage
+from planner.outputs.workbook.bom.row import PART_OF
+from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
+
+# Compute has no bandwidth, storage no GPUs, some problems no racks: a dash says so.
+_DASHED = {
+    "gpus": INTEGER_OR_DASH,
+    "racks": INTEGER_OR_DASH,
+    "read": DECIMAL_1_OR_DASH,
+    "write": DECIMAL_1_OR_DASH,
+    "usable": DECIMAL_1_OR_DASH,
+}
+
+KNOWN_PART = "known part"
+"""Stands under a total that lacks the figure of at least one line."""
+
+
+def subtotal_name(total: str, section: str) -> str:
+    """Return the defined name of a section's subtotal.
+
+    Args:
+        total: name of the grand total, such as ``bom_it_power_kw``.
+        section: title of the section.
+    """
+    return f"{total}_{'_'.join(section.lower().replace('&', ' ').split())}"
+
+
+def add_subtotal(page: BomPage, block: Block, first: int, last: int) -> None:
+    """Write a section's subtotal two rows below its last line, and the row of flags under it.
+
+    Args:
+        page: the sheet.
+        block: the section.
+        first: row of the section's title.
+        last: the thin row under its last line.
+    """
+    row = last + 1
+    _label(page, row, f"Subtotal {block.section}")
+    sections = page.columns.span("section", first, last)
+    for column in page.columns.summed:
+        figure_cells = page.columns.span(column.key, first, last)
+        text = f'=SUMIF({sections},"{block.section}",{figure_cells})'
+        value = _known_sum(page, [block], column.key)
+        number = _DASHED.get(column.key, column.number)
+        page.formula(row, page.columns.index[column.key], text, value, number, "total")
+        name = subtotal_name(column.total, block.section)
+        page.define(name, row, page.columns.index[column.key], value)
+        found = page.sums(block)[column.key]
+        if found.may_lack:
+            count = f'SUMPRODUCT(({sections}="{block.section}")*(1-ISNUMBER({figure_cells})))'
+            text = f'=IF({count}>0,"{KNOWN_PART}","")'
+            flag = KNOWN_PART if found.lacking else ""
+            page.formula(row + 1, page.columns.index[column.key], text, flag, role="flag")
+
+
+def add_total(page: BomPage, listed: Sequence[Block], row: int, subtotals: Sequence[int]) -> None:
+    """Write the grand total and name every figure of it, with its flag as ``<name>_flag``.
+
+    Args:
+        page: the sheet.
+        listed: the sections.
+        row: row of the total.
+        subtotals: rows of the subtotals.
+    """
+    _label(page, row, "Total")
+    for column in page.columns.summed:
+        index = page.columns.index[column.key]
+        value = _known_sum(page, listed, column.key)
+        added = [page.columns.at(column.key, subtotal) for subtotal in subtotals]
+        if column.key == "racks" and page.book.has("bom_shared_racks"):
+            added.append("bom_shared_racks")
+            value += page.book.number("bom_shared_racks") or 0.0
+        text = "=" + ("+".join(added) or "0")
+        page.formula(row, index, text, value, _DASHED.get(column.key, column.number), "total")
+        page.define(column.total, row, index, value)
+        sums = [page.sums(block)[column.key] for block in listed]
+        flag = KNOWN_PART if any(each.lacking for each in sums) else ""
+        checks = "&".join(
+            page.columns.at(column.key, subtotal + 1)
+            for subtotal, each in zip(subtotals, sums, strict=True)
+            if each.may_lack
+        )
+        if checks:
+            text = f'=IF({checks}<>"","{KNOWN_PART}","")'
+            page.formula(row + 1, index, text, flag, role="flag")
+        page.define(f"{column.total}_flag", row + 1, index, flag)
+
+
+def add_shared_racks(page: BomPage, racks: int, row: int) -> None:
+    """Write the racks that several lines share, which the grand total counts too.
+
+    Args:
+        page: the sheet.
+        racks: how many they are in the solved plan.
+        row: where to write them.
+    """
+    page.text(row, 0, "Racks that several lines share, as solved", "subtitle")
+    page.number(row, page.columns.index["racks"], racks, INTEGER)
+    page.define("bom_shared_racks", row, page.columns.index["racks"], racks)
+
+
+def add_edit_count(page: BomPage, listed: Sequence[Block], first: int, total_row: int) -> None:
+    """Count the quantities, discounts and prices that differ from the solved plan.
+
+    Args:
+        page: the sheet.
+        listed: the sections.
+        first: first row under the header.
+        total_row: row of the grand total.
+    """
+    row = total_row + 3
+    last = max(first, total_row - 1)
+    counted = f'(LEFT({page.columns.span("section", first, last)},{len(PART_OF)})<>"{PART_OF}")'
+    span = page.columns.span
+    changed = [
+        f"SUMPRODUCT({counted}*({span(key, first, last)}<>{span(solved, first, last)}))"
+        for key, solved in (
+            ("quantity", "solved_quantity"),
+            ("discount", "solved_discount"),
+            ("unit_list", "solved_unit_list"),
+        )
+        if page.columns.has(solved)
+    ]
+    page.text(row, 0, "Cells on this sheet that differ from the solved plan", "subtitle")
+    text = "=" + "+".join(changed) if listed else "=0"
+    page.formula(row, page.columns.index["quantity"], text, 0, INTEGER)
+    page.define("bom_edits", row, page.columns.index["quantity"], 0)
+
+
+def add_job_gpus(page: BomPage, rows: Sequence[int], gpus: int, row: int) -> None:
+    """Sum the GPUs of the types that the job uses; bought GPUs of other types do not compute.
+
+    Args:
+        page: the sheet.
+        rows: rows of the lines of these types.
+        gpus: what they hold in the solved plan.
+        row: where to write the sum.
+    """
+    page.text(row, 0, "GPUs of the types that the job uses", "subtitle")
+    text = "=" + ("+".join(f"N({page.columns.at('gpus', line_row)})" for line_row in rows) or "0")
+    page.formula(row, page.columns.index["quantity"], text, gpus, INTEGER)
+    page.define("bom_job_gpus", row, page.columns.index["quantity"], gpus)
+
+
+def add_lead_time(page: BomPage, first: int, total_row: int) -> None:
+    """Take the longest lead time of what is bought, where lead times have a column.
+
+    Args:
+        page: the sheet.
+        first: first row under the header.
+        total_row: row of the grand total.
+    """
+    if not page.columns.has("lead_days"):
+        return
+    lines = scope.own_lines(page.book.plan)
+    days = max((line.lead_time_days or 0.0 for line in lines if line.purchased), default=0.0)
+    row, last = total_row + 5, max(first, total_row - 1)
+    bought = page.columns.span("purchased", first, last)
+    page.text(row, 0, "Longest lead time of what is bought, days", "subtitle")
+    # The subtotals have no figure in either column, and components no lead time of their own.
+    text = f"=SUMPRODUCT(MAX(({bought}>0)*{page.columns.span('lead_days', first, last)}))"
+    page.formula(row, page.columns.index["quantity"], text, days, DECIMAL_1)
+    page.define("bom_lead_time_days", row, page.columns.index["quantity"], days)
+
+
+def _label(page: BomPage, row: int, text: str) -> None:
+    for column in range(page.columns.last + 1):
+        page.text(row, column, text if column == 0 else "", "total")
+
+
+def _known_sum(page: BomPage, listed: Iterable[Block], key: str) -> float:
+    return math.fsum(page.sums(block)[key].value for block in listed)

@@ -1,0 +1,153 @@
+"""The sheet ``Checkpoint``: the sizing model, live over the quantities of ``BOM``."""
+
+from __future__ import annotations
+
+from xlsxwriter.utility import xl_rowcol_to_cell
+
+from planner.outputs.workbook.bom.columns import ALL
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.checkpoint import degraded as checkpoint_degraded
+from planner.outputs.workbook.checkpoint import goodput as checkpoint_goodput
+from planner.outputs.workbook.checkpoint import inputs as checkpoint_inputs
+from planner.outputs.workbook.checkpoint import model as checkpoint_model
+from planner.outputs.workbook.checkpoint import totals as checkpoint_totals
+from planner.outputs.workbook.checkpoint import workings as checkpoint_workings
+from planner.outputs.workbook.checkpoint.rows import Input, Inputs, Result, Results
+from planner.outputs.workbook.formats import INTEGER
+from planner.outputs.workbook.page import BANNER_BAD, BANNER_ROW, FIRST_ROW, Page
+from planner.schema.plan import JobPlan
+
+_COLUMNS = (("Figure", 54), ("Value", 19), ("Unit", 15), ("As solved", 19), ("Note", 88))
+_LABEL, _VALUE, _UNIT, _SOLVED, _NOTE = range(5)
+_EDITED = "EDITED: optimality no longer proven; the result may break limits, see Checks. Cells: "
+
+
+def add(book: Book) -> None:
+    """Add the sheet, with a defined name for every figure on it."""
+    page = Page(book, "Checkpoint", "Checkpoint sizing")
+    _banner(page)
+    page.legend()
+    page.headers(FIRST_ROW, _COLUMNS, 20)
+    row = FIRST_ROW + 1
+    if book.job is None:
+        page.text(row, 0, "No job: " + (book.plan.message or "there is no plan."), "subtitle")
+        page.define("checkpoint_edits", row, _VALUE, 0)
+    else:
+        row = _inputs(page, book.job, row)
+        _results(page, book.job, row)
+    page.finish(_NOTE, (FIRST_ROW + 1, 1))
+
+
+def _banner(page: Page) -> None:
+    edits = "(bom_edits+checkpoint_edits+checks_edits)"
+    solved = page.book.as_solved
+    text = f'=IF({edits}=0,"{solved}","{_EDITED}"&{edits})'
+    page.strip(BANNER_ROW, text, solved, BANNER_BAD)
+    page.define("plan_banner", BANNER_ROW, 0, solved)
+
+
+def _inputs(page: Page, job: JobPlan, row: int) -> int:
+    """Write the inputs and the count of those that were edited; return the next free row."""
+    first = row
+    job_gpus = page.book.number("bom_job_gpus") or 0.0
+    for heading, rows in _sections(page.book, job, job_gpus):
+        row = _heading(page, heading, row)
+        for entry in rows:
+            _input(page, entry, row)
+            row += 1
+    cells = [
+        f"{xl_rowcol_to_cell(first, column, True, True)}:"
+        f"{xl_rowcol_to_cell(row - 1, column, True, True)}"
+        for column in (_VALUE, _SOLVED)
+    ]
+    page.text(row, _LABEL, "Inputs on this sheet that differ from the solved plan", "subtitle")
+    page.formula(row, _VALUE, f"=SUMPRODUCT(1*({cells[0]}<>{cells[1]}))", 0, INTEGER)
+    page.define("checkpoint_edits", row, _VALUE, 0)
+    return row + 2
+
+
+def _sections(book: Book, job: JobPlan, job_gpus: float) -> list[Inputs]:
+    return checkpoint_inputs.sections(book.plan, job, job_gpus, money=book.money)
+
+
+def _heading(page: Page, text: str, row: int) -> int:
+    for column in range(len(_COLUMNS)):
+        page.text(row, column, text if column == 0 else "", "heading")
+    return row + 1
+
+
+def _input(page: Page, entry: Input, row: int) -> None:
+    page.text(row, _LABEL, entry.label)
+    if entry.locked:
+        page.scalar(row, _VALUE, entry.value, entry.number, "fixed")
+        page.define(entry.name, row, _VALUE, entry.value)
+    else:
+        page.input(
+            entry.name,
+            row,
+            _VALUE,
+            entry.value,
+            entry.number,
+            label=entry.label,
+            unit=entry.unit,
+            allowed=entry.allowed,
+            kind="figure",
+        )
+    page.text(row, _UNIT, entry.unit)
+    page.scalar(row, _SOLVED, entry.value, entry.number, "fixed")
+    page.text(row, _NOTE, entry.note)
+    _grow(page, row, entry.label, entry.note)
+
+
+def _results(page: Page, job: JobPlan, row: int) -> None:
+    book = page.book
+    bom = {column.total: book.number(column.total) or 0.0 for column in ALL if column.total}
+    sections: list[Results] = [
+        *checkpoint_model.sections(book.plan, job, bom),
+        *checkpoint_degraded.sections(book.plan, job),
+        *checkpoint_goodput.sections(job),
+        checkpoint_totals.section(book),
+        checkpoint_workings.section(job),
+    ]
+    for heading, rows in sections:
+        row = _heading(page, heading, row)
+        for entry in rows:
+            _result(page, entry, row)
+            row += 1
+        row += 1
+
+
+def _result(page: Page, entry: Result, row: int) -> None:
+    text = isinstance(entry.cell_value, str)
+    page.text(row, _LABEL, entry.label)
+    page.formula(
+        row,
+        _VALUE,
+        entry.cell_formula,
+        entry.cell_value,
+        entry.number,
+        "cross" if entry.cross else "formula",
+        "right" if text else "",
+    )
+    page.text(row, _UNIT, entry.unit)
+    page.scalar(row, _SOLVED, entry.cell_value, entry.number, "fixed")
+    page.define(entry.name, row, _VALUE, entry.cell_value)
+    _note(page, entry, row)
+    _grow(page, row, entry.label, entry.how)
+
+
+def _grow(page: Page, row: int, label: str, note: str) -> None:
+    page.grow(row, [(label, _COLUMNS[_LABEL][1]), (note, _COLUMNS[_NOTE][1])])
+
+
+def _note(page: Page, entry: Result, row: int) -> None:
+    """Write how a figure comes about; an incomplete sum says so for as long as it is one."""
+    flags = [name for name in entry.flag.split("&") if name]
+    if not flags:
+        page.text(row, _NOTE, entry.how)
+        return
+    lacking = "known part: a line lacks this figure"
+    text = f'=IF({"&".join(flags)}="","{entry.how}","{lacking}; {entry.how}")'
+    flagged = any(page.book.value(name) for name in flags)
+    shown = f"{lacking}; {entry.how}" if flagged else entry.how
+    page.formula(row, _NOTE, text, shown, role="text")

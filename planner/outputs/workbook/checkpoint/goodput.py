@@ -1,0 +1,162 @@
+"""Goodput, what it loses and what it yields, as formulas over defined names."""
+
+from __future__ import annotations
+
+from planner.outputs.workbook.checkpoint.rows import Result, Results
+from planner.outputs.workbook.formats import DECIMAL_1, PERCENT_2
+from planner.schema.plan import JobPlan
+
+
+def sections(job: JobPlan) -> list[Results]:
+    """Return the results under their headings; they rest on those of ``checkpoint_model``."""
+    return [
+        ("Goodput: the share of wall-clock time that is kept progress", _goodput(job)),
+        ("Where the rest goes (sums to 1 - goodput)", _loss(job)),
+        ("Useful work", _useful(job)),
+    ]
+
+
+def _goodput(job: JobPlan) -> tuple[Result, ...]:
+    slowed_s = job.drain_slowdown * (0.0 if job.mode == "sync" else job.drain_s)
+    stopped = (job.stall_s + slowed_s) / job.interval_s
+    first_order_loss = "(recovery_s+interval_s/2+drain_s)/mtti_s"
+    return (
+        Result(
+            "stopped_share",
+            "Share of the interval lost to checkpoints",
+            "share",
+            stopped,
+            "(stall_s+drain_slowdown*drain_s)/interval_s",
+            "(stall + slowdown x drain) / interval",
+            PERCENT_2,
+        ),
+        Result(
+            "interval_per_mtti",
+            "z = interval / MTTI",
+            "",
+            job.interval_s / job.mtti_s,
+            "interval_s/mtti_s",
+            "",
+            "0.000000",
+        ),
+        Result(
+            "goodput",
+            "Goodput",
+            "share",
+            job.goodput,
+            "MAX(0,1-stopped_share)*EXP(-(drain_s+recovery_s)/mtti_s)*rework_factor",
+            "(1 - share lost) x exp(-(drain + recovery) / MTTI) x z / (exp(z) - 1), exact",
+            PERCENT_2,
+        ),
+        Result(
+            "goodput_first_order",
+            "Goodput, first order (for comparison only)",
+            "share",
+            job.goodput_first_order,
+            f"MAX(0,1-stopped_share)*(1-{first_order_loss})",
+            "(1 - share lost) x (1 - (recovery + interval / 2 + drain) / MTTI)",
+            PERCENT_2,
+        ),
+        Result(
+            "young_s",
+            "Interval by Young",
+            "s",
+            job.young_s,
+            "SQRT(2*charged_stall_s*mtti_s)",
+            "sqrt(2 x stall x MTTI)",
+            DECIMAL_1,
+        ),
+        Result(
+            "daly_s",
+            "Interval by Daly",
+            "s",
+            job.daly_s,
+            "IF(charged_stall_s>=2*mtti_s,mtti_s,SQRT(2*charged_stall_s*mtti_s)*"
+            "(1+SQRT(charged_stall_s/(2*mtti_s))/3+charged_stall_s/(2*mtti_s)/9)-charged_stall_s)",
+            "Daly 2006, doi 10.1016/j.future.2004.11.016",
+            DECIMAL_1,
+        ),
+        Result(
+            "exact_s",
+            "Interval with the highest goodput",
+            "s",
+            job.exact_s,
+            "mtti_s*newton_6",
+            "MTTI x (1 + s/M + W0(-exp(-(1 + s/M)))); see the workings",
+            DECIMAL_1,
+        ),
+    )
+
+
+def _loss(job: JobPlan) -> tuple[Result, ...]:
+    loss = job.loss
+    parts = (
+        ("stall", "Stall", loss.stall, "-LN(1-stopped_share)"),
+        ("rework", "Work computed again", loss.rework, "-LN(rework_factor)"),
+        ("drain", "Newest checkpoint not yet drained", loss.drain, "drain_s/mtti_s"),
+        ("restart", "Restart", loss.restart, "restart_s/mtti_s"),
+        ("restore", "Restore read", loss.restore, "restore_s/mtti_s"),
+    )
+    return tuple(
+        Result(
+            f"loss_{name}",
+            label,
+            "share",
+            value,
+            f"IF(stopped_share>=1,{1 if name == 'stall' else 0},{log}*loss_per_log)",
+            "its part of -ln(goodput), scaled to 1 - goodput",
+            PERCENT_2,
+        )
+        for name, label, value, log in parts
+    )
+
+
+def _useful(job: JobPlan) -> tuple[Result, ...]:
+    return (
+        Result(
+            "useful_gpus",
+            "Useful GPUs",
+            "GPUs",
+            job.useful_gpus,
+            "gpus_in_use*goodput",
+            "GPUs in use x goodput",
+            DECIMAL_1,
+        ),
+        Result(
+            "useful_pflops",
+            "Useful training rate",
+            "PFLOP/s",
+            job.useful_pflops,
+            "useful_gpus*tflops_per_gpu*mfu/1000",
+            "useful GPUs x peak rate x MFU",
+            DECIMAL_1,
+            ("tflops_per_gpu", "mfu"),
+        ),
+        Result(
+            "training_pflops_days",
+            "Work of the training run",
+            "PFLOP/s-days",
+            _work(job),
+            "6*active_parameters_billion*tokens_trillion*1E+6/86400",
+            "6 x active parameters x tokens",
+            DECIMAL_1,
+            ("active_parameters_billion", "tokens_trillion"),
+        ),
+        Result(
+            "days_to_train",
+            "Days to train",
+            "days",
+            job.days_to_train,
+            "training_pflops_days/useful_pflops",
+            "work of the training run / useful training rate",
+            DECIMAL_1,
+            ("training_pflops_days", "useful_pflops"),
+        ),
+    )
+
+
+def _work(job: JobPlan) -> float | None:
+    """Return the work of the training run, PFLOP/s-days."""
+    if job.tokens is None or job.active_parameters is None:
+        return None
+    return 6 * job.active_parameters * job.tokens / 1e15 / 86400

@@ -1,0 +1,291 @@
+"""The inputs of the sizing model, with what the solved plan used for each."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from planner.outputs.workbook.checkpoint import degraded as checkpoint_degraded
+from planner.outputs.workbook.checkpoint import prices as checkpoint_prices
+from planner.outputs.workbook.checkpoint.rows import NO_LIMIT, NOT_GIVEN, Input, Inputs
+from planner.outputs.workbook.formats import (
+    DECIMAL_1,
+    DECIMAL_2,
+    DECIMAL_3,
+    GENERAL,
+    INTEGER,
+    PERCENT,
+    SMALL,
+)
+from planner.schema.plan import JobPlan, Plan
+
+FanOutKind = Literal["broadcast", "sharded_optimizer", "every_replica"]
+
+
+def sections(plan: Plan, job: JobPlan, job_gpus: float, *, money: bool) -> list[Inputs]:
+    """Return the inputs under their headings.
+
+    Args:
+        plan: the plan.
+        job: its job.
+        job_gpus: GPUs in the bill of materials of the types that the job uses.
+        money: whether this edition shows any.
+    """
+    return [
+        ("Inputs: checkpoint and restore", (*_checkpoint(job), *_restore(job))),
+        ("Inputs: limits of the job", _limits(plan)),
+        (
+            "Inputs: cluster and storage",
+            (
+                *_cluster(job, job_gpus),
+                *_storage(plan),
+                *checkpoint_degraded.inputs(plan, job),
+            ),
+        ),
+        (
+            "Inputs: training and cost" if money else "Inputs: training and site",
+            (*_training(job), *checkpoint_prices.inputs(plan, money=money)),
+        ),
+    ]
+
+
+def _checkpoint(job: JobPlan) -> tuple[Input, ...]:
+    stall_s = job.stall_s if job.mode == "async" else None
+    return (
+        Input("checkpoint_gb", "Checkpoint size", "GB", job.checkpoint_gb, DECIMAL_1, low=1e-9),
+        Input(
+            "save_mode",
+            "How checkpoints are saved",
+            "",
+            job.mode,
+            GENERAL,
+            "async: the GPUs go on while storage drains; sync: they wait for it",
+            choices=("async", "sync"),
+        ),
+        Input(
+            "async_stall_s",
+            "Stall of one asynchronous checkpoint",
+            "s",
+            stall_s,
+            DECIMAL_2,
+            "give it before switching from sync to async" if stall_s is None else "",
+        ),
+        Input(
+            "interval_s",
+            "Checkpoint interval, start to start",
+            "s",
+            job.interval_s,
+            DECIMAL_1,
+            f"policy of the plan: {job.interval_policy.replace('_', ' ')}; does not follow edits",
+            low=1e-9,
+        ),
+        Input(
+            "drain_slowdown",
+            "Slowdown of the GPUs while draining",
+            "share",
+            job.drain_slowdown,
+            PERCENT,
+            high=1.0,
+        ),
+    )
+
+
+def _restore(job: JobPlan) -> tuple[Input, ...]:
+    return (
+        Input(
+            "failures_per_gpu_day",
+            "Job-interrupting failures per GPU and day",
+            "1/day",
+            job.failures_per_gpu_day,
+            SMALL,
+            low=1e-12,
+        ),
+        Input("restart_s", "Restart without the read", "s", job.restart_s, DECIMAL_1),
+        Input(
+            "restore_fan_out",
+            "How a restore reaches the replicas",
+            "",
+            job.fan_out_kind,
+            GENERAL,
+            "broadcast: read once; sharded_optimizer: each further replica reads 2 bytes per "
+            "parameter; every_replica: each reads all",
+            choices=get_args(FanOutKind),
+        ),
+        Input(
+            "bytes_per_parameter",
+            "Checkpoint bytes per parameter",
+            "B",
+            job.bytes_per_parameter,
+            DECIMAL_2,
+            "counts only where the optimizer is sharded; the checkpoint size does not follow it",
+            low=2.0,
+            high=64.0,
+        ),
+        Input(
+            "checkpoints_held",
+            "Checkpoints held, the one being written included",
+            "",
+            job.checkpoints_held,
+            INTEGER,
+            low=1,
+            whole=True,
+        ),
+        Input(
+            "other_data_tb",
+            "Other data held: data set and exports",
+            "TB",
+            job.other_data_tb,
+            DECIMAL_1,
+        ),
+    )
+
+
+_LIMITS = (
+    ("overlap", "max_overlap", "Largest overlap (drain / interval)", "share", PERCENT, 1.0),
+    ("blocking", "max_blocking", "Largest blocking (stall / interval)", "share", PERCENT, 0.99),
+    ("restore_time", "max_restore_s", "Longest restore read", "s", DECIMAL_1, 1e15),
+)
+
+
+def _limits(plan: Plan) -> tuple[Input, ...]:
+    """Return the limits that the plan has; a limit it has not cannot be made up here."""
+    solved = {limit.name: limit.limit for limit in plan.limits}
+    return tuple(
+        Input(name, label, unit, solved[limit], number, NO_LIMIT, low=1e-9, high=high)
+        for limit, name, label, unit, number, high in _LIMITS
+        if limit in solved
+    )
+
+
+def _cluster(job: JobPlan, job_gpus: float) -> tuple[Input, ...]:
+    return (
+        Input(
+            "gpus_idle",
+            "GPUs bought but not used by the job",
+            "GPUs",
+            job_gpus - job.gpus_used,
+            INTEGER,
+            "GPUs in use = GPUs of the bill of materials less these",
+            whole=True,
+        ),
+        Input(
+            "replica_gpus",
+            "GPUs that hold one replica (tensor x pipeline)",
+            "GPUs",
+            job.replica_gpus,
+            INTEGER,
+            NOT_GIVEN,
+            low=1,
+            whole=True,
+        ),
+        *_clients(
+            "write",
+            "writers",
+            job.writers,
+            job.client_write_limit_gb_per_s / max(1, job.writing_systems),
+        ),
+        *_clients(
+            "read",
+            "readers",
+            job.readers,
+            job.client_read_limit_gb_per_s / max(1, job.reading_systems),
+        ),
+        Input(
+            "ingest_per_gpu_gb_per_s",
+            "Training data read per GPU in use",
+            "GB/s",
+            job.ingest_gb_per_s / job.gpus_used,
+            DECIMAL_3,
+        ),
+    )
+
+
+def _clients(kind: str, name: str, who: str, each_gb_per_s: float) -> tuple[Input, ...]:
+    return (
+        Input(
+            name,
+            f"GPU systems that {kind}",
+            "",
+            who,
+            GENERAL,
+            "all: all in use; one_replica: those that hold one replica",
+            choices=("all", "one_replica"),
+        ),
+        Input(
+            f"client_{kind}_gb_per_s",
+            f"Client limit per system, {kind}",
+            "GB/s",
+            each_gb_per_s,
+            DECIMAL_2,
+            NO_LIMIT,
+            low=1e-9,
+        ),
+    )
+
+
+def _storage(plan: Plan) -> tuple[Input, ...]:
+    site = plan.site
+    return (
+        Input(
+            "delivered_fraction_write",
+            "Delivered share of the rated write bandwidth",
+            "share",
+            site.delivered_fraction_write,
+            PERCENT,
+            low=1e-6,
+            high=1.0,
+        ),
+        Input(
+            "delivered_fraction_read",
+            "Delivered share of the rated read bandwidth",
+            "share",
+            site.delivered_fraction_read,
+            PERCENT,
+            low=1e-6,
+            high=1.0,
+        ),
+        Input(
+            "fill_limit",
+            "Largest share of the usable capacity in use",
+            "share",
+            site.fill_limit,
+            PERCENT,
+            low=1e-6,
+            high=1.0,
+        ),
+    )
+
+
+def _training(job: JobPlan) -> tuple[Input, ...]:
+    return (
+        Input("tflops_per_gpu", "Peak rate of one GPU", "TFLOP/s", job.tflops_per_gpu, DECIMAL_1),
+        Input(
+            "mfu",
+            "Model FLOP/s utilisation (MFU)",
+            "share",
+            job.mfu,
+            PERCENT,
+            NOT_GIVEN,
+            low=1e-6,
+            high=1.0,
+        ),
+        Input(
+            "tokens_trillion",
+            "Tokens to train on",
+            "trillions",
+            _in(job.tokens, 1e12),
+            DECIMAL_3,
+            NOT_GIVEN,
+        ),
+        Input(
+            "active_parameters_billion",
+            "Parameters active per token",
+            "billions",
+            _in(job.active_parameters, 1e9),
+            DECIMAL_1,
+            NOT_GIVEN,
+        ),
+    )
+
+
+def _in(count: float | None, unit: float) -> float | None:
+    return None if count is None else count / unit

@@ -1,0 +1,177 @@
+"""What the whole plan costs: at once, by the year, over the term, and for what it yields."""
+
+from __future__ import annotations
+
+from planner.outputs import scope
+from planner.outputs.workbook import annuity
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.checkpoint.rows import Result, from_bom
+from planner.outputs.workbook.formats import DECIMAL_2, DECIMAL_3
+from planner.sizing.facility import HOURS_PER_YEAR
+
+MONTHS_PER_YEAR = 12
+# Million tokens that a useful PFLOP/s trains in a year of 8,760 h, times billions of parameters.
+_TOKENS = f"{HOURS_PER_YEAR * 3600:.0f}/6"
+_YEARLY_FLAG = "bom_it_power_kw_flag&bom_support_usd_per_year_flag"
+TCO_FLAG = f"{_YEARLY_FLAG}&bom_capex_usd_flag"
+
+
+def rows(book: Book) -> tuple[Result, ...]:
+    """Return the money of the plan, each figure after what it rests on."""
+    yearly = _yearly(book)
+    return (
+        from_bom(book, "capex_usd", "Capex", "USD", DECIMAL_2),
+        *yearly,
+        _opex(yearly),
+        *_term(book, yearly),
+        *_ratios(book),
+    )
+
+
+def charged(book: Book) -> tuple[str, float]:
+    """Return the name and value of the power at the meter that energy is charged on, kW."""
+    if book.has("bom_energy_kw"):
+        return "energy_kw", book.number("bom_energy_kw") or 0.0
+    if book.has("bom_facility_power_kw"):
+        return "facility_power_kw", book.number("bom_facility_power_kw") or 0.0
+    power_kw = book.number("bom_it_power_kw") or 0.0
+    return "facility_power_kw", power_kw * book.plan.site.pue
+
+
+def _yearly(book: Book) -> tuple[Result, ...]:
+    """Return what is paid every year: support, subscriptions, energy, colocation."""
+    site = book.plan.site
+    result = [from_bom(book, "support_usd_per_year", "Support per year", "USD/year", DECIMAL_2)]
+    if book.has("bom_subscriptions_usd_per_year"):
+        name, label = "subscriptions_usd_per_year", "Subscriptions per year"
+        result.append(from_bom(book, name, label, "USD/year", DECIMAL_2))
+    power, power_kw = charged(book)
+    energy = None
+    if site.electricity_usd_per_kwh is not None:
+        energy = power_kw * HOURS_PER_YEAR * site.electricity_usd_per_kwh
+    what = "typical power at the meter" if power == "energy_kw" else "facility power"
+    result.append(
+        Result(
+            "energy_usd_per_year",
+            "Energy per year",
+            "USD/year",
+            energy,
+            f"{power}*{HOURS_PER_YEAR:g}*electricity_usd_per_kwh",
+            f"{what} x {HOURS_PER_YEAR:,.0f} h x electricity price",
+            DECIMAL_2,
+            ("electricity_usd_per_kwh",),
+            "bom_it_power_kw_flag",
+        )
+    )
+    if book.has("colocation_usd_per_kw_month"):
+        power_kw = book.number("bom_it_power_kw") or 0.0
+        result.append(
+            Result(
+                "colocation_usd_per_year",
+                "Colocation per year",
+                "USD/year",
+                power_kw * MONTHS_PER_YEAR * site.colocation_usd_per_kw_month,
+                f"it_power_kw*{MONTHS_PER_YEAR}*colocation_usd_per_kw_month",
+                f"IT power x {MONTHS_PER_YEAR} months x colocation price",
+                DECIMAL_2,
+                ("colocation_usd_per_kw_month",),
+                "bom_it_power_kw_flag",
+            )
+        )
+    return tuple(result)
+
+
+def _total(rows: tuple[Result, ...]) -> float | None:
+    """Return the sum of some rows, None where one has no value."""
+    values = [row.value for row in rows]
+    known = [value for value in values if isinstance(value, (int, float))]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _opex(yearly: tuple[Result, ...]) -> Result:
+    names = [row.name for row in yearly]
+    return Result(
+        "opex_usd_per_year",
+        "Opex per year",
+        "USD/year",
+        _total(yearly),
+        "+".join(names),
+        " + ".join(name.removesuffix("_usd_per_year") for name in names),
+        DECIMAL_2,
+        ("energy_usd_per_year",),
+        _YEARLY_FLAG,
+    )
+
+
+def _term(book: Book, yearly: tuple[Result, ...]) -> tuple[Result, ...]:
+    """Return the money of the term; what is paid later counts less where there is a rate."""
+    years = book.plan.site.years
+    capex = book.number("bom_capex_usd") or 0.0
+    if not book.has("bom_support_usd_over_term"):
+        opex = _total(yearly)
+        tco = None if opex is None or years is None else capex + years * opex
+        return (_tco(tco, "capex_usd+years*opex_usd_per_year", "capex + years x opex per year"),)
+    assert years is not None
+    factor = annuity.years(years, 0.0, book.plan.site.discount_rate)
+    running, support = _total(yearly[1:]), book.number("bom_support_usd_over_term") or 0.0
+    tco = None if running is None else capex + support + factor * running
+    names = "+".join(row.name for row in yearly[1:])
+    support_row = from_bom(book, "support_usd_over_term", "Support over the term", "USD", DECIMAL_2)
+    return (
+        Result(
+            "discounted_years",
+            "Years of a yearly payment over the term, discounted",
+            "years",
+            factor,
+            annuity.years_formula("years"),
+            "paid at the end of each year: (1 - (1 + rate)^-years) / rate, a last part year in "
+            "proportion",
+            DECIMAL_3,
+            ("years", "discount_rate"),
+        ),
+        support_row.explained("total of BOM: support per year x the years it is paid, discounted"),
+        _tco(
+            tco,
+            f"capex_usd+support_usd_over_term+discounted_years*({names})",
+            "capex + support over the term + discounted years x what else is paid per year",
+        ),
+    )
+
+
+def _tco(value: float | None, formula: str, how: str) -> Result:
+    needs = ("years", "opex_usd_per_year")
+    label = "Total cost of ownership (TCO)"
+    return Result("tco_usd", label, "USD", value, formula, how, DECIMAL_2, needs, TCO_FLAG)
+
+
+def _ratios(book: Book) -> tuple[Result, ...]:
+    """Return what useful work costs, where the bill is complete or a limit asks for it."""
+    plan, job = book.plan, book.job
+    if plan.totals is None or job is None or plan.site.years is None:
+        return ()
+    result = []
+    for name, limit, label, value, formula, how in (
+        (
+            "usd_per_useful_gpu_hour",
+            "per_useful_gpu_hour",
+            "Cost of a useful GPU-hour",
+            plan.totals.usd_per_useful_gpu_hour,
+            f"tco_usd/(useful_gpus*{HOURS_PER_YEAR:g}*years)",
+            "TCO / (useful GPUs x hours of the term)",
+        ),
+        (
+            "usd_per_million_tokens",
+            "per_million_tokens",
+            "Cost of a million tokens trained",
+            plan.totals.usd_per_million_tokens,
+            f"tco_usd/(useful_pflops*{_TOKENS}/active_parameters_billion*years)",
+            "TCO / tokens trained in the term at the useful training rate",
+        ),
+    ):
+        if value is not None and (scope.complete(plan) or scope.limited(plan, limit)):
+            needs: tuple[str, ...] = ("tco_usd", "years")
+            if name.endswith("tokens"):
+                needs = (*needs, "useful_pflops", "active_parameters_billion")
+            number = "#,##0.0000"
+            result.append(Result(name, label, "USD", value, formula, how, number, needs, TCO_FLAG))
+    return tuple(result)

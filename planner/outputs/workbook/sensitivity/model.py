@@ -1,0 +1,219 @@
+"""The sizing model in one row: what a purchase does under conditions other than its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.checkpoint.rows import UNKNOWN
+from planner.outputs.workbook.formats import (
+    DECIMAL_1,
+    DECIMAL_2,
+    DECIMAL_3,
+    PERCENT,
+    PERCENT_2,
+    SMALL,
+    Role,
+)
+from planner.outputs.workbook.page import Page
+from planner.outputs.workbook.sensitivity.limits import is_degraded, limit_steps
+from planner.outputs.workbook.sensitivity.live import Figures, LiveRow, Step, Term, needed
+
+VARIED = {
+    "failures": ("failures_per_gpu_day", "Failures per GPU and day", SMALL),
+    "size": ("checkpoint_gb", "Checkpoint, GB", DECIMAL_1),
+    "rated_write": ("nameplate_write_gb_per_s", "Rated write, GB/s", DECIMAL_1),
+    "share_write": ("delivered_fraction_write", "Delivered share, write", PERCENT),
+    "rated_read": ("nameplate_read_gb_per_s", "Rated read, GB/s", DECIMAL_1),
+    "share_read": ("delivered_fraction_read", "Delivered share, read", PERCENT),
+    "stall_given": ("async_stall_s", "Stall given, s", DECIMAL_2),
+    "restart": ("restart_s", "Restart, s", DECIMAL_1),
+    "slowdown": ("drain_slowdown", "Slowdown while draining", PERCENT),
+    "mfu": ("mfu", "MFU", PERCENT),
+    "interval": ("interval_s", "Interval, s", DECIMAL_1),
+    "usable": ("usable_tb", "Usable, TB", DECIMAL_1),
+}
+"""What may differ from the plan: the name of the plan's own figure, its title and format."""
+
+_SERIES_BELOW = 0.0001
+
+
+def saving(book: Book) -> tuple[str, str]:
+    """Return the figure that says how much of the interval saving takes, and what it is called.
+
+    Args:
+        book: the workbook, with the names of Checkpoint defined.
+    """
+    sync = book.value("save_mode") == "sync"
+    return ("blocking", "Blocking") if sync else ("overlap", "Overlap")
+
+
+def steps(book: Book) -> list[Step]:
+    """Return the model, each step after those it reads.
+
+    Args:
+        book: the workbook, with the names of Checkpoint defined.
+    """
+    return [
+        *_checkpoint(),
+        *_goodput(),
+        *limit_steps(book),
+        *_best(book),
+    ]
+
+
+def write_case(
+    page: Page,
+    row: int,
+    shown: Mapping[str, int],
+    workings: int,
+    varied: Mapping[str, Term],
+    model: list[Step],
+    emphasis: Role | None = None,
+) -> LiveRow:
+    """Write the model for one condition: what is asked for, and to the right how it comes about.
+
+    Args:
+        page: the sheet.
+        row: the row.
+        shown: keys of the model that are asked for, with their columns.
+        workings: first column of the others that these rest on, in the order of `workings_titles`.
+        varied: what is not as in the plan, by keys of `VARIED`.
+        model: `steps`.
+        emphasis: the look of what is asked for, instead of its own.
+    """
+    own = [_given(key, term) for key, term in varied.items()]
+    wanted = needed(model, shown)
+    rest = [step.key for step in (*own, *wanted) if step.key not in shown]
+    columns = dict(shown) | {key: workings + place for place, key in enumerate(rest)}
+    terms = {
+        key: Term(name, page.book.value(name))
+        for key, (name, _, _) in VARIED.items()
+        if key not in varied
+    }
+    line = LiveRow(page, row, columns, terms)
+    line.write([*own, *wanted], emphasis, shown)
+    return line
+
+
+def workings_titles(
+    model: list[Step], shown: Mapping[str, int], varied: Iterable[str] = ()
+) -> list[str]:
+    """Return the headings of the workings of `write_case`, column by column.
+
+    Args:
+        model: `steps`.
+        shown: keys that are asked for.
+        varied: keys that are not as in the plan.
+    """
+    own = [VARIED[key][1] for key in varied if key not in shown]
+    return own + [step.title for step in needed(model, shown) if step.key not in shown]
+
+
+def _given(key: str, term: Term) -> Step:
+    """Return the step of a varied figure: what it is in this condition."""
+    _, title, number = VARIED[key]
+    value = UNKNOWN if term.value is None else term.value
+    return Step(key, title, term.text, lambda _: value, number)
+
+
+def _checkpoint() -> list[Step]:
+    return [
+        Step("write", "Delivered write, GB/s",
+             "MIN({share_write}*{rated_write},client_write_limit_gb_per_s)",
+             lambda f: min(f["share_write"] * f["rated_write"], f["client_write_limit_gb_per_s"])),
+        Step("read", "Delivered read, GB/s",
+             "MIN({share_read}*{rated_read},client_read_limit_gb_per_s)",
+             lambda f: min(f["share_read"] * f["rated_read"], f["client_read_limit_gb_per_s"])),
+        Step("save", "Write of one checkpoint, s", "{size}/{write}",
+             lambda f: f["size"] / f["write"], DECIMAL_3),
+        Step("stall", "Stall, s", 'IF(save_mode="sync",{save},{stall_given})',
+             lambda f: f["save"] if _sync(f) else f["stall_given"], DECIMAL_3),
+        Step("drain", "Drain, s", 'IF(save_mode="sync",0,{save})',
+             lambda f: 0.0 if _sync(f) else f["save"], DECIMAL_3),
+        Step("overlap", "Overlap", "{drain}/{interval}", lambda f: f["drain"] / f["interval"],
+             PERCENT_2),
+        Step("blocking", "Blocking", "{stall}/{interval}", lambda f: f["stall"] / f["interval"],
+             PERCENT_2),
+        Step("restore", "Restore read, s", "fan_out*{size}/{read}",
+             lambda f: f["fan_out"] * f["size"] / f["read"]),
+    ]  # fmt: skip
+
+
+def _goodput() -> list[Step]:
+    return [
+        Step("mtti", "Mean time to interruption, s", "86400/({failures}*gpus_in_use)",
+             lambda f: 86400 / (f["failures"] * f["gpus_in_use"]), DECIMAL_1),
+        Step("charged", "Stall plus slowdown x drain, s", "{stall}+{slowdown}*{drain}",
+             lambda f: f["stall"] + f["slowdown"] * f["drain"], DECIMAL_3),
+        Step("goodput", "Goodput", _goodput_formula("{interval}"),
+             lambda f: _goodput_value(f, f["interval"]), PERCENT_2),
+        Step("lost", "Time lost", "ROUND(1-{goodput},9)", lambda f: round(1 - f["goodput"], 9),
+             PERCENT_2),
+        Step("useful", "Useful GPUs", "gpus_in_use*{goodput}",
+             lambda f: f["gpus_in_use"] * f["goodput"], DECIMAL_1),
+        Step("days", "Days to train",
+             "training_pflops_days/({useful}*tflops_per_gpu*{mfu}/1000)",
+             lambda f: f["training_pflops_days"] / (f["useful"] * f["tflops_per_gpu"] * f["mfu"]
+                                                    / 1000), DECIMAL_1),
+    ]  # fmt: skip
+
+
+def _goodput_formula(interval: str) -> str:
+    z = f"({interval}/{{mtti}})"
+    rework = f"IF({z}<{_SERIES_BELOW},EXP(-{z}/2-{z}^2/24),{z}*EXP(-{z})/(1-EXP(-{z})))"
+    after = "EXP(-({drain}+{restart}+{restore})/{mtti})"
+    return f"MAX(0,1-{{charged}}/{interval})*{after}*{rework}"
+
+
+def _goodput_value(f: Figures, interval_s: float) -> float:
+    z = interval_s / f["mtti"]
+    if z < _SERIES_BELOW:
+        rework = math.exp(-z / 2 - z**2 / 24)
+    else:
+        rework = z * math.exp(-z) / (1 - math.exp(-z))
+    after = math.exp(-(f["drain"] + f["restart"] + f["restore"]) / f["mtti"])
+    return max(0.0, 1 - f["charged"] / interval_s) * after * rework
+
+
+def _sync(f: Figures) -> bool:
+    return f.text("save_mode") == "sync"
+
+
+def _best(book: Book) -> list[Step]:
+    """Return the steps with the interval chosen anew; limits may ask for a longer one."""
+    held = "held_" if is_degraded(book) else ""
+    stall, drain = f"{held}stall", f"{held}drain"
+    bounds = [f"{{{stall}}}+{{{drain}}}"]
+    for limit, key in (("max_overlap", drain), ("max_blocking", stall)):
+        if book.has(limit):
+            bounds.append(f"IF(ISNUMBER({limit}),{{{key}}}/{limit},0)")
+    daly = (
+        "IF({charged}>=2*{mtti},{mtti},SQRT(2*{charged}*{mtti})*"
+        "(1+SQRT({charged}/(2*{mtti}))/3+{charged}/(2*{mtti})/9)-{charged})"
+    )
+    return [
+        Step("best", "Best interval, s", f"MAX({{charged}}+{daly},{','.join(bounds)})",
+             partial(_best_s, stall=stall, drain=drain), DECIMAL_1),
+        Step("best_goodput", "Goodput at the best interval", _goodput_formula("{best}"),
+             lambda f: _goodput_value(f, f["best"]), PERCENT_2),
+        Step("best_useful", "Useful GPUs at the best interval", "gpus_in_use*{best_goodput}",
+             lambda f: f["gpus_in_use"] * f["best_goodput"], DECIMAL_1),
+    ]  # fmt: skip
+
+
+def _best_s(f: Figures, stall: str, drain: str) -> float:
+    charged, mtti = f["charged"], f["mtti"]
+    if charged >= 2 * mtti:
+        daly = mtti
+    else:
+        ratio = charged / (2 * mtti)
+        daly = math.sqrt(2 * charged * mtti) * (1 + math.sqrt(ratio) / 3 + ratio / 9) - charged
+    bounds = [charged + daly, f[stall] + f[drain]]
+    if f.has("max_overlap"):
+        bounds.append(f[drain] / f["max_overlap"])
+    if f.has("max_blocking"):
+        bounds.append(f[stall] / f["max_blocking"])
+    return max(bounds)
