@@ -143,9 +143,9 @@ def test_clean_keeps_what_fits_and_cuts_the_rest() -> None:
 PLAIN_COLUMNS = (
     """
 Line|Section|Manufacturer|Part number|Model and description|Quantity|Installed|Purchased|Unit list
-Discount|Unit net|Extended list|Extended net|Support per unit and year|Support per year|Lead time
+Discount|Unit net|Extended list|Extended net|Support per unit and year|Support per year
 kW each|kW total|BTU/h total|RU each|RU total|Racks|kg each|kg total
-Price source|Price date|Confidence|Note
+Lead time|Price source|Price date|Confidence|Note
 GPUs each|GPUs total|Read GB/s each|Read GB/s total|Write GB/s each|Write GB/s total
 Usable TB each|Usable TB total|Catalog id|Solved quantity|Solved unit list|Solved discount
 """.strip()

@@ -24,8 +24,8 @@ from planner.outputs.workbook.page import FIRST_ROW
 
 _HEADER_ROW = FIRST_ROW + 1
 _SPACER_HEIGHT = 4
-_SCALE_PERCENT = 54
-_PAGE_WIDTH = 280
+_SCALE_PERCENT = 68
+_PAGE_WIDTH = 290
 """Characters that fit on a page of this scale."""
 
 _COMPANIONS = (
@@ -82,11 +82,10 @@ def _page_breaks(page: BomPage) -> list[int]:
     """Return the columns where a printed page begins, each under the same item columns.
 
     One page wide would print letters nobody can read: the quote on the first page; support over
-    the term, power and space on the next; sources and notes on the last; and a break between bands
-    wherever a page would be too wide.
+    the term, power and space on the next; delivery, sources and notes on the last; and a break
+    between bands wherever a page would be too wide.
     """
     start = "support_from" if page.columns.has("support_from") else "unit_power"
-    end = "price_source" if page.columns.has("price_source") else "note"
     breaks: list[int] = []
     bands = [list(columns) for _, columns in groupby(page.columns.listed, key=lambda c: c.band)]
     item = sum(column.width for column in bands[0])
@@ -96,7 +95,7 @@ def _page_breaks(page: BomPage) -> list[int]:
         if page.columns.index[band[0].key] > last:
             break
         width = sum(column.width for column in band)
-        if band[0].key in (start, end) or used + width > _PAGE_WIDTH:
+        if band[0].key in (start, "lead_time") or used + width > _PAGE_WIDTH:
             breaks.append(page.columns.index[band[0].key])
             used = item
         used += width
