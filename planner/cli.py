@@ -59,6 +59,7 @@ class SchemaName(StrEnum):
     prices = "prices"
     plan = "plan"
     bill = "bill"
+    audit = "audit"
 
 
 ProblemFile = Annotated[Path, typer.Argument(help="Problem file (YAML).", show_default=False)]

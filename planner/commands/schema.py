@@ -10,7 +10,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def document(name: str) -> str:
-    """Return the JSON Schema of ``problem``, ``catalog``, ``prices``, ``plan`` or ``bill``."""
+    """Return the JSON Schema of ``problem``, ``catalog``, ``prices``, ``plan``, ``bill`` or ``audit``."""
     model = _model(name)
     schema = model.model_json_schema(mode="validation", by_alias=True)
     if name == "problem":
@@ -24,6 +24,7 @@ def document(name: str) -> str:
 
 
 def _model(name: str) -> type[BaseModel]:
+    from planner.schema.audit import Audit
     from planner.schema.bill import Bill
     from planner.schema.catalog import Catalog
     from planner.schema.plan import Plan
@@ -36,5 +37,6 @@ def _model(name: str) -> type[BaseModel]:
         "prices": PriceBook,
         "plan": Plan,
         "bill": Bill,
+        "audit": Audit,
     }
     return models[name]

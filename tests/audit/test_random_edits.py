@@ -18,6 +18,7 @@ from planner.schema.audit import Audit
 from planner.schema.plan import LimitReport
 from tests.audit.books import SOLVABLE, Book, Edits, book, edited
 from tests.workbook.office import Cells, convert, named, needs_office, values
+from tests.workbook.test_recalculation import differences
 
 TRIALS = 1
 ALONE = ("megatron_1t", "gpt3_octet")
@@ -91,6 +92,15 @@ def test_every_edit_is_read(name: str, trials: dict[str, Trial], audits: dict[st
     assert set(read) == set(expected)
     for key, value in expected.items():  # spreadsheets write 15 digits
         assert read[key] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-14))
+
+
+@needs_office
+@pytest.mark.parametrize("problem", SOLVABLE)
+def test_every_written_value_is_what_is_recalculated(
+    problem: str, trials: dict[str, Trial]
+) -> None:
+    trial = trials[f"{problem}-0"]
+    assert differences(values(trial.source.content), values(trial.path)) == []
 
 
 @needs_office

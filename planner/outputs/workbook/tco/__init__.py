@@ -14,7 +14,7 @@ _LABEL_WIDTH, _WIDTH, _NARROW = 36, 16, 11
 _COLUMNS = 11
 _CHART_COLUMN, _CHART_ROWS = 5, 20
 _INK, _LINE = "#1A1A1A", "#D9D9D9"
-_FILLS = ("#1F3A5F", "#9DB7D5", "#5F5F5F", "#D9D9D9", "#5B86B5")
+_FILLS = ("#1F3A5F", "#9DB7D5", "#5F5F5F", "#C9A66B", "#5B86B5")
 """Colours of neighbours in a stack, dark and light by turns so that they differ in grey."""
 
 
@@ -100,7 +100,7 @@ def _chart(page: Page, table: YearTable, row: int) -> None:
     _dress(
         chart, f"Spending by year, {unit}{discounted}", f"Paid in the year, {unit}", number, font
     )
-    chart.set_size({"width": 6 * 117, "height": _CHART_ROWS * 20 - 10})
+    chart.set_size({"width": 6 * 117 - 14, "height": _CHART_ROWS * 20 - 10})
     page.sheet.insert_chart(row, _CHART_COLUMN, chart)
 
 
