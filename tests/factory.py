@@ -429,6 +429,8 @@ def _job(inputs: Inputs, choice: Choice, lines: list[Line]) -> JobPlan:
         checkpoints_held=job.checkpoint.keep_last + job.checkpoint.milestones + 1,
         other_data_tb=job.dataset_tb + 2e-12 * job.parameters * job.checkpoint.exports,
         tokens=tokens, active_parameters=job.training.active_parameters or job.parameters,
+        max_overlap=job.checkpoint.max_overlap if problem.storage.rule == "demand" else None,
+        max_blocking=job.checkpoint.max_blocking,
     )  # fmt: skip
 
 

@@ -96,6 +96,8 @@ def job_plan(inputs: Inputs, case: Case, operation: Operation) -> JobPlan:
         **_held(inputs),
         tokens=job.tokens,
         active_parameters=job.active_parameters,
+        max_overlap=job.max_overlap if case.rule is None else None,
+        max_blocking=job.max_blocking,
     )
 
 

@@ -29,8 +29,6 @@ from planner.verify import Recheck
 __all__ = ["audit"]
 
 _INTERVAL = "jobs.interval_s"
-DECISIONS = ("interval_s", "gpus_idle")
-"""Figures that a plan decides; they change what is compared, not what is best."""
 
 
 def audit(path: Path, options: Options | None = None, *, solve_again: bool = True) -> Audit:
@@ -89,7 +87,7 @@ def _compared(opened: Opened, plan: Plan) -> tuple[tuple[Edit, ...], tuple[str, 
 
 def _best(found: Audit, draft: Draft, options: Options) -> Plan:
     """Return the best plan under the edited inputs: the solved one where they are the same."""
-    return found.solved if _same_inputs(found.edits) else solve_with(draft.inputs, options)
+    return found.solved if _same_inputs(found) else solve_with(draft.inputs, options)
 
 
 def _judged(found: Audit, opened: Opened, draft: Draft, best: Plan | None) -> Audit:
@@ -138,8 +136,12 @@ def _breaches(edited: Plan, checked: Recheck) -> tuple[Breach, ...]:
     )
 
 
-def _same_inputs(edits: tuple[Edit, ...]) -> bool:
-    return all(edit.kind == "quantity" or edit.key in DECISIONS for edit in edits)
+def _same_inputs(found: Audit) -> bool:
+    """Return whether what is best is what it was: only quantities and decisions were edited."""
+    decided = {"gpus_idle"}
+    if found.solved.jobs[0].interval_policy == "optimal":
+        decided.add("interval_s")
+    return all(edit.kind == "quantity" or edit.key in decided for edit in found.edits)
 
 
 def _shortfall(edited: Plan, best: Plan) -> float | None:

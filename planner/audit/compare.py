@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any
@@ -11,13 +12,14 @@ from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.audit.formulas import same
-from planner.audit.reader import Opened, Shown
+from planner.audit.reader import Opened, Shown, filled
 from planner.errors import Finding, InputError
 from planner.outputs.workbook.data import SHEET as DATA
 from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.schema.audit import Edit
 
 _MOST_FINDINGS = 8
+_FURTHEST, _MORE_ROWS = 1_100_000, 1_000
 _CLOSE = 1e-12
 _ONLY_BLUE = "undo it; only the blue cells may be edited"
 _SOLVE_AGAIN = "put the item into the problem file and solve again"
@@ -39,7 +41,7 @@ def edits(
         InputError: anything else was changed, or an input holds what it cannot hold.
     """
     by_place = {(cell.sheet, cell.cell): cell for cell in inputs}
-    found = list(_structure(opened, written, by_place))
+    found = list(_swapped(opened, written)) or list(_structure(opened, written, by_place))
     if found:
         raise InputError(_clipped(opened.name, found))
     changed: list[Edit] = []
@@ -60,6 +62,24 @@ def _clipped(name: str, found: list[Finding]) -> list[Finding]:
     return [*found[:_MOST_FINDINGS], Finding("edited-cell", more, name, fix=_ONLY_BLUE)]
 
 
+def _swapped(opened: Opened, written: Workbook) -> Iterator[Finding]:
+    """Yield that the packed plan is of another workbook: no sheet has its title."""
+    titles = {sheet.title: sheet["A1"].value for sheet in written.worksheets}
+    cover = opened.cells["Cover"] if "Cover" in opened.cells.sheetnames else None
+    hashes = {cell.value for cell in filled(written["Cover"]) if _is_hash(cell.value)}
+    if cover is None or not hashes:
+        return
+    there = {cell.value for cell in filled(cover) if _is_hash(cell.value)}
+    if there and not there & hashes and cover["A1"].value != titles["Cover"]:
+        message = "the sheet belongs to another workbook"
+        fix = "audit a copy in which that sheet is as planner wrote it"
+        yield Finding("workbook", message, opened.name, path=DATA, fix=fix)
+
+
+def _is_hash(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
+
+
 def _structure(
     opened: Opened, written: Workbook, by_place: Mapping[Place, InputCell]
 ) -> Iterator[Finding]:
@@ -77,7 +97,8 @@ def _rows(
 ) -> Iterator[Finding]:
     """Yield the rows that only one of the two has, told by their fixed texts."""
     other = opened.cells[sheet.title]
-    before, after = _texts(sheet, by_place), _texts(other, by_place)
+    before = _texts(sheet, by_place, _FURTHEST)
+    after = _texts(other, by_place, len(before) + _MORE_ROWS)
     if before == after:
         return
     matcher = SequenceMatcher(None, before, after, autojunk=False)
@@ -86,26 +107,25 @@ def _rows(
             continue
         for row in range(low, high) if tag != "insert" else ():
             message = f"row {row + 1} ({_named(before[row])}) is gone"
-            fix = "undo it; a quantity of 0 takes a line out of the bill"
+            in_bill = "; a quantity of 0 takes a line out of the bill"
+            fix = "undo it" + (in_bill if sheet.title == "BOM" else "")
             yield Finding("row", message, opened.name, path=sheet.title, fix=fix)
         for row in range(new_low, new_high) if tag != "delete" else ():
             message = f"row {row + 1} ({_named(after[row])}) was added"
-            yield Finding("row", message, opened.name, path=sheet.title, fix=_SOLVE_AGAIN)
+            fix = _SOLVE_AGAIN if sheet.title == "BOM" else "undo it"
+            yield Finding("row", message, opened.name, path=sheet.title, fix=fix)
 
 
-def _texts(sheet: Worksheet, by_place: Mapping[Place, InputCell]) -> list[tuple[str, ...]]:
-    """Return the fixed texts of every row, without empty rows at the end."""
-    rows = [
-        tuple(
-            str(cell.value)
-            for cell in row
-            if cell.data_type == "s" and (sheet.title, cell.coordinate) not in by_place
-        )
-        for row in sheet.iter_rows()
-    ]
-    while rows and not rows[-1]:
-        rows.pop()
-    return rows
+def _texts(
+    sheet: Worksheet, by_place: Mapping[Place, InputCell], most: int
+) -> list[tuple[str, ...]]:
+    """Return the fixed texts of every row down to the last that has some, or to row ``most``."""
+    found: dict[int, list[tuple[int, str]]] = {}
+    for cell in filled(sheet):
+        if cell.data_type == "s" and (sheet.title, cell.coordinate) not in by_place:
+            found.setdefault(cell.row, []).append((cell.column, str(cell.value)))
+    last = max((row for row in found if row <= most), default=0)
+    return [tuple(text for _, text in sorted(found.get(row, ()))) for row in range(1, last + 1)]
 
 
 def _named(texts: tuple[str, ...]) -> str:
@@ -140,9 +160,7 @@ def _compare_sheet(
 
 
 def _coordinates(sheet: Worksheet) -> set[str]:
-    return {
-        cell.coordinate for row in sheet.iter_rows() for cell in row if cell.value not in (None, "")
-    }
+    return {cell.coordinate for cell in filled(sheet)}
 
 
 def _in_order(coordinate: str) -> tuple[int, int, str]:

@@ -57,7 +57,11 @@ def case_of(draft: Draft) -> Case:
 
     Fabrics are worked out only as far as the limits let a plan grow, and an edit may go further.
     """
-    case = resolve(draft.inputs)
+    # What comes too late may not be bought any more, yet the edited bill buys it: a broken limit.
+    targets = draft.problem.targets.model_copy(update={"max_lead_time_days": None})
+    problem = draft.problem.model_copy(update={"targets": targets})
+    inputs = replace(draft.inputs, problem=problem)
+    case = resolve(inputs)
 
     def grown(offer: OfferT) -> OfferT:
         count = draft.quantities.get(offer.id, 0)
@@ -69,7 +73,7 @@ def case_of(draft: Draft) -> Case:
         systems=tuple(grown(system) for system in case.systems),
         storage=tuple(grown(item) for item in case.storage),
     )
-    return replace(case, kit=with_kit(draft.inputs, larger).kit)
+    return replace(case, kit=with_kit(inputs, larger).kit)
 
 
 def _operation(case: Case, draft: Draft) -> Operation:
@@ -81,8 +85,7 @@ def _operation(case: Case, draft: Draft) -> Operation:
         (only,) = used
         system = next(s for s in case.systems if s.id == only)
         gpus = units[only] * system.gpus - draft.gpus_idle
-    if gpus <= 0:
-        raise NothingRunsError("no GPUs are in use")
+    _check_whole(case, used, gpus)
     mode: Mode = "sync" if draft.mode == "sync" else "async"
     operation = run_at(case, mode, units, used, gpus, draft.interval_s)
     _check_prices(case, units)
@@ -94,6 +97,18 @@ def _operation(case: Case, draft: Draft) -> Operation:
         reason = "the job makes no progress: no storage bandwidth, or stalls fill the interval"
         raise NothingRunsError(reason)
     return operation
+
+
+def _check_whole(case: Case, used: Mapping[str, int], gpus: int) -> None:
+    """Raise where the GPUs in use are no whole systems, or no whole replicas if that is asked."""
+    if gpus <= 0:
+        raise NothingRunsError("no GPUs are in use")
+    replica = case.job.replica_gpus
+    if case.job.whole_replicas and replica is not None:
+        if gpus % replica:
+            raise NothingRunsError(f"idle GPUs must leave whole replicas of {replica} GPUs")
+    elif gpus != sum(s.gpus * used.get(s.id, 0) for s in case.systems):
+        raise NothingRunsError("idle GPUs must leave whole systems")
 
 
 def _check_sizes(case: Case, units: Mapping[str, int]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from planner.audit.draft import Draft, EditError
 from planner.outputs.workbook.inputs import Scalar
 from planner.schema.catalog import Figure
-from planner.schema.problem import FailureRate, Parallelism, Pue, Term
+from planner.schema.problem import FailureRate, FixedInterval, Parallelism, Pue, Term
 
 Setter = Callable[[Draft, Any], None]
 
@@ -71,7 +71,11 @@ def _mode(draft: Draft, value: Any) -> None:
 
 
 def _interval(draft: Draft, value: float) -> None:
+    """Set the interval; where the problem does not leave it to the planner, in the problem too."""
     draft.interval_s = value
+    if draft.problem.job.checkpoint.interval.policy != "optimal":
+        by_hand = FixedInterval.model_construct(policy="fixed", every_s=value)
+        draft.change_job("checkpoint", interval=by_hand)
 
 
 def _idle(draft: Draft, value: float) -> None:
@@ -156,6 +160,8 @@ FIGURES: dict[str, Setter] = {
     "other_data_tb": _other_data,
     "max_overlap": _or_all("max_overlap"),
     "max_blocking": _or_all("max_blocking"),
+    "max_overlap_if_async": _or_all("max_overlap"),
+    "max_blocking_if_sync": _or_all("max_blocking"),
     "max_restore_s": _job("max_time_s", "restore"),
     "gpus_idle": _idle,
     "replica_gpus": _replica,

@@ -11,12 +11,25 @@ from typing import Any
 
 import openpyxl
 from openpyxl.workbook import Workbook
+from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.errors import Finding, InputError
 from planner.outputs.workbook.data import SHEET, Packed, UnreadableError, unpack
 
 _OLE = b"\xd0\xcf\x11\xe0"
 _MOST_BYTES = 2_000_000_000
+
+
+_MOST_ROWS, _MOST_COLUMNS = 60_000, 300
+"""Further out nothing of the planner's stands; a stray format there must not be waited for."""
+
+
+def filled(sheet: Worksheet) -> list[Any]:
+    """Return the cells that hold something; empty ones with a format may lie anywhere.
+
+    openpyxl offers the whole rectangle only, which one stray cell can make of 17 thousand million.
+    """
+    return [cell for cell in sheet._cells.values() if cell.value not in (None, "")]
 
 
 class Shown:
@@ -39,7 +52,7 @@ class Shown:
             try:
                 return {
                     cell.coordinate: cell.value
-                    for row in book[sheet].iter_rows()
+                    for row in book[sheet].iter_rows(max_row=_MOST_ROWS, max_col=_MOST_COLUMNS)
                     for cell in row
                     if cell.value is not None
                 }
@@ -68,8 +81,8 @@ def open_workbook(path: Path) -> Opened:
     cells = _load(path, name)
     if SHEET not in cells.sheetnames:
         raise InputError(_not_ours(name, cells))
-    column = cells[SHEET].iter_rows(max_col=1, values_only=True)
-    chunks = [row[0] for row in column if isinstance(row[0], str) and " " not in row[0]]
+    column = sorted((cell.row, cell.value) for cell in filled(cells[SHEET]) if cell.column == 1)
+    chunks = [text for _, text in column if isinstance(text, str) and " " not in text]
     try:
         packed = unpack(chunks)
     except UnreadableError as error:

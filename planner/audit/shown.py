@@ -40,7 +40,7 @@ def stale(opened: Opened, draft: Draft, edited: Plan) -> tuple[Stale, ...]:
     """Return the figures that the file shows otherwise than they are.
 
     A file that holds no values (some tools drop them) shows none. Totals are compared only where
-    the workbook lists what the edited cluster needs; the sheet's own bill has no other.
+    the workbook lists what the edited cluster needs, spares (which stay as solved there) included.
 
     Args:
         opened: the workbook.
@@ -51,7 +51,9 @@ def stale(opened: Opened, draft: Draft, edited: Plan) -> tuple[Stale, ...]:
     expected = {name: job[field] for name, field in _OF_JOB.items()}
     needed = {line.sku: line.quantity for line in edited.lines if line.parent is None}
     listed = {sku: count for sku, count in draft.quantities.items() if count}
-    if edited.totals is not None and needed == listed:
+    spares = {line.sku: line.spares for line in edited.lines if line.parent is None}
+    solved = {line.sku: line.spares for line in draft.plan.lines if line.sku in spares}
+    if edited.totals is not None and needed == listed and spares == solved:
         totals = edited.totals.model_dump()
         expected |= {name: totals[name] for name in _OF_TOTALS}
     found = []

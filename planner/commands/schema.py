@@ -10,7 +10,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def document(name: str) -> str:
-    """Return the JSON Schema of ``problem``, ``catalog``, ``prices``, ``plan``, ``bill`` or ``audit``."""
+    """Return the JSON Schema of one of the files: problem, catalog, prices, plan, bill, audit."""
     model = _model(name)
     schema = model.model_json_schema(mode="validation", by_alias=True)
     if name == "problem":

@@ -126,7 +126,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "ingest_gb_per_s capacity_needed_tb write_volume_tb_per_day hot_spare_systems "
             "tolerate_down degraded_write_gb_per_s degraded_read_gb_per_s degraded_drain_s "
             "degraded_overlap degraded_restore_s fan_out_kind bytes_per_parameter writers "
-            "readers checkpoints_held other_data_tb tokens active_parameters"
+            "readers checkpoints_held other_data_tb tokens active_parameters "
+            "max_overlap max_blocking"
         ),
         {"name": "job"},
     ),

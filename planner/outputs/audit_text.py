@@ -142,7 +142,10 @@ def _stale(audit: Audit) -> str:
         (each.name, f"the file shows {each.shown:,.9g}", f"it is {each.computed:,.9g}")
         for each in audit.stale
     ]
-    return "\n".join(["Figures that the file shows wrongly (recalculate it)", *_aligned(rows)])
+    several = len(audit.solved.jobs[0].gpu_types) > 1
+    why = "with several GPU types some are approximate" if several else "recalculate it"
+    return "\n".join([f"Figures that the file shows otherwise than they are ({why})",
+                      *_aligned(rows)])  # fmt: skip
 
 
 def _verdict(audit: Audit) -> Iterator[str]:
@@ -192,4 +195,11 @@ def _standing(audit: Audit, edited: Plan) -> str:
     share = percent(abs(audit.shortfall), 3)
     if audit.shortfall > 0:
         return f"{broken}; it {what} the best plan by {share} {proven}."
-    return f"{broken}; it is {share} better than the best plan that keeps them all {proven}."
+    more = "more" if goal.sense == "maximize" else "less"
+    verb = "would do" if goal.sense == "maximize" else "would take"
+    if not count:
+        return f"{broken}; it {verb} {share} {more} than the best plan found {proven}."
+    what = "that limit" if count == 1 else "those limits"
+    return (
+        f"{broken}; it {verb} {share} {more} than the best plan, only by breaking {what} {proven}."
+    )

@@ -203,6 +203,7 @@ class JobPlan(PlanModel):
     """How the job runs on the plan: every figure of the sizing model, and its inputs.
 
     ``checkpoints_held`` counts the one being written; ``other_data_tb`` are data set and exports.
+    ``max_overlap`` limits the async, ``max_blocking`` the sync mode, whichever the plan is in.
     """
 
     name: str
@@ -266,6 +267,8 @@ class JobPlan(PlanModel):
     other_data_tb: float = 0.0
     tokens: float | None = None
     active_parameters: float | None = None
+    max_overlap: float | None = None
+    max_blocking: float | None = None
 
 
 class LimitReport(PlanModel):

@@ -38,6 +38,10 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
     ledger.equal("jobs.name", stated.name, job.name)
     ledger.equal("jobs.interval_policy", stated.interval_policy, job.checkpoint.interval.policy)
     _check_inputs(ledger, job, stated)
+    by_demand = basis.problem.storage.rule == "demand"
+    overlap = job.checkpoint.max_overlap if by_demand else None
+    ledger.same("jobs.max_overlap", stated.max_overlap, overlap)
+    ledger.same("jobs.max_blocking", stated.max_blocking, job.checkpoint.max_blocking)
     _check_slowdown(ledger, job, stated)
     _check_bottlenecks(ledger, basis, clients, stated, (read, write))
     _check_losses(ledger, stated, rhythm)

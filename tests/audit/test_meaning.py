@@ -10,11 +10,15 @@ import pytest
 
 from planner.api import solve
 from planner.audit import audit
+from planner.audit.apply import apply
+from planner.audit.evaluate import NothingRunsError, evaluate
 from planner.audit.figures import FIGURES
 from planner.audit.limits import set_limit
 from planner.cli import app
+from planner.errors import InputError
+from planner.loader import load, portable
 from planner.outputs.workbook.inputs import Scalar
-from planner.schema.audit import Audit
+from planner.schema.audit import Audit, Edit
 from tests.audit.books import PROBLEMS, SOLVABLE, Edits, book, edited
 
 
@@ -151,6 +155,41 @@ def test_without_a_part_nothing_runs(section: str, tmp_path: Path) -> None:
     assert found.edited is None and found.reason
 
 
+@pytest.mark.parametrize("problem", ["megatron_1t", "enterprise_1MW", "gpt3_octet"])
+def test_no_value_that_a_cell_allows_breaks_the_audit(problem: str) -> None:
+    """The ends of every range, 0 and blank: a plan, or a reason why nothing runs; never a crash."""
+    source = book(problem)
+    inputs = portable.from_text(portable.to_text(load(PROBLEMS / f"{problem}.yaml")))
+    tried = 0
+    for cell in source.cells:
+        values: set[Scalar] = {cell.range.low, cell.range.high, 0.0, 1.0, 3.0, None}
+        for value in values | set(cell.range.choices):
+            if cell.kind == "local" or value == cell.value or not cell.range.allows(value):
+                continue
+            edit = Edit(
+                sheet=cell.sheet, cell=cell.cell, kind=cell.kind, key=cell.key, label=cell.label,
+                unit=cell.unit, before=cell.value, after=value,
+            )  # fmt: skip
+            tried += 1
+            try:
+                evaluate(apply("x.xlsx", inputs, source.plan, [edit]))
+            except (NothingRunsError, InputError) as error:
+                assert str(error)
+    assert tried > 50
+
+
+def test_a_lead_time_that_cannot_be_met_is_a_broken_limit(tmp_path: Path) -> None:
+    found = audited(tmp_path, {("limit", "lead_time"): 90.0}, "full_bill", solve_again=False)
+    assert [breach.name for breach in found.breaches] == ["lead_time"]
+
+
+def test_a_fixed_interval_is_an_input(tmp_path: Path) -> None:
+    found = audited(tmp_path, {("figure", "interval_s"): 7200.0}, "megatron_1t")
+    assert not found.remarks and found.best is not None
+    assert found.best.jobs[0].interval_s == 7200.0
+    assert found.shortfall == pytest.approx(0.0, abs=1e-9)
+
+
 def test_more_of_what_has_no_price_asks_for_one(tmp_path: Path) -> None:
     line = next(x for x in book("megatron_1t").plan.lines if x.unit_list_usd is None)
     more = {("quantity", line.sku): line.quantity + 1.0}
@@ -175,7 +214,6 @@ def test_impossible_inputs_leave_no_best_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["items.x.min", "items.x.max", "items.x.fixed", "stock.x"])
 def test_limits_of_items_are_set_and_cleared(name: str) -> None:
     from planner.audit.draft import Draft
-    from planner.loader import load
 
     inputs = load(PROBLEMS / "10MW.yaml")
     draft = Draft(inputs, book("10MW").plan)

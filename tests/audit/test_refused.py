@@ -133,6 +133,31 @@ def test_what_was_packed_is_changed(source: Book, tmp_path: Path) -> None:
     only(refused(changed(source, tmp_path, spoil)), "Data", "cannot be read")
 
 
+def test_the_packed_plan_of_another_workbook(source: Book, tmp_path: Path) -> None:
+    other = book("gpt3_octet").opened()["Data"]
+
+    def swap(document: Workbook) -> None:
+        for row in range(6, 40):
+            document["Data"].cell(row, 1).value = other.cell(row, 1).value
+
+    only(refused(changed(source, tmp_path, swap)), "Data", "belongs to another workbook")
+
+
+def test_a_stray_format_far_out_is_nothing(source: Book, tmp_path: Path) -> None:
+    def stray(document: Workbook) -> None:
+        document["BOM"]["XFD1048576"].number_format = "0.00"
+        document["Checkpoint"]["AN200000"].number_format = "0.00"
+
+    assert audit(changed(source, tmp_path, stray)).edits == ()
+
+
+def test_text_far_out_is_named(source: Book, tmp_path: Path) -> None:
+    def stray(document: Workbook) -> None:
+        document["Cover"]["B1048000"].value = "hello"
+
+    only(refused(changed(source, tmp_path, stray)), "Cover!B1048000", "was empty")
+
+
 def test_another_version(source: Book, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = edited(source, tmp_path / "old.xlsx", {})
     monkeypatch.setattr("planner.audit.__version__", "9.9.9")

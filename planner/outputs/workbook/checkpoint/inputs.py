@@ -32,7 +32,7 @@ def sections(plan: Plan, job: JobPlan, job_gpus: float, *, money: bool) -> list[
     """
     return [
         ("Inputs: checkpoint and restore", (*_checkpoint(job), *_restore(job))),
-        ("Inputs: limits of the job", _limits(plan)),
+        ("Inputs: limits of the job", _limits(plan, job)),
         (
             "Inputs: cluster and storage",
             (
@@ -146,14 +146,24 @@ _LIMITS = (
 )
 
 
-def _limits(plan: Plan) -> tuple[Input, ...]:
-    """Return the limits that the plan has; a limit it has not cannot be made up here."""
+_OTHER_MODE = {"overlap": "async", "blocking": "sync"}
+
+
+def _limits(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
+    """Return the limits that the plan has, and those of the other way to save checkpoints.
+
+    A limit it has not cannot be made up here.
+    """
     solved = {limit.name: limit.limit for limit in plan.limits}
-    return tuple(
-        Input(name, label, unit, solved[limit], number, NO_LIMIT, low=1e-9, high=high)
-        for limit, name, label, unit, number, high in _LIMITS
-        if limit in solved
-    )
+    waiting = {"overlap": job.max_overlap, "blocking": job.max_blocking}
+    rows = []
+    for limit, name, label, unit, number, high in _LIMITS:
+        value, mode = solved.get(limit, waiting.get(limit)), _OTHER_MODE.get(limit)
+        if limit not in solved and value is not None:
+            name, label = f"{name}_if_{mode}", f"{label}, when {mode}"
+        if value is not None:
+            rows.append(Input(name, label, unit, value, number, NO_LIMIT, low=1e-9, high=high))
+    return tuple(rows)
 
 
 def _cluster(job: JobPlan, job_gpus: float) -> tuple[Input, ...]:
@@ -173,8 +183,9 @@ def _cluster(job: JobPlan, job_gpus: float) -> tuple[Input, ...]:
             "GPUs",
             job.replica_gpus,
             INTEGER,
-            NOT_GIVEN,
+            _given(job.replica_gpus),
             low=1,
+            high=1e7,
             whole=True,
         ),
         *_clients(
@@ -257,14 +268,22 @@ def _storage(plan: Plan) -> tuple[Input, ...]:
 
 def _training(job: JobPlan) -> tuple[Input, ...]:
     return (
-        Input("tflops_per_gpu", "Peak rate of one GPU", "TFLOP/s", job.tflops_per_gpu, DECIMAL_1),
+        Input(
+            "tflops_per_gpu",
+            "Peak rate of one GPU",
+            "TFLOP/s",
+            job.tflops_per_gpu,
+            DECIMAL_1,
+            "of every type in use" if len(job.gpu_types) > 1 else "",
+            low=1e-6,
+        ),
         Input(
             "mfu",
             "Model FLOP/s utilisation (MFU)",
             "share",
             job.mfu,
             PERCENT,
-            NOT_GIVEN,
+            _given(job.mfu),
             low=1e-6,
             high=1.0,
         ),
@@ -274,7 +293,8 @@ def _training(job: JobPlan) -> tuple[Input, ...]:
             "trillions",
             _in(job.tokens, 1e12),
             DECIMAL_3,
-            NOT_GIVEN,
+            _given(_in(job.tokens, 1e12)),
+            low=1e-9,
         ),
         Input(
             "active_parameters_billion",
@@ -282,9 +302,15 @@ def _training(job: JobPlan) -> tuple[Input, ...]:
             "billions",
             _in(job.active_parameters, 1e9),
             DECIMAL_1,
-            NOT_GIVEN,
+            _given(_in(job.active_parameters, 1e9)),
+            low=1e-9,
         ),
     )
+
+
+def _given(value: float | None) -> str:
+    """Return the note of an input that is blank where the problem does not give it."""
+    return NOT_GIVEN if value is None else ""
 
 
 def _in(count: float | None, unit: float) -> float | None:

@@ -36,9 +36,18 @@ def inputs(plan: Plan, *, money: bool) -> tuple[Input, ...]:
             "USD/kWh",
             site.electricity_usd_per_kwh,
             DECIMAL_3,
-            NOT_GIVEN,
+            NOT_GIVEN if site.electricity_usd_per_kwh is None else "",
         ),
-        Input("years", "Term", "years", site.years, DECIMAL_1, NOT_GIVEN, high=50.0),
+        Input(
+            "years",
+            "Term",
+            "years",
+            site.years,
+            DECIMAL_1,
+            NOT_GIVEN if site.years is None else "",
+            low=0.01,
+            high=50.0,
+        ),
         *_rates(plan),
     ]
     return tuple(rows)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.checks.rows import Check, check_for, editable
+from planner.outputs.workbook.checks.rows import Check, check_for, editable, waiting
 from planner.outputs.workbook.formats import DECIMAL_2, INTEGER, PERCENT_2
 from planner.outputs.workbook.inputs import Range
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -41,6 +41,9 @@ _COLUMNS = (
     _SOURCE,
     _ID,
 ) = range(len(_COLUMNS))
+NOT_NOW = "n/a"
+"""The result of a limit that says nothing as things stand."""
+
 _SENSE_TEXT = {"<=": "≤", ">=": "≥"}
 _SUMMARY_ROW = FIRST_ROW
 _HEADER_ROW = FIRST_ROW + 2
@@ -52,7 +55,7 @@ def add(book: Book) -> None:
     page.banner()
     page.legend()
     page.headers(_HEADER_ROW, _COLUMNS)
-    limits = book.plan.limits
+    limits = (*book.plan.limits, *waiting(book))
     first, last = _HEADER_ROW + 1, _HEADER_ROW + len(limits)
     results = [_row(page, first + index, limit, index + 1) for index, limit in enumerate(limits)]
     _summary(page, results, first)
@@ -95,6 +98,9 @@ def _allowed(page: Page, row: int, limit: LimitReport, check: Check, style: str)
         page.number(row, _LIMIT, limit.limit, style)
         return
     highest = 1.0 if limit.unit == "share" else 1e15
+    # A budget or a count may be 0; a time, a rate or a price of work may not.
+    counted = whole_number(limit) or limit.unit in ("USD", "USD/year", "kW")
+    lowest = 0.0 if counted and not limit.name.startswith("per_") else 1e-9
     page.input(
         "",
         row,
@@ -103,7 +109,7 @@ def _allowed(page: Page, row: int, limit: LimitReport, check: Check, style: str)
         style,
         label=limit.label,
         unit=limit.unit,
-        allowed=Range(0.0, highest, whole_number(limit), blank=True),
+        allowed=Range(lowest, highest, whole_number(limit), blank=True),
         kind="limit",
         key=limit.name,
     )
@@ -148,9 +154,14 @@ def _verdict(page: Page, row: int, limit: LimitReport, check: Check, number: str
     holds = f"{slack}>=-{check.tolerance:G}*ABS({allowed})"
     # A limit that was cleared limits nothing; a value that is no number reaches no limit.
     cleared = f"ISBLANK({check.limit or allowed})"
-    text = f'=IF({cleared},"no limit",IF({both},IF({holds},{good},"OVER"),"OVER"))'
+    text = f'IF({cleared},"no limit",IF({both},IF({holds},{good},"OVER"),"OVER"))'
+    if check.applies:
+        text = f'IF({check.applies},{text},"{NOT_NOW}")'
+    text = f"={text}"
     ok = solved_slack >= -check.tolerance * abs(limit.limit)
     shown = ("OK (known part)" if flagged else "OK") if ok else "OVER"
+    if limit.name not in {each.name for each in page.book.plan.limits}:
+        shown = NOT_NOW
     page.formula(row, _RESULT, text, shown, align="center")
     return shown
 
@@ -165,12 +176,17 @@ def _summary(page: Page, results: Sequence[str], first: int) -> None:
     """Say how many limits are broken, and count the limits edited on this sheet."""
     text, shown, edits = '="No limits"', "No limits", "0"
     if results:
-        last, count = first + len(results) - 1, len(results)
-        over = f'COUNTIF({_column(first, last, _RESULT)},"OVER")'
-        hold = f"All {count} limits hold"
-        text = f'=IF({over}=0,"{hold}","OVER: "&{over}&" of {count} limits")'
-        broken = results.count("OVER")
-        shown = f"OVER: {broken} of {count} limits" if broken else hold
+        last = first + len(results) - 1
+        cells = _column(first, last, _RESULT)
+        over, idle = f'COUNTIF({cells},"OVER")', f'COUNTIF({cells},"{NOT_NOW}")'
+        count = f"({len(results)}-{idle})"
+        text = (
+            f'=IF({over}=0,"All "&{count}&" limits hold","OVER: "&{over}&" of "&{count}&" limits")'
+        )
+        broken, counted = results.count("OVER"), len(results) - results.count(NOT_NOW)
+        shown = f"All {counted} limits hold"
+        if broken:
+            shown = f"OVER: {broken} of {counted} limits"
         limit, solved = _column(first, last, _LIMIT), _column(first, last, _SOLVED)
         edits = f"SUMPRODUCT(ISNUMBER({solved})*({limit}<>{solved}))"
     page.strip(_SUMMARY_ROW, text, shown, ("OVER",))

@@ -20,17 +20,21 @@ from planner.sizing.rules import VENDOR_RULES
 class Check:
     """Formulas of a limit's two sides; an empty one stays the planner's number.
 
-    ``flag`` marks a value that is an incomplete sum; ``tolerance`` is relative to the limit.
+    ``flag`` marks a value that is an incomplete sum; ``tolerance`` is relative to the limit;
+    ``applies`` is a condition without which the limit says nothing.
     """
 
     value: str = ""
     limit: str = ""
     flag: str = ""
     tolerance: float = 1e-9
+    applies: str = ""
 
 
 # Times are quotients of floats that a plan drives to its very limit.
 _TIME_TOLERANCE = 1e-7
+
+_ASYNC, _SYNC = 'save_mode="async"', 'save_mode="sync"'
 
 _CHECKS: dict[str, Check] = {
     "it_power": Check("it_power_kw", flag="bom_it_power_kw_flag"),
@@ -50,12 +54,14 @@ _CHECKS: dict[str, Check] = {
     ),
     "per_million_tokens": Check("usd_per_million_tokens", flag=TCO_FLAG, tolerance=_TIME_TOLERANCE),
     "lead_time": Check("lead_time_days"),
-    "overlap": Check("overlap", "max_overlap", tolerance=_TIME_TOLERANCE),
-    "drain_fits": Check("stall_and_drain_s", "interval_s", tolerance=_TIME_TOLERANCE),
-    "blocking": Check("blocking", "max_blocking", tolerance=_TIME_TOLERANCE),
+    "overlap": Check("overlap", "max_overlap", tolerance=_TIME_TOLERANCE, applies=_ASYNC),
+    "drain_fits": Check(
+        "stall_and_drain_s", "interval_s", tolerance=_TIME_TOLERANCE, applies=_ASYNC
+    ),
+    "blocking": Check("blocking", "max_blocking", tolerance=_TIME_TOLERANCE, applies=_SYNC),
     "restore_time": Check("restore_s", "max_restore_s", tolerance=_TIME_TOLERANCE),
     "capacity": Check("usable_tb", "capacity_needed_tb", flag="bom_usable_tb_flag"),
-    "ingest": Check("read_gb_per_s", "ingest_gb_per_s"),
+    "ingest": Check("read_gb_per_s", "ingest_gb_per_s", applies="ingest_gb_per_s>0"),
     "endurance": Check("write_volume_tb_per_day", tolerance=_TIME_TOLERANCE),
     "rule_read": Check("nameplate_read_gb_per_s"),
     "rule_write": Check("nameplate_write_gb_per_s"),
@@ -102,6 +108,30 @@ _COUNTED = ("family_max_units", "require_vendor", "items", "stock", "hot_spares"
 _TERM = re.compile(r"([+-]?)([a-z_0-9.]+)")
 
 
+def waiting(book: Book) -> list[LimitReport]:
+    """Return the limits of the problem that say nothing of the solved plan but may after an edit.
+
+    Those of the other way to save checkpoints, and of training data where none is read.
+    """
+    job = book.job
+    if job is None or (job.max_blocking is None and job.max_overlap is None):
+        return []
+    there = {limit.name for limit in book.plan.limits}
+    busy_s = job.stall_s + (0.0 if job.mode == "sync" else job.drain_s)
+    found = []
+    for name, label, value, limit, unit in (
+        ("overlap", "drain overlap", job.overlap, job.max_overlap, "share"),
+        ("drain_fits", "stall and drain within the interval", busy_s, job.interval_s, "s"),
+        ("blocking", "time blocked by checkpoints", job.blocking, job.max_blocking, "share"),
+        ("ingest", "ingest", job.ingest_gb_per_s, job.delivered_read_gb_per_s, "GB/s"),
+    ):
+        if name not in there and limit is not None:
+            fields = {"name": name, "label": label, "value": value, "limit": limit, "unit": unit}
+            fields |= {"sense": "<=", "slack": limit - value, "binding": False, "source": None}
+            found.append(LimitReport.model_validate(fields))
+    return found
+
+
 def check_for(book: Book, limit: LimitReport) -> Check:
     """Return what a limit compares; an unknown limit keeps the planner's numbers.
 
@@ -113,6 +143,9 @@ def check_for(book: Book, limit: LimitReport) -> Check:
     degraded = _DEGRADED.get(limit.name, "")
     if book.has(degraded):
         check = replace(check, value=degraded)
+    for mode in ("async", "sync"):
+        if book.has(f"{check.limit}_if_{mode}"):
+            check = replace(check, limit=f"{check.limit}_if_{mode}")
     if limit.name in ("rule_read", "rule_write"):
         return replace(check, limit=_rule(book, limit))
     if limit.sense != _SENSES.get(limit.name, limit.sense):
