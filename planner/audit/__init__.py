@@ -6,6 +6,7 @@ import io
 import re
 from pathlib import Path
 
+from openpyxl.workbook import Workbook
 from pydantic import ValidationError
 
 from planner import __version__
@@ -22,7 +23,8 @@ from planner.loader import portable
 from planner.loader.inputs import Inputs
 from planner.outputs import workbook
 from planner.outputs.plan_json import from_bytes
-from planner.schema.audit import Audit, Breach, Edit
+from planner.outputs.workbook.inputs import InputCell
+from planner.schema.audit import Audit, Breach
 from planner.schema.plan import Plan
 from planner.verify import Recheck
 
@@ -45,7 +47,8 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
     """
     opened = open_workbook(path)
     solved, inputs = _unpacked(opened)
-    edits, added = _compared(opened, solved)
+    written, cells = _written(opened, solved)
+    edits, added = edits_of(opened, written, cells)
     found = Audit(
         workbook=opened.name,
         problem=solved.problem,
@@ -57,7 +60,7 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
     )
     draft = apply(opened.name, inputs, solved, edits)
     best = _best(found, draft, options or Options()) if solve_again or not edits else None
-    return _judged(found, opened, draft, best)
+    return _judged(found, opened, written, draft, best)
 
 
 def _unpacked(opened: Opened) -> tuple[Plan, Inputs]:
@@ -77,12 +80,12 @@ def _unpacked(opened: Opened) -> tuple[Plan, Inputs]:
     return plan, portable.from_text(opened.packed.inputs)
 
 
-def _compared(opened: Opened, plan: Plan) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
-    """Write the workbook again, as it was, and compare cell by cell."""
+def _written(opened: Opened, plan: Plan) -> tuple[Workbook, tuple[InputCell, ...]]:
+    """Return the workbook as it was written, and its inputs."""
     stream, packed = io.BytesIO(), opened.packed
     cells = workbook.write(plan, stream, created=packed.created, inputs=packed.inputs)
     stream.seek(0)
-    return edits_of(opened, load_bytes(stream), cells)
+    return load_bytes(stream), cells
 
 
 def _best(found: Audit, draft: Draft, options: Options) -> Plan:
@@ -90,7 +93,9 @@ def _best(found: Audit, draft: Draft, options: Options) -> Plan:
     return found.solved if _same_inputs(found) else solve_with(draft.inputs, options)
 
 
-def _judged(found: Audit, opened: Opened, draft: Draft, best: Plan | None) -> Audit:
+def _judged(
+    found: Audit, opened: Opened, written: Workbook, draft: Draft, best: Plan | None
+) -> Audit:
     """Re-compute the edited plan and compare it."""
     changes: dict[str, object] = {"best": best if best is not None and best.jobs else None}
     if best is not None and not best.jobs:
@@ -107,7 +112,7 @@ def _judged(found: Audit, opened: Opened, draft: Draft, best: Plan | None) -> Au
             "remarks": tuple(_short(text) for name, text in checked.breaches if name == _INTERVAL),
             "shortages": shortages(draft, edited),
             "sheet_capex_usd": sheet_capex_usd(draft),
-            "stale": stale(opened, draft, edited),
+            "stale": stale(opened, written, draft, edited),
             "shortfall": None if best is None else _shortfall(edited, best),
         }
     )

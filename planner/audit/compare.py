@@ -180,7 +180,7 @@ def _edit(entry: InputCell, cell: Any, shown: Shown) -> Iterator[Edit]:
     if cell.data_type == "f":
         computed = shown.value(entry.sheet, entry.cell)
         if computed in (None, ""):
-            raise ValueError(f"holds the formula {str(value)[:40]}, which has never been computed")
+            raise ValueError(f"holds the formula {_text(value)[:40]}, which was never computed")
         value = computed
     if entry.kind == "local":
         return
@@ -248,6 +248,11 @@ def _now(value: Any) -> str:
     return "is blank" if value in (None, "") else f"holds {_short(value)}"
 
 
+def _text(value: Any) -> str:
+    """Return a value as the sheet has it; formulas over several cells come as objects."""
+    return str(getattr(value, "text", value))
+
+
 def _short(value: Any) -> str:
-    text = str(value)
+    text = _text(value)
     return f"'{text[:40]}…'" if len(text) > 40 else f"'{text}'"

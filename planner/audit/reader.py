@@ -42,7 +42,10 @@ class Shown:
     def value(self, sheet: str, cell: str) -> Any:
         """Return what a cell showed, None where it held no value."""
         if sheet not in self._sheets:
-            self._sheets[sheet] = self._read(sheet)
+            try:
+                self._sheets[sheet] = self._read(sheet)
+            except (ValueError, KeyError, IndexError):  # values of other tools that are none
+                self._sheets[sheet] = {}
         return self._sheets[sheet].get(cell)
 
     def _read(self, sheet: str) -> dict[str, Any]:
@@ -124,8 +127,9 @@ def _check_container(path: Path, name: str) -> None:
             head = stream.read(4)
     except FileNotFoundError:
         raise InputError(Finding("not-found", "there is no such file", name)) from None
-    except OSError as error:
-        message = f"cannot be read: {(error.strerror or str(error)).lower()}"
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        message = f"cannot be read: {reason.lower()}"
         raise InputError(Finding("unreadable", message, name)) from None
     if head == _OLE:
         message = "the workbook is protected with a password, or an old .xls file"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from openpyxl.workbook import Workbook
+
 from planner.audit.draft import Draft
 from planner.audit.reader import Opened
 from planner.schema.audit import Stale
@@ -36,7 +38,7 @@ _OF_TOTALS = (
 _CLOSE = 1e-9
 
 
-def stale(opened: Opened, draft: Draft, edited: Plan) -> tuple[Stale, ...]:
+def stale(opened: Opened, written: Workbook, draft: Draft, edited: Plan) -> tuple[Stale, ...]:
     """Return the figures that the file shows otherwise than they are.
 
     A file that holds no values (some tools drop them) shows none. Totals are compared only where
@@ -44,6 +46,7 @@ def stale(opened: Opened, draft: Draft, edited: Plan) -> tuple[Stale, ...]:
 
     Args:
         opened: the workbook.
+        written: the same as planner writes it, whose names say where the figures are.
         draft: its quantities.
         edited: the plan as re-computed.
     """
@@ -58,7 +61,7 @@ def stale(opened: Opened, draft: Draft, edited: Plan) -> tuple[Stale, ...]:
         expected |= {name: totals[name] for name in _OF_TOTALS}
     found = []
     for name, computed in expected.items():
-        shown = _shown(opened, name)
+        shown = _shown(opened, written, name)
         if shown is None or computed is None:
             continue
         if not math.isclose(shown, computed, rel_tol=_CLOSE, abs_tol=1e-12):
@@ -66,8 +69,8 @@ def stale(opened: Opened, draft: Draft, edited: Plan) -> tuple[Stale, ...]:
     return tuple(found)
 
 
-def _shown(opened: Opened, name: str) -> float | None:
-    defined = opened.cells.defined_names.get(name)
+def _shown(opened: Opened, written: Workbook, name: str) -> float | None:
+    defined = written.defined_names.get(name)
     if defined is None:
         return None
     sheet, cell = next(iter(defined.destinations))
