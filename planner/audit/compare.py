@@ -19,6 +19,8 @@ from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.schema.audit import Edit
 
 _MOST_FINDINGS = 8
+_HEADS = 12
+"""The header of the bill stands above this row."""
 _FURTHEST, _MORE_ROWS = 1_100_000, 1_000
 _CLOSE = 1e-12
 _ONLY_BLUE = "undo it; only the blue cells may be edited"
@@ -154,9 +156,17 @@ def _compare_sheet(
         finding = _fixed(sheet.title, before, after)
         if finding is not None:
             message, fix = finding
+            title = _title(sheet, before) if sheet.title == "BOM" else ""
+            message = f"unknown {title}: {message}" if title else message
             code = "formula" if before.data_type == "f" else "edited-cell"
             place = f"{sheet.title}!{coordinate}"
             found.append(Finding(code, message, opened.name, path=place, fix=fix))
+
+
+def _title(sheet: Worksheet, cell: Any) -> str:
+    """Return what a cell of the bill names a product by, empty for other cells."""
+    heads = (str(sheet.cell(row, cell.column).value).lower() for row in range(1, _HEADS))
+    return next((head for head in heads if head in ("part number", "catalog id")), "")
 
 
 def _coordinates(sheet: Worksheet) -> set[str]:
