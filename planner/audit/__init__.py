@@ -15,7 +15,7 @@ from planner.audit.apply import apply
 from planner.audit.bill import sheet_capex_usd, shortages
 from planner.audit.compare import edits as edits_of
 from planner.audit.draft import Draft
-from planner.audit.evaluate import NothingRunsError, evaluate
+from planner.audit.evaluate import NothingRunsError, case_of, evaluate
 from planner.audit.reader import Opened, load_bytes, open_workbook
 from planner.audit.shown import stale
 from planner.errors import Finding, InputError
@@ -100,8 +100,9 @@ def _judged(
     changes: dict[str, object] = {"best": best if best is not None and best.jobs else None}
     if best is not None and not best.jobs:
         changes["reason"] = best.message
+    case = case_of(draft)
     try:
-        edited, checked = evaluate(draft)
+        edited, checked = evaluate(draft, case)
     except NothingRunsError as error:
         return found.model_copy(update=changes | {"edited": None, "reason": str(error)})
     return found.model_copy(
@@ -111,7 +112,7 @@ def _judged(
             "breaches": _breaches(edited, checked),
             "remarks": tuple(_short(text) for name, text in checked.breaches if name == _INTERVAL),
             "shortages": shortages(draft, edited),
-            "sheet_capex_usd": sheet_capex_usd(draft),
+            "sheet_capex_usd": sheet_capex_usd(draft, case),
             "stale": stale(opened, written, draft, edited),
             "shortfall": None if best is None else _shortfall(edited, best),
         }

@@ -72,7 +72,8 @@ def _apply(draft: Draft, edit: Edit) -> None:
     if edit.kind == "limit":
         set_limit(draft, edit.key, value)
     elif edit.kind == "unit_list":
-        _set_price(draft, edit.key, value)
+        if value is not None:
+            draft.set_price(edit.key, _price(value))
     elif value is None:
         raise EditError("is blank")
     elif edit.kind == "quantity":
@@ -81,14 +82,11 @@ def _apply(draft: Draft, edit: Edit) -> None:
         draft.change_discount(edit.key, value)
 
 
-def _set_price(draft: Draft, sku: str, value: float | None) -> None:
-    if value is None:
-        return
-    prices = dict(draft.inputs.prices)
-    prices[sku] = Price.model_construct(
-        list_usd=value, date="0000", source="workbook", confidence="low"
+def _price(list_usd: float) -> Price:
+    """Return a price that was typed into the workbook."""
+    return Price.model_construct(
+        list_usd=list_usd, date="0000", source="workbook", confidence="low"
     )
-    draft.inputs = Inputs(**{**vars(draft.inputs), "prices": prices})
 
 
 def _check_replica(draft: Draft) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from planner.audit.draft import Draft
-from planner.case import Case, resolve
+from planner.case import Case
 from planner.schema.audit import Shortage
 from planner.schema.plan import Plan
 
@@ -31,22 +31,19 @@ def shortages(draft: Draft, edited: Plan) -> tuple[Shortage, ...]:
     )
 
 
-def sheet_capex_usd(draft: Draft) -> float:
-    """Return what the bill costs with the counts in the workbook, cold spares as solved, USD."""
-    case = resolve(draft.inputs)
-    spares = {line.sku: line.spares for line in draft.plan.lines if line.parent is None}
-    return math.fsum(_cost_usd(case, draft, sku, spares[sku]) for sku in draft.quantities)
+def sheet_capex_usd(draft: Draft, case: Case) -> float:
+    """Return what the bill costs with the counts in the workbook, cold spares as solved, USD.
 
-
-def _cost_usd(case: Case, draft: Draft, sku: str, spares: int) -> float:
-    good = next((good for good in case.goods() if good.id == sku), None)
-    if good is None or good.unit_net_usd is None:
-        return 0.0
-    count = draft.quantities[sku]
-    need = max(0, count + (spares if count else 0) - good.installed)
-    packs = -(-need // good.pack) * good.pack
-    return good.unit_net_usd * (max(packs, _least(good.min_order, good.pack)) if packs else 0)
-
-
-def _least(order: int, pack: int) -> int:
-    return -(-order // pack) * pack
+    Args:
+        draft: the workbook's quantities.
+        case: the edited problem.
+    """
+    goods = {good.id: good for good in case.goods()}
+    costs = []
+    for line in draft.plan.lines:
+        count = draft.quantities.get(line.sku, 0) if line.parent is None else 0
+        if count and line.sku in goods:  # without the thing itself no spares are bought
+            good = goods[line.sku]
+            bought = good.ordered(count + line.spares - good.installed)
+            costs.append((good.unit_net_usd or 0.0) * bought)
+    return math.fsum(costs)

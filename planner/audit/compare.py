@@ -65,14 +65,13 @@ def _clipped(name: str, found: list[Finding]) -> list[Finding]:
 
 
 def _swapped(opened: Opened, written: Workbook) -> Iterator[Finding]:
-    """Yield that the packed plan is of another workbook: no sheet has its title."""
-    titles = {sheet.title: sheet["A1"].value for sheet in written.worksheets}
+    """Yield that the packed plan is of another workbook: title and input hash are others."""
     cover = opened.cells["Cover"] if "Cover" in opened.cells.sheetnames else None
     hashes = {cell.value for cell in filled(written["Cover"]) if _is_hash(cell.value)}
     if cover is None or not hashes:
         return
     there = {cell.value for cell in filled(cover) if _is_hash(cell.value)}
-    if there and not there & hashes and cover["A1"].value != titles["Cover"]:
+    if there and not there & hashes and cover["A1"].value != written["Cover"]["A1"].value:
         message = "the sheet belongs to another workbook"
         fix = "audit a copy in which that sheet is as planner wrote it"
         yield Finding("workbook", message, opened.name, path=DATA, fix=fix)

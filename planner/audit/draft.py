@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.loader.inputs import Inputs
 from planner.schema.plan import JobPlan, Plan
-from planner.schema.prices import Discount
+from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem
 
 
@@ -55,11 +55,9 @@ class Draft:
             changes = {part: getattr(job, part).model_copy(update=changes)}
         self.change_problem(jobs=(job.model_copy(update=changes),))
 
-    def change_price(self, sku: str, **changes: Any) -> None:
-        """Replace fields of an item's price, which it must have."""
-        prices = dict(self.inputs.prices)
-        prices[sku] = prices[sku].model_copy(update=changes)
-        self.inputs = replace(self.inputs, prices=prices)
+    def set_price(self, sku: str, price: Price) -> None:
+        """Let an item have this price."""
+        self.inputs = replace(self.inputs, prices={**self.inputs.prices, sku: price})
 
     def change_discount(self, sku: str, share: float) -> None:
         """Let an item have this discount, whatever else applies to it."""

@@ -27,17 +27,17 @@ class NothingRunsError(ValueError):
     """The edited purchase cannot run the job at all; the text says why."""
 
 
-def evaluate(draft: Draft) -> tuple[Plan, Recheck]:
+def evaluate(draft: Draft, case: Case) -> tuple[Plan, Recheck]:
     """Return the edited plan with the companions it needs, and which limits it breaks.
 
     Args:
         draft: the inputs with edits, and what the workbook decides.
+        case: `case_of` them.
 
     Raises:
         NothingRunsError: without progress there is no plan to compute.
         VerificationError: a figure disagrees with its independent re-computation.
     """
-    case = case_of(draft)
     operation = _operation(case, draft)
     value = measure(case, case.objective)(operation)
     answer = Certificate("feasible", operation, value, None, None, 0, 0.0, False)

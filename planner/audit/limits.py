@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from planner.audit.draft import Draft, EditError
 from planner.schema.problem import Quantity
 
@@ -60,8 +58,9 @@ def set_limit(draft: Draft, name: str, value: float | None) -> None:
             _set_item(draft, sku, required=False)
     elif kind == "stock":
         _set_item(draft, rest, stock=whole)
-        if whole is None and rest in draft.inputs.prices:
-            draft.change_price(rest, stock=None)
+        price = draft.inputs.prices.get(rest)
+        if whole is None and price is not None:
+            draft.set_price(rest, price.model_copy(update={"stock": None}))
     elif kind == "split":
         _set_split(draft, int(rest), 1.0 if value is None else value)
     else:
@@ -74,14 +73,6 @@ def _set_item(draft: Draft, sku: str, **changes: object) -> None:
 
 
 def _set_split(draft: Draft, place: int, share: float) -> None:
-    policy = draft.problem.policy
-    splits = tuple(
-        split.model_copy(update={"max_share": share}) if number == place else split
-        for number, split in enumerate(policy.split)
-    )
-    draft.inputs = replace(
-        draft.inputs,
-        problem=draft.problem.model_copy(
-            update={"policy": policy.model_copy(update={"split": splits})}
-        ),
-    )
+    splits = list(draft.problem.policy.split)
+    splits[place] = splits[place].model_copy(update={"max_share": share})
+    draft.change("policy", split=tuple(splits))

@@ -18,7 +18,7 @@ from planner.outputs.workbook.data import SHEET, Packed, UnreadableError, unpack
 
 _OLE = b"\xd0\xcf\x11\xe0"
 _MOST_BYTES = 2_000_000_000
-
+_AGAIN = "open it in the spreadsheet program and save it again as .xlsx"
 
 _MOST_ROWS, _MOST_COLUMNS = 60_000, 300
 """Further out nothing of the planner's stands; a stray format there must not be waited for."""
@@ -115,9 +115,6 @@ def _load(path: Path, name: str) -> Workbook:
         detail = str(error).split("\n")[0][:80]
         message = f"the file is damaged, or no workbook ({type(error).__name__}: {detail})"
         raise InputError(Finding("workbook", message, name, fix=_AGAIN)) from None
-
-
-_AGAIN = "open it in the spreadsheet program and save it again as .xlsx"
 
 
 def _check_container(path: Path, name: str) -> None:

@@ -51,7 +51,10 @@ class Good:
 
     def purchased(self, count: int) -> int:
         """Return the units bought for ``count`` in place: spares, packs, least order."""
-        need = count + ceil(self.spare_share * count) - self.installed
+        return self.ordered(count + ceil(self.spare_share * count) - self.installed)
+
+    def ordered(self, need: int) -> int:
+        """Return the units bought where so many are missing: whole packs, the least order."""
         packs = -(-max(0, need) // self.pack)
         if packs:
             packs = max(packs, -(-self.min_order // self.pack))

@@ -11,12 +11,14 @@ import pytest
 from planner.api import solve
 from planner.audit import audit
 from planner.audit.apply import apply
-from planner.audit.evaluate import NothingRunsError, evaluate
+from planner.audit.draft import Draft
+from planner.audit.evaluate import NothingRunsError, case_of, evaluate
 from planner.audit.figures import FIGURES
 from planner.audit.limits import set_limit
 from planner.cli import app
 from planner.errors import InputError
 from planner.loader import load, portable
+from planner.outputs.workbook.checks.rows import BUDGETS, editable
 from planner.outputs.workbook.inputs import Scalar
 from planner.schema.audit import Audit, Edit
 from tests.audit.books import PROBLEMS, SOLVABLE, Edits, book, edited
@@ -172,7 +174,8 @@ def test_no_value_that_a_cell_allows_breaks_the_audit(problem: str) -> None:
             )  # fmt: skip
             tried += 1
             try:
-                evaluate(apply("x.xlsx", inputs, source.plan, [edit]))
+                draft = apply("x.xlsx", inputs, source.plan, [edit])
+                evaluate(draft, case_of(draft))
             except (NothingRunsError, InputError) as error:
                 assert str(error)
     assert tried > 50
@@ -213,8 +216,6 @@ def test_impossible_inputs_leave_no_best_plan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["items.x.min", "items.x.max", "items.x.fixed", "stock.x"])
 def test_limits_of_items_are_set_and_cleared(name: str) -> None:
-    from planner.audit.draft import Draft
-
     inputs = load(PROBLEMS / "10MW.yaml")
     draft = Draft(inputs, book("10MW").plan)
     field = name.rpartition(".")[2] if name.startswith("items") else "stock"
@@ -253,3 +254,12 @@ def test_the_command(
     assert exit_code == code
     assert Audit.model_validate_json(out).workbook == str(path)
     assert len(json.loads(out)["edits"]) == len(edits)
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_every_limit_that_may_be_edited_has_a_meaning(name: str) -> None:
+    draft = Draft(load(PROBLEMS / "10MW.yaml"), book("10MW").plan)
+    assert editable(name)
+    before = draft.problem
+    set_limit(draft, name, 7.0)
+    assert draft.problem != before

@@ -74,7 +74,7 @@ def _title(book: Book) -> str:
 def _document(page: Page, row: int) -> int:
     """Write who made this for whom, and until when it is good; return the next free row."""
     book = page.book
-    _heading(page, "This document", row)
+    page.fill(row, ("This document",), "heading", _LAST + 1)
     row = _text(page, "Project", book.plan.problem, row + 1)
     if book.plan.description:
         row = _text(page, "Description", book.plan.description, row)
@@ -141,7 +141,7 @@ def _made(book: Book) -> list[tuple[str, str]]:
 
 def _sheets(page: Page, row: int) -> int:
     """Write a link to every other sheet of the workbook; return the next free row."""
-    _heading(page, "Sheets: click a name to go there", row)
+    page.fill(row, ("Sheets: click a name to go there",), "heading", _LAST + 1)
     row += 1
     style = _link(page.book)
     for name, shows in _SHOWS.items():
@@ -162,13 +162,8 @@ def _link(book: Book) -> Format:
     return book.workbook.add_format(look)
 
 
-def _heading(page: Page, text: str, row: int) -> None:
-    for column in range(_LAST + 1):
-        page.text(row, column, text if column == 0 else "", "heading")
-
-
 def _texts(page: Page, heading: str, pairs: Sequence[tuple[str, str]], row: int) -> int:
-    _heading(page, heading, row)
+    page.fill(row, (heading,), "heading", _LAST + 1)
     row += 1
     for label, text in pairs:
         row = _text(page, label, text, row)

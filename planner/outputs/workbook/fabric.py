@@ -102,8 +102,7 @@ def _figures(
     row: int,
 ) -> int:
     """Write a heading and its rows; return the next free row."""
-    for column in range(len(fabrics) + 2):
-        page.text(row, column, heading if column == 0 else "", "heading")
+    page.fill(row, (heading,), "heading", len(fabrics) + 2)
     for figure in figures:
         row += 1
         page.text(row, 0, figure.label)

@@ -66,6 +66,18 @@ class Page:
         else:
             self.sheet.write_number(row, column, value, style)
 
+    def fill(self, row: int, texts: Sequence[str], role: Role, columns: int) -> None:
+        """Write the first cells of a row in one look, blank where there is no text.
+
+        Args:
+            row: the row.
+            texts: what the first of them say.
+            role: their look.
+            columns: how many they are.
+        """
+        for column in range(columns):
+            self.text(row, column, texts[column] if column < len(texts) else "", role)
+
     def scalar(
         self, row: int, column: int, value: Scalar, number: str = GENERAL, role: Role = "formula"
     ) -> None:
@@ -131,6 +143,28 @@ class Page:
             cached = clean(cached)
         style = self.book.formats.get(role, number, align)
         self.sheet.write_formula(row, column, formula, style, cached)
+
+    def flagged(
+        self, row: int, column: int, flag: str, texts: tuple[str, str], role: Role = "text"
+    ) -> str:
+        """Write a text that says so for as long as a sum is incomplete; return what it says.
+
+        An edit can make a sum incomplete that was not, so it is a formula wherever there are flags.
+
+        Args:
+            row: the cell's row.
+            column: the cell's column.
+            flag: names that mark incomplete sums, joined by ``&``; empty for none.
+            texts: what stands for a complete sum, and for an incomplete one; without quotes.
+            role: the look of the cell.
+        """
+        whole, part = texts
+        shown = part if any(self.book.value(name) for name in flag.split("&")) else whole
+        if flag:
+            self.formula(row, column, f'=IF({flag}="","{whole}","{part}")', shown, role=role)
+        else:
+            self.text(row, column, shown, role)
+        return shown
 
     def address(self, row: int, column: int) -> str:
         """Return a cell's absolute address with its sheet."""

@@ -138,8 +138,7 @@ def _name_counts(page: BomPage, entry: Entry, row: int) -> None:
 
 def _block(page: BomPage, block: Block, first: int, rows: dict[int, int]) -> int:
     """Write one section, note the row of each line, and return the row of the subtotal."""
-    for column in range(page.columns.last + 1):
-        page.text(first, column, block.section if column == 0 else "", "heading")
+    page.fill(first, (block.section,), "heading", page.columns.last + 1)
     row = first + 1
     for entry in block.entries:
         bundle_row = row

@@ -173,8 +173,7 @@ def add_lead_time(page: BomPage, first: int, total_row: int) -> None:
 
 
 def _label(page: BomPage, row: int, text: str) -> None:
-    for column in range(page.columns.last + 1):
-        page.text(row, column, text if column == 0 else "", "total")
+    page.fill(row, (text,), "total", page.columns.last + 1)
 
 
 def _known_sum(page: BomPage, listed: Iterable[Block], key: str) -> float:

@@ -71,8 +71,7 @@ def _sections(book: Book, job: JobPlan, job_gpus: float) -> list[Inputs]:
 
 
 def _heading(page: Page, text: str, row: int) -> int:
-    for column in range(len(_COLUMNS)):
-        page.text(row, column, text if column == 0 else "", "heading")
+    page.fill(row, (text,), "heading", len(_COLUMNS))
     return row + 1
 
 
@@ -132,22 +131,8 @@ def _result(page: Page, entry: Result, row: int) -> None:
     page.text(row, _UNIT, entry.unit)
     page.scalar(row, _SOLVED, entry.cell_value, entry.number, "fixed")
     page.define(entry.name, row, _VALUE, entry.cell_value)
-    _note(page, entry, row)
-    _grow(page, row, entry.label, entry.how)
+    _grow(page, row, entry.label, page.flagged(row, _NOTE, entry.flag, entry.notes))
 
 
 def _grow(page: Page, row: int, label: str, note: str) -> None:
     page.grow(row, [(label, _COLUMNS[_LABEL][1]), (note, _COLUMNS[_NOTE][1])])
-
-
-def _note(page: Page, entry: Result, row: int) -> None:
-    """Write how a figure comes about; an incomplete sum says so for as long as it is one."""
-    flags = [name for name in entry.flag.split("&") if name]
-    if not flags:
-        page.text(row, _NOTE, entry.how)
-        return
-    lacking = "known part: a line lacks this figure"
-    text = f'=IF({"&".join(flags)}="","{entry.how}","{lacking}; {entry.how}")'
-    flagged = any(page.book.value(name) for name in flags)
-    shown = f"{lacking}; {entry.how}" if flagged else entry.how
-    page.formula(row, _NOTE, text, shown, role="text")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.outputs.workbook import formulas
 from planner.outputs.workbook.checkpoint.rows import Result, Results
 from planner.outputs.workbook.formats import DECIMAL_1, PERCENT_2
 from planner.schema.plan import JobPlan
@@ -71,8 +72,7 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
             "Interval by Daly",
             "s",
             job.daly_s,
-            "IF(charged_stall_s>=2*mtti_s,mtti_s,SQRT(2*charged_stall_s*mtti_s)*"
-            "(1+SQRT(charged_stall_s/(2*mtti_s))/3+charged_stall_s/(2*mtti_s)/9)-charged_stall_s)",
+            formulas.daly_s("charged_stall_s", "mtti_s"),
             "Daly 2006, doi 10.1016/j.future.2004.11.016",
             DECIMAL_1,
         ),

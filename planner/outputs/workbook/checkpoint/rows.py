@@ -12,6 +12,8 @@ UNKNOWN = "n/a"
 """What a result shows where an input is missing or nothing would ever finish."""
 
 
+LACKING = "known part: a line lacks this figure"
+
 NO_LIMIT, NOT_GIVEN = "blank: no limit", "blank: not given"
 """The notes of inputs that may be left blank."""
 
@@ -75,6 +77,11 @@ class Result:
     def cell_value(self) -> float | str:
         """The value as the cell shows it."""
         return UNKNOWN if self.value is None else self.value
+
+    @property
+    def notes(self) -> tuple[str, str]:
+        """How the figure comes about: of a complete sum, and of one that lacks a line's figure."""
+        return self.how, f"{LACKING}; {self.how}"
 
     def explained(self, how: str) -> Result:
         """Return the row with another word on how its figure comes about."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from planner.outputs.workbook import formulas
 from planner.outputs.workbook.checkpoint.rows import Result, Results
 from planner.schema.plan import JobPlan
 
@@ -30,8 +31,7 @@ def section(job: JobPlan) -> Results:
             "Rework factor",
             "",
             _rework_factor(job.interval_s / job.mtti_s),
-            "IF(interval_per_mtti<0.0001,EXP(-interval_per_mtti/2-interval_per_mtti^2/24),"
-            "interval_per_mtti*EXP(-interval_per_mtti)/(1-EXP(-interval_per_mtti)))",
+            formulas.rework_factor("interval_per_mtti"),
             "z / (exp(z) - 1), by its series for small z",
             _PRECISE,
         ),

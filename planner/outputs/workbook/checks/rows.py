@@ -12,6 +12,7 @@ from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook.bom.lines import purchased_name, quantity_name
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
+from planner.outputs.workbook.formulas import TIME_TOLERANCE
 from planner.schema.plan import JobPlan, LimitReport, Plan
 from planner.sizing.rules import VENDOR_RULES
 
@@ -31,9 +32,6 @@ class Check:
     applies: str = ""
 
 
-# Times are quotients of floats that a plan drives to its very limit.
-_TIME_TOLERANCE = 1e-7
-
 _ASYNC, _SYNC = 'save_mode="async"', 'save_mode="sync"'
 
 _CHECKS: dict[str, Check] = {
@@ -50,37 +48,39 @@ _CHECKS: dict[str, Check] = {
     "energy": Check("energy_usd_per_year", flag="bom_it_power_kw_flag"),
     "colocation": Check("colocation_usd_per_year", flag="bom_it_power_kw_flag"),
     "per_useful_gpu_hour": Check(
-        "usd_per_useful_gpu_hour", flag=TCO_FLAG, tolerance=_TIME_TOLERANCE
+        "usd_per_useful_gpu_hour", flag=TCO_FLAG, tolerance=TIME_TOLERANCE
     ),
-    "per_million_tokens": Check("usd_per_million_tokens", flag=TCO_FLAG, tolerance=_TIME_TOLERANCE),
+    "per_million_tokens": Check("usd_per_million_tokens", flag=TCO_FLAG, tolerance=TIME_TOLERANCE),
     "lead_time": Check("lead_time_days"),
-    "overlap": Check("overlap", "max_overlap", tolerance=_TIME_TOLERANCE, applies=_ASYNC),
+    "overlap": Check("overlap", "max_overlap", tolerance=TIME_TOLERANCE, applies=_ASYNC),
     "drain_fits": Check(
-        "stall_and_drain_s", "interval_s", tolerance=_TIME_TOLERANCE, applies=_ASYNC
+        "stall_and_drain_s", "interval_s", tolerance=TIME_TOLERANCE, applies=_ASYNC
     ),
-    "blocking": Check("blocking", "max_blocking", tolerance=_TIME_TOLERANCE, applies=_SYNC),
-    "restore_time": Check("restore_s", "max_restore_s", tolerance=_TIME_TOLERANCE),
+    "blocking": Check("blocking", "max_blocking", tolerance=TIME_TOLERANCE, applies=_SYNC),
+    "restore_time": Check("restore_s", "max_restore_s", tolerance=TIME_TOLERANCE),
     "capacity": Check("usable_tb", "capacity_needed_tb", flag="bom_usable_tb_flag"),
     "ingest": Check("read_gb_per_s", "ingest_gb_per_s", applies="ingest_gb_per_s>0"),
-    "endurance": Check("write_volume_tb_per_day", tolerance=_TIME_TOLERANCE),
+    "endurance": Check("write_volume_tb_per_day", tolerance=TIME_TOLERANCE),
     "rule_read": Check("nameplate_read_gb_per_s"),
     "rule_write": Check("nameplate_write_gb_per_s"),
     "min_gpus": Check("gpus_in_use"),
     "gpus_min": Check("gpus_in_use"),
     "gpus_max": Check("gpus_in_use"),
     "replica_fits": Check("gpus_in_use", "replica_gpus"),
-    "min_goodput": Check("goodput", tolerance=_TIME_TOLERANCE),
-    "min_useful_gpus": Check("useful_gpus", tolerance=_TIME_TOLERANCE),
-    "min_useful_pflops": Check("useful_pflops", tolerance=_TIME_TOLERANCE),
-    "max_days_to_train": Check("days_to_train", tolerance=_TIME_TOLERANCE),
+    "min_goodput": Check("goodput", tolerance=TIME_TOLERANCE),
+    "min_useful_gpus": Check("useful_gpus", tolerance=TIME_TOLERANCE),
+    "min_useful_pflops": Check("useful_pflops", tolerance=TIME_TOLERANCE),
+    "max_days_to_train": Check("days_to_train", tolerance=TIME_TOLERANCE),
 }
 
-_BUDGETS = (
+BUDGETS = (
     "it_power", "facility_power", "heat_air", "heat_liquid", "racks", "capex", "opex", "tco",
     "support", "subscriptions", "energy", "colocation", "per_useful_gpu_hour",
     "per_million_tokens", "lead_time", "gpus_min", "gpus_max", "min_gpus", "min_goodput",
     "min_useful_gpus", "min_useful_pflops", "max_days_to_train",
 )  # fmt: skip
+"""Limits of the problem that a reader may edit, by name."""
+
 _PER_ITEM = ("items", "stock", "split")
 
 
@@ -89,7 +89,7 @@ def editable(name: str) -> bool:
 
     What follows from a product or a rule (endurance, a vendor's rule, least orders) is no input.
     """
-    return name in _BUDGETS or name.partition(".")[0] in _PER_ITEM
+    return name in BUDGETS or name.partition(".")[0] in _PER_ITEM
 
 
 # The direction in which each comparison is written above, where it has two live sides.

@@ -39,8 +39,7 @@ def add(book: Book) -> None:
 
 def _section(page: Page, row: int, heading: str, entries: Sequence[Entry]) -> int:
     """Write a heading and lines of two strings; return the next free row."""
-    for column in range(_LAST + 1):
-        page.text(row, column, heading if column == 0 else "", "heading")
+    page.fill(row, (heading,), "heading", _LAST + 1)
     style = page.book.formats.get("text")
     for key, text in entries or (("none", ""),):
         row += 1

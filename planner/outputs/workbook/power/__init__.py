@@ -30,7 +30,6 @@ _LIMITS = {
 }
 """Figures that a plan may limit, and what their limits are called."""
 
-_LACKING = "known part: a line lacks this figure"
 _PIXELS_PER_CHARACTER, _PIXELS_OF_COLUMN = 7, 5
 _PIXELS_OF_ROW = 17
 
@@ -66,8 +65,7 @@ def _figures(page: Page, row: int, widths: list[float]) -> None:
     page.text(row, _NOTE, _HEADERS[_NOTE], "header")
     row += 1
     for heading, rows in (*power_rows.sections(page.book), power_space.section(page.book)):
-        for column in range(last + 1):
-            page.text(row, column, heading if column == 0 else "", "heading")
+        page.fill(row, (heading,), "heading", last + 1)
         row += 1
         for entry in rows:
             _row(page, row, entry, (last, width))
@@ -95,7 +93,7 @@ def _row(page: Page, row: int, entry: Row, note: tuple[int, float]) -> None:
     if isinstance(entry, Result):
         _figure(page, row, entry)
         _limit(page, row, entry)
-        page.grow(row, [(_note(page, row, entry), width)])
+        page.grow(row, [(page.flagged(row, _NOTE, entry.flag, entry.notes), width)])
         return
     page.input(
         entry.name,
@@ -146,14 +144,3 @@ def _limit(page: Page, row: int, entry: Result) -> None:
             "format": page.book.formats.condition("bad"),
         }
         page.sheet.conditional_format(row, _USED, row, _USED, rule)
-
-
-def _note(page: Page, row: int, entry: Result) -> str:
-    """Write how a figure comes about and return the text; an incomplete sum says so."""
-    if not (entry.flag and page.book.value(entry.flag)):
-        page.text(row, _NOTE, entry.how)
-        return entry.how
-    text = f'=IF({entry.flag}="","{entry.how}","{_LACKING}; {entry.how}")'
-    shown = f"{_LACKING}; {entry.how}"
-    page.formula(row, _NOTE, text, shown, role="text")
-    return shown

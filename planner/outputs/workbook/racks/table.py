@@ -60,8 +60,7 @@ def write(page: Page, row: int) -> None:
         page: the sheet, of a plan with racks.
         row: row of its heading; the header under it is repeated on every page that follows.
     """
-    for column in range(LAST_COLUMN + 1):
-        page.text(row, column, _HEADING if column == 0 else "", "heading")
+    page.fill(row, (_HEADING,), "heading", LAST_COLUMN + 1)
     header_row = row + 1
     page.headers(header_row, list(zip(_titles(), widths(), strict=True)), _HEADER_HEIGHT)
     for first, last in ((_DEVICE, _DEVICE_LAST), (_ID, LAST_COLUMN)):
@@ -138,8 +137,7 @@ def _devices(page: Page, run: Run, models: dict[str, str], row: int) -> None:
 def _total(page: Page, first: int, row: int) -> None:
     """Write the sums over all racks."""
     groups = page.book.plan.racks
-    for column in range(LAST_COLUMN + 1):
-        page.text(row, column, "All racks" if column == 0 else "", "total")
+    page.fill(row, ("All racks",), "total", LAST_COLUMN + 1)
     counts = _column(first, row, _COUNT)
     racks = sum(group.count for group in groups)
     page.formula(row, _COUNT, f"=SUM({counts})", racks, INTEGER, "total")

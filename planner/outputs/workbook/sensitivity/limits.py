@@ -9,13 +9,11 @@ from planner.outputs import scope
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import DECIMAL_2, DECIMAL_3
+from planner.outputs.workbook.formulas import TIME_TOLERANCE
 from planner.outputs.workbook.sensitivity.live import Figures, NotKnownError, Step
 
-TOLERANCE = 1e-7
-"""Relative: times are quotients of floats that a plan drives to its very limit."""
-
 _NOTHING_LEFT = "OVER: no bandwidth left when down"
-_ABOVE = f"(1+{TOLERANCE:G})"
+_ABOVE = f"(1+{TIME_TOLERANCE:G})"
 
 
 def is_degraded(book: Book) -> bool:
@@ -72,14 +70,14 @@ def _rules(book: Book) -> list[_Rule]:
         _at_most("overlap", f"{{{drain}}}/{{interval}}", "max_overlap",
                  lambda f: f[drain] / f["interval"]),
         _Rule("interval", f"{{{stall}}}+{{{drain}}}>{{interval}}*{_ABOVE}",
-              lambda f: f[stall] + f[drain] > f["interval"] * (1 + TOLERANCE)),
+              lambda f: f[stall] + f[drain] > f["interval"] * (1 + TIME_TOLERANCE)),
         _at_most("blocking", f"{{{stall}}}/{{interval}}", "max_blocking",
                  lambda f: f[stall] / f["interval"]),
         _at_most("restore", f"{{{restore}}}", "max_restore_s", lambda f: f[restore]),
         _Rule("ingest", f"{{read}}*{_ABOVE}<ingest_gb_per_s",
-              lambda f: f["read"] * (1 + TOLERANCE) < f["ingest_gb_per_s"]),
+              lambda f: f["read"] * (1 + TIME_TOLERANCE) < f["ingest_gb_per_s"]),
         _Rule("capacity", f"{_NEEDED_TB}>{{usable}}*{_ABOVE}",
-              lambda f: _needed_tb(f) > f["usable"] * (1 + TOLERANCE)),
+              lambda f: _needed_tb(f) > f["usable"] * (1 + TIME_TOLERANCE)),
     ]  # fmt: skip
     names = {"overlap": "max_overlap", "blocking": "max_blocking", "restore": "max_restore_s"}
     there = {
@@ -95,7 +93,7 @@ def _at_most(name: str, value: str, limit: str, figure: Callable[[Figures], floa
     return _Rule(
         name,
         f"ISNUMBER({limit})*({value}>{limit}*{_ABOVE})",
-        lambda f: f.has(limit) and figure(f) > f[limit] * (1 + TOLERANCE),
+        lambda f: f.has(limit) and figure(f) > f[limit] * (1 + TIME_TOLERANCE),
     )
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from functools import partial
 
+from planner.outputs.workbook import formulas
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import (
@@ -36,8 +37,6 @@ VARIED = {
     "usable": ("usable_tb", "Usable, TB", DECIMAL_1),
 }
 """What may differ from the plan: the name of the plan's own figure, its title and format."""
-
-_SERIES_BELOW = 0.0001
 
 
 def saving(book: Book) -> tuple[str, str]:
@@ -163,14 +162,14 @@ def _goodput() -> list[Step]:
 
 def _goodput_formula(interval: str) -> str:
     z = f"({interval}/{{mtti}})"
-    rework = f"IF({z}<{_SERIES_BELOW},EXP(-{z}/2-{z}^2/24),{z}*EXP(-{z})/(1-EXP(-{z})))"
+    rework = formulas.rework_factor(z)
     after = "EXP(-({drain}+{restart}+{restore})/{mtti})"
     return f"MAX(0,1-{{charged}}/{interval})*{after}*{rework}"
 
 
 def _goodput_value(f: Figures, interval_s: float) -> float:
     z = interval_s / f["mtti"]
-    if z < _SERIES_BELOW:
+    if z < formulas.SERIES_BELOW:
         rework = math.exp(-z / 2 - z**2 / 24)
     else:
         rework = z * math.exp(-z) / (1 - math.exp(-z))
@@ -190,10 +189,7 @@ def _best(book: Book) -> list[Step]:
     for limit, key in (("max_overlap", drain), ("max_blocking", stall)):
         if book.has(limit):
             bounds.append(f"IF(ISNUMBER({limit}),{{{key}}}/{limit},0)")
-    daly = (
-        "IF({charged}>=2*{mtti},{mtti},SQRT(2*{charged}*{mtti})*"
-        "(1+SQRT({charged}/(2*{mtti}))/3+{charged}/(2*{mtti})/9)-{charged})"
-    )
+    daly = formulas.daly_s("{charged}", "{mtti}")
     return [
         Step("best", "Best interval, s", f"MAX({{charged}}+{daly},{','.join(bounds)})",
              partial(_best_s, stall=stall, drain=drain), DECIMAL_1),

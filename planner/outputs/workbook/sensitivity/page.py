@@ -65,6 +65,5 @@ class GridPage(Page):
         return row + 1
 
     def fill(self, row: int, texts: Sequence[str], role: Role, columns: int | None = None) -> None:
-        """Write a row in one look, by default of the whole grid, blank where there is no text."""
-        for column in range(columns or len(self.widths)):
-            self.text(row, column, texts[column] if column < len(texts) else "", role)
+        """Write a row in one look, by default over the whole grid."""
+        super().fill(row, texts, role, columns or len(self.widths))

@@ -98,13 +98,7 @@ def _write(page: Page, row: int, figure: _Figure) -> None:
     label = figure.label
     if figure.goal == goal.name:
         label += _GOALS[goal.sense]
-    flags = [name for name in figure.flag.split("&") if name]
-    if any(book.value(name) for name in flags):
-        part = ", known part"
-        text = f'="{label}"&IF({"&".join(flags)}="","","{part}")'
-        page.formula(row, HEADLINES, text, label + part, role="text")
-    else:
-        page.text(row, HEADLINES, label)
+    page.flagged(row, HEADLINES, figure.flag, (label, f"{label}, known part"))
     live(page, row, HEADLINES + 1, figure.formula, value / figure.divided_by, figure.number,
          text="n/a")  # fmt: skip
     page.text(row, HEADLINES + 2, figure.unit)

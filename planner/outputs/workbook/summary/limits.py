@@ -11,6 +11,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT, PERCENT_2, Role
+from planner.outputs.workbook.formulas import TIME_TOLERANCE
 from planner.outputs.workbook.page import Page
 from planner.outputs.workbook.summary.grid import LIMITS, heading, live, quotient, short
 from planner.schema.plan import LimitReport
@@ -18,7 +19,7 @@ from planner.schema.plan import LimitReport
 _LABEL, _USED, _ALLOWED, _SHARE, _BAR, _STATE = range(LIMITS, LIMITS + 6)
 _LABEL_LENGTH, _SENTENCE_LENGTH = 46, 100
 _MOST_LIMITS = 14
-_FULL = 1.0000001
+_FULL = 1 + TIME_TOLERANCE
 """A share beyond which a limit is broken and not merely reached."""
 
 _BLOCK, _BLOCKS = "█", 10

@@ -69,12 +69,9 @@ def _by_year(page: Page, table: YearTable) -> int:
               "part year in proportion. Term, rates and prices are inputs on Checkpoint.",
               "subtitle")  # fmt: skip
     row += 1
-    if any(page.book.value(name) for name in TCO_FLAG.split("&")):
-        lacking = "Known part: a line lacks a price or a power draw"
-        text = f'=IF({TCO_FLAG}="","","{lacking}")'
-        page.formula(row, 0, text, lacking, role="subtitle")
-        row += 1
-    return row
+    lacking = "Known part: a line lacks a price or a power draw"
+    said = page.flagged(row, 0, TCO_FLAG, ("", lacking), "subtitle")
+    return row + 1 if said else row
 
 
 def _chart(page: Page, table: YearTable, row: int) -> None:

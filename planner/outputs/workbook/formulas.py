@@ -1,0 +1,31 @@
+"""Formulas that more than one sheet needs, over whatever names or cells hold their terms."""
+
+from __future__ import annotations
+
+TIME_TOLERANCE = 1e-7
+"""Relative: times are quotients of floats that a plan drives to its very limit."""
+
+SERIES_BELOW = 0.0001
+"""Below this z the difference 1 - exp(-z) would lose its digits."""
+
+
+def rework_factor(z: str) -> str:
+    """Return z / (exp(z) - 1), by its series for small z.
+
+    Args:
+        z: interval / MTTI.
+    """
+    return f"IF({z}<{SERIES_BELOW},EXP(-{z}/2-{z}^2/24),{z}*EXP(-{z})/(1-EXP(-{z})))"
+
+
+def daly_s(stall: str, mtti: str) -> str:
+    """Return Daly's interval, s (Daly 2006, doi 10.1016/j.future.2004.11.016).
+
+    Args:
+        stall: what a checkpoint costs, s.
+        mtti: mean time to interruption, s.
+    """
+    ratio = f"{stall}/(2*{mtti})"
+    return (
+        f"IF({stall}>=2*{mtti},{mtti},SQRT(2*{stall}*{mtti})*(1+SQRT({ratio})/3+{ratio}/9)-{stall})"
+    )
