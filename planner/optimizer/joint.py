@@ -56,6 +56,7 @@ def optimise(
     gap: float = 2e-6,
     time_limit_s: float | None = None,
     save_model: Path | None = None,
+    ties: bool = True,
 ) -> Certificate:
     """Return the best plan of a case with its certificate.
 
@@ -65,6 +66,8 @@ def optimise(
         gap: the largest distance to the bound, as a share of the objective.
         time_limit_s: stop then with the best plan so far.
         save_model: where to write the last master problem as MPS.
+        ties: whether to choose among equally good plans; without, the first one found is taken,
+            nothing is given away, and it takes a fraction of the time.
     """
     started = time.monotonic()
     deadline = started + (math.inf if time_limit_s is None else time_limit_s)
@@ -76,7 +79,7 @@ def optimise(
     if save_model is not None and proofs:  # as the proof left it, before ties add their rows
         last = proofs[-1]
         save_mps(last.master.build.model, last.goal.expression, case.maximise, save_model)
-    best = _settle(case, proofs, gap, deadline)
+    best = _settle(case, proofs, gap, deadline) if ties else _first(case, proofs)
     solves = sum(proof.master.solves for proof in proofs)
     late = time.monotonic() >= deadline
     seconds = time.monotonic() - started
@@ -114,6 +117,13 @@ def _prove(case: Case, mode: Mode, solver: SolverName, gap: float, deadline: flo
         relative=case.objective not in LOGARITHMIC,
     )
     return _Proof(master, goal, ties, run(master, goal))
+
+
+def _first(case: Case, proofs: list[_Proof]) -> Found:
+    """Return the best answer over the modes, of equal ones the first."""
+    found = [proof.found for proof in proofs if proof.found.value is not None]
+    pick = max if case.maximise else min
+    return pick(found, key=lambda answer: answer.value or 0.0) if found else Found()
 
 
 def _settle(case: Case, proofs: list[_Proof], gap: float, deadline: float) -> Found:

@@ -1,0 +1,81 @@
+"""Validated inputs with a value changed, in memory, by the dotted path that ``--set`` would take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel
+
+from planner.loader.inputs import Inputs
+from planner.schema.problem import Quantity
+
+
+def changed(inputs: Inputs, path: str, value: Any, text: str | None = None) -> Inputs:
+    """Return the inputs with one value of the problem replaced.
+
+    Args:
+        inputs: validated inputs.
+        path: as for ``--set``: ``budget.capex``, ``jobs.0.restore.max_time``, ``items.ID.max``.
+        value: in the canonical unit of the field; None takes an optional value away.
+        text: what ``--set`` would be given; it is then told in the plan's provenance.
+
+    Raises:
+        KeyError: the problem has no such place.
+    """
+    problem = _replaced(inputs.problem, path.split("."), value, path)
+    told = () if text is None else (f"{path}={text}",)
+    return replace(inputs, problem=problem, overrides=(*inputs.overrides, *told))
+
+
+def value_at(inputs: Inputs, path: str) -> Any:
+    """Return the value at a dotted path, None where nothing is given.
+
+    Raises:
+        KeyError: the problem has no such place.
+    """
+    here: Any = inputs.problem
+    for step in path.split("."):
+        if here is None:
+            return None
+        here = _entry(here, step, path)
+    return here
+
+
+def _entry(here: Any, step: str, path: str) -> Any:
+    if isinstance(here, BaseModel):
+        return getattr(here, _field(type(here), step, path))
+    if isinstance(here, Mapping):
+        return here.get(step)
+    if isinstance(here, Sequence) and not isinstance(here, str) and step.isdigit():
+        if int(step) < len(here):
+            return here[int(step)]
+    raise KeyError(path)
+
+
+def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
+    if not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    below = _entry(here, step, path)
+    if below is None and rest:
+        if not path.startswith("items."):
+            raise KeyError(path)
+        below = Quantity()
+    new = _replaced(below, rest, value, path)
+    if isinstance(here, BaseModel):
+        return here.model_copy(update={_field(type(here), step, path): new})
+    if isinstance(here, Mapping):
+        return {**here, step: new}
+    return (*here[: int(step)], new, *here[int(step) + 1 :])
+
+
+@lru_cache(maxsize=512)
+def _field(model: type[BaseModel], step: str, path: str) -> str:
+    """Return the field that a key of the file fills."""
+    for name, field in model.model_fields.items():
+        if step in (field.alias, name):
+            return name
+    raise KeyError(path)
