@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.case import Case, resolve
+from planner.case import resolve
 from planner.errors import VerificationError
 from planner.loader import Inputs, load
+from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import Plan
 
 if TYPE_CHECKING:
@@ -20,13 +21,19 @@ DEFAULT_GAP = 2e-6
 
 @dataclass(frozen=True)
 class Options:
-    """How to solve: solver, largest gap as a share, time limit, where to save the model."""
+    """How to solve: solver, largest gap as a share, time limit, where to save the model.
+
+    ``weights`` and ``keep`` are for problems without a plan: what a change of a limit counts where
+    several are changed, by path (1 unless given), and what must not be changed.
+    """
 
     solver: SolverName = "highs"
     gap: float = DEFAULT_GAP
     time_limit_s: float | None = None
     save_model: Path | None = None
     state_seconds: bool = False
+    weights: tuple[tuple[str, float], ...] = ()
+    keep: tuple[str, ...] = ()
 
 
 def solve(
@@ -66,6 +73,7 @@ def solve_inputs(
 def solve_with(inputs: Inputs, options: Options) -> Plan:
     """Return the best plan of validated inputs; see ``solve``."""
     from planner.assemble import assemble
+    from planner.infeasible.words import message as told
     from planner.optimizer.joint import optimise
     from planner.verify import verify
 
@@ -77,9 +85,10 @@ def solve_with(inputs: Inputs, options: Options) -> Plan:
         time_limit_s=options.time_limit_s,
         save_model=options.save_model,
     )
-    message = None
+    message, infeasibility = None, None
     if answer.status == "infeasible":
-        message = why_infeasible(inputs, case, options)
+        infeasibility = why_infeasible(inputs, options)
+        message = told(infeasibility)
     elif answer.status == "unbounded":
         message = "nothing limits the purchase: give a power, space or cost budget"
     elif answer.status == "no_solution":
@@ -93,17 +102,30 @@ def solve_with(inputs: Inputs, options: Options) -> Plan:
         solver=options.solver,
         gap=options.gap,
         message=message,
+        infeasibility=infeasibility,
         seconds=answer.seconds if options.state_seconds else None,
     )
     verify(inputs, plan)
     return plan
 
 
-def why_infeasible(inputs: Inputs, case: Case, options: Options) -> str:
-    """Return which single limits, if dropped, would make an infeasible case feasible."""
-    from planner.optimizer.relax import culprits
+def why_infeasible(inputs: Inputs, options: Options) -> Infeasibility:
+    """Return which limits cannot hold together, and the least changes that give a plan.
 
-    return culprits(inputs, case, options.solver)
+    Args:
+        inputs: a problem that is known to have no plan.
+        options: which solver to ask, for how long, and what may be changed.
+    """
+    from planner.infeasible import SECONDS, explain
+
+    seconds = SECONDS if options.time_limit_s is None else options.time_limit_s
+    return explain(
+        inputs,
+        solver=options.solver,
+        weights=dict(options.weights),
+        keep=options.keep,
+        seconds=seconds,
+    )
 
 
 __all__ = [

@@ -190,6 +190,120 @@ def size(
 
 
 @app.command()
+def compare(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Plans (.plan.json), problem files (.yaml) and workbooks (.xlsx), the first to "
+            "tell the others from. With --rules: one problem file.",
+            show_default=False,
+        ),
+    ],
+    rules: Annotated[
+        bool,
+        typer.Option(
+            "--rules",
+            help="Compare storage sized by what the job needs, by vendors' rules and otherwise.",
+        ),
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="List what is the same in all plans, too.")
+    ] = False,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write a workbook into this folder.", show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    gap: Annotated[
+        str, typer.Option(help="Largest gap to prove, as a share or in percent.")
+    ] = "2e-6",
+    time_limit: Annotated[
+        str | None, typer.Option(help="Stop each solve with the best plan so far, e.g. '30 s'.")
+    ] = None,
+    solver: Annotated[Solver, typer.Option(help="Solver.")] = Solver.highs,
+    quiet: Quiet = False,
+) -> None:
+    """Compare plans side by side: what differs, by how much, and why it matters.
+    Problem files are solved first; --set and --scenario apply to each of them.
+    Exit code 3 where there is no plan to compare.
+    """
+    from planner import api
+    from planner.commands import compare as command
+    from planner.commands.solve import listed
+
+    options = api.Options(
+        solver=solver.value,
+        gap=_share("--gap", gap),
+        time_limit_s=_seconds("--time-limit", time_limit),
+    )
+    request = command.Request(tuple(set_ or ()), scenario, options, as_json, everything, output)
+    report = (command.rules if rules else command.sides)(files, request)
+    typer.echo(report.text)
+    if report.written and not quiet:
+        typer.echo(f"wrote {listed(report.written)}", err=True)
+    raise typer.Exit(report.code)
+
+
+@app.command()
+def alternatives(
+    problem: ProblemFile,
+    within: Annotated[
+        str, typer.Option(help="How far behind the best a plan may be, as a share or in percent.")
+    ] = "1 %",
+    most: Annotated[
+        int, typer.Option(min=1, max=100, help="How many plans to show, the best included.")
+    ] = 8,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Write a workbook into this folder.", show_default=False
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    gap: Annotated[
+        str, typer.Option(help="Largest gap to prove, as a share or in percent.")
+    ] = "2e-6",
+    time_limit: Annotated[
+        str | None, typer.Option(help="Stop each solve with the best plan so far, e.g. '30 s'.")
+    ] = None,
+    solver: Annotated[Solver, typer.Option(help="Solver.")] = Solver.highs,
+    quiet: Quiet = False,
+) -> None:
+    """Find plans nearly as good as the best that differ from it: in vendors, GPUs, counts, money.
+    With -o it writes PROBLEM.alternatives.xlsx.
+    """
+    from planner import api
+    from planner.commands.alternatives import report
+    from planner.commands.solve import listed
+
+    options = api.Options(
+        solver=solver.value,
+        gap=_share("--gap", gap),
+        time_limit_s=_seconds("--time-limit", time_limit),
+    )
+    found = report(
+        problem,
+        options,
+        within=_share("--within", within),
+        most=most,
+        settings=tuple(set_ or ()),
+        scenario=scenario,
+        folder=output,
+        as_json=as_json,
+    )
+    typer.echo(found.text)
+    if found.written and not quiet:
+        typer.echo(f"wrote {listed(found.written)}", err=True)
+    raise typer.Exit(EXIT_CODES[found.status])
+
+
+@app.command()
 def audit(
     workbook: Annotated[
         Path, typer.Argument(help="Workbook that planner wrote.", show_default=False)
@@ -223,6 +337,79 @@ def audit(
     text, code = report(workbook, options, as_json=as_json, solve_again=solve_again)
     typer.echo(text)
     raise typer.Exit(code)
+
+
+@app.command()
+def explain(
+    problem: ProblemFile,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="How far to move a limit: --step site.facility_power='1 kW'. Repeatable.",
+            metavar="PATH=VALUE",
+        ),
+    ] = None,
+    why_not: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Explain exactly why this item is not bought. Repeatable.", metavar="ITEM"
+        ),
+    ] = None,
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Without a plan: what changing a limit counts beside others. Repeatable.",
+            metavar="PATH=NUMBER",
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Without a plan: a limit that must stay. Repeatable.", metavar="PATH"),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder for the workbook; without it none."),
+    ] = None,
+    as_json: AsJson = False,
+    gap: Annotated[
+        str, typer.Option(help="Largest gap to prove, as a share or in percent.")
+    ] = "2e-6",
+    time_limit: Annotated[
+        str | None, typer.Option(help="Stop each solve with the best so far, e.g. '30 s'.")
+    ] = None,
+    solver: Annotated[Solver, typer.Option(help="Solver.")] = Solver.highs,
+    quiet: Quiet = False,
+) -> None:
+    """Explain the best plan: what binds, what one more unit is worth, why nothing else.
+    Without a plan: which limits cannot hold together, and the least changes that help.
+    """
+    from planner import api
+    from planner.commands.explain import report, weights
+    from planner.commands.solve import listed
+
+    options = api.Options(
+        solver=solver.value,
+        gap=_share("--gap", gap),
+        time_limit_s=_seconds("--time-limit", time_limit),
+        weights=weights(weight or ()),
+        keep=tuple(keep or ()),
+    )
+    found = report(
+        problem,
+        options,
+        settings=tuple(set_ or ()),
+        scenario=scenario,
+        steps=step or (),
+        asked=why_not or (),
+        folder=output,
+        as_json=as_json,
+    )
+    typer.echo(found.text)
+    if found.written and not quiet:
+        typer.echo(f"wrote {listed(found.written)}", err=True)
+    raise typer.Exit(EXIT_CODES[found.status])
 
 
 @app.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 from importlib import metadata
 
@@ -17,10 +16,10 @@ from planner.assemble.totals import totals
 from planner.assemble.warnings import warnings
 from planner.case import Case
 from planner.loader.inputs import Inputs
-from planner.optimizer.costs import MILLION
 from planner.optimizer.joint import Certificate
-from planner.optimizer.objective import LOGARITHMIC
+from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.purchase import bill as bill_of
+from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import NotConsidered, ObjectiveReport, Plan, Provenance, Site
 
 UNITS = {
@@ -41,6 +40,7 @@ def assemble(
     solver: str,
     gap: float,
     message: str | None = None,
+    infeasibility: Infeasibility | None = None,
     seconds: float | None = None,
 ) -> Plan:
     """Return the plan of a certificate.
@@ -52,6 +52,7 @@ def assemble(
         solver: the solver's name.
         gap: the gap that was asked for.
         message: why there is no plan, where there is none.
+        infeasibility: the same in parts, where limits are the reason.
         seconds: the time to state; None keeps the plan's bytes reproducible.
     """
     base = Plan(
@@ -59,6 +60,7 @@ def assemble(
         problem=inputs.problem.name,
         description=inputs.problem.description,
         message=message,
+        infeasibility=infeasibility,
         objective=_objective(case, answer, gap),
         site=_site(inputs, case),
         not_considered=tuple(
@@ -104,11 +106,7 @@ def _objective(case: Case, answer: Certificate, gap: float) -> ObjectiveReport:
 
 def _natural(case: Case, value: float | None) -> float | None:
     """Return an optimiser's value in the objective's own unit."""
-    if value is None:
-        return None
-    if case.objective in LOGARITHMIC:
-        return math.exp(value)
-    return value * MILLION if case.objective in ("cost", "tco") else value
+    return None if value is None else natural(case.objective, value)
 
 
 def _site(inputs: Inputs, case: Case) -> Site:

@@ -6,6 +6,7 @@ from planner.case.ports import no_compute_fabric, no_port_group
 from planner.case.racks import Device, RackUse
 from planner.case.racks import rack_use as pack
 from planner.loader.checks import needs_energy_cost, needs_flops
+from planner.loader.contradictions import weights_gb_per_gpu
 from planner.loader.inputs import Inputs
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item
@@ -184,6 +185,7 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or _missing_figure(item, inputs)
         or _no_room(item, inputs)
         or _no_fabric(item, inputs)
+        or _no_memory(item, inputs.problem.job)
     )
 
 
@@ -238,6 +240,17 @@ def needs_power(problem: Problem) -> bool:
 def _no_fabric(item: Item, inputs: Inputs) -> str | None:
     """Return why an item's ports fit no switch of the problem's fabrics."""
     return no_compute_fabric(item, inputs) or no_port_group(item, inputs)
+
+
+def _no_memory(item: Item, job: Job) -> str | None:
+    """Return why a GPU cannot hold its part of a replica, where its memory is known."""
+    need_gb, memory = weights_gb_per_gpu(job), item.gpu.memory
+    if need_gb is None or memory is None or need_gb <= memory.value * ALMOST:
+        return None
+    return (
+        f"{memory.value:g} GB of memory a GPU do not hold the {need_gb:.4g} GB of weights that "
+        "jobs.0.parallelism puts there"
+    )
 
 
 def _missing_bandwidth(item: Item) -> list[str]:

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from planner.case.kit import Kit
 
 Mode = Literal["async", "sync"]
+CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
+"""Objectives of questions about a problem, not of problem files: counts, all to be least."""
+ObjectiveName = (
+    Literal["goodput", "useful_gpus", "gpus", "cost", "tco", "power", "overrun"] | CountName
+)
 
 
 @dataclass(frozen=True)
@@ -212,6 +217,22 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Elastic:
+    """A limit that may be missed: at ``weight`` for each ``scale`` of its unit it is missed by."""
+
+    name: str
+    value: float
+    scale: float
+    weight: float = 1.0
+
+
+NEEDS_GOODPUT = frozenset(
+    {"min_goodput", "min_useful_gpus", "min_useful_pflops", "max_days_to_train"}
+)
+"""Elastic limits that depend on goodput."""
+
+
+@dataclass(frozen=True)
 class Rates:
     """What a year costs: energy per kW at the meter, colocation per kW of IT power.
 
@@ -250,14 +271,17 @@ class Policy:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A problem ready to be optimised. Items and families are sorted by id."""
+    """A problem ready to be optimised. Items and families are sorted by id.
+
+    Of each item in ``must_use`` the plan has at least one unit, of a GPU system one in use.
+    """
 
     systems: tuple[System, ...]
     storage: tuple[Storage, ...]
     families: tuple[FamilyOffer, ...]
     job: Job
     limits: Limits
-    objective: Literal["goodput", "useful_gpus", "gpus", "cost", "tco", "power"]
+    objective: ObjectiveName
     delivered_read: float
     delivered_write: float
     max_families: int
@@ -269,6 +293,8 @@ class Case:
     policy: Policy
     indifference: float
     not_considered: tuple[tuple[str, str], ...]
+    elastic: tuple[Elastic, ...] = ()
+    must_use: tuple[str, ...] = ()
     sites: tuple[str, ...] = ("site",)
     periods: tuple[int, ...] = (0,)
 
@@ -289,6 +315,7 @@ class Case:
         )
         ratios = (limits.per_useful_gpu_hour_usd, limits.per_million_tokens_usd)
         asked = any(limit is not None for limit in (*floors, *ratios))
+        asked = asked or any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
         return self.objective in ("goodput", "useful_gpus") or asked
 
     @property
@@ -316,6 +343,12 @@ class Case:
         seconds = self.rates.hours * 3600.0
         return 1e15 * seconds / (6.0 * self.job.active_parameters) / 1e6
 
+    def days_at_one_pflops(self) -> float:
+        """Return the days to train at one useful PFLOP/s."""
+        assert self.job.active_parameters is not None
+        assert self.job.tokens is not None
+        return 6.0 * self.job.active_parameters * self.job.tokens / 86_400.0 / 1e15
+
     def useful_pflops_floor(self) -> float | None:
         """Return the floor on useful PFLOP/s that the targets imply, or None."""
         floors = []
@@ -323,9 +356,5 @@ class Case:
             floors.append(self.limits.min_useful_pflops)
         days = self.limits.max_days_to_train
         if days is not None:
-            assert self.job.active_parameters is not None
-            assert self.job.tokens is not None
-            floors.append(
-                6.0 * self.job.active_parameters * self.job.tokens / (days * 86_400.0) / 1e15
-            )
+            floors.append(self.days_at_one_pflops() / days)
         return max(floors) if floors else None

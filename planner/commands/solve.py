@@ -55,7 +55,7 @@ def deliver(
     _refuse_what_is_no_text(plan.provenance.problem_file)
     written: list[Path] = []
     if plan.lines:
-        contents = _contents(plan, inputs, folder / _stem(plan, problem), bills, audience)
+        contents = _contents(plan, inputs, folder / stem(plan, problem), bills, audience)
         write_all(contents)
         written = list(contents)
     text = plan_json.to_bytes(plan).decode() if as_json else console.render(plan)
@@ -79,7 +79,7 @@ def listed(paths: Sequence[Path]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _stem(plan: Plan, problem: Path) -> str:
+def stem(plan: Plan, problem: Path) -> str:
     """Return how the names of a plan's files begin: the problem's, and the scenario's."""
     scenario = plan.provenance.scenario
     stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
@@ -113,11 +113,11 @@ def _workbook(plan: Plan, inputs: Inputs, audience: Audience) -> bytes:
 
     carried = portable.to_text(inputs) if audience == "internal" else None
     stream = io.BytesIO()
-    workbook.write(plan, stream, created=_created(), audience=audience, inputs=carried)
+    workbook.write(plan, stream, created=created_today(), audience=audience, inputs=carried)
     return stream.getvalue()
 
 
-def _created() -> datetime:
+def created_today() -> datetime:
     """Return today, or the day SOURCE_DATE_EPOCH asks for, so that bytes can be reproduced."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     try:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from planner.errors import Finding, Severity, did_you_mean
 from planner.loader.companion_checks import CHOSEN, companion_faults
+from planner.loader.contradictions import contradictions
 from planner.loader.inputs import Inputs
 from planner.loader.job_size import job_size
 from planner.schema.catalog import Item
@@ -21,7 +22,7 @@ def check_problem(inputs: Inputs) -> list[Finding]:
     """Return the findings on how problem, catalogs and prices fit together."""
     checks = (
         _references, _needs, _bounded, _job_size, _intervals, _rack, _families, _companions,
-        _prices,
+        _contradictions, _prices,
     )  # fmt: skip
     return [finding for check in checks for finding in check(inputs)]
 
@@ -29,6 +30,11 @@ def check_problem(inputs: Inputs) -> list[Finding]:
 def _companions(inputs: Inputs) -> Iterator[Finding]:
     for code, path, message, fix in companion_faults(inputs):
         yield _finding(inputs, code, path, message, fix)
+
+
+def _contradictions(inputs: Inputs) -> Iterator[Finding]:
+    for path, message, fix in contradictions(inputs):
+        yield _finding(inputs, "contradiction", path, message, fix)
 
 
 def _finding(

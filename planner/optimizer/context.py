@@ -204,6 +204,16 @@ class Build:
         return q
 
     @cached_property
+    def safe_q(self) -> Linear:
+        """log of the delivered read bandwidth that limits count on."""
+        if self.safe_read is self.read:
+            return self.q
+        low, high = self.read_range
+        q = self.model.var("log_safe_read", math.log(low), math.log(high))
+        self.model.link("log_safe_read", q, self.safe_read + 0, Log(), (low, high))
+        return q
+
+    @cached_property
     def i(self) -> Linear:
         """log of the interval."""
         low, high = self.interval_range_s

@@ -80,7 +80,7 @@ def _rounded(
         if most is None:
             return
         units[system.id] = most
-    if not _orderly(case, units) or purchase.broken_rows(case, units):
+    if not orderly(case, units) or purchase.broken_rows(case, units):
         return
     types = [system for system in case.systems if values[f"type__{system.id}"] > 0.5]
     if len(types) != 1 or units[types[0].id] == 0:
@@ -108,7 +108,7 @@ def _whole(offer: Offer, count: float) -> int:
     return max(whole, offer.min_units, offer.low, first)
 
 
-def _orderly(case: Case, units: Mapping[str, int]) -> bool:
+def orderly(case: Case, units: Mapping[str, int]) -> bool:
     """Say whether the counts are such as may be ordered, whatever they cost and take."""
     for offer in case.offers():
         count = units[offer.id]

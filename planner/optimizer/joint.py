@@ -14,6 +14,7 @@ from planner.case.caps import cap, unlimited
 from planner.case.model import Mode
 from planner.optimizer import purchase
 from planner.optimizer.build import build
+from planner.optimizer.elastic import overrun
 from planner.optimizer.goal import Found, Goal
 from planner.optimizer.master import Master
 from planner.optimizer.measure import measure
@@ -99,11 +100,12 @@ class _Proof:
 def _prove(case: Case, mode: Mode, solver: SolverName, gap: float, deadline: float) -> _Proof:
     """Return the best operation in one mode with its bound."""
     master_problem = build(case, mode)
-    expression = EXPRESSIONS[case.objective](master_problem)
+    expression_of = overrun if case.objective == "overrun" else EXPRESSIONS[case.objective]
+    expression = expression_of(master_problem)
     # Counts come into being when asked for, so everything is asked for before the solver starts.
-    ties = {name: expression_of(master_problem) for name, expression_of in TIE_BREAKS.items()}
+    ties = {name: tie_break(master_problem) for name, tie_break in TIE_BREAKS.items()}
     master = Master(master_problem, session(solver, master_problem.model), deadline)
-    meets_floors = _floors(case)
+    allowed = floors(case)
     # Half the gap is for what breaking ties may give away. The proof goes further than the other
     # half, so that the value ties are held at hardly depends on the way it was found.
     goal = Goal(
@@ -111,8 +113,8 @@ def _prove(case: Case, mode: Mode, solver: SolverName, gap: float, deadline: flo
         expression=expression,
         maximise=case.maximise,
         value=measure(case, case.objective),
-        allowed=meets_floors,
-        prefer=_preference(case, meets_floors),
+        allowed=allowed,
+        prefer=_preference(case, allowed),
         gap=gap / 20.0,
         relative=case.objective not in LOGARITHMIC,
     )
@@ -243,7 +245,8 @@ def _hold(
     return still_allowed
 
 
-def _floors(case: Case) -> Callable[[Operation], bool]:
+def floors(case: Case) -> Callable[[Operation], bool]:
+    """Return what says whether an operation reaches every floor and ratio of a case."""
     limits, mfu, pflops = case.limits, case.job.mfu or 0.0, case.useful_pflops_floor()
 
     def meets(operation: Operation) -> bool:
@@ -275,6 +278,9 @@ def _preference(
     case: Case, meets_floors: Callable[[Operation], bool]
 ) -> Callable[[Operation], float]:
     """Return how uses of one purchase are ordered: by useful work, or by GPUs if those count."""
+    if case.objective == "overrun":
+        missed = measure(case, "overrun")
+        return lambda o: -missed(o)
     if case.objective == "gpus":
         return lambda o: (1e6 if meets_floors(o) else 0.0) + o.gpus
     if case.limits.min_goodput is not None and case.objective not in LOGARITHMIC:

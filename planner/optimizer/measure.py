@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from planner.case import Case
+from planner.case.model import Offer
 from planner.optimizer import purchase
 from planner.optimizer.costs import MILLION
+from planner.optimizer.missed import missed_by
 from planner.optimizer.objective import name_weight
 from planner.optimizer.operate import Operation
 
@@ -23,8 +25,17 @@ def measure(case: Case, name: str) -> Callable[[Operation], float]:
         "capex": lambda o: purchase.bill(case, o.units).capex_usd / MILLION,
         "tco": lambda o: purchase.bill(case, o.units).tco_usd / MILLION,
         "power": lambda o: purchase.bill(case, o.units).it_power_kw,
+        "overrun": lambda o: missed_by(case, o),
         "disliked": lambda o: float(sum(o.units[name] for name in case.policy.disliked)),
+        "fewest_storage": lambda o: _count(case.storage, o),
+        "most_storage": lambda o: -_count(case.storage, o),
+        "fewest_systems": lambda o: _count(case.systems, o),
+        "most_systems": lambda o: -float(sum(o.used.values())),
         "units": lambda o: float(sum(o.units.values())),
         "name": lambda o: sum(name_weight(name) * count for name, count in o.units.items()),
     }
     return measures[name]
+
+
+def _count(offers: Sequence[Offer], operation: Operation) -> float:
+    return float(sum(operation.units[offer.id] for offer in offers))

@@ -53,6 +53,21 @@ def count(build: Build) -> Linear:
     return total(build.units[offer.id] for offer in build.case.offers())
 
 
+def storage_units(build: Build) -> Linear:
+    """Return the units of storage."""
+    return total(build.units[item.id] for item in build.case.storage)
+
+
+def gpu_systems(build: Build) -> Linear:
+    """Return the units of GPU systems."""
+    return total(build.units[system.id] for system in build.case.systems)
+
+
+def systems_in_use(build: Build) -> Linear:
+    """Return the GPU systems in use: idle ones are easily many."""
+    return total(build.used.values())
+
+
 def disliked(build: Build) -> Linear:
     """Return the units from vendors that are not preferred."""
     return total(build.units[name] for name in build.case.policy.disliked)
@@ -79,6 +94,10 @@ EXPRESSIONS: dict[str, Callable[[Build], Linear]] = {
     "cost": capex_musd,
     "tco": tco_musd,
     "power": power_kw,
+    "fewest_storage": storage_units,
+    "most_storage": lambda build: -1 * storage_units(build),
+    "fewest_systems": gpu_systems,
+    "most_systems": lambda build: -1 * systems_in_use(build),
 }
 TIE_BREAKS: dict[str, Callable[[Build], Linear]] = {
     "capex": capex_musd,
@@ -87,3 +106,10 @@ TIE_BREAKS: dict[str, Callable[[Build], Linear]] = {
     "name": named,
 }
 LOGARITHMIC = frozenset({"goodput", "useful_gpus"})
+
+
+def natural(name: str, value: float) -> float:
+    """Return an objective's value as the model scales it in the objective's own unit."""
+    if name in LOGARITHMIC:
+        return math.exp(value)
+    return value * costs.MILLION if name in ("cost", "tco") else value

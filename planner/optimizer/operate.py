@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from planner.case import Case, System
 from planner.case.bandwidth import nameplate, safe_bandwidth
 from planner.case.model import Mode
+from planner.optimizer.missed import OF_INTERVAL, missed_by
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.goodput import best_interval_s, goodput
 from planner.sizing.reliability import mtti_s
@@ -22,6 +23,10 @@ TOLERANCE = 9e-8
 
 MOST_STALLED = 0.999
 """No plan may lose more of its intervals to stalls; see docs/model.md."""
+
+
+SECTIONS = 60
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 @dataclass(frozen=True)
@@ -120,12 +125,16 @@ def operate(
         return None
     if gpus * job.ingest_per_gpu_gb_per_s > flow.read_gb_per_s * (1 + TOLERANCE):
         return None
-    transfer_s = job.checkpoint_gb / flow.write_gb_per_s
     slowest_s = job.checkpoint_gb / flow.safe_write_gb_per_s
-    interval = _interval(case, mode, units, transfer_s, slowest_s, flow.mtti_s)
-    if interval is None:
+    allowed = _intervals(case, mode, units, slowest_s, flow.mtti_s)
+    if allowed is None:
         return None
-    run = _run(case, mode, units, used, gpus, interval, flow)
+
+    def run_every(interval_s: float) -> Operation:
+        return _run(case, mode, units, used, gpus, interval_s, flow)
+
+    interval = _best_interval(case, mode, flow, allowed, run_every)
+    run = run_every(interval)
     slowdown = 0.0 if mode == "sync" else job.drain_slowdown
     stalled = run.stall_s + slowdown * run.drain_s > MOST_STALLED * interval
     return None if stalled or run.goodput <= 0 else run
@@ -289,26 +298,50 @@ def _safe(
     )
 
 
-def _interval(
-    case: Case,
-    mode: Mode,
-    units: Mapping[str, int],
-    transfer_s: float,
-    slowest_s: float,
-    mtti: float,
-) -> float | None:
-    """Return the best interval within the limits, or None where there is none."""
-    job, rule = case.job, case.job.interval
+def _intervals(
+    case: Case, mode: Mode, units: Mapping[str, int], slowest_s: float, mtti: float
+) -> tuple[float, float] | None:
+    """Return the shortest and the longest interval within the limits, or None."""
+    rule = case.job.interval
     low = _shortest(case, mode, units, slowest_s)
     if rule.policy != "optimal":
         interval = rule.low_s if rule.policy == "fixed" else rule.kappa * mtti
-        return interval if interval * (1 + TOLERANCE) >= low else None
+        return (interval, interval) if interval * (1 + TOLERANCE) >= low else None
     low = max(low, rule.low_s)
     if low > rule.high_s * (1 + TOLERANCE):
         return None
-    low = min(low, rule.high_s)
+    return min(low, rule.high_s), rule.high_s
+
+
+def _best_interval(
+    case: Case,
+    mode: Mode,
+    flow: _Flow,
+    allowed: tuple[float, float],
+    run_every: Callable[[float], Operation],
+) -> float:
+    """Return the interval of most useful work, or the one that misses elastic limits least."""
+    low, high = allowed
+    if low == high:
+        return low
+    if any(limit.name in OF_INTERVAL for limit in case.elastic):
+        return _least_missed(low, high, lambda every: missed_by(case, run_every(every)))
+    job, transfer_s = case.job, case.job.checkpoint_gb / flow.write_gb_per_s
     stall = transfer_s if mode == "sync" else job.stall_s + job.drain_slowdown * transfer_s
-    return best_interval_s(stall, mtti, low, rule.high_s)
+    return best_interval_s(stall, flow.mtti_s, low, high)
+
+
+def _least_missed(low: float, high: float, missed: Callable[[float], float]) -> float:
+    """Return the interval at which a function, convex in its logarithm, is least."""
+    left, right = math.log(low), math.log(high)
+    for _ in range(SECTIONS):
+        width = GOLDEN * (right - left)
+        if missed(math.exp(right - width)) <= missed(math.exp(left + width)):
+            right = left + width
+        else:
+            left = right - width
+    ends = (low, high, math.exp(left), math.exp(right))
+    return min(ends, key=missed)
 
 
 def _shortest(case: Case, mode: Mode, units: Mapping[str, int], transfer_s: float) -> float:

@@ -54,6 +54,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "assumptions not_considered provenance"
         ),
         {"problem": "Plan", "description": None, "message": None, "warnings": ()},
+        {"infeasibility": None},  # it names budgets, and what else the buyer could give up
     ),
     Line: Rule(
         _names(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from planner.outputs import scope
 from planner.outputs.console_bill import bill
+from planner.outputs.infeasible_text import explanation
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.words import (
     INDENT,
@@ -37,7 +38,9 @@ _STATUS = {
 def render(plan: Plan) -> str:
     """Return the whole screen, at most ``WIDTH`` columns wide."""
     parts = [_title(plan)]
-    if plan.message:
+    if plan.infeasibility is not None:
+        parts.append(explanation(plan.infeasibility))
+    elif plan.message:
         parts.append("\n".join(wrapped(plan.message)))
     if plan.totals is not None and plan.jobs:
         parts += [bill(plan, plan.totals), _fabrics(plan)]

@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from planner.schema.infeasibility import Infeasibility
+
 SCHEMA_VERSION = 1
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
@@ -372,6 +374,7 @@ class Plan(PlanModel):
     problem: str
     description: str | None
     message: str | None = None
+    infeasibility: Infeasibility | None = None
     objective: ObjectiveReport
     site: Site
     lines: tuple[Line, ...] = ()

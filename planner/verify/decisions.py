@@ -118,6 +118,8 @@ def _why_not(basis: Basis, item: Item, count: int) -> str | None:
 def _why_not_usable(basis: Basis, item: Item, count: int) -> str | None:
     if item.category == "gpu_system" and item.provides.gpus is None:
         return "its GPUs are not known"
+    if item.category == "gpu_system" and not _holds_the_weights(basis, item):
+        return "the memory of its GPUs does not hold the weights of a replica"
     rated = item.provides.read is not None and item.provides.write is not None
     if item.category == "storage" and item.sizes is None and not rated:
         return "its bandwidth is not known"
@@ -129,6 +131,16 @@ def _why_not_usable(basis: Basis, item: Item, count: int) -> str | None:
         if not first <= count <= last:
             return f"its sizes go from {first} to {last} units, the plan has {count}"
     return None
+
+
+def _holds_the_weights(basis: Basis, item: Item) -> bool:
+    """Say whether a replica's GPUs could hold its weights, 1 or 2 bytes a parameter."""
+    job, memory = basis.problem.job, item.gpu.memory
+    if job.parameters is None or job.parallelism is None or memory is None:
+        return True
+    weights_gb = job.parameters * (1.0 if job.training.precision == "fp8" else 2.0) / 1e9
+    gpus = job.parallelism.tensor * job.parallelism.pipeline
+    return weights_gb <= memory.value * gpus * (1.0 + 1e-8)
 
 
 def _considered(basis: Basis, item: Item) -> bool:

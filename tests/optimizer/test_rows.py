@@ -6,6 +6,7 @@ import os
 import pkgutil
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,8 @@ def sync_with_two_of_everything() -> tuple[Case, Mode]:
         "readers": "one_replica",
     }
     request.job["gpus"] = {"max_types": 2}
-    return resolve(inputs_of(request.case())), "sync"
+    case = resolve(inputs_of(request.case()))
+    return replace(case, must_use=("big", "rival")), "sync"
 
 
 def vendor_rule_per_gpu() -> tuple[Case, Mode]:

@@ -1,0 +1,151 @@
+"""Why a problem has no plan, and the least change that gives it one; all in whole numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from planner.infeasible.combined import Together, one_by_one, share_of, together
+from planner.infeasible.conflict import conflicts, off
+from planner.infeasible.oracle import Oracle
+from planner.infeasible.report import choice_step, named, step
+from planner.infeasible.single import Threshold, UndecidedError, threshold
+from planner.levers import Lever, levers
+from planner.loader.inputs import Inputs
+from planner.optimizer.solver import SolverName
+from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
+
+__all__ = ["SECONDS", "explain"]
+
+SECONDS = 60.0
+"""How long to look for reasons; what is not found by then is named as undecided."""
+
+_FACTS = (
+    "site.rack.", "storage.client_limit", "storage.fill_limit", "storage.max_families",
+    "jobs.0.checkpoint.stall", "jobs.0.restore.restart", "jobs.0.checkpoint.interval",
+    "jobs.0.checkpoint.keep_last", "jobs.0.checkpoint.milestones", "jobs.0.checkpoint.exports",
+    "jobs.0.dataset", "jobs.0.parallelism",
+)  # fmt: skip
+"""Demands of the job and facts of the plant: blamed only where nothing else will do."""
+
+_SUPPLY = ("items.", "policy.", "consider.")
+_BUDGETS = ("site.", "budget.")
+
+
+def explain(
+    inputs: Inputs,
+    *,
+    solver: SolverName = "highs",
+    weights: Mapping[str, float] | None = None,
+    keep: Sequence[str] = (),
+    seconds: float = SECONDS,
+) -> Infeasibility:
+    """Return why a problem has no plan, and what would have to change.
+
+    Args:
+        inputs: a problem that is known to have none.
+        solver: which solver to ask.
+        weights: what a change of a limit counts in changes of several, by path; 1 unless given.
+        keep: paths that must not be changed.
+        seconds: how long to look.
+    """
+    oracle = Oracle(inputs, solver, seconds)
+    everything = sorted(levers(inputs), key=_blame)
+    free = [lever for lever in everything if lever.path not in keep]
+    helped, undecided = _singles(oracle, free)
+    sets = conflicts(oracle, _one_a_path(everything)) if not undecided else ()
+    combined = None
+    try:
+        combined = _combined(oracle, free, sets, weights or {}, helped)
+    except UndecidedError:
+        undecided.append("several limits together")
+    return Infeasibility(
+        reasons=_reasons(oracle, everything),
+        conflicts=tuple(Conflict(limits=tuple(named(lever) for lever in one)) for one in sets),
+        changes=tuple(_step(lever, found) for lever, found in helped),
+        combined=combined,
+        undecided=tuple(undecided),
+    )
+
+
+def _blame(lever: Lever) -> int:
+    """Return what sorts levers: those to blame last come first."""
+    if not lever.stated:
+        return 0
+    ranks = ((_FACTS, 1), (_SUPPLY, 2), (_BUDGETS, 3))
+    return next((rank for starts, rank in ranks if lever.path.startswith(starts)), 4)
+
+
+def _one_a_path(everything: Sequence[Lever]) -> list[Lever]:
+    """Return one lever for each path: what is fixed can be moved both ways, but is one limit."""
+    return list({lever.path: lever for lever in everything}.values())
+
+
+def _singles(
+    oracle: Oracle, everything: Sequence[Lever]
+) -> tuple[list[tuple[Lever, Threshold | None]], list[str]]:
+    """Return the levers that help alone, and the paths for which time ran out."""
+    helped: list[tuple[Lever, Threshold | None]] = []
+    undecided: list[str] = []
+    for lever in everything:
+        possible = oracle.possible(lever.off)
+        if possible is None:
+            undecided.append(lever.path)
+        if not possible:
+            continue
+        try:
+            found = threshold(oracle, lever) if lever.value is not None else None
+        except UndecidedError:
+            undecided.append(lever.path)
+            continue
+        if found is not None or lever.value is None:
+            helped.append((lever, found))
+    helped.sort(key=lambda entry: (_blame(entry[0]) < 2, share_of(*entry)))
+    return helped, undecided
+
+
+def _combined(
+    oracle: Oracle,
+    free: Sequence[Lever],
+    sets: Sequence[Sequence[Lever]],
+    weights: Mapping[str, float],
+    helped: Sequence[tuple[Lever, Threshold | None]],
+) -> Combined | None:
+    """Return the change of several that is smaller than every change of one, if there is one."""
+    singles = (weights.get(entry[0].path, 1.0) * share_of(*entry) for entry in helped)
+    found: Together | None = together(oracle, free, weights, min(singles, default=math.inf))
+    if found is None and not helped and sets:
+        paths = {lever.path for lever in free}
+        open_ = [[lever for lever in one if lever.path in paths] for one in sets]
+        found = one_by_one(oracle, open_, weights)
+    if found is None or len(found.moved) < 2:
+        return None
+    return Combined(
+        steps=tuple(_step(lever, limit) for lever, limit in found.moved),
+        weighted=found.weighted,
+        bound=found.bound,
+    )
+
+
+def _step(lever: Lever, found: Threshold | None) -> Step:
+    return choice_step(lever) if found is None else step(lever, found)
+
+
+def _reasons(oracle: Oracle, everything: Sequence[Lever]) -> tuple[str, ...]:
+    """Return what no limit can help, and why products are not on offer where none is."""
+    reasons: list[str] = []
+    case = oracle.case(())
+    if case is None:
+        return ()
+    kinds = {item.id: item.category for item in oracle.inputs.items}
+    for offers, kind, what in (
+        (case.systems, "gpu_system", "GPU system"),
+        (case.storage, "storage", "storage item"),
+    ):
+        if not offers:
+            left_out = [f"{sku}: {why}" for sku, why in case.not_considered if kinds[sku] == kind]
+            why = "; ".join(left_out) or "the catalogs hold none"
+            reasons.append(f"no {what} is on offer: {why}")
+    if oracle.possible(off(_one_a_path(everything))) is False:
+        reasons.append("even without any of its limits the problem has no plan")
+    return tuple(reasons)

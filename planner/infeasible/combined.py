@@ -1,0 +1,179 @@
+"""The smallest weighted change of several limits together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from planner.case import Case
+from planner.infeasible.conflict import off
+from planner.infeasible.moves import place_of, price_of
+from planner.infeasible.oracle import Oracle
+from planner.infeasible.single import Threshold, UndecidedError, on_grid, threshold
+from planner.levers import Change, Lever
+from planner.levers.numbers import grid
+from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.missed import LOGARITHMIC
+
+_GAP = 1e-4
+_MISSED = 1e-9
+_WORTH_TELLING = 0.01
+"""A change of several that is smaller than a change of one by less than this is not told."""
+_MOST_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Together:
+    """Levers with what is enough of each and what is not; the weighted sum, and its bound."""
+
+    moved: tuple[tuple[Lever, Threshold | None], ...]
+    weighted: float | None
+    bound: float | None
+
+
+def together(
+    oracle: Oracle, levers: Sequence[Lever], weights: Mapping[str, float], known: float
+) -> Together | None:
+    """Return the smallest weighted change of levers that can be moved.
+
+    None where moving them does not help, or not with less than what is known already.
+
+    Args:
+        oracle: of a problem that has no plan.
+        levers: what may be moved.
+        weights: what a change of a lever's whole value counts, by path; 1 unless given.
+        known: the weighted sum of the smallest change of one lever.
+
+    Raises:
+        UndecidedError: time ran out.
+    """
+    movable = _movable(oracle, levers)
+    free = oracle.ask(off(movable))
+    if free.possible is None:
+        raise UndecidedError
+    if not free.possible or free.case is None:
+        return None
+    prices = (
+        price_of(oracle.inputs, free.case, lever, weights.get(lever.path, 1.0)) for lever in movable
+    )
+    elastic = tuple(price for price in prices if price is not None)
+    case = replace(free.case, objective="overrun", elastic=elastic, indifference=0.0)
+    left = max(0.1, min(_MOST_SECONDS, oracle.left_s))
+    found = optimise(case, solver=oracle.solver, gap=_GAP, time_limit_s=left, ties=False)
+    if found.operation is None or (found.value or 0.0) > known * (1.0 - _WORTH_TELLING):
+        return None
+    reached = _reached(oracle, case, found, movable)
+    tight = _tightened(oracle, reached)
+    return None if tight is None else Together(tight, _sum(tight, weights), found.bound)
+
+
+def _movable(oracle: Oracle, levers: Sequence[Lever]) -> list[Lever]:
+    """Return the levers the optimiser can weigh, of those on one limit the one that holds first."""
+    chosen: dict[str, Lever] = {}
+    case = oracle.case(())
+    for lever in levers:
+        if case is None or price_of(oracle.inputs, case, lever, 1.0) is None:
+            continue
+        other = chosen.get(lever.limit)
+        if other is None or other.looser_than(other.value or 0.0, lever.value or 0.0):
+            chosen[lever.limit] = lever
+    return list(chosen.values())
+
+
+def _reached(
+    oracle: Oracle, case: Case, found: Certificate, levers: Sequence[Lever]
+) -> list[tuple[Lever, float]]:
+    """Return the levers that have to move, each with where to, the smallest change first."""
+    assert found.operation is not None
+    moved = []
+    other = "blocking" if found.operation.mode == "async" else "overlap"
+    for lever in levers:
+        assert lever.value is not None
+        if lever.limit == other:
+            continue
+        there = place_of(oracle.inputs, case, lever, found.operation)
+        share = (there - lever.value) * lever.looser / abs(lever.value)
+        if share > _MISSED:
+            step = 1.0 if lever.whole else grid(there - lever.value, there, lever.unit)
+            moved.append((share, lever, on_grid(lever, there, step)))
+    moved.sort(key=lambda entry: entry[0])
+    return [(lever, there) for _, lever, there in moved]
+
+
+def _tightened(
+    oracle: Oracle, reached: list[tuple[Lever, float]]
+) -> tuple[tuple[Lever, Threshold], ...] | None:
+    """Return each lever no further than it must, with the others where they are."""
+    places = dict(reached)
+    final: dict[Lever, Threshold] = {}
+    for lever, _ in reached:
+        others = _changes({other: place for other, place in places.items() if other != lever})
+        if oracle.possible(others):
+            del places[lever]
+            continue
+        found = _no_further(oracle, lever, others, places[lever])
+        if found is None:
+            return None
+        places[lever], final[lever] = found.enough, found
+    return tuple(final.items()) if final and oracle.possible(_changes(places)) else None
+
+
+def _no_further(
+    oracle: Oracle, lever: Lever, others: tuple[Change, ...], place: float
+) -> Threshold | None:
+    try:
+        return threshold(oracle, lever, others)
+    except UndecidedError:
+        return Threshold(place, None)
+
+
+def _changes(places: Mapping[Lever, float]) -> tuple[Change, ...]:
+    return tuple(change for lever, place in places.items() for change in lever.to(place))
+
+
+def _sum(
+    moved: Sequence[tuple[Lever, Threshold | None]], weights: Mapping[str, float]
+) -> float | None:
+    return sum(weights.get(lever.path, 1.0) * share_of(lever, found) for lever, found in moved)
+
+
+def share_of(lever: Lever, found: Threshold | None) -> float:
+    """Return a change as a share of the limit, as the optimiser counts it."""
+    if found is None or lever.value is None:
+        return 1.0
+    if lever.limit in LOGARITHMIC:
+        return abs(math.log(found.enough / lever.value)) if found.enough else math.inf
+    return abs(found.enough - lever.value) / (abs(lever.value) or 1.0)
+
+
+def one_by_one(
+    oracle: Oracle, conflicts: Sequence[Sequence[Lever]], weights: Mapping[str, float]
+) -> Together | None:
+    """Return a change that helps, conflict after conflict; it need not be the smallest.
+
+    For limits that the optimiser cannot weigh against one another, such as stock or vendors.
+
+    Raises:
+        UndecidedError: time ran out.
+    """
+    moved: list[tuple[Lever, Threshold | None]] = []
+    made: tuple[Change, ...] = ()
+    for number, conflict in enumerate(conflicts):
+        later = off([lever for others in conflicts[number + 1 :] for lever in others])
+        best: tuple[float, Lever, Threshold | None] | None = None
+        for lever in conflict:
+            found = threshold(oracle, lever, (*made, *later)) if lever.value is not None else None
+            if found is None and (
+                lever.value is not None or not oracle.possible((*made, *later, *lever.off))
+            ):
+                continue
+            share = weights.get(lever.path, 1.0) * share_of(lever, found)
+            if best is None or share < best[0]:
+                best = share, lever, found
+        if best is None:
+            return None
+        _, lever, found = best
+        moved.append((lever, found))
+        made = (*made, *(lever.off if found is None else lever.to(found.enough)))
+    return Together(tuple(moved), None, None) if oracle.possible(made) else None

@@ -1,0 +1,81 @@
+"""Whether a changed problem has a plan at all: asked once, remembered, in whole numbers."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+from planner.case import Case, resolve
+from planner.errors import InputError
+from planner.levers import Change, applied
+from planner.loader.inputs import Inputs
+from planner.optimizer.joint import optimise
+from planner.optimizer.operate import Operation
+from planner.optimizer.solver import SolverName
+
+MOST_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether there is a plan (None: not decided in time), and one of them."""
+
+    possible: bool | None
+    case: Case | None = None
+    operation: Operation | None = None
+
+
+@dataclass
+class Oracle:
+    """Asks whether a problem with changes has a plan.
+
+    Args:
+        inputs: the problem as it stands.
+        solver: which solver to ask.
+        seconds: when to give up in all; questions are then not decided.
+    """
+
+    inputs: Inputs
+    solver: SolverName
+    seconds: float
+    asked: int = 0
+    started: float = field(default_factory=time.monotonic)
+    _known: dict[tuple[tuple[str, str], ...], Answer] = field(default_factory=dict)
+
+    @property
+    def left_s(self) -> float:
+        """Time left, s."""
+        return self.seconds - (time.monotonic() - self.started)
+
+    def ask(self, changes: tuple[Change, ...]) -> Answer:
+        """Return whether the problem with these changes has a plan."""
+        key = tuple((change.path, repr(change.value)) for change in changes)
+        if key not in self._known:
+            self._known[key] = self._answer(changes)
+        return self._known[key]
+
+    def possible(self, changes: tuple[Change, ...]) -> bool | None:
+        """Say whether the problem with these changes has a plan; None where time ran out."""
+        return self.ask(changes).possible
+
+    def _answer(self, changes: tuple[Change, ...]) -> Answer:
+        left = min(MOST_SECONDS, self.left_s)
+        if left <= 0.0:
+            return Answer(None)
+        self.asked += 1
+        case = self.case(changes)
+        if case is None or not case.systems or not case.storage:
+            return Answer(False)
+        # The easiest objective: any plan will do.
+        least = replace(case, objective="power", indifference=0.0)
+        found = optimise(least, solver=self.solver, gap=0.9, time_limit_s=left, ties=False)
+        if found.operation is not None:
+            return Answer(True, case, found.operation)
+        return Answer(False if found.status == "infeasible" else None)
+
+    def case(self, changes: tuple[Change, ...]) -> Case | None:
+        """Return the changed problem in numbers; None where what it demands cannot be had."""
+        try:
+            return resolve(applied(self.inputs, changes))
+        except InputError:
+            return None

@@ -1,0 +1,26 @@
+"""The limits, demands and choices of a problem, each with its place, its unit and how to move it.
+
+What is infeasible is explained in these, and what binds is moved by them: they are the one list of
+what the owner of a problem could decide otherwise.
+"""
+
+from __future__ import annotations
+
+from planner.levers.choices import choices
+from planner.levers.job import job_levers
+from planner.levers.model import Change, Direction, Lever, applied
+from planner.levers.supply import supply_levers
+from planner.levers.whole import cluster_levers
+from planner.loader.inputs import Inputs
+
+__all__ = ["Change", "Direction", "Lever", "applied", "levers"]
+
+
+def levers(inputs: Inputs) -> tuple[Lever, ...]:
+    """Return every lever of a problem, those of the site first and choices last."""
+    return (
+        *cluster_levers(inputs),
+        *job_levers(inputs),
+        *supply_levers(inputs),
+        *choices(inputs),
+    )

@@ -1,0 +1,76 @@
+"""Quantities as a problem file has them: short, with a unit, and read back as the same number."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+from planner import units
+from planner.units import Dimension
+
+DIGITS = 4
+"""Digits of a proposed change: enough to be exact for a buyer, few enough to be said aloud."""
+FINEST = 1e-6
+"""No proposal is finer than this share of a value: solvers see no further."""
+
+_SCALES: dict[str, tuple[Dimension, tuple[tuple[float, str], ...]]] = {
+    "kW": (units.POWER, ((1e3, "MW"), (1.0, "kW"))),
+    "USD": (units.MONEY, ((1e6, "MUSD"), (1.0, "USD"))),
+    "s": (units.TIME, ((7200.0, "h"), (120.0, "min"), (0.0, "s"))),
+    "days": (units.DAYS, ((0.0, "day"),)),
+    "GB/s": (units.BANDWIDTH, ((0.0, "GB/s"),)),
+    "TB": (units.CAPACITY, ((1e3, "PB"), (0.0, "TB"))),
+    "share": (units.SHARE, ((0.0, "%"),)),
+    "number": (units.NUMBER, ((0.0, ""),)),
+}
+"""Per unit: how the file reads it, and from which size on it is written in which unit."""
+
+_SIZES = {"MW": 1e3, "kW": 1.0, "MUSD": 1e6, "USD": 1.0, "h": 3600.0, "min": 60.0, "s": 1.0,
+          "day": 1.0, "GB/s": 1.0, "PB": 1e3, "TB": 1.0, "%": 0.01, "": 1.0}  # fmt: skip
+
+
+def written(value: float, unit: str) -> str:
+    """Return a value as the problem file has it, exact to 12 digits."""
+    symbol = _symbol(value, unit)
+    return f"{_plain(value / _SIZES[symbol])} {symbol}".rstrip()
+
+
+def read(text: str, unit: str) -> float:
+    """Return the value of a text in a unit.
+
+    Raises:
+        QuantityError: it is no quantity of that kind.
+    """
+    return units.parse(text, _SCALES[unit][0])
+
+
+def grid(change: float, value: float, unit: str) -> float:
+    """Return the step of proposals: so fine that a change has ``DIGITS`` digits, and no finer.
+
+    It is a power of ten in the unit the value is written in.
+    """
+    size = _SIZES[_symbol(value, unit)]
+    shown = max(abs(change / size), abs(value / size) * FINEST, 1e-12)
+    finest = math.ceil(math.log10(max(abs(value / size) * FINEST, 1e-12)))
+    digit = max(math.floor(math.log10(shown)) - DIGITS + 1, finest)
+    return float(10.0**digit) * size
+
+
+def _symbol(value: float, unit: str) -> str:
+    """Return the largest unit that suits a value, of times one that keeps it short."""
+    scales = _SCALES[unit][1]
+    fitting = [name for least, name in scales if abs(value) >= least] or [scales[-1][1]]
+    if unit == "s":
+        short = [name for name in fitting if _is_short(value / _SIZES[name])]
+        fitting = short or fitting
+    return fitting[0]
+
+
+def _is_short(number: float) -> bool:
+    return abs(number * 1e4 - round(number * 1e4)) < 1e-6
+
+
+def _plain(number: float) -> str:
+    """Return a number without exponent and without digits that are noise."""
+    text = format(Decimal(f"{number:.12g}"), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,113 @@
+"""Limits that may be missed at a price: the least weighted change that lets a plan exist.
+
+    minimise  sum_k w_k s_k;   ceilings:  amount_k <= limit_k (1 + s_k),
+    floors in whole numbers:  amount_k >= limit_k (1 - s_k),
+    times, shares and useful work:  |log(amount_k / limit_k)| <= s_k
+
+Amounts that are linear in the counts give linear rows; the others are linear in the logarithms. A
+small change counts the same in all of them: its share of the limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from planner.case import Case
+from planner.case.model import Elastic
+from planner.optimizer import costs
+from planner.optimizer.context import Build
+from planner.optimizer.missed import FLOORS, LOGARITHMIC, WHOLE_FLOORS
+from planner.optimizer.model import Linear, total
+from planner.optimizer.objective import log_useful_gpus, log_useful_pflops
+
+_SUMS: Mapping[str, Callable[[Build], costs.Weights]] = {
+    "it_power": lambda b: costs.it_power_kw(b.case, b.units),
+    "facility_power": lambda b: costs.meter_kw(b.case, b.units),
+    "heat_air": lambda b: costs.air_kw(b.case, b.units),
+    "heat_liquid": lambda b: costs.liquid_kw(b.case, b.units),
+    "racks": lambda b: [(factor, b.units[name]) for factor, name in b.case.kit.racks],
+    "capex": lambda b: costs.capex_usd(b.case, b.purchased),
+    "opex": lambda b: costs.opex_usd_per_year(b.case, b.units, b.purchased),
+    "tco": lambda b: costs.tco_usd(b.case, b.units, b.purchased),
+    "support": lambda b: costs.support_usd_per_year(b.case, b.purchased),
+    "subscriptions": lambda b: costs.subscriptions_usd_per_year(b.case, b.purchased),
+    "energy": lambda b: costs.energy_usd_per_year(b.case, b.units),
+    "colocation": lambda b: costs.colocation_usd_per_year(b.case, b.units),
+}
+ELASTIC = frozenset(_SUMS) | WHOLE_FLOORS | LOGARITHMIC | {"gpus_max"}
+"""The limits that can be missed at a price."""
+
+
+def can_be_missed(case: Case, name: str) -> bool:
+    """Say whether a limit can be missed at a price.
+
+    Not where its amount grows with log N: a model that bounds N by tangents cannot hold it there.
+    """
+    if name == "restore_time":
+        return case.job.fan_out_terms()[1] == 0.0
+    if name in ("overlap", "blocking"):
+        return case.job.interval.policy != "lost_work"
+    return name in ELASTIC
+
+
+def overrun(build: Build) -> Linear:
+    """Return the weighted sum of what each elastic limit is missed by, with its rows."""
+    parts = [limit.weight * _missed(build, limit) for limit in build.case.elastic]
+    return total(parts)
+
+
+def _missed(build: Build, limit: Elastic) -> Linear:
+    """Return a variable that is at least the share by which a limit is missed."""
+    name = f"missed_{limit.name}"
+    if limit.name in _mode_of(build):
+        return 0.0 * build.gpus
+    missed = build.model.var(name, 0.0, None)
+    if limit.name in _SUMS:
+        weights = _SUMS[limit.name](build)
+        amount = total((factor / limit.scale) * count for factor, count in weights)
+        build.model.row(name, amount - missed, "<=", limit.value / limit.scale)
+    elif limit.name in WHOLE_FLOORS:
+        reached = build.gpus + 0
+        if limit.name == "capacity":
+            storage = build.case.storage
+            reached = total(item.usable_tb * build.units[item.id] for item in storage)
+        row = (1.0 / limit.scale) * reached + missed
+        build.model.row(name, row, ">=", limit.value / limit.scale)
+    elif limit.name == "gpus_max":
+        row = (1.0 / limit.scale) * build.gpus - missed
+        build.model.row(name, row, "<=", limit.value / limit.scale)
+    else:
+        log = _log_amount(build, limit.name) - math.log(limit.value)
+        ratio = -1 * log if limit.name in FLOORS else log
+        build.model.row(name, ratio - missed, "<=", 0.0)
+    return missed
+
+
+def _mode_of(build: Build) -> frozenset[str]:
+    """Return the limits of the mode that is not in use."""
+    return frozenset({"blocking" if build.mode == "async" else "overlap"})
+
+
+def _log_amount(build: Build, name: str) -> Linear:
+    case = build.case
+    log_size = math.log(case.job.checkpoint_gb)
+    if name in ("overlap", "blocking"):
+        return log_size - build.safe_b - build.i
+    if name in ("interval_max", "interval_min"):
+        return build.i
+    if name == "min_goodput":
+        return build.goodput
+    if name == "min_useful_gpus":
+        return log_useful_gpus(build)
+    if name == "min_useful_pflops":
+        return log_useful_pflops(build)
+    if name == "max_days_to_train":
+        return math.log(case.days_at_one_pflops()) - log_useful_pflops(build)
+    return _log_restore(build)
+
+
+def _log_restore(build: Build) -> Linear:
+    """Return the log of the restore time where every GPU gets one copy that is passed on."""
+    a, _ = build.case.job.fan_out_terms()
+    return math.log(a * build.case.job.checkpoint_gb) - build.safe_q

@@ -1,0 +1,108 @@
+"""Why this plan: what holds it, what one more unit is worth, why nothing else; or why none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from planner.outputs import console, why_not_text
+from planner.outputs.words import INDENT, WIDTH, money, wrapped
+from planner.outputs.worth_words import UNITS, holds, signed, worth
+from planner.schema.explanation import Explanation, Marginal
+
+_LABEL, _NOW, _CELL = 28, 10, 28
+
+
+def render(found: Explanation) -> str:
+    """Return the whole text, at most ``WIDTH`` columns wide."""
+    if not found.plan.jobs:
+        return console.render(found.plan)
+    parts = [_title(found), _table(found), *_next(found), _idle(found)]
+    if found.why_not is not None:
+        parts.append(why_not_text.render(found.why_not).rstrip("\n"))
+    text = "\n\n".join(part for part in parts if part) + "\n"
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+
+
+def _title(found: Explanation) -> str:
+    plan = found.plan
+    name = plan.problem
+    if plan.provenance.scenario is not None:
+        name = f"{name}, scenario {plan.provenance.scenario}"
+    counts = ", ".join(
+        f"{line.quantity:,} {line.model}"
+        for line in plan.lines
+        if line.parent is None and line.section in ("Compute", "Storage")
+    )
+    goal = plan.objective
+    assert goal.value is not None
+    lines = [f"Why this plan: {name}", *wrapped(f"{counts}: {_amount(found, goal.value)}")]
+    if goal.bound is not None:
+        better = "more than" if goal.sense == "maximize" else "less than"
+        lines += wrapped(f"no plan has {better} {_amount(found, goal.bound)}")
+    return "\n".join(lines)
+
+
+def _amount(found: Explanation, value: float) -> str:
+    """Return a value of the objective with its unit."""
+    name = found.plan.objective.name
+    if found.plan.objective.unit == "USD":
+        return f"{money(value)} of {UNITS[name]}"
+    return f"{value:,.2f} {UNITS[name]}"
+
+
+def _table(found: Explanation) -> str:
+    rows = [row for row in found.marginals if holds(found, row) or row.binding]
+    if not rows:
+        return "What holds it\n" + f"{INDENT}no limit: a step of any of them changes nothing"
+    title = f"What holds it, and what one step of it is worth in {UNITS[found.plan.objective.name]}"
+    lines = [title, _row("", "now", "a step looser", "a step tighter")]
+    for row in rows:
+        mark = "* " if row.binding else "  "
+        lines.append(_row(mark + row.label, row.text, _move(found, row, 1), _move(found, row, -1)))
+    if any(row.binding for row in rows):
+        lines.append(f"{INDENT}* binds: the plan has no room left there")
+    return "\n".join(lines)
+
+
+def _move(found: Explanation, row: Marginal, way: int) -> str:
+    moved = row.looser if way > 0 else row.tighter
+    if moved.known == "at_its_end":
+        return "-"
+    return f"{moved.to_text}: {worth(found, moved, unit=False)}"
+
+
+def _row(label: str, now: str, looser: str, tighter: str) -> str:
+    cells = f"{_cut(label, _LABEL):<{_LABEL}} {now:>{_NOW}}  {looser:<{_CELL}} {tighter}"
+    return (INDENT + cells).rstrip()[:WIDTH]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def _next(found: Explanation) -> Iterator[str]:
+    """Yield where loosening what binds begins to pay."""
+    lines = []
+    for row in found.marginals:
+        step = row.next_step
+        if step is not None:
+            better = "better" if found.plan.objective.sense == "maximize" else "cheaper"
+            if found.plan.objective.name == "power":
+                better = "more frugal"
+            gain = signed(found, step.gain).lstrip("+")
+            text = (
+                f"{row.label}: a plan {better} by {gain} or more begins at {step.to_text}; at "
+                f"{step.short_text} there is none"
+            )
+            lines += wrapped(text)
+    if lines:
+        yield "\n".join(["Where it begins to pay", *lines])
+
+
+def _idle(found: Explanation) -> str:
+    rows = [row for row in found.marginals if not holds(found, row) and not row.binding]
+    if not rows:
+        return ""
+    names = ", ".join(f"{row.label} {row.text}" for row in rows)
+    title = "What does not hold it: a step either way changes nothing"
+    return "\n".join([title, *wrapped(names)])

@@ -1,0 +1,139 @@
+"""The sheet ``Comparison``: plans side by side, what differs, and why it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.page import Page
+from planner.outputs.workbook.studies.grid import number_format, over, put, signed
+from planner.schema.comparison import Comparison, FigureRow, LimitRow, LimitSide, Side
+
+SHEET = "Comparison"
+
+_LABEL, _UNIT, _FIRST = range(3)
+_HEADS = 2
+"""The row that names the columns; it stays in view and is repeated on every page."""
+_LABEL_WIDTH, _UNIT_WIDTH, _WIDTH, _LEAST = 44.0, 13.0, 20.0, 110.0
+_STATUS = {"optimal": "proven best", "feasible": "not proven"}
+
+
+class _Grid:
+    """The sheet in the making: a label, a unit, each plan's value, each change from the first."""
+
+    def __init__(self, page: Page, found: Comparison) -> None:
+        self.page = page
+        self.keys = [side.key for side in found.sides]
+        self.changes = _FIRST + len(self.keys)
+        self.last = self.changes + len(self.keys) - 2
+        self.row = _HEADS + 1
+        # Sentences need room, however few plans there are.
+        figures = self.last - _FIRST + 1
+        each = max(_WIDTH, (_LEAST - _LABEL_WIDTH - _UNIT_WIDTH) / figures)
+        self.widths = [_LABEL_WIDTH, _UNIT_WIDTH, *[each] * figures]
+        for column, width in enumerate(self.widths):
+            page.sheet.set_column(column, column, width)
+        heads = (*self.keys, *(f"{key} - {self.keys[0]}" for key in self.keys[1:]))
+        for column, text in enumerate(("", "", *heads)):
+            page.text(_HEADS, column, text, "band", "right" if column >= _FIRST else "")
+
+    def heading(self, text: str) -> None:
+        """Write a heading after a blank row."""
+        self.row += 1
+        self.page.fill(self.row, (text,), "heading", self.last + 1)
+        self.row += 1
+
+    def sentence(self, text: str, key: str = "") -> None:
+        """Write a text over the whole width, or beside a key."""
+        if key:
+            self.page.text(self.row, _LABEL, key)
+        column = _UNIT if key else _LABEL
+        over(self.page, self.row, column, self.last, text, sum(self.widths[column:]))
+        self.row += 1
+
+    def figures(
+        self, label: str, unit: str, values: Sequence[Scalar], changes: Sequence[float | None]
+    ) -> None:
+        """Write a figure of every plan and its changes from the first."""
+        page, number = self.page, number_format(unit, values)
+        page.text(self.row, _LABEL, label)
+        page.text(self.row, _UNIT, "" if unit == "share" else unit)
+        for place, value in enumerate(values):
+            put(page, self.row, _FIRST + place, value, number)
+        for place, change in enumerate(changes[1:]):
+            put(page, self.row, self.changes + place, change, signed(number))
+        texts = [(value, self.widths[_FIRST]) for value in values if isinstance(value, str)]
+        page.grow(self.row, [(label, _LABEL_WIDTH), *texts])
+        self.row += 1
+
+
+def add(book: Book, found: Comparison, *, everything: bool = False) -> None:
+    """Add the sheet.
+
+    Args:
+        book: the workbook.
+        found: the comparison.
+        everything: whether to list what is the same in all, too.
+    """
+    page = Page(book, SHEET, "Plans side by side")
+    page.text(1, 0, "All changes are from the first plan. The figures are a record: they do not "
+              "follow edits.", "subtitle")  # fmt: skip
+    grid = _Grid(page, found)
+    grid.heading("Compared")
+    for side in found.sides:
+        grid.sentence(_told(side), f"{side.key}  {side.source}")
+    sources = {side.key: side.source for side in found.sides}
+    for each in found.explanations:
+        grid.heading(f"What {each.key} changes and why it matters: {sources[each.key]}")
+        for text in each.sentences:
+            grid.sentence(text)
+    _rows(grid, "Inputs", [row for row in found.inputs if everything or not row.equal])
+    _rows(grid, "Figures", [row for row in found.figures if everything or not row.equal])
+    _limits(grid, [row for row in found.limits if everything or not row.equal])
+    page.sheet.repeat_rows(0, _HEADS)
+    page.finish(grid.last, (_HEADS + 1, 1))
+
+
+def _told(side: Side) -> str:
+    edited = side.edits and not side.message
+    status = "as edited" if edited else _STATUS.get(side.status, "no plan")
+    text = f"{side.problem} ({status})"
+    if side.message:
+        text += f": {side.message}"
+    return f"{text}. Edited: {'; '.join(side.edits)}" if side.edits else text
+
+
+def _rows(grid: _Grid, title: str, rows: Sequence[FigureRow]) -> None:
+    grid.heading(title)
+    for row in rows:
+        grid.figures(row.label, row.unit, row.series.values, row.series.changes)
+    if not rows:
+        grid.sentence("The same in all.")
+
+
+def _limits(grid: _Grid, rows: Sequence[LimitRow]) -> None:
+    """Write what each plan reaches of each limit, what it may, and in which it binds."""
+    grid.heading("Limits")
+    for row in rows:
+        binds = [key for key, side in zip(grid.keys, row.sides, strict=True)
+                 if side is not None and side.binding]  # fmt: skip
+        mark = f" (binds in {', '.join(binds)})" if binds else ""
+        _limit(grid, f"{row.label}{mark}", row, [_value(side) for side in row.sides])
+        bound = "at most" if row.sense == "<=" else "at least"
+        _limit(grid, f"    allowed {bound}", row, [_allowed(side) for side in row.sides])
+    if not rows:
+        grid.sentence("The same in all.")
+
+
+def _value(side: LimitSide | None) -> float | None:
+    return None if side is None else side.value
+
+
+def _allowed(side: LimitSide | None) -> float | None:
+    return None if side is None else side.limit
+
+
+def _limit(grid: _Grid, label: str, row: LimitRow, values: Sequence[float | None]) -> None:
+    first = values[0]
+    changes = [None if first is None or v is None else v - first for v in values]
+    grid.figures(label, row.unit, values, changes)

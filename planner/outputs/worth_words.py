@@ -1,0 +1,68 @@
+"""What moving a limit is worth, in words: for the screen and the workbook."""
+
+from __future__ import annotations
+
+from planner.outputs.words import money
+from planner.schema.explanation import Explanation, Marginal, Moved
+
+UNITS = {
+    "goodput": "useful PFLOP/s",
+    "useful_gpus": "useful GPUs",
+    "gpus": "GPUs in use",
+    "cost": "capital cost",
+    "tco": "TCO",
+    "power": "kW of IT power",
+}
+"""What the objective is counted in."""
+
+_NOTHING = 5e-6
+"""Changes below this share of the objective are within its proof."""
+
+_WITHOUT_FIGURE = {
+    "no_plan": "no plan is left",
+    "at_its_end": "cannot be moved further",
+    "not_decided": "not decided in time",
+}
+
+
+def holds(found: Explanation, row: Marginal) -> bool:
+    """Say whether moving a limit either way changes anything."""
+    return any(matters(found, moved) for moved in (row.looser, row.tighter))
+
+
+def matters(found: Explanation, moved: Moved) -> bool:
+    """Say whether a move changes the best objective, or what is possible at all."""
+    if moved.known in ("no_plan", "not_decided"):
+        return True
+    return moved.change is not None and abs(moved.change) > _NOTHING * abs(found.value or 1.0)
+
+
+def worth(found: Explanation, moved: Moved, *, unit: bool = True) -> str:
+    """Return what a move does to the objective, in words, without its unit if that is told."""
+    if moved.known in _WITHOUT_FIGURE:
+        return _WITHOUT_FIGURE[moved.known]
+    if not matters(found, moved) or moved.change is None:
+        return "no change"
+    change = signed(found, moved.change, unit=unit)
+    gpus = _gpus(found, moved)
+    return f"{change} ({gpus})" if gpus else change
+
+
+def signed(found: Explanation, change: float, *, unit: bool = True) -> str:
+    """Return a change of the objective with its sign and unit; money always has one."""
+    name = found.plan.objective.name
+    sign = "+" if change > 0 else "-"
+    if name in ("cost", "tco"):
+        return f"{sign}{money(abs(change))}"
+    digits = 0 if name == "gpus" else 2 if abs(change) < 10 else 1
+    text = f"{sign}{abs(change):,.{digits}f}"
+    names = {"goodput": "PFLOP/s", "useful_gpus": "useful GPUs", "gpus": "GPUs", "power": "kW"}
+    return f"{text} {names[name]}" if unit else text
+
+
+def _gpus(found: Explanation, moved: Moved) -> str:
+    """Return how many GPUs more or fewer run then, where the objective is not GPUs itself."""
+    if found.plan.objective.name == "gpus" or moved.gpus_used is None or not found.plan.jobs:
+        return ""
+    more = moved.gpus_used - (found.gpus_used or found.plan.jobs[0].gpus_used)
+    return f"{more:+,} GPUs" if more else ""

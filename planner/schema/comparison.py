@@ -1,0 +1,191 @@
+"""Plans side by side, and sizing rules side by side. Additive changes only, as with the plan."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from planner.schema.plan import Status
+
+COMPARISON_SCHEMA_VERSION = 1
+
+RowGroup = Literal["demand", "rule", "mode", "variant", "vendor"]
+SideKind = Literal["plan", "problem", "workbook"]
+
+
+class ComparisonModel(BaseModel):
+    """A frozen part of a comparison."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class Bought(ComparisonModel):
+    """So many units of a product: ``model`` without the vendor's name, ``product`` with it."""
+
+    sku: str
+    model: str
+    product: str
+    quantity: int
+
+
+class Measure(ComparisonModel):
+    """What the rows of a table are measured by, and whether more of it is better."""
+
+    name: Literal["useful_pflops", "useful_gpus", "cost", "tco", "power"]
+    label: str
+    unit: str
+    sense: Literal["maximize", "minimize"]
+
+
+class Outcome(ComparisonModel):
+    """What a plan buys and how the job runs on it; None means not known or not asked for.
+
+    ``measured`` is the plan's value in the measure of the table, ``difference`` how far it lies
+    above that of the demand law's plan, as a share of it. ``gap`` is what is proven of the plan:
+    differences that are no larger mean nothing. ``overlap`` is drain over interval.
+    """
+
+    systems: tuple[Bought, ...]
+    storage: tuple[Bought, ...]
+    storage_units: int
+    storage_it_power_kw: float | None
+    storage_capex_usd: float | None
+    it_power_kw: float | None
+    facility_power_kw: float | None
+    capex_usd: float | None
+    gpus: int
+    gpus_used: int
+    useful_gpus: float
+    useful_pflops: float | None
+    days_to_train: float | None
+    mode: Literal["async", "sync"]
+    interval_s: float
+    overlap: float
+    goodput: float
+    objective_value: float | None
+    gap: float | None
+    measured: float | None
+    difference: float | None
+
+
+class RuleRow(ComparisonModel):
+    """One way to size or choose the storage, and the best plan that it allows.
+
+    ``settings`` are laid over the problem by ``--set``, after those of the whole table. ``own``
+    marks what the problem itself asks for. Without an ``outcome`` the ``reason`` says why there is
+    no plan; ``status`` is None where the problem left nothing to solve.
+    """
+
+    group: RowGroup
+    name: str
+    label: str
+    asks: str
+    own: bool
+    settings: tuple[str, ...]
+    status: Status | None
+    reason: str | None = None
+    outcome: Outcome | None = None
+
+
+class RulesTable(ComparisonModel):
+    """The same problem by the demand law, by vendors' rules, by other means; the demand law first.
+
+    ``argument`` says in sentences what the rows show.
+    """
+
+    schema_version: int = COMPARISON_SCHEMA_VERSION
+    problem: str
+    problem_file: str
+    scenario: str | None
+    overrides: tuple[str, ...]
+    objective: str
+    measure: Measure
+    rows: tuple[RuleRow, ...]
+    argument: tuple[str, ...]
+
+
+class Side(ComparisonModel):
+    """One of the plans compared: ``key`` is the letter it goes by, ``source`` its file.
+
+    ``edits`` are the cells of a workbook that hold something else than the solved plan.
+    """
+
+    key: str
+    source: str
+    kind: SideKind
+    problem: str
+    status: Status
+    message: str | None
+    edits: tuple[str, ...] = ()
+
+
+class Series(ComparisonModel):
+    """A figure in every plan, and how far each lies above the first; None where it is not known."""
+
+    values: tuple[float | str | None, ...]
+    changes: tuple[float | None, ...]
+
+
+class FigureRow(ComparisonModel):
+    """A figure or an input of every plan."""
+
+    name: str
+    group: str
+    label: str
+    unit: str
+    series: Series
+    equal: bool
+
+
+class LineRow(ComparisonModel):
+    """A product in every bill: units in place, capital cost, IT power."""
+
+    sku: str
+    section: str
+    product: str
+    quantity: Series
+    capex_usd: Series
+    it_power_kw: Series
+    equal: bool
+
+
+class LimitSide(ComparisonModel):
+    """What one plan reaches of a limit, what it is allowed, and whether that binds."""
+
+    value: float
+    limit: float
+    binding: bool
+
+
+class LimitRow(ComparisonModel):
+    """A limit of any of the plans; a side that does not have it is None."""
+
+    name: str
+    label: str
+    unit: str
+    sense: Literal["<=", ">="]
+    sides: tuple[LimitSide | None, ...]
+    equal: bool
+
+
+class Explanation(ComparisonModel):
+    """What one plan changes against the first, and why that matters."""
+
+    key: str
+    sentences: tuple[str, ...]
+
+
+class Comparison(ComparisonModel):
+    """Plans side by side; every change is against the first.
+
+    All rows are listed; those that are ``equal`` are the same in every plan there is.
+    """
+
+    schema_version: int = COMPARISON_SCHEMA_VERSION
+    sides: tuple[Side, ...]
+    inputs: tuple[FigureRow, ...]
+    lines: tuple[LineRow, ...]
+    figures: tuple[FigureRow, ...]
+    limits: tuple[LimitRow, ...]
+    explanations: tuple[Explanation, ...]

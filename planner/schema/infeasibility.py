@@ -1,0 +1,101 @@
+"""Why a problem has no plan, and the least that would have to change."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Part(BaseModel):
+    """A frozen part of an explanation."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class Named(Part):
+    """A limit, demand or choice of the problem.
+
+    ``text`` is its value as the file has it, empty for a choice; ``source`` the file and line.
+    ``stated`` is False for a default.
+    """
+
+    path: str
+    label: str
+    text: str
+    source: str | None
+    stated: bool
+
+    @property
+    def said(self) -> str:
+        """The limit in words, with its place."""
+        value = f" {self.text}" if self.text else ""
+        place = self.source if self.stated else "the default"
+        return f"{self.label}{value}" + (f" ({place})" if place else "")
+
+
+class Conflict(Part):
+    """Limits that cannot hold together, while any all but one of them can."""
+
+    limits: tuple[Named, ...]
+
+
+class Step(Part):
+    """One value changed: from what to what, as the file has them.
+
+    ``least`` is proven to be enough and ``not_enough`` not to be, with everything else as the
+    change has it; both in ``unit``, None for a choice. ``what`` says a choice in words.
+    ``settings`` are for ``--set``.
+    """
+
+    path: str
+    label: str
+    source: str | None
+    unit: str
+    value: float | None
+    least: float | None
+    not_enough: float | None
+    from_text: str
+    to_text: str
+    not_enough_text: str
+    what: str
+    settings: tuple[str, ...]
+
+    @property
+    def said(self) -> str:
+        """The change in words."""
+        if self.value is None or self.least is None:
+            return f"{self.label}: {self.what} (`{self.path}`)"
+        raised = self.least > self.value
+        verb = "raise" if raised else "lower"
+        limit = f"; {self.not_enough_text} is not enough" if self.not_enough_text else ""
+        if limit and not raised:
+            limit = f"; {self.not_enough_text} is still too much"
+        change = f"{verb} `{self.path}` from {self.from_text} to {self.to_text}"
+        return f"{self.label}: {change}{limit}"
+
+
+class Combined(Part):
+    """Several changes that help together.
+
+    ``weighted`` is the sum of the changes as shares of the limits, each times its weight; no
+    change of these limits has a smaller sum than ``bound``, None where that is not proven.
+    """
+
+    steps: tuple[Step, ...]
+    weighted: float | None
+    bound: float | None
+
+
+class Infeasibility(Part):
+    """Why there is no plan.
+
+    ``reasons`` are those that no limit can help. Giving up one limit of each of the ``conflicts``
+    leaves a plan (the last one named does, unless there are very many). ``changes``
+    are single ones that each make a plan possible; ``combined`` is there where none of them does,
+    or where a smaller change of several does. ``undecided`` names limits for which time ran out.
+    """
+
+    reasons: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    changes: tuple[Step, ...] = ()
+    combined: Combined | None = None
+    undecided: tuple[str, ...] = ()

@@ -1,0 +1,151 @@
+"""The plans to compare, read from whatever holds one: a plan, a problem file or a workbook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from planner.api import Options, load, solve_with
+from planner.audit import audit
+from planner.errors import Finding, InputError
+from planner.outputs.comparison_words import shown
+from planner.outputs.plan_json import from_bytes
+from planner.schema.audit import Audit, Edit
+from planner.schema.comparison import SideKind
+from planner.schema.plan import SCHEMA_VERSION, Plan
+
+MOST_SIDES = 9
+_KINDS: dict[str, SideKind] = {
+    ".json": "plan", ".yaml": "problem", ".yml": "problem", ".xlsx": "workbook",
+}  # fmt: skip
+_TAKES = "give plans (.plan.json), problem files (.yaml) or workbooks (.xlsx)"
+
+
+@dataclass(frozen=True)
+class Read:
+    """A plan and where it comes from; without lines its ``reason`` says why there is none.
+
+    ``edits`` and ``broken`` are of a workbook: what was edited in it, and the limits that the
+    edited plan does not keep.
+    """
+
+    source: str
+    kind: SideKind
+    plan: Plan
+    reason: str | None
+    edits: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+    @property
+    def there(self) -> bool:
+        """Whether there is a plan."""
+        return bool(self.plan.jobs)
+
+
+def read_sides(
+    paths: Sequence[Path],
+    *,
+    settings: tuple[str, ...] = (),
+    scenario: str | None = None,
+    options: Options | None = None,
+) -> tuple[Read, ...]:
+    """Return the plans of these files, in their order; problem files are solved.
+
+    Args:
+        paths: two files or more.
+        settings: ``path=value`` changes, laid over each problem file.
+        scenario: a named scenario, laid over each problem file.
+        options: how to solve problem files.
+
+    Raises:
+        InputError: too few files, one that cannot be read, or options that no file takes.
+    """
+    kinds = _kinds(paths)
+    if "problem" not in kinds and (settings or scenario is not None):
+        message = "--set and --scenario change problem files, and none is compared"
+        raise InputError(Finding("option", message, fix="add the problem file"))
+    options = options or Options()
+    readers: dict[SideKind, Callable[[Path], Read]] = {
+        "plan": _plan,
+        "problem": lambda path: _problem(path, settings, scenario, options),
+        "workbook": lambda path: _workbook(path, options),
+    }
+    return tuple(readers[kind](path) for path, kind in zip(paths, kinds, strict=True))
+
+
+def _kinds(paths: Sequence[Path]) -> list[SideKind]:
+    """Return what each file is by its name; whatever is wrong is told before anything is solved."""
+    if not 2 <= len(paths) <= MOST_SIDES:
+        few = "there must be two files or more to compare"
+        message = few if len(paths) < 2 else f"at most {MOST_SIDES} files fit side by side"
+        raise InputError(Finding("files", message, fix=_TAKES))
+    unknown = [path for path in paths if path.suffix.lower() not in _KINDS]
+    if unknown:
+        message = f"a file named '{unknown[0].suffix}' holds no plan"
+        if not unknown[0].suffix:
+            message = "its name does not say what it holds"
+        raise InputError(Finding("file-kind", message, str(unknown[0]), fix=_TAKES))
+    missing = [path for path in paths if not _is_there(path)]
+    if missing:
+        raise InputError(Finding("not-found", "there is no such file", str(missing[0])))
+    return [_KINDS[path.suffix.lower()] for path in paths]
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def _problem(path: Path, settings: tuple[str, ...], scenario: str | None, options: Options) -> Read:
+    plan = solve_with(load(path, settings=settings, scenario=scenario), options)
+    return Read(str(path), "problem", plan, plan.message)
+
+
+def _plan(path: Path) -> Read:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(Finding("unreadable", f"cannot be read: {reason}", str(path))) from None
+    try:
+        plan = from_bytes(data)
+    except ValidationError:
+        message = "the file holds no plan of this version of planner"
+        fix = "give the PROBLEM.plan.json that planner solve writes"
+        raise InputError(Finding("plan", message, str(path), fix=fix)) from None
+    if plan.schema_version != SCHEMA_VERSION:
+        message = f"a plan of version {plan.schema_version}, this planner reads {SCHEMA_VERSION}"
+        raise InputError(Finding("version", message, str(path), fix="solve the problem again"))
+    return Read(str(path), "plan", plan, plan.message)
+
+
+def _workbook(path: Path, options: Options) -> Read:
+    """Return the plan that a workbook describes as it now stands, edits included."""
+    found = audit(path, options, solve_again=False)
+    edits = tuple(_edit(edit) for edit in found.edits)
+    name = str(path)
+    if found.edited is None:
+        return Read(name, "workbook", _without_plan(found), found.reason, edits)
+    broken = tuple(breach.label for breach in found.breaches)
+    # Unedited it is the solved plan with its proof, of which an edited plan has none.
+    plan = found.edited if edits else found.solved
+    return Read(name, "workbook", plan, None, edits, broken)
+
+
+def _without_plan(found: Audit) -> Plan:
+    """Return the solved plan of a workbook without all that its edits have made impossible."""
+    parts = {"lines": (), "totals": None, "jobs": (), "limits": (), "assumptions": ()}
+    why = {"status": "infeasible", "message": found.reason}
+    goal = found.solved.objective.model_copy(update={"value": None, "bound": None, "gap": None})
+    return found.solved.model_copy(update={**parts, **why, "objective": goal})
+
+
+def _edit(edit: Edit) -> str:
+    """Return an edit in words."""
+    before, after = shown(edit.before, edit.unit), shown(edit.after, edit.unit)
+    return f"{edit.label}: {after} instead of {before}"

@@ -1,0 +1,48 @@
+"""Why this plan, what each limit is worth, why nothing else; or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.api import Options, solve_with
+from planner.loader import Inputs
+from planner.schema.explanation import Explanation
+from planner.studies.explain.marginal import marginals
+from planner.studies.why_not import why_not
+
+__all__ = ["explain"]
+
+
+def explain(
+    inputs: Inputs,
+    options: Options,
+    *,
+    steps: Mapping[str, str] | None = None,
+    asked: tuple[str, ...] = (),
+    seconds: float = 5.0,
+) -> Explanation:
+    """Return why the best plan of a problem is what it is.
+
+    Args:
+        inputs: the problem, catalogs and prices.
+        options: how to solve.
+        steps: by how much to move a limit, by path, as the user wrote it.
+        asked: items whose absence is to be explained exactly, with their break-even price.
+        seconds: how long to look at items that were not asked for.
+
+    Raises:
+        InputError: a step names no limit of the problem, or what is asked for is no item.
+        VerificationError: the plan does not agree with its independent re-computation.
+    """
+    plan = solve_with(inputs, options)
+    base, found = marginals(inputs, plan, options, steps or {})
+    if not plan.jobs:
+        return Explanation(plan=plan)
+    return Explanation(
+        plan=plan,
+        value=base.value,
+        bound=base.bound,
+        gpus_used=base.gpus_used,
+        marginals=found,
+        why_not=why_not(inputs, plan, options, asked=asked, seconds=seconds),
+    )

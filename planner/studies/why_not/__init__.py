@@ -1,0 +1,86 @@
+"""Why a plan holds what it holds: other vendors, types and rules, and every item left aside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from planner.api import Options
+from planner.errors import Finding, InputError, did_you_mean
+from planner.loader import Inputs
+from planner.schema.plan import Plan
+from planner.schema.why_not import WhyNot
+from planner.studies.why_not import figures
+from planner.studies.why_not.forced import forced
+from planner.studies.why_not.items import items
+from planner.studies.why_not.study import Study
+
+__all__ = ["why_not"]
+
+RESERVE = 0.9
+"""What is begun before this share of the time is over ends in time, as a rule."""
+PATIENCE = 4.0
+"""How many times as long forced plans may take altogether; the rest is then marked."""
+CATEGORIES = ("gpu_system", "storage")
+
+
+def why_not(
+    inputs: Inputs,
+    plan: Plan,
+    options: Options,
+    *,
+    asked: tuple[str, ...] = (),
+    seconds: float = 5.0,
+) -> WhyNot:
+    """Return what a plan is not, and by how much it would be worse.
+
+    Args:
+        inputs: the problem, catalogs and prices that the plan was made from.
+        plan: its best plan.
+        options: how it was solved.
+        asked: items to answer exactly, with their break-even prices, however long it takes.
+        seconds: when to stop looking for answers that were not asked for. Bounds are told in any
+            case; what is forced as well, unless it takes several times as long.
+
+    Raises:
+        InputError: what is asked for is not an item, or is in the plan.
+    """
+    begun = time.monotonic()
+    study = Study(inputs, plan, options, begun + RESERVE * seconds, begun + PATIENCE * seconds)
+    _check(inputs, plan, asked)
+    goal = plan.objective
+    base = WhyNot(
+        problem=plan.problem,
+        objective=goal.name,
+        sense=goal.sense,
+        unit=goal.unit,
+        value=goal.value,
+        bound=goal.bound,
+        tie=study.tie,
+        plan=figures.of_plan(plan),
+        bought=figures.bought_in(plan),
+    )
+    if goal.value is None or base.plan is None:
+        message = "there is no plan to compare with"
+        return base.model_copy(update={"message": message})
+    rows = forced(study)
+    return base.model_copy(update={"forced": rows, "items": items(study, rows, asked)})
+
+
+def _check(inputs: Inputs, plan: Plan, asked: Sequence[str]) -> None:
+    """Refuse questions about what is no GPU system or storage item, or is in the plan."""
+    known = {item.id: item for item in inputs.items}
+    kinds = [item.id for item in inputs.items if item.category in CATEGORIES]
+    held = {line.sku for line in plan.lines if line.parent is None and line.quantity}
+    for name in asked:
+        message, fix = None, None
+        if name not in known:
+            message = f"no item named '{name[:60]}' in the catalogs of the problem"
+            fix = did_you_mean(name, kinds) or "every name is in planner catalog list"
+        elif known[name].category not in CATEGORIES:
+            message = f"'{name}' is a companion: it comes with GPU systems and storage as needed"
+            fix = "ask about a GPU system or a storage item"
+        elif name in held:
+            message, fix = f"'{name}' is in the plan", "ask about an item that is not"
+        if message is not None:
+            raise InputError(Finding("why-not", message, "--why-not", fix=fix))

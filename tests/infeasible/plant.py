@@ -1,0 +1,122 @@
+"""Random problems that have a plan, and faults planted in them so that they have none."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from planner.levers import Lever, applied, levers
+from planner.loader.inputs import Inputs
+from tests.oracle.enumerate import best
+from tests.oracle.generate import random_case
+
+TIGHT = (0.6, 0.3, 0.1, 0.03, 0.01)
+"""How much of a limit is left, from little to much too little."""
+SLOW_S = 0.1
+"""Problems that take longer to enumerate would take the tests too long."""
+FILE = Path(__file__).with_name("planted.json")
+NOT_PLANTED = (".parallelism.", ".interval.", "items.", "storage.max_families", ".client_limit",
+               "rack.power", "max_lead_time", ".stall", ".restart", "tolerate_down")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A problem without a plan, and the limits that were made too tight."""
+
+    seed: int
+    inputs: Inputs
+    limits: Mapping[str, float]
+
+    @property
+    def name(self) -> str:
+        """What the test is called."""
+        return f"{self.seed}-{'-'.join(self.limits)}"
+
+
+def has_plan(inputs: Inputs) -> bool:
+    """Say by exhaustive enumeration whether a problem has a plan."""
+    found = best(inputs.problem, inputs.items, inputs.families, inputs.prices, inputs.discounts)
+    return found is not None
+
+
+def drawn(seed: int) -> Inputs:
+    """Return the inputs of a seed."""
+    case = random_case(seed)
+    return Inputs.from_parts(
+        problem=case.problem,
+        items=case.items,
+        families=case.families,
+        prices=case.prices,
+        discounts=case.discounts,
+    )
+
+
+def written() -> tuple[Planted, ...]:
+    """Return the problems of the file, planted anew; `python -m tests.infeasible.plant` makes it."""
+    entries = json.loads(FILE.read_text("utf-8"))
+    return tuple(
+        Planted(e["seed"], _planted(drawn(e["seed"]), e["limits"]), e["limits"]) for e in entries
+    )
+
+
+def _write() -> None:
+    entries = []
+    for faults, seeds in ((1, range(110)), (2, range(110, 220))):
+        for planted in faulty(seeds, faults):
+            entries.append({"seed": planted.seed, "limits": dict(planted.limits)})
+    FILE.write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
+
+
+def faulty(seeds: Sequence[int], faults: int) -> Iterator[Planted]:
+    """Yield a problem with so many faults for each seed that has one."""
+    for seed in seeds:
+        inputs, started = drawn(seed), time.monotonic()
+        if not has_plan(inputs) or time.monotonic() - started > SLOW_S:
+            continue
+        random = Random(seed)
+        choices = [lever for lever in levers(inputs) if _can_be_planted(lever)]
+        random.shuffle(choices)
+        chosen: dict[str, float] = {}
+        for lever in choices:
+            value = _too_tight(inputs, lever)
+            if value is not None:
+                chosen[lever.path] = value
+            if len(chosen) == faults:
+                break
+        if len(chosen) == faults:
+            yield Planted(seed, _planted(inputs, chosen), chosen)
+
+
+def _can_be_planted(lever: Lever) -> bool:
+    fixed = lever.value is None or lever.between
+    return not fixed and not any(part in lever.path for part in NOT_PLANTED)
+
+
+def _planted(inputs: Inputs, values: Mapping[str, float]) -> Inputs:
+    for lever in levers(inputs):
+        if lever.path in values and lever.value is not None:
+            inputs = applied(inputs, lever.to(values[lever.path]))
+    return inputs
+
+
+def _too_tight(inputs: Inputs, lever: Lever) -> float | None:
+    """Return a value at which the problem has no plan any more."""
+    assert lever.value is not None
+    for share in TIGHT:
+        value = lever.value * share if lever.looser > 0 else lever.value / share
+        if lever.unit == "share":
+            value = min(value, 1.0)
+        value = float(round(value)) if lever.whole else float(f"{value:.6g}")
+        if value <= 0 or value == lever.value:
+            continue
+        if not has_plan(applied(inputs, lever.to(value))):
+            return value
+    return None
+
+
+if __name__ == "__main__":
+    _write()

@@ -1,0 +1,97 @@
+"""Faults planted in random problems: found, and every change that is proposed tried both ways.
+
+Whether a problem has a plan is asked of the exhaustive enumeration, which shares no code with what
+is tested.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.api import solve_inputs
+from planner.levers import Lever, applied, levers
+from planner.loader.inputs import Inputs
+from planner.schema.infeasibility import Infeasibility, Step
+from tests.infeasible.plant import Planted, has_plan, written
+
+PLANTED = written()
+SINGLE = [planted for planted in PLANTED if len(planted.limits) == 1]
+DOUBLE = [planted for planted in PLANTED if len(planted.limits) == 2]
+
+
+def explained(planted: Planted) -> Infeasibility:
+    plan = solve_inputs(planted.inputs)
+    assert plan.status == "infeasible"
+    assert plan.infeasibility is not None
+    assert not plan.infeasibility.undecided
+    return plan.infeasibility
+
+
+def named(found: Infeasibility) -> list[set[str]]:
+    return [{limit.path for limit in conflict.limits} for conflict in found.conflicts]
+
+
+def lever_of(inputs: Inputs, step: Step) -> Lever:
+    return next(
+        lever
+        for lever in levers(inputs)
+        if lever.path == step.path
+        and (step.least is None or (step.least - (step.value or 0.0)) * lever.looser > 0)
+    )
+
+
+def moved(inputs: Inputs, step: Step, value: float | None) -> Inputs:
+    lever = lever_of(inputs, step)
+    return applied(inputs, lever.off if value is None else lever.to(value))
+
+
+def check_one(inputs: Inputs, step: Step) -> None:
+    """A change is enough, and a little less is not."""
+    assert has_plan(moved(inputs, step, step.least)), step
+    if step.not_enough is not None and not lever_of(inputs, step).between:
+        assert not has_plan(moved(inputs, step, step.not_enough)), step
+
+
+def check_together(inputs: Inputs, steps: tuple[Step, ...]) -> None:
+    """Changes together are enough, and none of them may be a little less."""
+    whole = inputs
+    for step in steps:
+        whole = moved(whole, step, step.least)
+    assert has_plan(whole), steps
+    for step in steps:
+        if step.not_enough is None or lever_of(inputs, step).between:
+            continue
+        less = inputs
+        for other in steps:
+            less = moved(less, other, other.not_enough if other is step else other.least)
+        assert not has_plan(less), (step, steps)
+
+
+def test_there_are_enough_problems() -> None:
+    assert len(SINGLE) + len(DOUBLE) >= 100
+    assert len(SINGLE) >= 50
+    assert len(DOUBLE) >= 40
+
+
+@pytest.mark.parametrize("planted", SINGLE, ids=lambda p: p.name)
+def test_a_single_fault(planted: Planted) -> None:
+    (path,) = planted.limits
+    found = explained(planted)
+    assert named(found), "no conflict is named"
+    assert all(path in conflict for conflict in named(found)), named(found)
+    assert path in {step.path for step in found.changes}
+    for step in found.changes:
+        check_one(planted.inputs, step)
+    if found.combined is not None:
+        check_together(planted.inputs, found.combined.steps)
+
+
+@pytest.mark.parametrize("planted", DOUBLE, ids=lambda p: p.name)
+def test_a_double_fault(planted: Planted) -> None:
+    found = explained(planted)
+    assert set(planted.limits) <= set().union(*named(found)), named(found)
+    assert found.changes or found.combined is not None, "nothing is proposed"
+    for step in found.changes:
+        check_one(planted.inputs, step)
+    if found.combined is not None:
+        check_together(planted.inputs, found.combined.steps)

@@ -1,0 +1,324 @@
+"""Plans side by side: known differences, every kind of file, every refusal, the workbook."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from planner import api, cli
+from planner.audit import audit
+from planner.errors import InputError
+from planner.outputs import plan_json
+from planner.outputs.compare_text import render
+from planner.schema.comparison import Comparison, FigureRow, LimitRow, LineRow
+from planner.schema.plan import Plan
+from planner.studies.compare.side_by_side import compare
+from planner.studies.compare.sides import read_sides
+from tests.audit.books import book, edited
+
+PROBLEMS = Path(__file__).parents[2] / "problems"
+OFFICE = "enterprise_1MW"
+INFEASIBLE = PROBLEMS / "infeasible_restore.yaml"
+
+
+@lru_cache
+def solved(problem: str, *settings: str) -> Plan:
+    return api.solve(PROBLEMS / f"{problem}.yaml", settings=settings)
+
+
+def written(folder: Path, name: str, problem: str, *settings: str) -> Path:
+    """Write a solved plan as `planner solve` does."""
+    path = folder / f"{name}.plan.json"
+    path.write_bytes(plan_json.to_bytes(solved(problem, *settings)))
+    return path
+
+
+@pytest.fixture
+def plans(tmp_path: Path) -> tuple[Path, Path, Path]:
+    """Plans of one problem: as it is, with more storage, and by an earlier deadline."""
+    return (
+        written(tmp_path, "base", OFFICE),
+        written(tmp_path, "high", OFFICE, "storage.rule=high"),
+        written(tmp_path, "sooner", OFFICE, "targets.max_days_to_train=21 days"),
+    )
+
+
+def compared(*paths: Path, settings: tuple[str, ...] = ()) -> Comparison:
+    return compare(read_sides(paths, settings=settings))
+
+
+def figure(found: Comparison, name: str) -> FigureRow:
+    return next(row for row in (*found.figures, *found.inputs) if row.name == name)
+
+
+def line(found: Comparison, sku: str) -> LineRow:
+    return next(row for row in found.lines if row.sku == sku)
+
+
+def limit(found: Comparison, name: str) -> LimitRow:
+    return next(row for row in found.limits if row.name == name)
+
+
+def told(found: Comparison, key: str = "B") -> str:
+    return " ".join(next(each.sentences for each in found.explanations if each.key == key))
+
+
+def test_lines_totals_and_job_figures_differ_by_what_the_plans_say(
+    plans: tuple[Path, Path, Path],
+) -> None:
+    found = compared(*plans[:2])
+    first, second = solved(OFFICE), solved(OFFICE, "storage.rule=high")
+    storage = line(found, "wekapod_nitro_155").quantity
+    assert storage.values == (8, 24)
+    assert storage.changes == (0, 16)
+    assert first.totals is not None and second.totals is not None
+    capex = figure(found, "capex_usd").series
+    assert capex.values == (first.totals.capex_usd, second.totals.capex_usd)
+    assert capex.changes[1] == pytest.approx(
+        (second.totals.capex_usd or 0) - (first.totals.capex_usd or 0)
+    )
+    assert figure(found, "gpus_used").equal
+    assert not figure(found, "capex_usd").equal
+
+
+def test_limits_in_one_plan_only_are_told(plans: tuple[Path, Path, Path]) -> None:
+    found = compared(*plans[:2])
+    rule, overlap = limit(found, "rule_read"), limit(found, "overlap")
+    assert rule.sides[0] is None and rule.sides[1] is not None
+    assert overlap.sides[0] is not None and overlap.sides[1] is None
+    assert not rule.equal and not overlap.equal
+
+
+def test_inputs_that_differ_come_first_and_lead_to_the_bill_and_the_money(
+    plans: tuple[Path, Path, Path],
+) -> None:
+    text = told(compared(plans[0], plans[2]))
+    assert "days to train, at most: 21 days instead of 30 days" in text
+    assert "instead of" in text[text.index("It buys") :]
+    assert "more useful work" in text
+    assert "costs" in text and "at once" in text
+    assert "What stops a better plan" in text
+    assert text.index("Inputs that differ") < text.index("It buys") < text.index("costs")
+
+
+def test_the_same_plan_twice_has_no_difference(plans: tuple[Path, Path, Path]) -> None:
+    found = compared(plans[0], plans[0])
+    rows = (*found.inputs, *found.lines, *found.figures, *found.limits)
+    assert all(row.equal for row in rows)
+    text = render(found)
+    assert text.count("the same in all") == 4
+    assert "It buys the same." in text
+    assert "It costs and draws the same." in text
+    assert "instead of" not in text
+
+
+def test_all_lists_what_is_the_same_too(plans: tuple[Path, Path, Path]) -> None:
+    found = compared(plans[0], plans[0])
+    text = render(found, everything=True)
+    assert "the same in all" not in text
+    assert "WEKApod Nitro 155" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_the_first_is_what_the_others_are_told_from(plans: tuple[Path, Path, Path]) -> None:
+    there = figure(compared(plans[0], plans[1]), "capex_usd").series
+    back = figure(compared(plans[1], plans[0]), "capex_usd").series
+    assert back.values == tuple(reversed(there.values))
+    assert there.changes[1] is not None and back.changes[1] is not None
+    assert back.changes[1] == -there.changes[1] < 0
+
+
+def test_three_plans_stand_side_by_side(plans: tuple[Path, Path, Path]) -> None:
+    found = compared(*plans)
+    assert [side.key for side in found.sides] == ["A", "B", "C"]
+    assert [each.key for each in found.explanations] == ["B", "C"]
+    assert len(figure(found, "capex_usd").series.values) == 3
+    text = render(found)
+    assert max(map(len, text.splitlines())) <= 100
+    heads = [row for row in text.splitlines() if " ".join(row.split()) == "A B C B - A C - A"]
+    assert len(heads) >= 2
+
+
+def test_a_problem_file_is_solved_with_its_settings(plans: tuple[Path, Path, Path]) -> None:
+    problem = PROBLEMS / f"{OFFICE}.yaml"
+    found = compared(plans[0], problem, settings=("storage.rule=high",))
+    assert line(found, "wekapod_nitro_155").quantity.values == (8, 24)
+    assert figure(found, "overrides").series.values == ("nothing", "storage.rule=high")
+    assert "storage sized by: high rule instead of what the job needs" in told(found)
+
+
+def test_a_workbook_gives_its_plan_and_an_edited_one_its_edited_plan(tmp_path: Path) -> None:
+    source = book("megatron_1t")
+    whole = edited(source, tmp_path / "whole.xlsx", {})
+    other = edited(source, tmp_path / "other.xlsx", {("figure", "interval_s"): 7200.0})
+    found = compared(whole, other)
+    assert [side.kind for side in found.sides] == ["workbook", "workbook"]
+    assert (found.sides[0].edits, found.sides[0].status) == ((), "optimal")
+    assert figure(found, "interval_s").series.values == (14400.0, 7200.0)
+    (edit,) = found.sides[1].edits
+    assert edit.endswith(": 2.0 h instead of 4.0 h")
+    plan = audit(other, solve_again=False).edited
+    assert plan is not None
+    assert figure(found, "goodput").series.values[1] == plan.jobs[0].goodput
+    assert told(found).startswith("Edited in the workbook: ")
+
+
+def test_an_edit_that_breaks_a_limit_is_told(tmp_path: Path) -> None:
+    source = book(OFFICE)
+    path = edited(source, tmp_path / "few.xlsx", {("quantity", "nvidia_dgx_b200"): 16})
+    found = compared(edited(source, tmp_path / "whole.xlsx", {}), path)
+    assert "As edited it breaks days to train" in told(found)
+
+
+def test_a_workbook_that_cannot_run_has_no_plan(tmp_path: Path) -> None:
+    source = book(OFFICE)
+    path = edited(source, tmp_path / "none.xlsx", {("quantity", "nvidia_dgx_b200"): 0})
+    found = compared(edited(source, tmp_path / "whole.xlsx", {}), path)
+    assert found.sides[1].status == "infeasible"
+    assert found.sides[1].message == "no GPU system of a type that the job uses is left"
+    assert "It has no plan: no GPU system" in told(found)
+
+
+def test_a_plan_that_is_none_is_shown_as_none(plans: tuple[Path, Path, Path]) -> None:
+    found = compared(plans[0], INFEASIBLE)
+    assert found.sides[1].status == "infeasible"
+    text = render(found)
+    assert "(no plan)" in text and "no plan meets every limit" in text
+    assert "Bill" not in text, "one plan alone has nothing to be told from"
+    first = compared(INFEASIBLE, plans[0])
+    assert "nothing to tell it from" in told(first)
+    assert "is new" not in told(first)
+
+
+def test_the_comparison_survives_json(plans: tuple[Path, Path, Path]) -> None:
+    found = compared(*plans)
+    assert Comparison.model_validate_json(found.model_dump_json()) == found
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., Ran]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLANNER_DEBUG", "1")
+
+    def runner(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["planner", "compare", *map(str, arguments)])
+        code = cli._run(cli.app)
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return runner
+
+
+def test_the_command_prints_and_writes_nothing_unasked(
+    run: Callable[..., Ran], plans: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    before = sorted(tmp_path.iterdir())
+    ran = run(*plans[:2])
+    assert (ran.code, ran.err) == (0, "")
+    assert "What changed and why it matters" in ran.out
+    assert sorted(tmp_path.iterdir()) == before
+    assert json.loads(run(*plans[:2], "--json").out)["schema_version"] == 1
+
+
+def test_the_workbook_of_the_command_holds_the_same_numbers(
+    run: Callable[..., Ran], plans: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    ran = run(*plans, "-o", "out")
+    assert ran.err == f"wrote {Path('out', 'compare.xlsx')}\n"
+    document = openpyxl.load_workbook(tmp_path / "out" / "compare.xlsx")
+    assert document.sheetnames == ["Comparison", "Bill"]
+    found = compared(*plans)
+    rows = [list(row) for row in document["Comparison"].iter_rows(values_only=True)]
+    for each in (row for row in found.figures if not row.equal):
+        shown = next(row for row in rows if row[0] == each.label)
+        for cell, value in zip(
+            shown[2:7], (*each.series.values, *each.series.changes[1:]), strict=True
+        ):
+            assert cell == (value if isinstance(value, str) else pytest.approx(value))
+    assert not [row for row in rows if row[0] == "racks, at most"], "the same in all"
+    bill = [list(row) for row in document["Bill"].iter_rows(values_only=True)]
+    storage = next(row for row in bill if row[1] == "WEKApod Nitro 155")
+    assert storage[2:7] == [8, 24, line(found, "wekapod_nitro_155").quantity.values[2], 16,
+                            line(found, "wekapod_nitro_155").quantity.changes[2]]  # fmt: skip
+    sentences = {text for each in found.explanations for text in each.sentences}
+    assert sentences <= {row[0] for row in rows}
+
+
+def test_exit_codes(run: Callable[..., Ran], plans: tuple[Path, Path, Path]) -> None:
+    assert run(plans[0], INFEASIBLE).code == 0
+    assert run(INFEASIBLE, INFEASIBLE).code == 3
+    assert run("--rules", PROBLEMS / "megatron_1t.yaml").code == 0
+
+
+def test_the_rules_command_writes_its_workbook(run: Callable[..., Ran], tmp_path: Path) -> None:
+    problem = PROBLEMS / "megatron_1t.yaml"
+    ran = run("--rules", problem, "--scenario", "half_hourly", "-o", "out", "--json")
+    assert ran.err == f"wrote {Path('out', 'megatron_1t.half_hourly.rules.xlsx')}\n"
+    assert json.loads(ran.out)["scenario"] == "half_hourly"
+    assert openpyxl.load_workbook(tmp_path / "out" / "megatron_1t.half_hourly.rules.xlsx")
+    assert run("--rules", problem, "-q", "-o", "out").err == ""
+
+
+REFUSED = {
+    "one file": (("good.plan.json",), "there must be two files or more to compare"),
+    "many files": (("good.plan.json",) * 10, "at most 9 files fit side by side"),
+    "a kind unknown": (("good.plan.json", "a.txt"), "a.txt: a file named '.txt' holds no plan"),
+    "no kind": (("good.plan.json", "a"), "a: its name does not say what it holds"),
+    "no file": (("good.plan.json", "gone.json"), "gone.json: there is no such file"),
+    "other JSON": (("good.plan.json", "other.json"), "other.json: the file holds no plan"),
+    "no text": (("good.plan.json", "bytes.json"), "bytes.json: the file holds no plan"),
+    "a later plan": (("good.plan.json", "later.json"), "a plan of version 99"),
+    "a folder": (("good.plan.json", "folder.json"), "folder.json: cannot be read"),
+    "no workbook": (("good.plan.json", "no.xlsx"), "no.xlsx: not a whole .xlsx file"),
+    "settings for plans": (("good.plan.json", "good.plan.json", "--set", "a=b"),
+                           "--set and --scenario change problem files"),
+    "a scenario for plans": (("good.plan.json", "good.plan.json", "--scenario", "a"),
+                             "--set and --scenario change problem files"),
+    "rules of a plan": (("--rules", "good.plan.json"), "--rules takes one problem file"),
+    "rules of two": (("--rules", "a.yaml", "b.yaml"), "--rules takes one problem file"),
+    "rules and all": (("--rules", "a.yaml", "--all"), "--all lists what plans have in common"),
+    "rules of no file": (("--rules", "gone.yaml"), "gone.yaml: no such problem file"),
+    "a gap": (("good.plan.json", "good.plan.json", "--gap", "2"), "--gap 2 must lie between"),
+    "no folder": (("good.plan.json", "good.plan.json", "-o", "a.txt"), "cannot write"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_compared_is_one_line(
+    case: str, run: Callable[..., Ran], tmp_path: Path
+) -> None:
+    good = written(tmp_path, "good", "megatron_1t")
+    (tmp_path / "a.txt").write_text("text")
+    (tmp_path / "other.json").write_text('{"bill": []}')
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
+    later = json.loads(good.read_text()) | {"schema_version": 99}
+    (tmp_path / "later.json").write_text(json.dumps(later))
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "no.xlsx").write_text("PK")
+    arguments, message = REFUSED[case]
+    ran = run(*arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+    assert ran.out == ""
+
+
+def test_nothing_is_solved_before_all_files_are_known_to_be_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        read_sides([PROBLEMS / "10MW.yaml", tmp_path / "gone.json"])

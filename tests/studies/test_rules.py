@@ -1,0 +1,278 @@
+"""The argument as a table: rows are plans of their own, reasons where there is none, sentences."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+import xlsxwriter
+
+from planner import api
+from planner.outputs.audience import for_audience
+from planner.outputs.money_words import MoneyWords
+from planner.outputs.rules_text import render
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.studies import rules as sheet
+from planner.outputs.workbook.studies import write_study
+from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
+from planner.schema.plan import Plan
+from planner.studies.compare import asks, families
+from planner.studies.compare.argument import argument
+from planner.studies.compare.rules import rules_table
+
+PROBLEMS = Path(__file__).parents[2] / "problems"
+WORK = Measure(name="useful_pflops", label="useful work", unit="PFLOP/s", sense="maximize")
+COST = Measure(name="cost", label="capital cost", unit="USD", sense="minimize")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A table with the plan it stands on."""
+
+    path: Path
+    settings: tuple[str, ...]
+    base: Plan
+    table: RulesTable
+
+    def row(self, name: str) -> RuleRow:
+        return next(row for row in self.table.rows if row.name == name)
+
+
+@lru_cache
+def made(problem: str, *settings: str) -> Made:
+    path = PROBLEMS / f"{problem}.yaml"
+    inputs = api.load(path, settings=settings)
+    base = api.solve_with(inputs, api.Options())
+    return Made(path, settings, base, rules_table(inputs, base, api.Options()))
+
+
+def outcome(**changes: Any) -> Outcome:
+    figures: dict[str, Any] = {
+        "systems": (Bought(sku="g", model="G", product="Anvil G", quantity=10),),
+        "storage": (Bought(sku="s", model="S", product="Stow S", quantity=5),),
+        "storage_units": 5, "storage_it_power_kw": 10.0, "storage_capex_usd": 1e6,
+        "it_power_kw": 100.0, "facility_power_kw": 120.0, "capex_usd": 9e6, "gpus": 80,
+        "gpus_used": 80, "useful_gpus": 78.0, "useful_pflops": 78.0, "days_to_train": None,
+        "mode": "async", "interval_s": 600.0, "overlap": 0.05, "goodput": 0.97,
+        "objective_value": 78.0, "gap": 1e-6, "measured": 78.0, "difference": 0.0,
+    }  # fmt: skip
+    return Outcome(**figures | changes)
+
+
+def row(name: str, group: str = "rule", **changes: Any) -> RuleRow:
+    known: dict[str, Any] = {"asks": "", "own": False, "settings": (), "status": "optimal"}
+    return RuleRow.model_validate({"group": group, "name": name, "label": name} | known | changes)
+
+
+def test_each_row_is_what_solving_with_its_settings_gives() -> None:
+    found = made("enterprise_1MW")
+    for each in found.table.rows:
+        plan = api.solve(found.path, settings=each.settings)
+        assert each.status == plan.status
+        assert each.outcome is not None
+        assert each.outcome.objective_value == plan.objective.value
+        bought = {line.sku: line.quantity for line in plan.lines if line.section == "Storage"}
+        assert {item.sku: item.quantity for item in each.outcome.storage} == bought
+        assert plan.totals is not None
+        assert each.outcome.capex_usd == plan.totals.capex_usd
+
+
+def test_a_minimising_problem_is_measured_by_its_cost() -> None:
+    found = made("enterprise_1MW")
+    assert found.table.measure == COST
+    light, high = found.row("light").outcome, found.row("high").outcome
+    demand = found.table.rows[0].outcome
+    assert light is not None and high is not None and demand is not None
+    assert demand.measured == found.base.objective.value
+    assert high.measured is not None and demand.measured is not None
+    assert high.difference == pytest.approx(high.measured / demand.measured - 1)
+    assert high.difference > 0
+    first = found.table.argument[0]
+    assert first.startswith("Sized by the DDN high rule, the same job costs 3.6 % more")
+    assert "16.97 MUSD instead of 16.37 MUSD" in first
+    assert "19 kW instead of 6 kW" in first
+
+
+def test_the_rows_are_the_law_the_rules_the_other_mode_and_each_storage() -> None:
+    groups = [each.group for each in made("enterprise_1MW").table.rows]
+    assert groups == sorted(groups, key=["demand", "rule", "mode", "variant", "vendor"].index)
+    names = {each.name for each in made("enterprise_1MW").table.rows}
+    assert {"demand", "light", "medium", "high", "good", "better", "best", "sync"} <= names
+    assert {"DDN", "NetApp", "VAST Data", "WEKA"} <= names
+    assert {"ddn_exascaler", "ddn_exascaler_hybrid_io"} <= names
+
+
+def test_rules_without_a_plan_say_why_in_few_words() -> None:
+    found = made("gpt3_octet")
+    high = found.row("high")
+    assert (high.status, high.outcome) == ("infeasible", None)
+    assert high.reason is not None and len(high.reason) < 120
+    assert found.base.message is None
+    told = next(text for text in found.table.argument if "DDN high" in text)
+    assert high.reason in told
+    assert found.row("good").outcome is not None
+
+
+def test_storage_that_the_problem_does_not_consider_has_no_plan() -> None:
+    hybrid = made("gpt3_octet").row("ddn_exascaler_hybrid_io")
+    assert hybrid.status is None
+    assert hybrid.settings == ()
+    assert hybrid.reason == "the problem does not consider it (consider.storage_families)"
+
+
+def test_storage_beside_an_item_that_is_demanded_has_no_plan() -> None:
+    found = made("enterprise_1MW", "items.wekapod_nitro_155.required=true")
+    assert found.row("WEKA").outcome is not None
+    reason = "the problem asks for WEKApod Nitro 155, which is other storage"
+    assert {found.row(name).reason for name in ("DDN", "NetApp", "ddn_exascaler")} == {reason}
+
+
+def test_storage_that_cannot_be_planned_says_what_is_missing() -> None:
+    inputs = api.load(PROBLEMS / "enterprise_1MW.yaml", settings=("policy.forbid_vendors=[DDN]",))
+    reason = families.why_none(inputs, ("ddn_exascaler",))
+    assert reason == "none of it can be planned: vendor DDN is forbidden by policy"
+
+
+def test_a_problem_with_a_rule_is_marked_and_the_other_rows_go_by_the_law() -> None:
+    found = made("enterprise_1MW", "storage.rule=medium")
+    assert [each.name for each in found.table.rows if each.own] == ["medium"]
+    assert found.table.rows[0].settings == ("storage.rule=demand",)
+    assert found.row("sync").settings == ("storage.rule=demand", "jobs.0.checkpoint.mode=sync")
+    assert found.table.overrides == ("storage.rule=medium",)
+    medium = found.row("medium").outcome
+    assert medium is not None
+    assert medium.objective_value == found.base.objective.value
+
+
+def test_a_rule_of_ones_own_is_a_row() -> None:
+    rule = "storage.rule={name: house, read: 20 GB/s, write: 10 GB/s, per_gpus: 128}"
+    inputs = api.load(PROBLEMS / "enterprise_1MW.yaml", settings=(rule,))
+    own = asks.asks(inputs)[1]
+    assert (own.name, own.settings) == ("house", ())
+    assert own.asks.startswith("20 GB/s read and 10 GB/s write for every 128 GPUs")
+
+
+def test_a_synchronous_problem_is_asked_to_be_asynchronous() -> None:
+    found = made("megatron_1t")
+    assert found.row("async").settings == ("jobs.0.checkpoint.mode=async",)
+    assert not [each for each in found.table.rows if each.name == "sync"]
+    assert "vendor" not in {each.group for each in found.table.rows}, "there is one vendor only"
+
+
+def test_a_change_that_the_loader_would_refuse_is_told() -> None:
+    found = made("megatron_1t", "jobs.0.checkpoint.stall=5 h")
+    reason = found.row("async").reason
+    assert reason is not None
+    assert reason.startswith("the stall of 18000 s is not shorter than the interval")
+
+
+def test_variants_are_found_by_what_the_hardware_gives_and_takes() -> None:
+    inputs = api.load(PROBLEMS / "enterprise_1MW.yaml")
+    pairs = [(plain.id, variant.id) for plain, variant in families.variants(inputs)]
+    assert pairs == [("ddn_exascaler", "ddn_exascaler_hybrid_io")]
+
+
+def test_a_worse_rule_is_told_with_gpus_work_and_power() -> None:
+    worse = outcome(difference=-0.05, gpus_used=72, storage_it_power_kw=40.0)
+    rows = (row("demand", "demand", outcome=outcome()), row("heavy", outcome=worse))
+    (sentence,) = argument(rows, WORK, 0.1)
+    assert sentence == (
+        "Sized by the heavy rule, the same job runs on 8 GPUs fewer (72 instead of 80) and does "
+        "5.0 % less useful work; its storage draws 40 kW instead of 10 kW."
+    )
+
+
+def test_a_rule_that_wins_is_told_with_what_it_lets_pass() -> None:
+    wins = row("lean", outcome=outcome(difference=0.004, overlap=0.23))
+    rows = (row("demand", "demand", outcome=outcome()), wins)
+    (sentence,) = argument(rows, WORK, 0.1)
+    assert sentence.startswith("The lean rule does 0.40 % more useful work")
+    assert "23 % of the interval" in sentence
+    assert "allows 10 %" in sentence
+
+
+def test_rules_within_what_is_proven_are_as_good() -> None:
+    same = (row(name, outcome=outcome(difference=d, gap=1e-4)) for name, d in
+            (("a", 5e-5), ("b", -9e-5)))  # fmt: skip
+    rows = (row("demand", "demand", outcome=outcome()), *same)
+    (sentence,) = argument(rows, WORK, 0.1)
+    assert sentence.startswith("The a and b rules give plans as good as the demand law's")
+
+
+def test_a_table_without_the_laws_plan_says_so() -> None:
+    rows = (row("demand", "demand", status="infeasible", reason="it is too small"), row("a"))
+    told = argument(rows, WORK, 0.1)
+    assert told == ("There is no plan by the demand law: it is too small.",)
+
+
+def test_the_table_survives_json() -> None:
+    table = made("gpt3_octet").table
+    assert RulesTable.model_validate_json(table.model_dump_json()) == table
+
+
+@pytest.mark.parametrize("problem", ["enterprise_1MW", "gpt3_octet", "megatron_1t"])
+def test_the_screen_fits_and_names_every_row(problem: str) -> None:
+    table = made(problem).table
+    text = render(table)
+    *lines, command = text.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert command.strip().startswith("planner solve ")
+    assert command.endswith(f"{problem}.yaml --set storage.rule=light")
+    for each in table.rows:
+        assert each.label in text
+
+
+def opened(found: Made, plan: Plan | None = None) -> Any:
+    stream = io.BytesIO()
+    add = partial(sheet.add, table=found.table)
+    write_study(stream, plan or found.base, [add], created=datetime(2026, 3, 1))
+    return openpyxl.load_workbook(stream)[sheet.SHEET]
+
+
+def test_the_workbook_holds_the_same_numbers() -> None:
+    found = made("gpt3_octet")
+    cells = [[cell.value for cell in line] for line in opened(found).iter_rows()]
+    head = next(line for line in cells if "Capex, USD" in line)
+    for each in found.table.rows:
+        label = f"{each.label} (as the problem asks)" if each.own else each.label
+        line = next(line for line in cells if line[0] == label)
+        shown = dict(zip(head, line, strict=True))
+        if each.outcome is None:
+            assert each.reason in shown["Storage bought"]
+            assert shown["Capex, USD"] is None
+        else:
+            assert shown["Capex, USD"] == each.outcome.capex_usd
+            assert shown["Useful PFLOP/s"] == pytest.approx(each.outcome.useful_pflops)
+            assert shown["GPUs in use"] == each.outcome.gpus_used
+    assert set(found.table.argument) <= {line[0] for line in cells}
+
+
+def test_the_same_table_gives_the_same_bytes() -> None:
+    found, made_twice = made("gpt3_octet"), []
+    for _ in range(2):
+        stream = io.BytesIO()
+        add = partial(sheet.add, table=found.table)
+        write_study(stream, found.base, [add], created=datetime(2026, 3, 1))
+        made_twice.append(stream.getvalue())
+    assert made_twice[0] == made_twice[1]
+
+
+@pytest.mark.parametrize("problem", ["enterprise_1MW", "gpt3_octet"])
+def test_an_edition_without_money_has_none_on_the_sheet(problem: str) -> None:
+    found = made(problem)
+    stream = io.BytesIO()
+    document = xlsxwriter.Workbook(stream, {"in_memory": True})
+    plan = for_audience(found.base, "customer")
+    book = Book(plan, document, created=datetime(2026, 3, 1), audience="customer")
+    sheet.add(book, found.table)
+    document.close()
+    lines = openpyxl.load_workbook(stream)[sheet.SHEET].iter_rows(values_only=True)
+    texts = [str(value) for line in lines for value in line if value is not None]
+    assert len(texts) > 50
+    assert not [text for text in texts if MoneyWords(())(text)]

@@ -1,0 +1,141 @@
+"""Why not, on a shipped problem: prices that the planner itself confirms, words, refusals."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from datetime import datetime
+from functools import cache, partial
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from planner import api
+from planner.errors import InputError
+from planner.loader import Inputs
+from planner.outputs import why_not_text
+from planner.outputs.workbook.studies import why_not as sheet
+from planner.outputs.workbook.studies import write_study
+from planner.schema.plan import Plan
+from planner.schema.prices import Discount
+from planner.schema.why_not import WhyNot
+from planner.studies.why_not import why_not
+
+ROOT = Path(__file__).resolve().parents[2]
+ASKED = "netapp_aff_a90"
+
+
+@cache
+def solved() -> tuple[Inputs, Plan]:
+    inputs = api.load(ROOT / "problems" / "enterprise_1MW.yaml")
+    cheaper = Discount(item=ASKED, discount=0.2)
+    prices = {**inputs.prices}
+    prices[ASKED] = prices[ASKED].model_copy(update={"list_usd": 120_000.0})
+    inputs = replace(inputs, prices=prices, discounts=(*inputs.discounts, cheaper))
+    return inputs, api.solve_with(inputs, api.Options())
+
+
+@cache
+def answered() -> WhyNot:
+    inputs, plan = solved()
+    return why_not(inputs, plan, api.Options(), asked=(ASKED,), seconds=1.0)
+
+
+def skus_at(list_usd: float) -> set[str]:
+    inputs, _ = solved()
+    price = inputs.prices[ASKED].model_copy(update={"list_usd": list_usd})
+    cheaper = replace(inputs, prices={**inputs.prices, ASKED: price})
+    return {line.sku for line in api.solve_with(cheaper, api.Options()).lines}
+
+
+def test_the_planner_buys_just_below_the_break_even_price_and_not_above() -> None:
+    (item,) = [item for item in answered().items if item.asked]
+    price = item.break_even
+    assert price is not None
+    assert price.outcome == "found"
+    assert price.enters_at_list_usd is not None
+    assert price.not_at_list_usd is not None
+    assert price.enters_at_usd == pytest.approx(price.enters_at_list_usd * 0.8, abs=0.01)
+    assert price.not_at_list_usd <= price.enters_at_list_usd * 1.005
+    assert item.net_usd == 96_000.0
+    assert ASKED in skus_at(price.enters_at_list_usd - 1.0)
+    assert ASKED not in skus_at(price.not_at_list_usd)
+
+
+def test_asked_for_is_exact_and_the_rest_is_bounded() -> None:
+    kinds = {item.sku: item.kind for item in answered().items}
+    assert kinds[ASKED] == "worse"
+    assert kinds["nvidia_dgx_h100"] == "no_plan"
+    assert kinds["wekapod_prime_2118"] == "left_out"
+    assert "wekapod_nitro_155" not in kinds  # it is in the plan
+    for item in answered().items:
+        if item.asked:
+            assert item.exact
+            assert item.at_most == pytest.approx(item.at_least, abs=1e-5)
+
+
+def test_every_forced_plan_is_within_its_certificate() -> None:
+    rows = {(row.kind, row.key): row for row in answered().forced}
+    assert {key for kind, key in rows if kind == "storage_vendor"} == {"DDN", "NetApp", "VAST Data"}
+    assert {key for kind, key in rows if kind == "storage_rule"} == {
+        "light", "medium", "high", "good", "better", "best"
+    }  # fmt: skip
+    assert rows["storage_rule", "light"].outcome == "as_is"
+    assert rows["gpu_type", "nvidia_dgx_h100"].outcome == "no_plan"
+    medium = rows["storage_rule", "medium"]
+    assert medium.certificate is not None
+    assert medium.figures is not None
+    assert medium.certificate.value == pytest.approx(medium.figures.capex_usd)
+    assert medium.certificate.bound <= medium.certificate.value
+
+
+def test_a_forced_plan_is_what_its_settings_give() -> None:
+    (vast,) = [row for row in answered().forced if row.key == "VAST Data"]
+    assert vast.certificate is not None
+    problem = ROOT / "problems" / "enterprise_1MW.yaml"
+    plan = api.solve(problem, settings=vast.setting)
+    assert plan.objective.value == pytest.approx(vast.certificate.value, rel=1e-4)
+
+
+def test_text_fits_the_screen_and_answers_first_what_was_asked() -> None:
+    text = why_not_text.render(answered())
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert text.startswith(f"Why not AFF A90 ({ASKED})\n  The best plan with it costs ")
+    assert "no plan holds even one" in text
+    assert "left out: no price in the price books" in text
+
+
+def test_the_sheet_holds_every_row() -> None:
+    _, plan = solved()
+    stream = io.BytesIO()
+    add = partial(sheet.add, study=answered())
+    write_study(stream, plan, [add], created=datetime(2026, 1, 1))
+    page = openpyxl.load_workbook(stream)[sheet.SHEET]
+    cells = {cell.value for row in page.iter_rows() for cell in row}
+    assert {row.label for row in answered().forced} <= cells
+    assert {item.sku for item in answered().items} <= cells
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("netapp_aff_a9", "did you mean 'netapp_aff_a90'"),
+        ("zzz", "planner catalog list"),
+        ("wekapod_nitro_155", "is in the plan"),
+        ("nvidia_qm9700", "is a companion"),
+    ],
+)
+def test_questions_about_nothing_are_refused(name: str, told: str) -> None:
+    inputs, plan = solved()
+    with pytest.raises(InputError, match="why-not") as refused:
+        why_not(inputs, plan, api.Options(), asked=(name,))
+    assert told in str(refused.value)
+
+
+def test_without_a_plan_there_is_nothing_to_compare() -> None:
+    inputs = api.load(ROOT / "problems" / "enterprise_1MW.yaml", settings=("site.racks=1",))
+    plan = api.solve_with(inputs, api.Options())
+    answer = why_not(inputs, plan, api.Options())
+    assert answer.message == "there is no plan to compare with"
+    assert why_not_text.render(answer) == "there is no plan to compare with\n"
