@@ -23,8 +23,9 @@ DEFAULT_GAP = 2e-6
 class Options:
     """How to solve: solver, largest gap as a share, time limit, where to save the model.
 
-    ``weights`` and ``keep`` are for problems without a plan: what a change of a limit counts where
-    several are changed, by path (1 unless given), and what must not be changed.
+    The rest is for problems without a plan: whether to explain why, which takes longer than finding
+    it out; ``weights``, what a change of a limit counts where several are changed, by path (1
+    unless given); and ``keep``, what must not be changed.
     """
 
     solver: SolverName = "highs"
@@ -32,6 +33,7 @@ class Options:
     time_limit_s: float | None = None
     save_model: Path | None = None
     state_seconds: bool = False
+    explain: bool = True
     weights: tuple[tuple[str, float], ...] = ()
     keep: tuple[str, ...] = ()
 
@@ -65,9 +67,11 @@ def solve_inputs(
     solver: SolverName = "highs",
     gap: float = DEFAULT_GAP,
     time_limit: float | None = None,
+    explain: bool = True,
 ) -> Plan:
     """Return the best plan of inputs made in memory; see ``solve``."""
-    return solve_with(inputs, Options(solver=solver, gap=gap, time_limit_s=time_limit))
+    options = Options(solver=solver, gap=gap, time_limit_s=time_limit, explain=explain)
+    return solve_with(inputs, options)
 
 
 def solve_with(inputs: Inputs, options: Options) -> Plan:
@@ -86,7 +90,9 @@ def solve_with(inputs: Inputs, options: Options) -> Plan:
         save_model=options.save_model,
     )
     message, infeasibility = None, None
-    if answer.status == "infeasible":
+    if answer.status == "infeasible" and not options.explain:
+        message = "no plan meets every limit"
+    elif answer.status == "infeasible":
         infeasibility = why_infeasible(inputs, options)
         message = told(infeasibility)
     elif answer.status == "unbounded":

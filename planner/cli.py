@@ -51,6 +51,14 @@ class AudienceName(StrEnum):
     customer = "customer"
 
 
+class StudyKind(StrEnum):
+    """Studies that the workbook may hold."""
+
+    why = "why"
+    rules = "rules"
+    alternatives = "alternatives"
+
+
 class SchemaName(StrEnum):
     """The files that have a schema."""
 
@@ -123,6 +131,13 @@ def solve(
             help="Whom the files are for; the customer's hold no money. The screen is internal."
         ),
     ] = AudienceName.internal,
+    study: Annotated[
+        list[StudyKind] | None,
+        typer.Option(
+            help="Add sheets to the workbook: why, rules or alternatives. Repeatable.",
+            metavar="STUDY",
+        ),
+    ] = None,
     quiet: Quiet = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the time taken.")] = False,
 ) -> None:
@@ -130,6 +145,7 @@ def solve(
     With --audience customer: PROBLEM.customer.xlsx alone, without money.
     """
     from planner import api
+    from planner.commands import studies
     from planner.commands.solve import deliver, listed
 
     options = api.Options(
@@ -149,6 +165,7 @@ def solve(
         as_json=as_json,
         bills=tuple(kind.value for kind in bill or ()),
         audience=audience.value,
+        studies=list(studies.sheets(inputs, plan, options, [kind.value for kind in study or ()])),
     )
     if written and not quiet:
         typer.echo(f"wrote {listed(written)}", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from functools import partial
 from pathlib import Path
 
 from openpyxl.workbook import Workbook
@@ -23,6 +24,8 @@ from planner.loader import portable
 from planner.loader.inputs import Inputs
 from planner.outputs import workbook
 from planner.outputs.plan_json import from_bytes
+from planner.outputs.workbook import STUDY_SHEETS
+from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.audit import Audit, Breach
 from planner.schema.plan import Plan
@@ -83,9 +86,23 @@ def _unpacked(opened: Opened) -> tuple[Plan, Inputs]:
 def _written(opened: Opened, plan: Plan) -> tuple[Workbook, tuple[InputCell, ...]]:
     """Return the workbook as it was written, and its inputs."""
     stream, packed = io.BytesIO(), opened.packed
-    cells = workbook.write(plan, stream, created=packed.created, inputs=packed.inputs)
+    studies = [(name, partial(_record, name=name)) for name in _studies(opened)]
+    cells = workbook.write(
+        plan, stream, created=packed.created, inputs=packed.inputs, studies=studies
+    )
     stream.seek(0)
     return load_bytes(stream), cells
+
+
+def _studies(opened: Opened) -> tuple[str, ...]:
+    """Return the sheets that are records of studies and still there."""
+    there = opened.cells.sheetnames
+    return tuple(n for n in opened.packed.studies if n in STUDY_SHEETS and n in there)
+
+
+def _record(book: Book, name: str) -> None:
+    """Add a sheet in place of a record, which is not compared."""
+    book.sheet(name)
 
 
 def _best(found: Audit, draft: Draft, options: Options) -> Plan:

@@ -14,6 +14,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from planner.audit.formulas import same
 from planner.audit.reader import Opened, Shown, filled
 from planner.errors import Finding, InputError
+from planner.outputs.workbook import STUDY_SHEETS
 from planner.outputs.workbook.data import SHEET as DATA
 from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.schema.audit import Edit
@@ -48,7 +49,7 @@ def edits(
         raise InputError(_clipped(opened.name, found))
     changed: list[Edit] = []
     for sheet in written.worksheets:
-        if sheet.title != DATA:
+        if sheet.title != DATA and sheet.title not in STUDY_SHEETS:
             _compare_sheet(opened, sheet, by_place, changed, found)
     if found:
         raise InputError(_clipped(opened.name, found))
@@ -89,7 +90,7 @@ def _structure(
         if sheet.title not in opened.cells.sheetnames:
             message, fix = "the sheet is gone", "undo it, or audit a copy that has it"
             yield Finding("sheet", message, opened.name, path=sheet.title, fix=fix)
-        elif sheet.title != DATA:
+        elif sheet.title != DATA and sheet.title not in STUDY_SHEETS:
             yield from _rows(opened, sheet, by_place)
 
 

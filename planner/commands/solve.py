@@ -6,10 +6,10 @@ import io
 import os
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from planner.errors import Finding, InputError
 from planner.loader import Inputs
@@ -19,7 +19,12 @@ from planner.outputs.files import write_all
 from planner.outputs.text_safety import clean
 from planner.schema.plan import Plan
 
+if TYPE_CHECKING:
+    from planner.outputs.workbook.book import Book
+
 BillFormat = Literal["csv", "json"]
+Studies = Sequence[tuple[str, "Callable[[Book], None]"]]
+"""Sheets of studies by name, and what fills them."""
 
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
 """What a system does not take in the name of a file, or takes for a folder."""
@@ -34,6 +39,7 @@ def deliver(
     as_json: bool,
     bills: Collection[BillFormat] = (),
     audience: Audience = "internal",
+    studies: Studies = (),
 ) -> list[Path]:
     """Print ``plan`` and write its files; return what was written.
 
@@ -48,6 +54,7 @@ def deliver(
         as_json: print the plan as JSON.
         bills: formats of the bill to write beside the workbook.
         audience: whom the files are for; the customer gets no plan as JSON.
+        studies: further sheets of the internal workbook, by name, and what fills them.
 
     Raises:
         InputError: a file cannot be written, or the problem file's name cannot be stated in one.
@@ -55,7 +62,7 @@ def deliver(
     _refuse_what_is_no_text(plan.provenance.problem_file)
     written: list[Path] = []
     if plan.lines:
-        contents = _contents(plan, inputs, folder / stem(plan, problem), bills, audience)
+        contents = _contents(plan, inputs, folder / stem(plan, problem), bills, audience, studies)
         write_all(contents)
         written = list(contents)
     text = plan_json.to_bytes(plan).decode() if as_json else console.render(plan)
@@ -87,11 +94,16 @@ def stem(plan: Plan, problem: Path) -> str:
 
 
 def _contents(
-    plan: Plan, inputs: Inputs, path: Path, bills: Collection[BillFormat], audience: Audience
+    plan: Plan,
+    inputs: Inputs,
+    path: Path,
+    bills: Collection[BillFormat],
+    audience: Audience,
+    studies: Studies,
 ) -> dict[Path, bytes]:
     folder, stem = path.parent, path.name
     name = stem if audience == "internal" else f"{stem}.{audience}"
-    contents = {folder / f"{name}.xlsx": _workbook(plan, inputs, audience)}
+    contents = {folder / f"{name}.xlsx": _workbook(plan, inputs, audience, studies)}
     if audience == "internal":
         contents[folder / f"{name}.plan.json"] = plan_json.to_bytes(plan)
     for kind in sorted(set(bills)):
@@ -107,13 +119,20 @@ def _bill(plan: Plan, kind: BillFormat, audience: Audience) -> bytes:
     return to_bytes(bill(plan, audience))
 
 
-def _workbook(plan: Plan, inputs: Inputs, audience: Audience) -> bytes:
+def _workbook(plan: Plan, inputs: Inputs, audience: Audience, studies: Studies) -> bytes:
     from planner.loader import portable
     from planner.outputs import workbook
 
     carried = portable.to_text(inputs) if audience == "internal" else None
     stream = io.BytesIO()
-    workbook.write(plan, stream, created=created_today(), audience=audience, inputs=carried)
+    workbook.write(
+        plan,
+        stream,
+        created=created_today(),
+        audience=audience,
+        inputs=carried,
+        studies=studies,
+    )
     return stream.getvalue()
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from planner.infeasible.combined import Together, one_by_one, share_of, together
-from planner.infeasible.conflict import conflicts, off
+from planner.infeasible.conflict import Clash, conflicts, minimal, off
 from planner.infeasible.oracle import Oracle
 from planner.infeasible.report import choice_step, named, step
 from planner.infeasible.single import Threshold, UndecidedError, threshold
@@ -28,6 +28,8 @@ _FACTS = (
 )  # fmt: skip
 """Demands of the job and facts of the plant: blamed only where nothing else will do."""
 
+_TOLD = 4
+"""Changes of which it is told what asks for them."""
 _SUPPLY = ("items.", "policy.", "consider.")
 _BUDGETS = ("site.", "budget.")
 
@@ -53,19 +55,35 @@ def explain(
     everything = sorted(levers(inputs), key=_blame)
     free = [lever for lever in everything if lever.path not in keep]
     helped, undecided = _singles(oracle, free)
-    sets = conflicts(oracle, _one_a_path(everything)) if not undecided else ()
+    paths = _one_a_path(everything)
+    clashes = conflicts(oracle, paths, keep) if not undecided else ()
     combined = None
     try:
-        combined = _combined(oracle, free, sets, weights or {}, helped)
+        combined = _combined(oracle, free, clashes, weights or {}, helped)
     except UndecidedError:
         undecided.append("several limits together")
     return Infeasibility(
         reasons=_reasons(oracle, everything),
-        conflicts=tuple(Conflict(limits=tuple(named(lever) for lever in one)) for one in sets),
-        changes=tuple(_step(lever, found) for lever, found in helped),
+        conflicts=tuple(
+            Conflict(limits=tuple(named(lever) for lever in clash.levers)) for clash in clashes
+        ),
+        changes=tuple(
+            _step(lever, found, _because(oracle, paths, lever, found) if place < _TOLD else ())
+            for place, (lever, found) in enumerate(helped)
+        ),
         combined=combined,
         undecided=tuple(undecided),
     )
+
+
+def _because(
+    oracle: Oracle, everything: Sequence[Lever], lever: Lever, found: Threshold | None
+) -> tuple[Lever, ...]:
+    """Return what asks for so large a change: with a little less, these stand in the way."""
+    if found is None or found.short is None:
+        return ()
+    others = [other for other in everything if other.path != lever.path]
+    return minimal(oracle, others, lever.reaching(found.short))
 
 
 def _blame(lever: Lever) -> int:
@@ -107,17 +125,16 @@ def _singles(
 def _combined(
     oracle: Oracle,
     free: Sequence[Lever],
-    sets: Sequence[Sequence[Lever]],
+    clashes: Sequence[Clash],
     weights: Mapping[str, float],
     helped: Sequence[tuple[Lever, Threshold | None]],
 ) -> Combined | None:
     """Return the change of several that is smaller than every change of one, if there is one."""
     singles = (weights.get(entry[0].path, 1.0) * share_of(*entry) for entry in helped)
     found: Together | None = together(oracle, free, weights, min(singles, default=math.inf))
-    if found is None and not helped and sets:
-        paths = {lever.path for lever in free}
-        open_ = [[lever for lever in one if lever.path in paths] for one in sets]
-        found = one_by_one(oracle, open_, weights)
+    given_up = [clash.given_up for clash in clashes if clash.given_up is not None]
+    if found is None and not helped and len(given_up) == len(clashes) > 0:
+        found = one_by_one(oracle, given_up)
     if found is None or len(found.moved) < 2:
         return None
     return Combined(
@@ -127,8 +144,8 @@ def _combined(
     )
 
 
-def _step(lever: Lever, found: Threshold | None) -> Step:
-    return choice_step(lever) if found is None else step(lever, found)
+def _step(lever: Lever, found: Threshold | None, because: Sequence[Lever] = ()) -> Step:
+    return choice_step(lever) if found is None else step(lever, found, because)
 
 
 def _reasons(oracle: Oracle, everything: Sequence[Lever]) -> tuple[str, ...]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from planner.case import Case
 from planner.infeasible.conflict import off
-from planner.infeasible.moves import place_of, price_of
+from planner.infeasible.moves import place_of, price_of, weighed
 from planner.infeasible.oracle import Oracle
 from planner.infeasible.single import Threshold, UndecidedError, on_grid, threshold
 from planner.levers import Change, Lever
@@ -58,7 +58,7 @@ def together(
         price_of(oracle.inputs, free.case, lever, weights.get(lever.path, 1.0)) for lever in movable
     )
     elastic = tuple(price for price in prices if price is not None)
-    case = replace(free.case, objective="overrun", elastic=elastic, indifference=0.0)
+    case = weighed(free.case, elastic)
     left = max(0.1, min(_MOST_SECONDS, oracle.left_s))
     found = optimise(case, solver=oracle.solver, gap=_GAP, time_limit_s=left, ties=False)
     if found.operation is None or (found.value or 0.0) > known * (1.0 - _WORTH_TELLING):
@@ -147,33 +147,25 @@ def share_of(lever: Lever, found: Threshold | None) -> float:
     return abs(found.enough - lever.value) / (abs(lever.value) or 1.0)
 
 
-def one_by_one(
-    oracle: Oracle, conflicts: Sequence[Sequence[Lever]], weights: Mapping[str, float]
-) -> Together | None:
-    """Return a change that helps, conflict after conflict; it need not be the smallest.
+def one_by_one(oracle: Oracle, given_up: Sequence[Lever]) -> Together | None:
+    """Return a change that helps, lever after lever; it need not be the smallest.
 
     For limits that the optimiser cannot weigh against one another, such as stock or vendors.
+
+    Args:
+        oracle: of a problem that has no plan.
+        given_up: levers without which there is one.
 
     Raises:
         UndecidedError: time ran out.
     """
     moved: list[tuple[Lever, Threshold | None]] = []
     made: tuple[Change, ...] = ()
-    for number, conflict in enumerate(conflicts):
-        later = off([lever for others in conflicts[number + 1 :] for lever in others])
-        best: tuple[float, Lever, Threshold | None] | None = None
-        for lever in conflict:
-            found = threshold(oracle, lever, (*made, *later)) if lever.value is not None else None
-            if found is None and (
-                lever.value is not None or not oracle.possible((*made, *later, *lever.off))
-            ):
-                continue
-            share = weights.get(lever.path, 1.0) * share_of(lever, found)
-            if best is None or share < best[0]:
-                best = share, lever, found
-        if best is None:
-            return None
-        _, lever, found = best
+    for number, lever in enumerate(given_up):
+        others = (*made, *off(given_up[number + 1 :]))
+        if oracle.possible(others):
+            continue
+        found = threshold(oracle, lever, others) if lever.value is not None else None
         moved.append((lever, found))
         made = (*made, *(lever.off if found is None else lever.to(found.enough)))
     return Together(tuple(moved), None, None) if oracle.possible(made) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from planner.infeasible.oracle import Oracle
 from planner.levers import Change, Lever
@@ -15,29 +16,46 @@ def off(levers: Sequence[Lever]) -> tuple[Change, ...]:
     return tuple(change for lever in levers for change in lever.off)
 
 
-def conflicts(oracle: Oracle, levers: Sequence[Lever]) -> tuple[tuple[Lever, ...], ...]:
+@dataclass(frozen=True)
+class Clash:
+    """Limits that cannot hold together, and the one to give up; None where all must be kept."""
+
+    levers: tuple[Lever, ...]
+    given_up: Lever | None
+
+
+def conflicts(oracle: Oracle, levers: Sequence[Lever], keep: Sequence[str]) -> tuple[Clash, ...]:
     """Return conflicts until giving up one limit of each leaves a plan.
 
     Args:
         oracle: of a problem that has no plan.
         levers: all of them, those to blame last first; without them all there must be a plan.
+        keep: paths that must not be given up.
     """
-    found: list[tuple[Lever, ...]] = []
+    found: list[Clash] = []
     dropped: list[Lever] = []
     while len(found) < MOST_CONFLICTS and oracle.possible(off(dropped)) is False:
         kept = [lever for lever in levers if lever not in dropped]
-        one = _minimal(oracle, kept, dropped)
+        one = minimal(oracle, kept, off(dropped))
         if not one:
             break
-        found.append(one)
-        dropped.append(one[-1])  # the one to blame first
+        free = [lever for lever in one if lever.path not in keep]
+        found.append(Clash(one, free[-1] if free else None))
+        if not free:
+            break
+        dropped.append(free[-1])  # the one to blame first
     return tuple(found)
 
 
-def _minimal(oracle: Oracle, levers: Sequence[Lever], dropped: list[Lever]) -> tuple[Lever, ...]:
+def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -> tuple[Lever, ...]:
     """Return levers of which no one can be left out of the conflict (a deletion filter).
 
     Halves are tried before single ones: most levers have nothing to do with it.
+
+    Args:
+        oracle: of a problem that has no plan.
+        levers: those that may be part of it, those to blame last first.
+        made: changes with which there still is none.
     """
     needed: list[Lever] = []
     open_ = list(levers)
@@ -46,7 +64,7 @@ def _minimal(oracle: Oracle, levers: Sequence[Lever], dropped: list[Lever]) -> t
         while True:
             part, rest = open_[:size], open_[size:]
             without = [lever for lever in levers if lever not in needed and lever not in rest]
-            if oracle.possible(off([*dropped, *without])) is False:
+            if oracle.possible((*off(without), *made)) is False:
                 open_ = rest
                 break
             if size == 1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planner.infeasible.single import Threshold
 from planner.levers import Lever
 from planner.schema.infeasibility import Named, Step
@@ -18,8 +20,8 @@ def named(lever: Lever) -> Named:
     )
 
 
-def step(lever: Lever, found: Threshold) -> Step:
-    """Return a lever moved to what is enough."""
+def step(lever: Lever, found: Threshold, because: Sequence[Lever]) -> Step:
+    """Return a lever moved to what is enough, and what asks for no less."""
     assert lever.value is not None
     return Step(
         path=lever.path,
@@ -34,6 +36,7 @@ def step(lever: Lever, found: Threshold) -> Step:
         not_enough_text="" if found.short is None else lever.text(found.short),
         what="",
         settings=tuple(change.setting for change in lever.to(found.enough)),
+        because=tuple(named(other) for other in because),
     )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from planner.infeasible.moves import bound_of, place_of, price_of
+from planner.infeasible.moves import bound_of, place_of, price_of, weighed
 from planner.infeasible.oracle import Answer, Oracle
 from planner.levers import Change, Lever, applied
 from planner.levers.numbers import grid
@@ -89,7 +89,7 @@ def _reached(
     demand = None if free.case is None else price_of(inputs, free.case, lever, 1.0)
     if free.case is None or demand is None:
         return None
-    case = replace(free.case, objective="overrun", elastic=(demand,), indifference=0.0)
+    case = weighed(free.case, (demand,))
     left = max(0.1, min(_HINT_SECONDS, oracle.left_s))
     found = optimise(case, solver=oracle.solver, gap=_EXACT, time_limit_s=left, ties=False)
     if found.operation is None:

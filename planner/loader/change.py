@@ -1,4 +1,4 @@
-"""Validated inputs with a value changed, in memory, by the dotted path that ``--set`` would take."""
+"""Validated inputs with a value changed in memory, by the dotted path that ``--set`` takes."""
 
 from __future__ import annotations
 

@@ -74,7 +74,8 @@ def _goodput(inputs: Inputs) -> Iterator[Fault]:
             f"goodput of {100 * floor:g} % cannot be had: a stall of {checkpoint.stall_s:g} s in "
             f"every interval of at most {longest_s:g} s leaves {100 * left:.4g} %"
         )
-        yield "targets.min_goodput", message, "lower it, shorten the stall, or lengthen the interval"
+        fix = "lower it, shorten the stall, or lengthen the interval"
+        yield "targets.min_goodput", message, fix
 
 
 def _days(inputs: Inputs) -> Iterator[Fault]:

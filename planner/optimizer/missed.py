@@ -43,6 +43,8 @@ def _share(case: Case, operation: Operation, limit: Elastic) -> float:
     if limit.name in WHOLE_FLOORS:
         return max(0.0, (limit.value - value) / limit.scale)
     if limit.name in LOGARITHMIC:
+        if value <= 0.0:  # no progress at all
+            return math.inf
         ratio = math.log(value / limit.value)
         return max(0.0, -ratio if limit.name in FLOORS else ratio)
     return max(0.0, (value - limit.value) / limit.scale)

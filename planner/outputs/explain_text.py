@@ -9,7 +9,7 @@ from planner.outputs.words import INDENT, WIDTH, money, wrapped
 from planner.outputs.worth_words import UNITS, holds, signed, worth
 from planner.schema.explanation import Explanation, Marginal
 
-_LABEL, _NOW, _CELL = 28, 10, 28
+_LABEL, _NOW, _CELL = 24, 9, 30
 
 
 def render(found: Explanation) -> str:

@@ -52,6 +52,9 @@ def _changes(changes: tuple[Step, ...]) -> str:
 
 def _change(step: Step) -> Iterator[str]:
     yield from _item(step.said)
+    if step.because:
+        asks = " and ".join(f"{limit.label} {limit.text}".rstrip() for limit in step.because)
+        yield from wrapped(f"no less, because of {asks}", _MORE, _MORE)
     if step.value is None:
         settings = " ".join(f"--set {setting!r}" for setting in step.settings)
         yield from wrapped(settings, _MORE, _MORE)

@@ -66,7 +66,8 @@ class Explanation(Part):
     """Why this plan, or why none.
 
     ``value`` and ``bound`` are of the best objective, without what ``objective.indifference`` may
-    give away, and ``gpus_used`` of a plan that has it; worths are counted from there. ``plan.infeasibility`` says why there is no plan.
+    give away, and ``gpus_used`` of a plan that has it; worths are counted from there.
+    ``plan.infeasibility`` says why there is no plan.
     """
 
     schema_version: int = EXPLANATION_SCHEMA_VERSION

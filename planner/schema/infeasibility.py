@@ -43,7 +43,8 @@ class Step(Part):
 
     ``least`` is proven to be enough and ``not_enough`` not to be, with everything else as the
     change has it; both in ``unit``, None for a choice. ``what`` says a choice in words.
-    ``settings`` are for ``--set``.
+    ``settings`` are for ``--set``. ``because`` names, for the first changes, what asks for no
+    less: with ``not_enough`` these cannot hold.
     """
 
     path: str
@@ -58,6 +59,7 @@ class Step(Part):
     not_enough_text: str
     what: str
     settings: tuple[str, ...]
+    because: tuple[Named, ...] = ()
 
     @property
     def said(self) -> str:

@@ -7,7 +7,7 @@ because it loads the spreadsheet writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import BinaryIO
 
@@ -50,6 +50,9 @@ SHEETS: dict[str, Callable[[Book], None]] = {
 }
 """What fills each sheet, in reading order."""
 
+STUDY_SHEETS = ("Why", "Why not", "Rules", "Near-optimal")
+"""Sheets that studies may add."""
+
 _FIRST = ("BOM", "Checkpoint", "Checks")
 """Sheets whose names the others use; the rest follows in reading order."""
 
@@ -68,6 +71,7 @@ def write(
     created: datetime,
     audience: Audience = "internal",
     inputs: str | None = None,
+    studies: Sequence[tuple[str, Callable[[Book], None]]] = (),
 ) -> tuple[InputCell, ...]:
     """Write ``plan`` as a workbook; the same plan and date give the same bytes.
 
@@ -80,6 +84,8 @@ def write(
         audience: whom it is for; the customer's edition holds no money at all.
         inputs: what the plan was made from, as JSON, for `planner audit`; an edition for the
             inside carries it.
+        studies: sheets of studies by name, and what fills them: records that do not recalculate,
+            for the inside.
 
     Raises:
         ValueError: the plan holds more than one job.
@@ -99,8 +105,11 @@ def write(
     between = (name for name in SHEETS if name not in (*_FIRST, *_LAST))
     for name in (*_FIRST, *between):
         SHEETS[name](book)
+    if audience == "internal":
+        for _, add in studies:
+            add(book)
     if inputs is not None and audience == "internal":
-        data.add(book, plan, inputs)
+        data.add(book, plan, inputs, tuple(name for name, _ in studies))
     for name in _LAST:
         SHEETS[name](book)
     _put_in_reading_order(workbook)
@@ -109,7 +118,10 @@ def write(
 
 
 def _put_in_reading_order(workbook: xlsxwriter.Workbook) -> None:
-    places = {name: place for place, name in enumerate((*SHEETS, data.SHEET))}
+    """Put sheets in their order, those of studies before the checks."""
+    before = list(SHEETS).index("Checks")
+    names = [*list(SHEETS)[:before], *STUDY_SHEETS, *list(SHEETS)[before:], data.SHEET]
+    places = {name: place for place, name in enumerate(names)}
     workbook.worksheets_objs.sort(key=lambda sheet: places[sheet.get_name()])
     # The tab that opens, print areas and repeated rows refer to a sheet by its place.
     for place, sheet in enumerate(workbook.worksheets()):

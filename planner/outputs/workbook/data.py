@@ -37,23 +37,28 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True)
 class Packed:
-    """What a workbook carries of itself: JSON texts of plan and inputs, and when it was written."""
+    """What a workbook carries of itself: JSON texts of plan and inputs, and when it was written.
+
+    ``studies`` names the sheets that are records of studies, which it does not carry.
+    """
 
     tool: str
     created: datetime
     plan: str
     inputs: str
+    studies: tuple[str, ...] = ()
 
 
-def add(book: Book, plan: Plan, inputs: str) -> None:
+def add(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ()) -> None:
     """Add the sheet.
 
     Args:
         book: the workbook.
         plan: the plan, whole.
         inputs: the plan's inputs as JSON.
+        studies: the names of sheets that are records of studies.
     """
-    packed = Packed(plan.provenance.tool, book.created, plan.model_dump_json(), inputs)
+    packed = Packed(plan.provenance.tool, book.created, plan.model_dump_json(), inputs, studies)
     page = Page(book, SHEET, "Data for planner audit")
     for row, text in enumerate(_SAYS, start=2):
         page.text(row, 0, text, "subtitle")
@@ -72,6 +77,7 @@ def pack(packed: Packed) -> str:
         "created": packed.created.isoformat(),
         "plan": packed.plan,
         "inputs": packed.inputs,
+        "studies": packed.studies,
     }
     return base64.b64encode(zlib.compress(json.dumps(whole).encode(), 6)).decode()
 
@@ -92,7 +98,8 @@ def unpack(chunks: Iterable[str]) -> Packed:
         if whole["format"] != FORMAT:
             raise UnreadableError(f"its format is {whole['format']}, this planner reads {FORMAT}")
         created = datetime.fromisoformat(whole["created"])
-        return Packed(whole["tool"], created, whole["plan"], whole["inputs"])
+        studies = tuple(map(str, whole.get("studies", ())))
+        return Packed(whole["tool"], created, whole["plan"], whole["inputs"], studies)
     except (binascii.Error, zlib.error, ValueError, KeyError, TypeError) as error:
         if isinstance(error, UnreadableError):
             raise

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from planner.api import Options, solve_with
 from planner.loader import Inputs
 from planner.schema.explanation import Explanation
+from planner.schema.plan import Plan
 from planner.studies.explain.marginal import marginals
 from planner.studies.why_not import why_not
 
@@ -20,6 +21,7 @@ def explain(
     steps: Mapping[str, str] | None = None,
     asked: tuple[str, ...] = (),
     seconds: float = 5.0,
+    plan: Plan | None = None,
 ) -> Explanation:
     """Return why the best plan of a problem is what it is.
 
@@ -29,12 +31,13 @@ def explain(
         steps: by how much to move a limit, by path, as the user wrote it.
         asked: items whose absence is to be explained exactly, with their break-even price.
         seconds: how long to look at items that were not asked for.
+        plan: the best plan, where it is known.
 
     Raises:
         InputError: a step names no limit of the problem, or what is asked for is no item.
         VerificationError: the plan does not agree with its independent re-computation.
     """
-    plan = solve_with(inputs, options)
+    plan = solve_with(inputs, options) if plan is None else plan
     base, found = marginals(inputs, plan, options, steps or {})
     if not plan.jobs:
         return Explanation(plan=plan)

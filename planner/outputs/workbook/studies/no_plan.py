@@ -35,6 +35,7 @@ def add(book: Book, found: Infeasibility) -> None:
         row = _heading(page, row, conflict_title(len(conflict.limits)))
         for limit in conflict.limits:
             where = limit.source or ("" if limit.stated else "the default")
+            page.fill(row, (), "text", len(_HEADERS))
             for column, text in ((0, limit.label), (1, limit.text), (4, limit.path), (5, where)):
                 page.text(row, column, text)
             row += 1
