@@ -68,6 +68,10 @@ class SchemaName(StrEnum):
     plan = "plan"
     bill = "bill"
     audit = "audit"
+    explanation = "explanation"
+    alternatives = "alternatives"
+    comparison = "comparison"
+    rules = "rules"
 
 
 ProblemFile = Annotated[Path, typer.Argument(help="Problem file (YAML).", show_default=False)]

@@ -86,18 +86,14 @@ def _unpacked(opened: Opened) -> tuple[Plan, Inputs]:
 def _written(opened: Opened, plan: Plan) -> tuple[Workbook, tuple[InputCell, ...]]:
     """Return the workbook as it was written, and its inputs."""
     stream, packed = io.BytesIO(), opened.packed
-    studies = [(name, partial(_record, name=name)) for name in _studies(opened)]
+    studies = [
+        (name, partial(_record, name=name)) for name in packed.studies if name in STUDY_SHEETS
+    ]
     cells = workbook.write(
         plan, stream, created=packed.created, inputs=packed.inputs, studies=studies
     )
     stream.seek(0)
     return load_bytes(stream), cells
-
-
-def _studies(opened: Opened) -> tuple[str, ...]:
-    """Return the sheets that are records of studies and still there."""
-    there = opened.cells.sheetnames
-    return tuple(n for n in opened.packed.studies if n in STUDY_SHEETS and n in there)
 
 
 def _record(book: Book, name: str) -> None:

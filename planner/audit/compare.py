@@ -87,10 +87,12 @@ def _structure(
 ) -> Iterator[Finding]:
     """Yield sheets that are gone, and rows that were added or deleted."""
     for sheet in written.worksheets:
+        if sheet.title in STUDY_SHEETS:
+            continue
         if sheet.title not in opened.cells.sheetnames:
             message, fix = "the sheet is gone", "undo it, or audit a copy that has it"
             yield Finding("sheet", message, opened.name, path=sheet.title, fix=fix)
-        elif sheet.title != DATA and sheet.title not in STUDY_SHEETS:
+        elif sheet.title != DATA:
             yield from _rows(opened, sheet, by_place)
 
 

@@ -20,6 +20,9 @@ _OLE = b"\xd0\xcf\x11\xe0"
 _MOST_BYTES = 2_000_000_000
 _AGAIN = "open it in the spreadsheet program and save it again as .xlsx"
 
+STUDIES = frozenset({"Why", "No plan", "Rules", "Near-optimal", "Comparison"})
+"""The first sheets of study workbooks."""
+
 _MOST_ROWS, _MOST_COLUMNS = 60_000, 300
 """Further out nothing of the planner's stands; a stray format there must not be waited for."""
 
@@ -155,6 +158,10 @@ def _not_ours(name: str, cells: Workbook) -> Finding:
             f"the workbook has no sheet '{SHEET}': it is a customer's edition, or it was removed"
         )
         return Finding("workbook", message, name, fix="audit the internal edition")
+    if STUDIES & set(cells.sheetnames):
+        message = "the workbook is the record of a study, with nothing in it to edit"
+        fix = "audit takes the PROBLEM.xlsx that planner solve writes"
+        return Finding("workbook", message, name, fix=fix)
     message = "planner did not write this workbook"
     fix = "audit takes the PROBLEM.xlsx that planner solve writes"
     return Finding("workbook", message, name, fix=fix)

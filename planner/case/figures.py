@@ -248,7 +248,7 @@ def _no_memory(item: Item, job: Job) -> str | None:
     if need_gb is None or memory is None or need_gb <= memory.value * ALMOST:
         return None
     return (
-        f"{memory.value:g} GB of memory a GPU do not hold the {need_gb:.4g} GB of weights that "
+        f"its GPUs have {memory.value:g} GB each, less than the {need_gb:.4g} GB of weights that "
         "jobs.0.parallelism puts there"
     )
 

@@ -10,7 +10,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def document(name: str) -> str:
-    """Return the JSON Schema of one of the files: problem, catalog, prices, plan, bill, audit."""
+    """Return the JSON Schema of one of the files, by the name that the command line gives it."""
     model = _model(name)
     schema = model.model_json_schema(mode="validation", by_alias=True)
     if name == "problem":
@@ -24,9 +24,12 @@ def document(name: str) -> str:
 
 
 def _model(name: str) -> type[BaseModel]:
+    from planner.schema.alternatives import Alternatives
     from planner.schema.audit import Audit
     from planner.schema.bill import Bill
     from planner.schema.catalog import Catalog
+    from planner.schema.comparison import Comparison, RulesTable
+    from planner.schema.explanation import Explanation
     from planner.schema.plan import Plan
     from planner.schema.prices import PriceBook
     from planner.schema.problem import Problem
@@ -38,5 +41,9 @@ def _model(name: str) -> type[BaseModel]:
         "plan": Plan,
         "bill": Bill,
         "audit": Audit,
+        "explanation": Explanation,
+        "alternatives": Alternatives,
+        "comparison": Comparison,
+        "rules": RulesTable,
     }
     return models[name]

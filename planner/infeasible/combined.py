@@ -69,16 +69,18 @@ def together(
 
 
 def _movable(oracle: Oracle, levers: Sequence[Lever]) -> list[Lever]:
-    """Return the levers the optimiser can weigh, of those on one limit the one that holds first."""
-    chosen: dict[str, Lever] = {}
+    """Return the levers the optimiser can weigh, one for each limit: the one that asks for most."""
+    chosen: dict[str, tuple[float, Lever]] = {}
     case = oracle.case(())
     for lever in levers:
-        if case is None or price_of(oracle.inputs, case, lever, 1.0) is None:
+        price = None if case is None else price_of(oracle.inputs, case, lever, 1.0)
+        if price is None:
             continue
-        other = chosen.get(lever.limit)
-        if other is None or other.looser_than(other.value or 0.0, lever.value or 0.0):
-            chosen[lever.limit] = lever
-    return list(chosen.values())
+        # Of levers that share a capacity, the largest part; of ceilings and floors, the tightest.
+        asks = price.scale if lever.limit == "capacity" else -lever.looser * price.value
+        if lever.limit not in chosen or asks > chosen[lever.limit][0]:
+            chosen[lever.limit] = asks, lever
+    return [lever for _, lever in chosen.values()]
 
 
 def _reached(

@@ -14,10 +14,10 @@ FINEST = 1e-6
 """No proposal is finer than this share of a value: solvers see no further."""
 
 _SCALES: dict[str, tuple[Dimension, tuple[tuple[float, str], ...]]] = {
-    "kW": (units.POWER, ((1e3, "MW"), (1.0, "kW"))),
-    "USD": (units.MONEY, ((1e6, "MUSD"), (1.0, "USD"))),
+    "kW": (units.POWER, ((1e3, "MW"), (0.0, "kW"))),
+    "USD": (units.MONEY, ((1e6, "MUSD"), (1e5, "kUSD"), (0.0, "USD"))),
     "s": (units.TIME, ((7200.0, "h"), (120.0, "min"), (0.0, "s"))),
-    "days": (units.DAYS, ((0.0, "day"),)),
+    "days": (units.DAYS, ((0.0, "days"),)),
     "GB/s": (units.BANDWIDTH, ((0.0, "GB/s"),)),
     "TB": (units.CAPACITY, ((1e3, "PB"), (0.0, "TB"))),
     "share": (units.SHARE, ((0.0, "%"),)),
@@ -25,8 +25,10 @@ _SCALES: dict[str, tuple[Dimension, tuple[tuple[float, str], ...]]] = {
 }
 """Per unit: how the file reads it, and from which size on it is written in which unit."""
 
-_SIZES = {"MW": 1e3, "kW": 1.0, "MUSD": 1e6, "USD": 1.0, "h": 3600.0, "min": 60.0, "s": 1.0,
-          "day": 1.0, "GB/s": 1.0, "PB": 1e3, "TB": 1.0, "%": 0.01, "": 1.0}  # fmt: skip
+_SIZES = {
+    "MW": 1e3, "kW": 1.0, "MUSD": 1e6, "kUSD": 1e3, "USD": 1.0, "h": 3600.0, "min": 60.0,
+    "s": 1.0, "days": 1.0, "GB/s": 1.0, "PB": 1e3, "TB": 1.0, "%": 0.01, "": 1.0,
+}  # fmt: skip
 
 
 def written(value: float, unit: str) -> str:

@@ -53,7 +53,7 @@ def cluster_levers(inputs: Inputs) -> Iterator[Lever]:
     yield from optional(inputs, _BUDGET)
     yield from optional(inputs, _TARGETS)
     if storage.fill_limit < 1.0:
-        yield bounded(inputs, "storage.fill_limit", "how full storage may be", "share", 1, 1.0,
+        yield bounded(inputs, "storage.fill_limit", "storage fill limit", "share", 1, 1.0,
                       limit="capacity")  # fmt: skip
     if storage.tolerate_down:
         path, label = "storage.tolerate_down", "appliances that may be down"

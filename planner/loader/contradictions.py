@@ -72,7 +72,7 @@ def _goodput(inputs: Inputs) -> Iterator[Fault]:
     if 0.0 < left < floor:
         message = (
             f"goodput of {100 * floor:g} % cannot be had: a stall of {checkpoint.stall_s:g} s in "
-            f"every interval of at most {longest_s:g} s leaves {100 * left:.4g} %"
+            f"every interval of at most {longest_s / 60:g} min leaves {100 * left:.4g} %"
         )
         fix = "lower it, shorten the stall, or lengthen the interval"
         yield "targets.min_goodput", message, fix
@@ -110,8 +110,8 @@ def _memory(inputs: Inputs) -> Iterator[Fault]:
         return
     assert job.parallelism is not None
     message = (
-        f"the weights alone take {need_gb:.4g} GB in each of the {job.parallelism.replica_gpus} "
-        f"GPUs of a replica, and no GPU on offer has more than {max(known_gb):g} GB"
+        f"the weights alone take {need_gb:.4g} GB a GPU where {job.parallelism.replica_gpus} hold "
+        f"a replica, and no GPU on offer has more than {max(known_gb):g} GB"
     )
     least = job.parallelism.replica_gpus * need_gb / max(known_gb)
     yield "jobs.0.parallelism", message, f"spread a replica over {least:,.0f} GPUs or more"

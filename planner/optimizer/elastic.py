@@ -43,7 +43,10 @@ def can_be_missed(case: Case, name: str) -> bool:
     """Say whether a limit can be missed at a price.
 
     Not where its amount grows with log N: a model that bounds N by tangents cannot hold it there.
+    A bandwidth rule takes the place of the overlap limit, which then is none.
     """
+    if name == "overlap" and case.rule is not None:
+        return False
     if name == "restore_time":
         return case.job.fan_out_terms()[1] == 0.0
     if name in ("overlap", "blocking"):

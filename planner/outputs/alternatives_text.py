@@ -93,7 +93,7 @@ def _again(found: Alternatives, alternative: Alternative) -> Iterator[str]:
     """Yield the command that shows a plan in full, whole, so that it can be copied."""
     text = command(found, alternative)
     if text is not None:
-        yield from wrapped(text, f"{INDENT}     ", f"{INDENT}       ")
+        yield f"{INDENT}     {text}"
 
 
 def _looked_for(found: Alternatives) -> str:

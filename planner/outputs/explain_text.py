@@ -60,7 +60,9 @@ def _table(found: Explanation) -> str:
         mark = "* " if row.binding else "  "
         lines.append(_row(mark + row.label, row.text, _move(found, row, 1), _move(found, row, -1)))
     if any(row.binding for row in rows):
-        lines.append(f"{INDENT}* binds: the plan has no room left there")
+        lines.append(
+            f"{INDENT}* binds: no room is left there, though a step may be too small to pay"
+        )
     return "\n".join(lines)
 
 

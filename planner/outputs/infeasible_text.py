@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.outputs.comparison_words import listed
 from planner.outputs.words import INDENT, percent, wrapped
 from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
 
@@ -53,8 +54,8 @@ def _changes(changes: tuple[Step, ...]) -> str:
 def _change(step: Step) -> Iterator[str]:
     yield from _item(step.said)
     if step.because:
-        asks = " and ".join(f"{limit.label} {limit.text}".rstrip() for limit in step.because)
-        yield from wrapped(f"no less, because of {asks}", _MORE, _MORE)
+        asks = listed([f"{limit.label} {limit.text}".rstrip() for limit in step.because])
+        yield from wrapped(f"no smaller change, because of {asks}", _MORE, _MORE)
     if step.value is None:
         settings = " ".join(f"--set {setting!r}" for setting in step.settings)
         yield from wrapped(settings, _MORE, _MORE)

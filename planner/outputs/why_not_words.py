@@ -44,7 +44,7 @@ def difference(why: WhyNot, row: Forced) -> str:
     """Return how much more or less of the objective a forced plan has."""
     if row.loss is None:
         return ""
-    if abs(row.loss) < _SMALL:
+    if abs(row.loss) < _SMALL or -why.tie <= row.loss < 0:  # better by no more than ties give away
         return "0 %"
     less = (row.loss > 0) == (why.sense == "maximize")
     return f"{'-' if less else '+'}{share(row.loss)}"
@@ -65,7 +65,7 @@ def verdict(why: WhyNot, item: Item, *, money_shown: bool = True) -> str:
     if item.kind == "as_good":
         return _as_good(item) if money_shown else "is just as good; ties decided"
     if item.kind == "open":
-        return "is equal or worse: not told in time"
+        return "is as good or worse: to be asked for"
     if item.exact and item.at_most is not None:
         return by_how_much(why, item.at_most)
     if item.at_least is not None and item.at_least > _SMALL:

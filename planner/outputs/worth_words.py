@@ -18,6 +18,7 @@ UNITS = {
 _NOTHING = 5e-6
 """Changes below this share of the objective are within its proof."""
 
+_FEW = 0.005
 _WITHOUT_FIGURE = {
     "no_plan": "no plan is left",
     "at_its_end": "cannot be moved further",
@@ -55,7 +56,7 @@ def signed(found: Explanation, change: float, *, unit: bool = True) -> str:
     if name in ("cost", "tco"):
         return f"{sign}{money(abs(change))}"
     digits = 0 if name == "gpus" else 2 if abs(change) < 10 else 1
-    text = f"{sign}{abs(change):,.{digits}f}"
+    text = f"{sign}{abs(change):,.{digits}f}" if abs(change) >= _FEW else f"{sign}{abs(change):.1g}"
     names = {"goodput": "PFLOP/s", "useful_gpus": "useful GPUs", "gpus": "GPUs", "power": "kW"}
     return f"{text} {names[name]}" if unit else text
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from planner import units
 from planner.schema.base import (
@@ -318,8 +318,15 @@ class OptimalInterval(Model):
         return self
 
 
+def _with_policy(value: Any) -> Any:
+    """Return what was given, bounds alone as those of the interval that is chosen by default."""
+    bounds = isinstance(value, dict) and bool(value) and value.keys() <= {"min", "max"}
+    return {"policy": "optimal", **value} if bounds else value
+
+
 Interval = Annotated[
-    FixedInterval | LostWorkInterval | OptimalInterval, Field(discriminator="policy")
+    Annotated[FixedInterval | LostWorkInterval | OptimalInterval, Field(discriminator="policy")],
+    BeforeValidator(_with_policy),
 ]
 
 

@@ -56,7 +56,7 @@ def drawn(seed: int) -> Inputs:
 
 
 def written() -> tuple[Planted, ...]:
-    """Return the problems of the file, planted anew; `python -m tests.infeasible.plant` makes it."""
+    """Return the problems of the file, planted anew (`python -m tests.infeasible.plant`)."""
     entries = json.loads(FILE.read_text("utf-8"))
     return tuple(
         Planted(e["seed"], _planted(drawn(e["seed"]), e["limits"]), e["limits"]) for e in entries

@@ -13,6 +13,9 @@ from planner.studies.why_not import why_not
 
 __all__ = ["explain"]
 
+QUESTIONS = 4
+"""A count and not a time, so that the same problem always gets the same explanation."""
+
 
 def explain(
     inputs: Inputs,
@@ -20,7 +23,7 @@ def explain(
     *,
     steps: Mapping[str, str] | None = None,
     asked: tuple[str, ...] = (),
-    seconds: float = 5.0,
+    questions: int | None = QUESTIONS,
     plan: Plan | None = None,
 ) -> Explanation:
     """Return why the best plan of a problem is what it is.
@@ -30,7 +33,7 @@ def explain(
         options: how to solve.
         steps: by how much to move a limit, by path, as the user wrote it.
         asked: items whose absence is to be explained exactly, with their break-even price.
-        seconds: how long to look at items that were not asked for.
+        questions: how many proofs items that were not asked for may take, None for any number.
         plan: the best plan, where it is known.
 
     Raises:
@@ -47,5 +50,5 @@ def explain(
         bound=base.bound,
         gpus_used=base.gpus_used,
         marginals=found,
-        why_not=why_not(inputs, plan, options, asked=asked, seconds=seconds),
+        why_not=why_not(inputs, plan, options, asked=asked, questions=questions),
     )

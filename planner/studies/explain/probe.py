@@ -9,9 +9,8 @@ from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.levers import Change, applied
 from planner.loader import Inputs
-from planner.optimizer import operate, purchase
-from planner.optimizer.guess import orderly
-from planner.optimizer.joint import floors, optimise
+from planner.optimizer.fits import fitted
+from planner.optimizer.joint import optimise
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Operation
@@ -91,12 +90,8 @@ class Prober:
         case, run = self.case(changes), best.operation
         if case is None or run is None or best.value is None:
             return False
-        if {offer.id for offer in case.offers()} != set(run.units):
-            return False
-        if not orderly(case, run.units) or purchase.broken_rows(case, run.units):
-            return False
-        again = operate.operate(case, run.mode, run.units, run.used, run.gpus)
-        if again is None or not floors(case)(again):
+        again = fitted(case, run)
+        if again is None:
             return False
         value = natural(case.objective, measure(case, case.objective)(again))
         return abs(value - best.value) <= SAME * abs(best.value)

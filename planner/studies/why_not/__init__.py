@@ -30,7 +30,8 @@ def why_not(
     options: Options,
     *,
     asked: tuple[str, ...] = (),
-    seconds: float = 5.0,
+    seconds: float = 60.0,
+    questions: int | None = None,
 ) -> WhyNot:
     """Return what a plan is not, and by how much it would be worse.
 
@@ -39,6 +40,8 @@ def why_not(
         plan: its best plan.
         options: how it was solved.
         asked: items to answer exactly, with their break-even prices, however long it takes.
+        questions: how many proofs what was not asked for may take beyond the forced plans; None
+            for any number.
         seconds: when to stop looking for answers that were not asked for. Bounds are told in any
             case; what is forced as well, unless it takes several times as long.
 
@@ -64,6 +67,7 @@ def why_not(
         message = "there is no plan to compare with"
         return base.model_copy(update={"message": message})
     rows = forced(study)
+    study.proofs, study.questions = 0, questions
     return base.model_copy(update={"forced": rows, "items": items(study, rows, asked)})
 
 

@@ -23,13 +23,19 @@ ENOUGH = 1e-4
 
 @dataclass
 class Study:
-    """A solved problem under questioning; ``known`` are plans met on the way, by item held."""
+    """A solved problem under questioning; ``known`` are plans met on the way, by item held.
+
+    ``questions`` is how many proofs what was not asked for may take in all, None for any number: a
+    count, unlike a time, is the same on every machine.
+    """
 
     inputs: Inputs
     plan: Plan
     options: Options
     deadline: float
     end: float
+    questions: int | None = None
+    proofs: int = 0
     known: dict[str, list[Operation]] = field(default_factory=dict)
 
     @cached_property
@@ -97,10 +103,12 @@ class Study:
     @property
     def late(self) -> bool:
         """Whether the time for what was not asked for is over."""
-        return time.monotonic() >= self.deadline
+        spent = self.questions is not None and self.proofs >= self.questions
+        return spent or time.monotonic() >= self.deadline
 
     def prove(self, case: Case, gap: float = ENOUGH) -> Certificate:
         """Return the first best plan of a case with its proof."""
+        self.proofs += 1
         return optimise(
             case,
             solver=self.options.solver,

@@ -1,0 +1,65 @@
+"""Two faults planted in a random problem: named, and every proposed change tried both ways."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import pytest
+
+from planner.levers import Lever, applied
+from planner.optimizer.missed import LOGARITHMIC
+from planner.schema.infeasibility import Combined
+from tests.infeasible.asked import check_one, check_together, explained, lever_of, named
+from tests.infeasible.plant import Planted, has_plan, written
+
+DOUBLE = [planted for planted in written() if len(planted.limits) == 2]
+CHEAPER = 0.97
+DRAWS = 12
+
+
+def test_there_are_enough_problems() -> None:
+    assert len(DOUBLE) >= 60
+
+
+@pytest.mark.parametrize("planted", DOUBLE, ids=lambda p: p.name)
+def test_a_double_fault(planted: Planted) -> None:
+    found = explained(planted)
+    told = {limit.path for step in found.changes for limit in step.because}
+    told |= {step.path for step in found.combined.steps} if found.combined else set()
+    hidden = set(planted.limits) - told.union(*named(found))
+    # A fault that another one hides is no cause where a change elsewhere gives a plan with it.
+    assert not hidden or found.changes, (named(found), told)
+    assert len(hidden) < len(planted.limits)
+    assert found.changes or found.combined is not None, "nothing is proposed"
+    for step in found.changes:
+        check_one(planted.inputs, step)
+    if found.combined is not None:
+        check_together(planted.inputs, found.combined.steps)
+        check_no_cheaper(planted, found.combined)
+
+
+def check_no_cheaper(planted: Planted, combined: Combined) -> None:
+    """No change of the same limits that adds up to less than the bound gives a plan."""
+    if combined.bound is None:
+        return
+    random = Random(planted.seed)
+    for _ in range(DRAWS):
+        shares = [random.expovariate(1.0) for _ in combined.steps]
+        scale = CHEAPER * combined.bound / sum(shares)
+        inputs = planted.inputs
+        for step, share in zip(combined.steps, shares, strict=True):
+            lever = lever_of(planted.inputs, step)
+            inputs = applied(inputs, lever.to(moved_by(lever, share * scale)))
+        assert not has_plan(inputs), combined
+
+
+def moved_by(lever: Lever, share: float) -> float:
+    """Return where a lever stands that is moved by so much of its value, as changes are counted."""
+    assert lever.value is not None
+    place = lever.value * (1.0 + lever.looser * share)
+    if lever.limit in LOGARITHMIC:
+        place = lever.value * math.exp(lever.looser * share)
+    if lever.whole:  # rounded to the tighter side
+        place = math.floor(place) if lever.looser > 0 else math.ceil(place)
+    return min(max(place, lever.least), lever.most)

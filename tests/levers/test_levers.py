@@ -1,0 +1,270 @@
+"""Levers: moved in memory they give what the file gives with the same change by `--set`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import shipped
+from planner.api import solve
+from planner.levers import Change, Lever, applied, levers
+from planner.loader import Inputs, load, market, overrides, yaml12
+from planner.loader.change import changed, value_at
+from planner.schema.problem import Problem
+from tests.oracle.generate import random_case, write_case
+
+PROBLEMS = shipped.problem_files()
+SEEDS = range(40)
+EXACT = 1e-11
+"""Texts are exact to 12 digits."""
+SHARES = (1.0, 1.07, 1 / 1.07, 0.93, 1.0123456789012345, 0.98765432109876)
+RARE = (
+    "budget.energy_per_year=3 MUSD", "budget.colocation_per_year=4 MUSD",
+    "budget.subscriptions_per_year=1.5 MUSD", "policy.require_vendors=[DDN]",
+    "policy.split=[{category: gpu_system, max_share: 67 %}]",
+)  # fmt: skip
+"""Limits that neither a shipped problem nor a drawn one has, as changes of `full_bill`."""
+WITHOUT_LEVER = ("drain_fits", "hot_spares.", "rule_read", "rule_write", "replica_fits")
+"""Limits that follow from several values, or are a choice that stands or falls.
+
+`replica_fits` has a lever only where a smaller replica lets every plan in that a larger one does.
+"""
+
+
+@cache
+def inputs_of(name: str) -> Inputs:
+    return load(PROBLEMS[name])
+
+
+def problem_of(path: Path, settings: tuple[str, ...]) -> Problem:
+    """Return the problem of a file with settings, without its catalogs: quick."""
+    document = yaml12.read(path)
+    overrides.apply_scenario(document, None)
+    overrides.apply_settings(document, settings)
+    return market.validated(Problem, document)
+
+
+def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
+    """Yield where two dumped problems differ by more than the digits of a text."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in one.keys() | other.keys():
+            yield from differences(one.get(key), other.get(key), f"{path}.{key}")
+    elif isinstance(one, tuple | list) and isinstance(other, tuple | list):
+        if len(one) != len(other):
+            yield f"{path}: {one} and {other}"
+        for place, pair in enumerate(zip(one, other, strict=False)):
+            yield from differences(*pair, f"{path}.{place}")
+    elif isinstance(one, float) and isinstance(other, float):
+        if not math.isclose(one, other, rel_tol=EXACT):
+            yield f"{path}: {one!r} and {other!r}"
+    elif (type(one), one) != (type(other), other):
+        yield f"{path}: {one!r} and {other!r}"
+
+
+def values_of(lever: Lever) -> Iterator[float]:
+    """Yield where a lever stands, and places to either side of it."""
+    assert lever.value is not None
+    for share in SHARES:
+        value = lever.value * share
+        value = float(round(value)) if lever.whole else value
+        if value > 0 or (lever.whole and value == 0):
+            yield min(max(value, lever.least), lever.most)
+
+
+def changes_of(lever: Lever) -> Iterator[tuple[Change, ...]]:
+    if lever.value is not None:
+        yield from (lever.to(value) for value in values_of(lever))
+    if all(change.text for change in lever.off):
+        yield lever.off
+
+
+def faults(inputs: Inputs, path: Path, made: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield where a change in memory is another than by ``--set``, beside settings made before."""
+    for lever in levers(inputs):
+        for changes in changes_of(lever):
+            settings = tuple(change.setting for change in changes)
+            here = applied(inputs, changes).problem.model_dump()
+            there = problem_of(path, (*made, *settings)).model_dump()
+            yield from (f"{settings}: {fault}" for fault in differences(here, there))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_shipped_problems_change_alike_in_memory_and_by_set(name: str) -> None:
+    assert list(faults(inputs_of(name), PROBLEMS[name])) == []
+
+
+def test_rare_limits_change_alike_in_memory_and_by_set() -> None:
+    path = PROBLEMS["full_bill"]
+    assert list(faults(load(path, settings=RARE), path, RARE)) == []
+
+
+@pytest.mark.parametrize("seeds", [SEEDS[start::4] for start in range(4)], ids=str)
+def test_random_problems_change_alike_in_memory_and_by_set(
+    seeds: tuple[int, ...], tmp_path: Path
+) -> None:
+    for seed in seeds:
+        path = write_case(random_case(seed), tmp_path)
+        assert list(faults(load(path), path)) == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_where_a_lever_stands_is_what_the_file_says(name: str) -> None:
+    inputs = inputs_of(name)
+    for lever in levers(inputs):
+        if lever.value is not None:
+            assert applied(inputs, lever.to(lever.value)).problem == inputs.problem, lever.path
+            assert value_at(inputs, lever.path) == lever.value
+
+
+def test_the_loader_takes_a_lever_as_set(tmp_path: Path) -> None:
+    """With its catalogs and checks, and the plan tells of it."""
+    inputs = inputs_of("space_limited")
+    for lever in levers(inputs):
+        changes = lever.off if lever.value is None else lever.to(lever.value)
+        settings = tuple(change.setting for change in changes)
+        loaded = load(PROBLEMS["space_limited"], settings=settings)
+        told = applied(inputs, changes, told=True)
+        assert loaded.problem == told.problem, settings
+        assert loaded.overrides == told.overrides == settings
+
+
+def test_bounds_alone_belong_to_the_interval_that_is_chosen() -> None:
+    """A file that leaves the interval out has levers for its bounds all the same."""
+    path = PROBLEMS["space_limited"]
+    assert inputs_of("space_limited").where("jobs.0.checkpoint.interval") is None
+    loaded = load(path, settings=("jobs.0.checkpoint.interval.max=5 h",))
+    assert loaded.problem.job.checkpoint.interval.model_dump() == {
+        "policy": "optimal",
+        "min_s": 60.0,
+        "max_s": 18_000.0,
+    }
+
+
+# What a lever says of itself.
+
+
+def kinds(inputs: Inputs) -> set[str]:
+    """Return the levers by path, without the numbers and names in it."""
+    names = {item.id for item in inputs.items}
+    steps = (lever.path.split(".") for lever in levers(inputs))
+    return {".".join("*" if s.isdigit() or s in names else s for s in path) for path in steps}
+
+
+def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
+    found = set().union(*(kinds(inputs_of(name)) for name in PROBLEMS))
+    found |= kinds(load(PROBLEMS["full_bill"], settings=RARE))
+    for seed in SEEDS:
+        found |= kinds(load(write_case(random_case(seed), tmp_path)))
+    assert found >= {
+        "site.facility_power", "site.it_power", "site.racks", "site.cooling.air_limit",
+        "site.cooling.liquid_limit", "site.feeds.power", "site.rack.power",
+        "site.rack.whole_rack_power", "budget.capex", "budget.opex_per_year", "budget.tco",
+        "budget.support_per_year", "budget.subscriptions_per_year", "budget.energy_per_year",
+        "budget.colocation_per_year", "budget.per_useful_gpu_hour", "budget.per_million_tokens",
+        "targets.min_gpus", "targets.min_goodput", "targets.min_useful_gpus",
+        "targets.min_useful_pflops", "targets.max_days_to_train", "targets.max_lead_time",
+        "storage.fill_limit", "storage.tolerate_down", "storage.max_families",
+        "storage.exact_families", "storage.rule", "storage.client_limit.read",
+        "storage.client_limit.write", "jobs.*.restore.max_time", "jobs.*.gpus.min",
+        "jobs.*.gpus.max", "jobs.*.gpus.hot_spares", "jobs.*.checkpoint.max_overlap",
+        "jobs.*.checkpoint.max_blocking", "jobs.*.checkpoint.interval",
+        "jobs.*.checkpoint.interval.every", "jobs.*.checkpoint.interval.max",
+        "jobs.*.checkpoint.interval.min", "jobs.*.checkpoint.keep_last",
+        "jobs.*.checkpoint.milestones", "jobs.*.checkpoint.exports", "jobs.*.checkpoint.stall",
+        "jobs.*.checkpoint.writers", "jobs.*.restore.readers", "jobs.*.restore.restart",
+        "jobs.*.restore.fan_out", "jobs.*.dataset", "jobs.*.ingest_per_gpu",
+        "jobs.*.parallelism.pipeline", "items.*.fixed", "items.*.min", "items.*.max",
+        "items.*.stock", "items.*.exclude", "items.*.required", "consider.gpu_systems",
+        "consider.storage_families", "consider.vendors", "policy.require_vendors",
+        "policy.forbid_vendors", "policy.split.*.max_share",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_stated_levers_name_their_line(name: str) -> None:
+    lines = PROBLEMS[name].read_text("utf-8").splitlines()
+    for lever in levers(inputs_of(name)):
+        assert lever.stated == (lever.place is not None), lever.path
+        if lever.place is not None:
+            file, _, line = lever.place.rpartition(":")
+            assert file.endswith(f"{name}.yaml")
+            assert lever.path.rpartition(".")[2] in lines[int(line) - 1], lever
+
+
+def test_levers_name_the_set_and_the_scenario_they_come_from() -> None:
+    path = PROBLEMS["space_limited"]
+    places = {
+        lever.path: lever.place
+        for lever in levers(
+            load(path, settings=("storage.fill_limit=80 %",), scenario="ten_more_racks")
+        )
+    }
+    assert places["storage.fill_limit"] == "--set storage.fill_limit=80 %"
+    assert places["jobs.0.checkpoint.max_overlap"] is None
+    lines = path.read_text("utf-8").splitlines()
+    assert "ten_more_racks" in lines[int((places["site.racks"] or "").rpartition(":")[2]) - 1]
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_without_a_file_what_is_no_default_is_stated(name: str) -> None:
+    with_file = inputs_of(name)
+    alone = Inputs.from_parts(
+        problem=with_file.problem,
+        items=with_file.items,
+        families=with_file.families,
+        prices=with_file.prices,
+    )
+    stated = {lever.path: lever.stated for lever in levers(with_file)}
+    assert {lever.path: lever.stated for lever in levers(alone)} == stated
+    assert all(lever.place is None for lever in levers(alone))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_looser_and_loosest(name: str) -> None:
+    for lever in levers(inputs_of(name)):
+        assert lever.label
+        assert lever.off
+        if lever.value is None:
+            assert lever.choice
+            assert all(change.text for change in lever.off)
+            continue
+        assert lever.least <= lever.value <= lever.most
+        assert lever.looser_than(lever.value + lever.looser, lever.value)
+        assert not lever.looser_than(lever.value, lever.value)
+        assert lever.loosest == (lever.most if lever.looser > 0 else lever.least)
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "infeasible_restore"])
+def test_every_limit_of_a_plan_that_the_file_states_can_be_moved(name: str) -> None:
+    plan = solve(PROBLEMS[name])
+    known = {lever.limit for lever in levers(inputs_of(name))}
+    missing = {limit.name for limit in plan.limits if limit.source and limit.name not in known}
+    assert {name for name in missing if not name.startswith(WITHOUT_LEVER)} == set()
+
+
+# Paths.
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "nothing", "site.nothing", "site.racks.more", "jobs.1.dataset", "jobs.first.dataset",
+        "jobs.0.nothing", "items.nvidia_dgx_h100.nothing", "site.feeds.power", "",
+    ],
+)  # fmt: skip
+def test_an_unknown_path_is_a_key_error(path: str) -> None:
+    with pytest.raises(KeyError):
+        changed(inputs_of("space_limited"), path, 1.0)
+
+
+def test_a_change_of_an_item_nobody_named() -> None:
+    inputs = changed(inputs_of("space_limited"), "items.nvidia_dgx_h100.max", 3, "3")
+    assert inputs.problem.items["nvidia_dgx_h100"].max == 3
+    assert inputs.overrides == ("items.nvidia_dgx_h100.max=3",)
+    assert "nvidia_dgx_h100" not in inputs_of("space_limited").problem.items
+    assert value_at(inputs, "items.nvidia_dgx_h200.max") is None

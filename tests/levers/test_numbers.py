@@ -1,0 +1,114 @@
+"""Values as a problem file has them: read back the same, short, and without noise."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.levers.numbers import DIGITS, FINEST, grid, read, written
+
+RANGES = {
+    "kW": (1e-3, 1e9), "USD": (1e-2, 1e15), "s": (1e-3, 1e9), "days": (1e-3, 1e6),
+    "GB/s": (1e-6, 1e6), "TB": (1e-6, 1e9), "share": (1e-6, 1.0), "number": (1e-6, 1e9),
+}  # fmt: skip
+"""What values of a unit may be."""
+PLAIN = re.compile(r"-?\d+(\.\d*[1-9])?( [A-Za-z%/]+)?\Z")
+EXACT = 1e-11
+
+
+def values(unit: str) -> st.SearchStrategy[float]:
+    low, high = RANGES[unit]
+    return st.floats(low, high, allow_nan=False)
+
+
+@pytest.mark.parametrize("unit", RANGES)
+@given(data=st.data())
+def test_read_gives_back_what_was_written(unit: str, data: st.DataObject) -> None:
+    value = data.draw(values(unit))
+    text = written(value, unit)
+    assert PLAIN.match(text), text
+    assert read(text, unit) == pytest.approx(value, rel=EXACT)
+    assert read(written(read(text, unit), unit), unit) == pytest.approx(value, rel=EXACT)
+
+
+@pytest.mark.parametrize("unit", RANGES)
+@given(data=st.data())
+def test_what_has_few_digits_is_read_back_the_same(unit: str, data: st.DataObject) -> None:
+    value = float(f"{data.draw(values(unit)):.6g}")
+    again = read(written(value, unit), unit)
+    assert again == value if unit != "s" else again == pytest.approx(value, rel=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (14_400.0, "s", "4 h"),
+        (14_460.0, "s", "241 min"),
+        (9_000.0, "s", "2.5 h"),
+        (7_200.0, "s", "2 h"),
+        (3_600.0, "s", "60 min"),
+        (120.0, "s", "2 min"),
+        (119.0, "s", "119 s"),
+        (90.0, "s", "90 s"),
+        (71.45, "s", "71.45 s"),
+        (200.0, "s", "200 s"),
+        (0.001, "s", "0.001 s"),
+        (0.0, "s", "0 s"),
+        (2_592_000.0, "s", "720 h"),
+        (10_000.0, "kW", "10 MW"),
+        (999.9, "kW", "999.9 kW"),
+        (0.0, "kW", "0 kW"),
+        (480e6, "USD", "480 MUSD"),
+        (750_000.0, "USD", "750000 USD"),
+        (0.1 + 0.2, "USD", "0.3 USD"),
+        (0.85, "share", "85 %"),
+        (0.07, "share", "7 %"),
+        (1e-6, "share", "0.0001 %"),
+        (60.0, "TB", "60 TB"),
+        (2_500.0, "TB", "2.5 PB"),
+        (3.1, "GB/s", "3.1 GB/s"),
+        (1e-5, "GB/s", "0.00001 GB/s"),
+        (30.0, "days", "30 day"),
+        (1_234.5, "number", "1234.5"),
+        (1e9, "number", "1000000000"),
+        (-60.0, "s", "-60 s"),
+    ],
+)
+def test_how_values_are_written(value: float, unit: str, text: str) -> None:
+    assert written(value, unit) == text
+
+
+@given(value=values("s"))
+def test_times_are_written_in_the_largest_unit_that_keeps_them_short(value: float) -> None:
+    number, symbol = written(value, "s").split(" ")
+    size = {"h": 3600.0, "min": 60.0, "s": 1.0}[symbol]
+    assert value >= {"h": 7200.0, "min": 120.0, "s": 0.0}[symbol]
+    larger = [s for s in (3600.0, 60.0) if s > size and value >= 2 * s]
+    decimals = len(number.partition(".")[2])
+    assert decimals <= 4 or all(abs(value / s * 1e4 - round(value / s * 1e4)) > 0 for s in larger)
+
+
+@pytest.mark.parametrize("unit", RANGES)
+@given(data=st.data())
+def test_the_grid_shows_a_change_in_few_digits(unit: str, data: st.DataObject) -> None:
+    value = data.draw(values(unit))
+    change = data.draw(st.floats(-1.0, 1.0)) * value
+    step = grid(change, value, unit)
+    assert step > 0
+    assert math.isfinite(step)
+    shown = max(abs(change), abs(value) * FINEST)
+    # A change has at most DIGITS digits, at least one fewer, and no step is finer than a solver.
+    assert step <= shown * 10.0 ** (1 - DIGITS) * (1 + 1e-9) or step <= abs(value) * FINEST * 10.1
+    assert step >= abs(value) * FINEST * (1 - 1e-9) or step >= 1e-12
+    exponent = math.log10(step / _size(value, unit))
+    assert exponent == pytest.approx(round(exponent), abs=1e-9)
+
+
+def _size(value: float, unit: str) -> float:
+    """Return how much one of the unit is that a value is written in, by its text."""
+    symbol = written(value, unit).partition(" ")[2]
+    return read(f"1 {symbol}".rstrip(), unit)
