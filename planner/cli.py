@@ -91,6 +91,18 @@ Output = Annotated[
 ]
 
 
+StudyFolder = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Folder for the workbook; without it none."),
+]
+Gap = Annotated[str, typer.Option(help="Largest gap to prove, as a share or in percent.")]
+TimeLimit = Annotated[str | None, typer.Option(help="Stop with the best plan so far, e.g. '30 s'.")]
+EachTimeLimit = Annotated[
+    str | None, typer.Option(help="Stop each solve with the best plan so far, e.g. '30 s'.")
+]
+ChosenSolver = Annotated[Solver, typer.Option(help="Solver.")]
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"planner {__version__}")
@@ -113,13 +125,9 @@ def solve(
     scenario: Scenario = None,
     output: Output = Path(),
     as_json: AsJson = False,
-    gap: Annotated[
-        str, typer.Option(help="Largest gap to prove, as a share or in percent.")
-    ] = "2e-6",
-    time_limit: Annotated[
-        str | None, typer.Option(help="Stop with the best plan so far, e.g. '30 s'.")
-    ] = None,
-    solver: Annotated[Solver, typer.Option(help="Solver.")] = Solver.highs,
+    gap: Gap = "2e-6",
+    time_limit: TimeLimit = None,
+    solver: ChosenSolver = Solver.highs,
     save_model: Annotated[
         Path | None, typer.Option(help="Write the last master problem as MPS.")
     ] = None,
@@ -232,20 +240,11 @@ def compare(
     ] = False,
     set_: Settings = None,
     scenario: Scenario = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write a workbook into this folder.", show_default=False
-        ),
-    ] = None,
+    output: StudyFolder = None,
     as_json: AsJson = False,
-    gap: Annotated[
-        str, typer.Option(help="Largest gap to prove, as a share or in percent.")
-    ] = "2e-6",
-    time_limit: Annotated[
-        str | None, typer.Option(help="Stop each solve with the best plan so far, e.g. '30 s'.")
-    ] = None,
-    solver: Annotated[Solver, typer.Option(help="Solver.")] = Solver.highs,
+    gap: Gap = "2e-6",
+    time_limit: EachTimeLimit = None,
+    solver: ChosenSolver = Solver.highs,
     quiet: Quiet = False,
 ) -> None:
     """Compare plans side by side: what differs, by how much, and why it matters.
@@ -280,20 +279,11 @@ def alternatives(
     ] = 8,
     set_: Settings = None,
     scenario: Scenario = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Write a workbook into this folder.", show_default=False
-        ),
-    ] = None,
+    output: StudyFolder = None,
     as_json: AsJson = False,
-    gap: Annotated[
-        str, typer.Option(help="Largest gap to prove, as a share or in percent.")
-    ] = "2e-6",
-    time_limit: Annotated[
-        str | None, typer.Option(help="Stop each solve with the best plan so far, e.g. '30 s'.")
-    ] = None,
-    solver: Annotated[Solver, typer.Option(help="Solver.")] = Solver.highs,
+    gap: Gap = "2e-6",
+    time_limit: EachTimeLimit = None,
+    solver: ChosenSolver = Solver.highs,
     quiet: Quiet = False,
 ) -> None:
     """Find plans nearly as good as the best that differ from it: in vendors, GPUs, counts, money.
@@ -336,7 +326,7 @@ def audit(
     time_limit: Annotated[
         str | None, typer.Option(help="Stop solving with the best plan so far, e.g. '30 s'.")
     ] = None,
-    solver: Annotated[Solver, typer.Option(help="Solver.")] = Solver.highs,
+    solver: ChosenSolver = Solver.highs,
     solve_again: Annotated[
         bool,
         typer.Option(
@@ -389,18 +379,11 @@ def explain(
         list[str] | None,
         typer.Option(help="Without a plan: a limit that must stay. Repeatable.", metavar="PATH"),
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Folder for the workbook; without it none."),
-    ] = None,
+    output: StudyFolder = None,
     as_json: AsJson = False,
-    gap: Annotated[
-        str, typer.Option(help="Largest gap to prove, as a share or in percent.")
-    ] = "2e-6",
-    time_limit: Annotated[
-        str | None, typer.Option(help="Stop each solve with the best so far, e.g. '30 s'.")
-    ] = None,
-    solver: Annotated[Solver, typer.Option(help="Solver.")] = Solver.highs,
+    gap: Gap = "2e-6",
+    time_limit: EachTimeLimit = None,
+    solver: ChosenSolver = Solver.highs,
     quiet: Quiet = False,
 ) -> None:
     """Explain the best plan: what binds, what one more unit is worth, why nothing else.

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from planner.api import Options, load
+from planner.commands.report import Report
 from planner.commands.solve import created_today, stem
 from planner.outputs import alternatives_text
 from planner.outputs.files import write_all
 from planner.schema.alternatives import Alternatives
 from planner.studies.alternatives import alternatives
-
-
-@dataclass(frozen=True)
-class Report:
-    """What to print, the files written, and how the problem ended."""
-
-    text: str
-    written: tuple[Path, ...]
-    status: str
 
 
 def report(

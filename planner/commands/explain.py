@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from planner.api import Options, load
+from planner.commands.report import Report
 from planner.commands.solve import created_today, stem
 from planner.errors import Finding, InputError
 from planner.levers import levers
@@ -16,18 +16,8 @@ from planner.loader import Inputs
 from planner.outputs import explain_text
 from planner.outputs.files import write_all
 from planner.schema.explanation import Explanation
-from planner.schema.plan import Status
 from planner.studies.explain import explain
 from planner.studies.explain.steps import check_names
-
-
-@dataclass(frozen=True)
-class Report:
-    """What to print, the files written, and how the problem ended."""
-
-    text: str
-    written: tuple[Path, ...]
-    status: Status
 
 
 def report(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.levers.make import bounded, choice
-from planner.levers.model import Change, Lever
+from planner.levers.model import Lever
+from planner.loader.change import Change
 from planner.loader.inputs import Inputs
 
 
@@ -22,15 +23,20 @@ def _storage(inputs: Inputs) -> Iterator[Lever]:
     storage = inputs.problem.storage
     if storage.rule != "demand":
         name = storage.rule if isinstance(storage.rule, str) else storage.rule.name
-        off = Change("storage.rule", "demand", "demand")
+        off = [Change("storage.rule", "demand", "demand")]
         what = "size storage by what the job needs"
-        yield choice(inputs, "storage.rule", f"storage sized by the {name} rule", what, off)
+        checkpoint = inputs.problem.job.checkpoint
+        if checkpoint.mode != "sync" and checkpoint.max_overlap < 1.0:
+            # No limit under a rule, which asks for drains short enough in its own way.
+            off.append(Change("jobs.0.checkpoint.max_overlap", 1.0, "100 %"))
+            what = f"{what}, and let drains overlap"
+        yield choice(inputs, "storage.rule", f"storage sized by the {name} rule", what, *off)
     if storage.exact_families is not None:
         count = storage.exact_families
-        off = Change("storage.exact_families", None, "null")
+        none = Change("storage.exact_families", None, "null")
         most = Change("storage.max_families", count, str(count))
         label, what = f"exactly {count} storage families", "allow fewer"
-        yield choice(inputs, "storage.exact_families", label, what, off, most)
+        yield choice(inputs, "storage.exact_families", label, what, none, most)
 
 
 def _job(inputs: Inputs) -> Iterator[Lever]:

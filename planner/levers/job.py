@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.levers.make import Row, amount, bounded, choice, optional
-from planner.levers.model import Change, Direction, Lever
+from planner.levers.model import Direction, Lever
 from planner.levers.numbers import written
+from planner.loader.change import Change
 from planner.loader.inputs import Inputs
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval
 

@@ -7,24 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from planner.levers.numbers import written
-from planner.loader.change import changed
-from planner.loader.inputs import Inputs
+from planner.loader.change import Change
 
 Direction = Literal[1, -1]
-
-
-@dataclass(frozen=True)
-class Change:
-    """One value of the problem replaced; ``text`` is what ``--set`` would be given."""
-
-    path: str
-    value: Any
-    text: str
-
-    @property
-    def setting(self) -> str:
-        """The change as ``--set`` takes it."""
-        return f"{self.path}={self.text}"
 
 
 @dataclass(frozen=True)
@@ -92,20 +77,3 @@ def _between(low_s: float, high_s: float) -> Any:
     from planner.schema.problem import OptimalInterval
 
     return OptimalInterval.model_construct(policy="optimal", min_s=low_s, max_s=high_s)
-
-
-def applied(inputs: Inputs, changes: tuple[Change, ...], *, told: bool = False) -> Inputs:
-    """Return the inputs with changes made.
-
-    Args:
-        inputs: validated inputs.
-        changes: what to change, in this order.
-        told: whether plans made of them tell the changes in their provenance.
-    """
-    for change in changes:
-        text = change.text if told else None
-        inputs = changed(inputs, change.path, change.value, text)
-    return inputs
-
-
-__all__ = ["Change", "Direction", "Lever", "applied"]

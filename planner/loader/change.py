@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +11,33 @@ from pydantic import BaseModel
 
 from planner.loader.inputs import Inputs
 from planner.schema.problem import Quantity
+
+
+@dataclass(frozen=True)
+class Change:
+    """One value of the problem replaced; ``text`` is what ``--set`` would be given."""
+
+    path: str
+    value: Any
+    text: str
+
+    @property
+    def setting(self) -> str:
+        """The change as ``--set`` takes it."""
+        return f"{self.path}={self.text}"
+
+
+def applied(inputs: Inputs, changes: Iterable[Change], *, told: bool = False) -> Inputs:
+    """Return the inputs with changes made.
+
+    Args:
+        inputs: validated inputs.
+        changes: what to change, in this order.
+        told: whether plans made of them tell the changes in their provenance.
+    """
+    for change in changes:
+        inputs = changed(inputs, change.path, change.value, change.text if told else None)
+    return inputs
 
 
 def changed(inputs: Inputs, path: str, value: Any, text: str | None = None) -> Inputs:

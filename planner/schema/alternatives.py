@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from planner.schema.plan import Plan
+from planner.schema.plan import Plan, Status
 
 ALTERNATIVES_SCHEMA_VERSION = 1
 
@@ -82,7 +82,7 @@ class Alternatives(AlternativesModel):
     problem_file: str
     scenario: str | None
     overrides: tuple[str, ...]
-    status: str
+    status: Status
     objective: str
     sense: Literal["maximize", "minimize"]
     unit: str

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from typing import Any
 
 from planner.case import Case
 from planner.loader import Inputs
-from planner.loader.change import changed
-
-
-@dataclass(frozen=True)
-class Change:
-    """One value: its path, what it becomes, and the text that ``--set`` would take."""
-
-    path: str
-    value: Any
-    text: str
-
-    @property
-    def setting(self) -> str:
-        """The change as ``--set`` would take it."""
-        return f"{self.path}={self.text}"
+from planner.loader.change import Change, applied
 
 
 def apply(inputs: Inputs, changes: Iterable[Change]) -> Inputs:
-    """Return the inputs with every change made."""
-    for change in changes:
-        inputs = changed(inputs, change.path, change.value, change.text)
-    return inputs
+    """Return the inputs with every change made, told in the provenance of their plans."""
+    return applied(inputs, changes, told=True)
 
 
 def storage_of(case: Case, vendors: Collection[str]) -> tuple[Change, ...]:

@@ -10,9 +10,10 @@ from typing import get_args
 from planner.case import Case, resolve
 from planner.case.model import CountName
 from planner.loader import Inputs
+from planner.loader.change import Change
 from planner.schema.alternatives import DirectionName
 from planner.schema.problem import Objective
-from planner.studies.changes import Change, apply
+from planner.studies.changes import apply
 
 LABELS: dict[DirectionName, str] = {
     "storage_vendor": "another storage vendor",

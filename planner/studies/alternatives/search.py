@@ -10,6 +10,7 @@ from planner.api import Options
 from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.loader import Inputs
+from planner.loader.change import Change
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural
@@ -17,7 +18,7 @@ from planner.optimizer.operate import Operation
 from planner.schema.alternatives import Direction, DirectionName, Way
 from planner.studies.alternatives.directions import LABELS, Extreme, extremes
 from planner.studies.alternatives.pick import Candidate
-from planner.studies.changes import Change, apply, storage_of, systems_of
+from planner.studies.changes import apply, storage_of, systems_of
 
 FLOOR_NOISE = 1e-9
 

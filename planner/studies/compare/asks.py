@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from planner.loader.change import changed
+from planner.loader.change import Change, applied
 from planner.loader.inputs import Inputs
 from planner.schema.catalog import Family
 from planner.schema.comparison import RowGroup
@@ -16,20 +15,6 @@ from planner.studies.compare import families
 
 _RULE, _MODE, _FAMILIES = "storage.rule", "jobs.0.checkpoint.mode", "consider.storage_families"
 _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
-
-
-@dataclass(frozen=True)
-class Change:
-    """A value of the problem to replace, and how ``--set`` would write it."""
-
-    path: str
-    value: Any
-    text: str
-
-    @property
-    def setting(self) -> str:
-        """What ``--set`` takes."""
-        return f"{self.path}={self.text}"
 
 
 @dataclass(frozen=True)
@@ -50,9 +35,7 @@ class Ask:
 
     def applied(self, inputs: Inputs) -> Inputs:
         """Return the inputs with the changes."""
-        for change in self.changes:
-            inputs = changed(inputs, change.path, change.value, change.text)
-        return inputs
+        return applied(inputs, self.changes, told=True)
 
 
 def asks(inputs: Inputs) -> tuple[Ask, ...]:

@@ -9,6 +9,7 @@ from typing import get_args
 from planner.case import Case, resolve
 from planner.case.model import BandwidthRule
 from planner.errors import InputError
+from planner.loader.change import Change
 from planner.optimizer.joint import Certificate as Answer
 from planner.optimizer.joint import share
 from planner.optimizer.measure import measure
@@ -17,7 +18,7 @@ from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill, broken_rows
 from planner.schema.problem import RuleName
 from planner.schema.why_not import Certificate, Forced, ForcedKind
-from planner.studies.changes import Change, apply, storage_of, systems_of
+from planner.studies.changes import apply, storage_of, systems_of
 from planner.studies.why_not import figures
 from planner.studies.why_not.floors import keeping
 from planner.studies.why_not.study import ENOUGH, Study
