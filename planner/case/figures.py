@@ -182,7 +182,7 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
     return (
         not_wanted(item, inputs.problem)
         or _no_price(item, inputs)
-        or _missing_figure(item, inputs)
+        or missing_figure(item, inputs)
         or _no_room(item, inputs)
         or _no_fabric(item, inputs)
         or _no_memory(item, inputs.problem.job)
@@ -215,7 +215,8 @@ def _no_price(item: Item, inputs: Inputs) -> str | None:
     return "no price in the price books"
 
 
-def _missing_figure(item: Item, inputs: Inputs) -> str | None:
+def missing_figure(item: Item, inputs: Inputs) -> str | None:
+    """Return which figures that the problem asks for an item lacks, None where it has them all."""
     missing = _missing_bandwidth(item) if item.category == "storage" else _missing_gpu(item, inputs)
     site = inputs.problem.site
     racked = site.racks is not None and item.consumes.racks is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from planner.infeasible.combined import Together, one_by_one, share_of, together
 from planner.infeasible.conflict import Clash, conflicts, minimal, off
@@ -56,24 +56,42 @@ def explain(
     free = [lever for lever in everything if lever.path not in keep]
     helped, undecided = _singles(oracle, free)
     paths = _one_a_path(everything)
-    clashes = conflicts(oracle, paths, keep) if not undecided else ()
+    clashes: tuple[Clash, ...] = ()
     combined = None
+    try:
+        clashes = conflicts(oracle, paths, keep) if not undecided else ()
+    except UndecidedError:
+        undecided.append("which limits cannot hold together")
     try:
         combined = _combined(oracle, free, clashes, weights or {}, helped)
     except UndecidedError:
         undecided.append("several limits together")
+    changes = tuple(_told(oracle, paths, helped, undecided))
     return Infeasibility(
         reasons=_reasons(oracle, everything),
         conflicts=tuple(
             Conflict(limits=tuple(named(lever) for lever in clash.levers)) for clash in clashes
         ),
-        changes=tuple(
-            _step(lever, found, _because(oracle, paths, lever, found) if place < _TOLD else ())
-            for place, (lever, found) in enumerate(helped)
-        ),
+        changes=changes,
         combined=combined,
         undecided=tuple(undecided),
     )
+
+
+def _told(
+    oracle: Oracle,
+    everything: Sequence[Lever],
+    helped: Sequence[tuple[Lever, Threshold | None]],
+    undecided: list[str],
+) -> Iterator[Step]:
+    """Yield the changes of one limit, the first with what asks for no less."""
+    for place, (lever, found) in enumerate(helped):
+        because: Sequence[Lever] = ()
+        try:
+            because = _because(oracle, everything, lever, found) if place < _TOLD else ()
+        except UndecidedError:
+            undecided.append(f"what asks for no smaller change of {lever.path}")
+        yield _step(lever, found, because)
 
 
 def _because(
@@ -90,7 +108,7 @@ def _blame(lever: Lever) -> int:
     """Return what sorts levers: those to blame last come first."""
     if not lever.stated:
         return 0
-    ranks = ((_FACTS, 1), (_SUPPLY, 2), (_BUDGETS, 3))
+    ranks = ((_SUPPLY, 1), (_FACTS, 2), (_BUDGETS, 3))
     return next((rank for starts, rank in ranks if lever.path.startswith(starts)), 4)
 
 
@@ -118,7 +136,7 @@ def _singles(
             continue
         if found is not None or lever.value is None:
             helped.append((lever, found))
-    helped.sort(key=lambda entry: (_blame(entry[0]) < 2, share_of(*entry)))
+    helped.sort(key=lambda entry: (_blame(entry[0]) < 3, share_of(*entry)))
     return helped, undecided
 
 

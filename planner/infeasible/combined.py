@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.case import Case
-from planner.infeasible.conflict import off
+from planner.infeasible.conflict import decided, off
 from planner.infeasible.moves import place_of, price_of, weighed
 from planner.infeasible.oracle import Oracle
 from planner.infeasible.single import Threshold, UndecidedError, on_grid, threshold
@@ -165,7 +165,7 @@ def one_by_one(oracle: Oracle, given_up: Sequence[Lever]) -> Together | None:
     made: tuple[Change, ...] = ()
     for number, lever in enumerate(given_up):
         others = (*made, *off(given_up[number + 1 :]))
-        if oracle.possible(others):
+        if decided(oracle, others):
             continue
         found = threshold(oracle, lever, others) if lever.value is not None else None
         moved.append((lever, found))

@@ -6,14 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.infeasible.oracle import Oracle
+from planner.infeasible.single import UndecidedError
 from planner.levers import Change, Lever
 
-MOST_CONFLICTS = 6
+MOST_CONFLICTS = 8
 
 
 def off(levers: Sequence[Lever]) -> tuple[Change, ...]:
     """Return the changes that give up every one of some levers."""
     return tuple(change for lever in levers for change in lever.off)
+
+
+def decided(oracle: Oracle, changes: tuple[Change, ...]) -> bool:
+    """Say whether the problem with these changes has a plan.
+
+    Raises:
+        UndecidedError: time ran out.
+    """
+    possible = oracle.possible(changes)
+    if possible is None:
+        raise UndecidedError
+    return possible
 
 
 @dataclass(frozen=True)
@@ -31,10 +44,13 @@ def conflicts(oracle: Oracle, levers: Sequence[Lever], keep: Sequence[str]) -> t
         oracle: of a problem that has no plan.
         levers: all of them, those to blame last first; without them all there must be a plan.
         keep: paths that must not be given up.
+
+    Raises:
+        UndecidedError: time ran out.
     """
     found: list[Clash] = []
     dropped: list[Lever] = []
-    while len(found) < MOST_CONFLICTS and oracle.possible(off(dropped)) is False:
+    while len(found) < MOST_CONFLICTS and not decided(oracle, off(dropped)):
         kept = [lever for lever in levers if lever not in dropped]
         one = minimal(oracle, kept, off(dropped))
         if not one:
@@ -56,6 +72,9 @@ def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -
         oracle: of a problem that has no plan.
         levers: those that may be part of it, those to blame last first.
         made: changes with which there still is none.
+
+    Raises:
+        UndecidedError: time ran out.
     """
     needed: list[Lever] = []
     open_ = list(levers)
@@ -64,7 +83,7 @@ def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -
         while True:
             part, rest = open_[:size], open_[size:]
             without = [lever for lever in levers if lever not in needed and lever not in rest]
-            if oracle.possible((*off(without), *made)) is False:
+            if not decided(oracle, (*off(without), *made)):
                 open_ = rest
                 break
             if size == 1:

@@ -14,8 +14,6 @@ from planner.optimizer.missed import LOGARITHMIC, amount
 from planner.optimizer.operate import Operation
 from planner.sizing.demand import WEIGHTS_ONLY_BYTES_PER_PARAMETER
 
-OF_FLOPS = frozenset({"min_useful_pflops", "max_days_to_train"})
-_NO_TFLOPS = 1e-6
 _KEPT = (".keep_last", ".milestones")
 
 
@@ -49,17 +47,8 @@ def place_of(inputs: Inputs, case: Case, lever: Lever, run: Operation) -> float:
 
 
 def weighed(case: Case, prices: tuple[Elastic, ...]) -> Case:
-    """Return the case in which as little as can be is missed of some limits.
-
-    What lacks a figure that a limit needs could not be bought with the limit there.
-    """
-    systems = case.systems
-    if any(price.name in OF_FLOPS for price in prices):
-        systems = tuple(
-            replace(system, tflops_per_gpu=system.tflops_per_gpu or _NO_TFLOPS)
-            for system in systems
-        )
-    return replace(case, objective="overrun", elastic=prices, indifference=0.0, systems=systems)
+    """Return the case in which as little as can be is missed of some limits."""
+    return replace(case, objective="overrun", elastic=prices, indifference=0.0)
 
 
 def bound_of(lever: Lever, missed: float) -> float:

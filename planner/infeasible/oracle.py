@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from planner.case import Case, resolve
+from planner.case import Case, figures, resolve
 from planner.errors import InputError
 from planner.levers import Change, applied
 from planner.loader.inputs import Inputs
@@ -63,6 +64,19 @@ class Oracle:
         """Say whether the problem with these changes has a plan; None where time ran out."""
         return self.ask(changes).possible
 
+    @cached_property
+    def _left_out(self) -> tuple[Change, ...]:
+        """What keeps items out that lack a figure the problem asks for.
+
+        Without a limit some would not be asked for, but the limit is only to be moved.
+        """
+        return tuple(
+            Change(f"items.{item.id}.exclude", True, "true")
+            for item in self.inputs.items
+            if item.category in ("gpu_system", "storage")
+            and figures.missing_figure(item, self.inputs) is not None
+        )
+
     def _answer(self, changes: tuple[Change, ...]) -> Answer:
         left = min(MOST_SECONDS, self.left_s)
         if left <= 0.0:
@@ -85,6 +99,6 @@ class Oracle:
     def case(self, changes: tuple[Change, ...]) -> Case | None:
         """Return the changed problem in numbers; None where what it demands cannot be had."""
         try:
-            return resolve(applied(self.inputs, changes))
+            return resolve(applied(self.inputs, (*changes, *self._left_out)))
         except InputError:
             return None

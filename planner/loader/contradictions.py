@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from planner.loader.inputs import Inputs
@@ -113,8 +114,8 @@ def _memory(inputs: Inputs) -> Iterator[Fault]:
         f"the weights alone take {need_gb:.4g} GB a GPU where {job.parallelism.replica_gpus} hold "
         f"a replica, and no GPU on offer has more than {max(known_gb):g} GB"
     )
-    least = job.parallelism.replica_gpus * need_gb / max(known_gb)
-    yield "jobs.0.parallelism", message, f"spread a replica over {least:,.0f} GPUs or more"
+    least = math.ceil(job.parallelism.replica_gpus * need_gb / max(known_gb) * (1.0 - 1e-12))
+    yield "jobs.0.parallelism", message, f"spread a replica over {least:,} GPUs or more"
 
 
 def _families(inputs: Inputs) -> Iterator[Fault]:

@@ -43,14 +43,21 @@ def _one_digit(value: float) -> float:
 def _given(lever: Lever, text: str) -> float:
     origin = f"--step {lever.path}"
     try:
-        step = float(text) if lever.whole else read(text, lever.unit)
-    except (QuantityError, ValueError) as error:
-        fix = error.fix if isinstance(error, QuantityError) else "give a whole number"
-        raise InputError(Finding("step", str(error), origin, fix=fix)) from None
+        step = _number(text) if lever.whole else read(text, lever.unit)
+    except QuantityError as error:
+        raise InputError(Finding("step", str(error), origin, fix=error.fix)) from None
     if not (math.isfinite(step) and step > 0) or (lever.whole and step != round(step)):
         fix = "give a whole number of at least 1" if lever.whole else "give more than 0"
-        raise InputError(Finding("step", f"'{text}' is no step", origin, fix=fix))
+        raise InputError(Finding("step", f"'{text[:40]}' is no step", origin, fix=fix))
     return step
+
+
+def _number(text: str) -> float:
+    """Return a number, not a number where the text is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def check_names(names: Sequence[str], levers: Sequence[Lever], option: str) -> None:
