@@ -254,13 +254,21 @@ def test_infeasible_is_explained_with_exit_code_3(run: Runner, tmp_path: Path) -
     ran = run("solve", INFEASIBLE)
     assert (ran.code, ran.err) == (3, "")
     assert "no plan is possible" in ran.out
-    assert re.search(r"restore time limit\s+\(.*infeasible_restore\.yaml:\d+\)", ran.out)
+    assert re.search(r"- restore time 60 s \(infeasible_restore\.yaml:\d+\)\n", ran.out)
+    assert "`jobs.0.restore.max_time` from 60 s to " in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 100
     assert list(tmp_path.iterdir()) == []
     as_json = run("solve", INFEASIBLE, "--json")
     plan = Plan.model_validate_json(as_json.out)
     assert (as_json.code, plan.status, plan.lines) == (3, "infeasible", ())
     assert plan.message is not None
-    assert "restore time limit" in plan.message
+    assert "restore time 60 s (infeasible_restore.yaml:" in plan.message
+    assert plan.infeasibility is not None
+    (change,) = [step for step in plan.infeasibility.changes if step.path.endswith("max_time")]
+    enough = run("solve", INFEASIBLE, "--json", "-q", "--set", *change.settings)
+    assert enough.code == 0
+    short = run("solve", INFEASIBLE, "--set", f"{change.path}={change.not_enough_text}")
+    assert short.code == 3
 
 
 def test_time_limit_without_a_plan_is_exit_code_4(run: Runner, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_counts_end_where_the_fabric_does() -> None:
     refused = solved(*settings, f"targets.min_gpus={whole}")
     assert refused.status == "infeasible"
     assert refused.message is not None
-    assert "without the least GPUs in use" in refused.message
+    assert f"lower `targets.min_gpus` from {whole} to {whole - 8}" in refused.message
 
 
 def test_capacity_knows_no_limit_but_the_given_ones() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from planner.infeasible.combined import Together, one_by_one, share_of, together
 from planner.infeasible.conflict import Clash, conflicts, minimal, off
 from planner.infeasible.oracle import Oracle
 from planner.infeasible.report import choice_step, named, step
 from planner.infeasible.single import Threshold, UndecidedError, threshold
-from planner.levers import Lever, levers
+from planner.levers import Lever, applied, levers
+from planner.loader.checks import check_problem
 from planner.loader.inputs import Inputs
 from planner.optimizer.solver import SolverName
 from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
@@ -127,7 +129,7 @@ def _singles(
         possible = oracle.possible(lever.off)
         if possible is None:
             undecided.append(lever.path)
-        if not possible:
+        if not possible or _is_endless(oracle.inputs, lever):
             continue
         try:
             found = threshold(oracle, lever) if lever.value is not None else None
@@ -135,9 +137,24 @@ def _singles(
             undecided.append(lever.path)
             continue
         if found is not None or lever.value is None:
-            helped.append((lever, found))
+            helped.append((_shortest(oracle, lever), found))
     helped.sort(key=lambda entry: (_blame(entry[0]) < 3, share_of(*entry)))
     return helped, undecided
+
+
+def _shortest(oracle: Oracle, lever: Lever) -> Lever:
+    """Return a choice given up with no more than it takes: its first change, where that will do."""
+    if lever.value is None and len(lever.off) > 1 and oracle.possible(lever.off[:1]):
+        return replace(lever, off=lever.off[:1])
+    return lever
+
+
+def _is_endless(inputs: Inputs, lever: Lever) -> bool:
+    """Say whether nothing would limit the purchase without a choice: no problem to propose."""
+    if lever.value is not None:
+        return False
+    found = check_problem(applied(inputs, lever.off))
+    return any(finding.code == "unbounded" for finding in found)
 
 
 def _combined(

@@ -83,10 +83,13 @@ def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -
         while True:
             part, rest = open_[:size], open_[size:]
             without = [lever for lever in levers if lever not in needed and lever not in rest]
-            if not decided(oracle, (*off(without), *made)):
+            possible = oracle.possible((*off(without), *made))
+            if possible is False:
                 open_ = rest
                 break
             if size == 1:
+                if possible is None:
+                    raise UndecidedError
                 needed.append(part[0])
                 open_ = rest
                 break

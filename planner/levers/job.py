@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from planner.levers.make import Row, amount, bounded, choice, optional
 from planner.levers.model import Direction, Lever
 from planner.levers.numbers import written
 from planner.loader.change import Change
+from planner.loader.contradictions import weights_gb_per_gpu
 from planner.loader.inputs import Inputs
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval
 
@@ -17,6 +19,7 @@ _LONGEST_S = 30 * 86_400.0
 """No interval is longer: a month of work at risk."""
 _SHORTEST_S = 1.0
 _MOST_BLOCKED = 0.99
+_ROUNDING = 1e-9
 
 _OPTIONAL: tuple[Row, ...] = (
     (f"{_JOB}.restore.max_time", "restore time", "s", 1, "restore_time"),
@@ -49,8 +52,10 @@ def job_levers(inputs: Inputs) -> Iterator[Lever]:
     if hot[0]:
         yield bounded(inputs, f"{_JOB}.gpus.hot_spares", "hot spares", "systems", -1, 0)
     if job.parallelism is not None and _replicas_matter_not(job):
-        yield bounded(inputs, f"{_JOB}.parallelism.pipeline", "pipeline stages of one replica",
-                      "stages", -1, 1, limit="replica_fits")  # fmt: skip
+        least = _fewest_stages(inputs)
+        if least < job.parallelism.pipeline:
+            yield bounded(inputs, f"{_JOB}.parallelism.pipeline", "pipeline stages of one replica",
+                          "stages", -1, least, limit="replica_fits")  # fmt: skip
 
 
 def _replicas_matter_not(job: Job) -> bool:
@@ -58,6 +63,18 @@ def _replicas_matter_not(job: Job) -> bool:
     readers, writers = job.restore.readers, job.checkpoint.writers
     alike = job.restore.fan_out == "broadcast" and job.gpus.whole == "systems"
     return alike and (readers, writers) == ("all", "all")
+
+
+def _fewest_stages(inputs: Inputs) -> int:
+    """Return how few stages hold the weights in every GPU in which they are held now."""
+    job = inputs.problem.job
+    need_gb = weights_gb_per_gpu(job)
+    if need_gb is None or job.parallelism is None:
+        return 1
+    sizes = (item.gpu.memory for item in inputs.items if item.category == "gpu_system")
+    enough = [size.value for size in sizes if size is not None and size.value >= need_gb]
+    most = job.parallelism.pipeline * need_gb / min(enough, default=math.inf)
+    return max(1, math.ceil(most * (1.0 - _ROUNDING)))
 
 
 def _pauses(inputs: Inputs) -> Iterator[Lever]:

@@ -124,7 +124,8 @@ def _families(inputs: Inputs) -> Iterator[Fault]:
     if consider.storage_families is not None:
         names &= set(consider.storage_families)
     if exact is not None and exact > len(names):
-        message = f"{exact} storage families are asked for, and {len(names)} are on offer"
+        there = "1 is" if len(names) == 1 else f"{len(names)} are"
+        message = f"{exact} storage families are asked for, and {there} on offer"
         yield "storage.exact_families", message, "ask for fewer, or add catalogs"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,23 +18,27 @@ START = "from planner.cli import main; main()"
 
 
 @pytest.mark.parametrize(
-    ("setting", "limit"),
+    ("setting", "limit", "path"),
     [
-        ("site.facility_power=3 kW", "power limit"),
-        ("budget.capex=0 USD", "capital budget"),
-        ("jobs.0.restore={max_time: 1 ms}", "restore time limit"),
-        ("targets={min_gpus: 1000}", "least GPUs in use"),
+        ("site.facility_power=3 kW", "power at the meter 3 kW", "site.facility_power"),
+        ("budget.capex=0 USD", "capital budget 0 USD", "budget.capex"),
+        ("jobs.0.restore={max_time: 1 ms}", "restore time 0.001 s", "jobs.0.restore.max_time"),
+        ("targets={min_gpus: 1000}", "least GPUs in use 1000", "targets.min_gpus"),
     ],
 )
 def test_an_infeasible_problem_names_the_limit(
-    setting: str, limit: str, run_row: RowRunner
+    setting: str, limit: str, path: str, run_row: RowRunner
 ) -> None:
     answer = run_row(Row("infeasible", "", "", command=f"{SOLVE} --set '{setting}'"))
     assert (answer.exit_code, answer.err) == (3, "")
     said = " ".join(answer.out.split())
     assert "no plan is possible" in said
-    assert f"there is one without the {limit} (--set {setting})" in said
+    assert f"- {limit} (--set {setting})" in said
     assert answer.before == answer.after
+    change = re.search(rf"(raise|lower) `{path}` from [^`]*? to ([0-9.]+( [kM]?[A-Zs]+)?);", said)
+    assert change is not None, said
+    repaired = f"{SOLVE} --set '{setting}' --set '{path}={change[2]}'"
+    assert run_row(Row("repaired", "", "", command=repaired)).exit_code == 0
 
 
 def test_an_infeasible_problem_as_json(run_row: RowRunner) -> None:
@@ -41,7 +46,10 @@ def test_an_infeasible_problem_as_json(run_row: RowRunner) -> None:
     assert (answer.exit_code, answer.err) == (3, "")
     plan = json.loads(answer.out)
     assert plan["status"] == "infeasible"
-    assert "the capital budget" in plan["message"]
+    assert "capital budget 0 USD (--set budget.capex=0 USD) cannot be met" in plan["message"]
+    (conflict,) = plan["infeasibility"]["conflicts"]
+    assert [limit["path"] for limit in conflict["limits"]] == ["budget.capex"]
+    assert [step["path"] for step in plan["infeasibility"]["changes"]] == ["budget.capex"]
 
 
 def test_no_plan_in_time(run_row: RowRunner) -> None:

@@ -10,9 +10,14 @@ from random import Random
 
 import pytest
 
+from planner import shipped
+from planner.infeasible.conflict import off
+from planner.infeasible.oracle import Oracle
 from planner.levers import Change, Lever, applied, levers
-from planner.loader import Inputs
+from planner.loader import Inputs, load
 from tests.infeasible.plant import drawn
+from tests.memory import two_systems
+from tests.optimizer.cases import inputs_of
 from tests.oracle.enumerate import Best, best
 
 SLOW = frozenset(
@@ -22,6 +27,13 @@ SLOW = frozenset(
 """Seeds whose problems take long to enumerate without a limit."""
 SEEDS = [seed for seed in range(140) if seed not in SLOW]
 CHUNKS = 6
+PROBLEMS = shipped.problem_files()
+SMALL_MEMORY = ("consider.gpu_systems=[nvidia_dgx_h100]",)
+WITH_PLAN: list[tuple[str, tuple[str, ...]]] = [
+    *((name, ()) for name in PROBLEMS if name != "infeasible_restore"),
+    ("10MW", SMALL_MEMORY),
+    ("space_limited", SMALL_MEMORY),
+]
 FARTHER = (1.07, 1.5, 4.0)
 SAME = 1e-9
 
@@ -67,6 +79,34 @@ def faults(inputs: Inputs, seed: int) -> Iterator[str]:
 def test_looser_limits_lose_no_plan(start: int) -> None:
     found = [fault for seed in SEEDS[start::CHUNKS] for fault in faults(drawn(seed), seed)]
     assert found == []
+
+
+# The shipped catalogs know more of their items than drawn ones do: memory above all.
+
+
+@pytest.mark.parametrize(("name", "settings"), WITH_PLAN)
+def test_no_shipped_problem_loses_its_plan(name: str, settings: tuple[str, ...]) -> None:
+    inputs = load(PROBLEMS[name], settings=settings)
+    oracle, everything, random = Oracle(inputs, "highs", 600.0), levers(inputs), Random(1)
+    assert oracle.possible(()) is True
+    lost = [lever.path for lever in everything if oracle.possible(lever.off) is not True]
+    assert lost == []
+    for share in (1.0, 0.7, 0.5, 0.3):
+        some = [lever for lever in everything if random.random() < share]
+        assert oracle.possible(off(some)) is True, [lever.path for lever in some]
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "least"),
+    [(8, 2), (3, 2), (2, None), (1, None)],  # 400 B over 8 x 2 GPUs: 50 GB each, of 80 GB
+)
+def test_fewer_stages_hold_the_weights_wherever_they_are_held(
+    pipeline: int, least: int | None
+) -> None:
+    request = two_systems("400 B", tensor=8, pipeline=pipeline)
+    known = {lever.path: lever for lever in levers(inputs_of(request.case()))}
+    lever = known.get("jobs.0.parallelism.pipeline")
+    assert (None if lever is None else lever.least) == least
 
 
 def test_enough_problems_have_a_plan() -> None:

@@ -1,0 +1,151 @@
+"""Where loosening a limit begins to pay: there a better plan exists, a step before it none."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from planner import shipped
+from planner.api import Options, load, solve, solve_inputs
+from planner.levers import Lever, applied, levers
+from planner.levers.numbers import read
+from planner.loader import Inputs
+from planner.schema.explanation import Marginal, NextStep
+from planner.studies.explain.marginal import Base, marginals
+from planner.studies.explain.next_step import PAYS, next_step
+from planner.studies.explain.probe import Prober
+from tests.bad_input.world import FILES
+from tests.infeasible.plant import drawn
+from tests.studies.test_marginal import truth
+
+CLOSE = 2e-5
+SEEDS = (0, 3, 4, 6, 7, 9, 11, 14, 15, 19, 21, 23, 25, 27, 30, 31, 33, 38, 40, 43)
+PROBLEM = shipped.problem_files()["enterprise_1MW"]
+DAYS = "targets.max_days_to_train"
+
+
+def explained(inputs: Inputs) -> tuple[Base, list[Marginal]]:
+    base, rows = marginals(inputs, solve_inputs(inputs), Options(), {})
+    return base, [row for row in rows if row.next_step is not None]
+
+
+def lever_of(inputs: Inputs, path: str) -> Lever:
+    (lever,) = [lever for lever in levers(inputs) if lever.path == path and not lever.between]
+    return lever
+
+
+def at(inputs: Inputs, lever: Lever, text: str) -> Inputs:
+    """Return the problem with a lever where a text says."""
+    value = float(text) if lever.whole else read(text, lever.unit)
+    return applied(inputs, lever.to(value))
+
+
+def objective(inputs: Inputs, setting: str) -> float:
+    """Return the best objective with a setting of the file."""
+    settings = ("objective.indifference=0", setting)
+    plan = solve(PROBLEM, settings=settings)
+    assert plan.status == "optimal"
+    assert plan.objective.value is not None
+    return plan.objective.value
+
+
+@cache
+def drawn_steps(seed: int) -> tuple[Inputs, Base, tuple[Marginal, ...]]:
+    inputs = drawn(seed)
+    base, rows = explained(inputs)
+    return inputs, base, tuple(rows)
+
+
+def test_where_it_begins_to_pay_in_a_shipped_problem() -> None:
+    inputs = load(PROBLEM)
+    base, rows = explained(inputs)
+    (row,) = rows
+    assert row.path == DAYS
+    step = row.next_step
+    assert step is not None
+    assert base.value is not None
+    assert step.gain == pytest.approx(PAYS * base.value)
+    wanted = base.value - step.gain
+    assert objective(inputs, step.setting) <= wanted * (1 + CLOSE)
+    assert objective(inputs, f"{DAYS}={step.short_text}") > wanted * (1 - CLOSE)
+    # With the floor as a limit of the problem there is a plan, or none.
+    for text, status in ((step.to_text, "optimal"), (step.short_text, "infeasible")):
+        floor = (f"{DAYS}={text}", f"budget.capex={wanted:.2f} USD")
+        assert solve(PROBLEM, settings=floor, options=Options(explain=False)).status == status
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_where_it_begins_to_pay_in_drawn_problems(seed: int) -> None:
+    inputs, base, rows = drawn_steps(seed)
+    assert base.value is not None
+    sign = 1.0 if inputs.problem.objective.maximize is not None else -1.0
+    for row in rows:
+        step, lever = row.next_step, lever_of(inputs, row.path)
+        assert step is not None
+        wanted, width = base.value + sign * step.gain, CLOSE * abs(base.value)
+        there = truth(at(inputs, lever, step.to_text))
+        short = truth(at(inputs, lever, step.short_text))
+        assert there is not None
+        assert short is not None
+        assert sign * (there - wanted) >= -width, (row.path, step, there)
+        assert sign * (short - wanted) < width, (row.path, step, short)
+        assert step.setting == f"{row.path}={step.to_text}"
+        _check_order(lever, step)
+
+
+def _check_order(lever: Lever, step: NextStep) -> None:
+    """The value, what does not pay yet and what does stand in this order."""
+    to, short = (float(t) if lever.whole else read(t, lever.unit)
+                 for t in (step.to_text, step.short_text))  # fmt: skip
+    assert lever.value is not None
+    assert lever.looser_than(to, short)
+    assert not lever.looser_than(lever.value, short)
+
+
+def test_enough_drawn_problems_have_a_next_step() -> None:
+    found = [row for seed in SEEDS for row in drawn_steps(seed)[2]]
+    assert len(found) >= 12
+    assert len({row.path.rpartition(".")[2] for row in found}) >= 4
+
+
+def test_only_what_binds_has_a_next_step() -> None:
+    for seed in SEEDS:
+        assert all(row.binding for row in drawn_steps(seed)[2])
+
+
+def test_a_limit_that_says_how_good_a_plan_must_be_has_none(tmp_path: Path) -> None:
+    """Of least power, the limit on IT power is what a better plan is asked for with."""
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    settings = ("objective={minimize: power}", "targets={min_gpus: 64}", "site.it_power=1 MW")
+    inputs = load(tmp_path / "problem.yaml", settings=settings)
+    base = Prober(inputs, Options()).best(())
+    assert base is not None
+    assert next_step(inputs, Options(), base, lever_of(inputs, "site.it_power")) is None
+    step = next_step(inputs, Options(), base, lever_of(inputs, "targets.min_gpus"))
+    assert step is not None
+    assert (step.to_text, step.short_text) == ("56", "57")
+    assert base.value is not None
+    assert step.gain == pytest.approx(PAYS * base.value)
+
+
+def test_a_count_of_gpus_gets_better_by_one(tmp_path: Path) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    inputs = load(tmp_path / "problem.yaml", settings=("objective={maximize: gpus}",))
+    (row,) = [row for row in explained(inputs)[1] if row.path == "items.gpu_box.max"]
+    assert row.next_step is not None
+    assert (row.next_step.to_text, row.next_step.short_text) == ("65", "64")
+    assert row.next_step.gain == 1.0
+
+
+def test_no_time_tells_no_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner.studies.explain import next_step as module
+
+    monkeypatch.setattr(module, "SECONDS", 0.0)
+    inputs = load(PROBLEM)
+    base = Prober(inputs, Options()).best(())
+    assert base is not None
+    assert next_step(inputs, Options(), base, lever_of(inputs, DAYS)) is None

@@ -1,0 +1,379 @@
+"""`planner explain` of problems that have a plan: screen, JSON, workbook, and wrong usage."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from openpyxl.workbook import Workbook
+
+from planner import shipped
+from planner.api import Options, solve
+from planner.levers import levers
+from planner.loader import load
+from planner.outputs.words import WIDTH
+from planner.schema.explanation import Explanation, Marginal
+from planner.schema.plan import Plan
+from tests.bad_input.world import FILES
+from tests.outputs.hostile import TEXTS, lay_out
+from tests.ran import Ran, once, ran
+
+PROBLEMS = {
+    name: str(shipped.problem_files()[name])
+    for name in ("megatron_1t", "gpt3_octet", "enterprise_1MW")
+}
+NAMES = ("small", *PROBLEMS)
+HOSTILE = (
+    "equals", "command", "link", "tab", "newline", "control", "noncharacter", "lines", "marks",
+    "override", "sheet_name", "escape", "long",
+)  # fmt: skip
+CLOSE = 2e-5
+DIGITS = 1e-14
+"""Of figures in a workbook."""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("small")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, "utf-8")
+    return str(folder / "problem.yaml")
+
+
+@pytest.fixture(params=NAMES)
+def problem(request: pytest.FixtureRequest, small: str) -> str:
+    return PROBLEMS.get(request.param, small)
+
+
+def explained(*arguments: str) -> Explanation:
+    done = once("explain", *arguments, "--json")
+    assert done.err == ""
+    return Explanation.model_validate_json(done.out)
+
+
+def solved(problem: str, *settings: str) -> Plan:
+    options = Options(explain=False)
+    return solve(problem, settings=("objective.indifference=0", *settings), options=options)
+
+
+def row_of(found: Explanation, path: str) -> Marginal:
+    (row,) = [row for row in found.marginals if row.path == path]
+    return row
+
+
+# The screen.
+
+
+def test_the_screen_says_what_holds_the_plan(problem: str) -> None:
+    done, found = once("explain", problem), explained(problem)
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert max(map(len, lines)) <= WIDTH == 100
+    assert all(line.isprintable() and line == line.rstrip() for line in lines)
+    assert lines[0] == f"Why this plan: {found.plan.problem}"
+    for heading in ("What holds it", "What does not hold it", "Not in the plan"):
+        assert any(line.startswith(heading) for line in lines), heading
+    starred = [
+        line for line in lines if line.startswith("  * ") and not line[4:].startswith("bind")
+    ]
+    assert len(starred) == sum(row.binding for row in found.marginals)
+    for row in found.marginals:
+        assert row.label[:21] in " ".join(done.out.split()), row
+
+
+def test_the_screen_is_the_same_twice(problem: str) -> None:
+    assert ran("explain", problem) == once("explain", problem)
+
+
+# JSON.
+
+
+def test_json_is_an_explanation_and_nothing_else(problem: str) -> None:
+    done, found = once("explain", problem, "--json"), explained(problem)
+    assert done.code == 0
+    assert set(json.loads(done.out)) == set(Explanation.model_fields)
+    assert found.plan.status == "optimal"
+    assert found.why_not is not None
+    assert found.plan.infeasibility is None
+    assert found.value is not None
+    assert found.bound is not None
+    goal = found.plan.objective
+    assert goal.value == pytest.approx(found.value, rel=2e-4)  # what indifference gives away
+
+
+def test_marginals_are_the_movable_levers_of_the_problem(problem: str) -> None:
+    found, inputs = explained(problem), load(Path(problem))
+    movable = {
+        lever.path: lever
+        for lever in levers(inputs)
+        if lever.value is not None and not lever.between and ".parallelism." not in lever.path
+    }
+    assert {row.path for row in found.marginals} == set(movable)
+    tight = {limit.name for limit in found.plan.limits if limit.binding}
+    for row in found.marginals:
+        lever = movable[row.path]
+        assert (row.label, row.value, row.source) == (lever.label, lever.value, lever.place)
+        assert row.text == lever.text(row.value)
+        assert row.binding == (lever.limit in tight)
+    binding = [row.binding for row in found.marginals]
+    assert binding == sorted(binding, reverse=True)
+
+
+def test_worths_are_ordered_and_signed(problem: str) -> None:
+    found = explained(problem)
+    better = 1.0 if found.plan.objective.sense == "maximize" else -1.0
+    close = CLOSE * abs(found.value or 0.0)
+    for row in found.marginals:
+        for moved, way in ((row.looser, 1.0), (row.tighter, -1.0)):
+            if moved.change is None:
+                assert moved.known in ("no_plan", "at_its_end", "not_decided")
+                continue
+            assert moved.change_least is not None
+            assert moved.change_most is not None
+            assert moved.change_least <= moved.change <= moved.change_most
+            assert moved.change * better * way >= -close, (row.path, moved)
+            assert moved.setting == f"{row.path}={moved.to_text}"
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("small", "items.gpu_box.max"),
+        ("small", "jobs.0.checkpoint.stall"),
+        ("megatron_1t", "jobs.0.restore.restart"),
+        ("megatron_1t", "jobs.0.gpus.min"),
+        ("gpt3_octet", "budget.capex"),
+        ("enterprise_1MW", "targets.max_days_to_train"),
+    ],
+)
+def test_the_settings_give_what_is_said_of_them(name: str, path: str, small: str) -> None:
+    problem = PROBLEMS.get(name, small)
+    row = row_of(explained(problem), path)
+    for moved in (row.looser, row.tighter):
+        plan = solved(problem, moved.setting)
+        if moved.known == "no_plan":
+            assert plan.status == "infeasible"
+        else:
+            assert plan.objective.value == pytest.approx(moved.value, rel=CLOSE)
+
+
+# The workbook.
+
+
+def book_of(path: Path) -> Workbook:
+    return openpyxl.load_workbook(path)
+
+
+def moves_of(book: Workbook) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the rows of the sheet by path and way, each by the words above its columns."""
+    rows = [list(row) for row in book["Why"].iter_rows(values_only=True)]
+    first = next(place for place, row in enumerate(rows) if row[0] == "Limit")
+    found, path = {}, ""
+    for row in rows[first + 1 :]:
+        named = {str(head): cell for head, cell in zip(rows[first], row, strict=True)}
+        path = named["In the problem file"] or path
+        found[path, named["Step"]] = named
+    return found
+
+
+def near(value: float | None) -> Any:
+    """Return what equals a figure as a workbook keeps it."""
+    return None if value is None else pytest.approx(value, rel=DIGITS)
+
+
+def no_formula(book: Workbook) -> bool:
+    return all(cell.data_type != "f" for sheet in book for row in sheet.iter_rows() for cell in row)
+
+
+@pytest.mark.parametrize("name", ["small", "gpt3_octet", "megatron_1t"])
+def test_the_workbook_holds_the_numbers_of_the_json(name: str, small: str, tmp_path: Path) -> None:
+    problem = PROBLEMS.get(name, small)
+    done, found = ran("explain", problem, "-o", str(tmp_path / "new")), explained(problem)
+    stem = Path(problem).stem
+    path = tmp_path / "new" / f"{stem}.explain.xlsx"
+    assert (done.code, done.err) == (0, f"wrote {path}\n")
+    assert done.out == once("explain", problem).out
+    assert list(path.parent.iterdir()) == [path]
+    book = book_of(path)
+    assert {"Why", "Why not"} <= set(book.sheetnames)
+    assert no_formula(book)
+    moves = moves_of(book)
+    assert len(moves) == 2 * len(found.marginals)
+    for row in found.marginals:
+        step, told = row.next_step, moves[row.path, "looser"]
+        assert told["Limit"] == row.label
+        assert told["Now"] == row.text
+        assert told["Binds"] == ("yes" if row.binding else None)
+        assert told["File and line"] == row.source
+        assert told["Begins to pay at"] == (step.to_text if step else None)
+        assert told["Not yet at"] == (step.short_text if step else None)
+        for moved, way in ((row.looser, "looser"), (row.tighter, "tighter")):
+            told = moves[row.path, way]
+            assert told["at least"] == near(moved.change_least)
+            assert told["at most"] == near(moved.change_most)
+            assert told["GPUs then"] == moved.gpus_used
+            assert told["Moved to"] == (None if moved.known == "at_its_end" else moved.to_text)
+            words = moved.known.replace("_", " ").replace("plan left", "plan")
+            assert told["Change"] == (words if moved.change is None else near(moved.change))
+    assert found.why_not is not None
+    text = {str(cell.value) for row in book["Why not"].iter_rows() for cell in row}
+    assert {item.sku for item in found.why_not.items} <= text
+
+
+def test_quiet_and_json_with_a_workbook(small: str, tmp_path: Path) -> None:
+    done = ran("explain", small, "-q", "--json", "-o", str(tmp_path))
+    assert (done.code, done.err) == (0, "")
+    assert Explanation.model_validate_json(done.out) == explained(small)
+    assert [path.name for path in tmp_path.iterdir()] == ["problem.explain.xlsx"]
+
+
+def test_a_workbook_that_cannot_be_written(small: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    done = ran("explain", small, "-o", str(tmp_path / "file" / "out"))
+    assert done.code == 2
+    assert "cannot write" in done.err
+    assert done.err.count("\n") == 1
+
+
+# Names from elsewhere.
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_text(name: str, tmp_path: Path) -> None:
+    path = lay_out(tmp_path, TEXTS[name])
+    done = ran("explain", str(path), "-o", str(tmp_path / "out"), "-q")
+    assert (done.code, done.err) == (0, "")
+    assert all(line.isprintable() for line in done.out.split("\n"))
+    assert name == "long" or max(map(len, done.out.splitlines())) <= WIDTH
+    book = book_of(tmp_path / "out" / "problem.explain.xlsx")
+    assert no_formula(book)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_text_where_there_is_no_plan(name: str, tmp_path: Path) -> None:
+    path = lay_out(tmp_path, TEXTS[name])
+    tight = ("--set", "targets={min_gpus: 1000}", "--set", "items.gpu_box.max=64")
+    done = ran("explain", str(path), *tight, "-o", str(tmp_path / "out"), "-q")
+    assert (done.code, done.err) == (3, "")
+    assert all(line.isprintable() for line in done.out.split("\n"))
+    assert name == "long" or max(map(len, done.out.splitlines())) <= WIDTH
+    assert no_formula(book_of(tmp_path / "out" / "problem.explain.xlsx"))
+
+
+# Settings and scenarios.
+
+
+def test_settings_and_scenarios_reach_the_explanation(small: str) -> None:
+    whole = explained(small)
+    half = explained(small, "--scenario", "half_power", "--set", "site.pue=1.3")
+    assert half.plan.provenance.scenario == "half_power"
+    assert half.plan.provenance.overrides == ("site.pue=1.3",)
+    here, there = (row_of(found, "site.facility_power") for found in (whole, half))
+    assert (here.value, there.value) == (2000.0, 1000.0)
+    assert here.source != there.source
+    screen = once("explain", small, "--scenario", "half_power").out
+    assert screen.startswith("Why this plan: Small hall, scenario half_power\n")
+
+
+# Steps.
+
+
+@pytest.mark.parametrize(
+    ("path", "step", "looser", "tighter"),
+    [
+        ("items.gpu_box.max", "3", "67", "61"),
+        ("site.facility_power", "50 kW", "2.05 MW", "1.95 MW"),
+        ("site.facility_power", "3 MW", "5 MW", None),
+        ("budget.capex", "500 kUSD", "60.5 MUSD", "59.5 MUSD"),
+        ("jobs.0.checkpoint.stall", "1 min", "0 s", "65 s"),
+        ("jobs.0.checkpoint.max_overlap", "5 %", "15 %", "5 %"),
+        ("jobs.0.checkpoint.max_overlap", "95 %", "100 %", None),
+        ("jobs.0.checkpoint.interval.max", "30 min", "4.5 h", "3.5 h"),
+    ],
+)
+def test_a_step_of_the_users_own(
+    path: str, step: str, looser: str, tighter: str | None, small: str
+) -> None:
+    row = row_of(explained(small, "--step", f"{path}={step}"), path)
+    assert row.looser.to_text == looser
+    if tighter is None:
+        assert row.tighter.known == "at_its_end"
+    else:
+        assert row.tighter.to_text == tighter
+    others = [one for one in explained(small).marginals if one.path != path]
+    rest = explained(small, "--step", f"{path}={step}").marginals
+    assert [one for one in rest if one.path != path] == others
+
+
+# Wrong usage.
+
+STEP, WEIGHT, KEEP, WHY_NOT = "--step", "--weight", "--keep", "--why-not"
+USAGE = [
+    (STEP, "site.facility_pwer=1 kW", "no limit 'site.facility_pwer'", "'site.facility_power'"),
+    (STEP, "site.facility_power", "is not PATH=VALUE", "write for example --step"),
+    (STEP, "site.facility_power=", "is not PATH=VALUE", "write for example"),
+    (STEP, "=1 kW", "is not PATH=VALUE", "write for example"),
+    (STEP, "site.facility_power=1", "'1' has no unit", "'10 MW'"),
+    (STEP, "site.facility_power=1 TB", "'TB' in '1 TB' is not a unit of power", "'10 MW'"),
+    (STEP, "site.facility_power=0 kW", "'0 kW' is no step", "more than 0"),
+    (STEP, "site.facility_power=-1 kW", "'-1 kW' is no step", "more than 0"),
+    (STEP, "site.facility_power=1e400 kW", "'1e400 kW' is not a finite", ""),
+    (STEP, "site.facility_power=much", "cannot read 'much' as power", "'10 MW'"),
+    (STEP, "site.racks=1.5", "'1.5' is no step", "a whole number"),
+    (STEP, "site.racks=0", "'0' is no step", "a whole number"),
+    (STEP, "site.racks=inf", "'inf' is no step", "a whole number"),
+    (STEP, "site.racks=nan", "'nan' is no step", "a whole number"),
+    (STEP, "site.racks=few", "'few' is no step", "a whole number"),
+    (STEP, "jobs.0.parallelism.pipeline=1", "no limit 'jobs.0.parallelism.pipeline'", ""),
+    (WEIGHT, "budget.capx=2", "no limit 'budget.capx'", "'budget.capex'"),
+    (WEIGHT, "budget.capex", "is not PATH=VALUE", "--weight"),
+    (WEIGHT, "budget.capex=0", "'0' is no weight", "above 0"),
+    (WEIGHT, "budget.capex=-1", "'-1' is no weight", "above 0"),
+    (WEIGHT, "budget.capex=nan", "'nan' is no weight", "above 0"),
+    (WEIGHT, "budget.capex=inf", "'inf' is no weight", "above 0"),
+    (WEIGHT, "budget.capex=heavy", "'heavy' is no weight", "above 0"),
+    (WEIGHT, "budget.tco=2", "no limit 'budget.tco'", ""),
+    (KEEP, "budget.capx", "no limit 'budget.capx'", "'budget.capex'"),
+    (KEEP, "", "no limit ''", "limits: "),
+    (KEEP, "site.pue", "no limit 'site.pue'", ""),
+    (WHY_NOT, "quick_stor", "quick_stor", "quick_store"),
+    (WHY_NOT, "tray", "tray", ""),
+]
+
+
+def line_of(done: Ran) -> str:
+    assert (done.code, done.out) == (2, ""), done
+    assert done.err.count("\n") == 1
+    assert done.err.startswith("planner: ")
+    return done.err
+
+
+@pytest.mark.parametrize(("option", "value", "wrong", "right"), USAGE)
+def test_wrong_usage_is_one_line(
+    option: str, value: str, wrong: str, right: str, small: str, tmp_path: Path
+) -> None:
+    said = line_of(ran("explain", small, option, value, "-o", str(tmp_path / "out")))
+    assert wrong in said
+    assert right in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("option", "value"), [(STEP, "a\x1b[31m\n=1 kW"), (KEEP, "a\x1b[31m\nb")])
+def test_wrong_usage_prints_no_control_characters(option: str, value: str, small: str) -> None:
+    assert line_of(ran("explain", small, option, value))[:-1].isprintable()
+
+
+def test_what_is_wrong_with_the_file_comes_first(small: str) -> None:
+    said = line_of(ran("explain", small, "--set", "site.peu=2", KEEP, "nothing"))
+    assert "unknown key 'peu'" in said
+    assert "no such problem file" in line_of(ran("explain", "missing.yaml"))
+
+
+def test_an_item_that_was_asked_for_is_explained(small: str) -> None:
+    found = explained(small, WHY_NOT, "quick_store")
+    assert found.why_not is not None
+    assert "quick_store" in {item.sku for item in found.why_not.items}
+    assert "quick_store" in once("explain", small, WHY_NOT, "quick_store").out

@@ -1,0 +1,310 @@
+"""`planner explain` of problems without a plan: screen, JSON, workbook, what may be changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+import planner.infeasible
+from planner import shipped
+from planner.api import Options, solve, solve_with
+from planner.infeasible.conflict import off
+from planner.infeasible.oracle import Oracle
+from planner.levers import Lever, levers
+from planner.loader import Inputs
+from planner.schema.explanation import Explanation
+from planner.schema.infeasibility import Infeasibility, Step
+from planner.schema.plan import Plan
+from tests.bad_input.world import FILES
+from tests.infeasible.asked import check_one, check_together
+from tests.infeasible.plant import Planted, written
+from tests.ran import once, ran
+
+RESTORE = str(shipped.problem_files()["infeasible_restore"])
+TIGHT = (
+    "targets={min_gpus: 480}", "budget.capex=12 MUSD", "site.facility_power=600 kW",
+)  # fmt: skip
+"""60 systems draw 752.8 kW with storage and cost 17.2 MUSD: power and money are both short."""
+GPUS, MONEY, POWER = "targets.min_gpus", "budget.capex", "site.facility_power"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("small")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, "utf-8")
+    return str(folder / "problem.yaml")
+
+
+def tight(problem: str, *options: str) -> tuple[str, ...]:
+    return (problem, *(word for setting in TIGHT for word in ("--set", setting)), *options)
+
+
+def why(*arguments: str) -> Infeasibility:
+    done = once("explain", *arguments, "--json")
+    assert (done.code, done.err) == (3, "")
+    found = Explanation.model_validate_json(done.out)
+    assert found.marginals == ()
+    assert found.why_not is None
+    assert found.value is None
+    assert found.plan.infeasibility is not None
+    return found.plan.infeasibility
+
+
+def paths(steps: tuple[Step, ...]) -> list[str]:
+    return [step.path for step in steps]
+
+
+def ends(problem: str, settings: tuple[str, ...], steps: tuple[Step, ...]) -> str:
+    """Return how the problem ends with steps made, as a user makes them."""
+    made = tuple(setting for step in steps for setting in step.settings)
+    return solve(problem, settings=(*settings, *made), options=Options(explain=False)).status
+
+
+def short_of(step: Step) -> Step:
+    """Return a step that is too small by the last digit."""
+    return step.model_copy(update={"settings": (f"{step.path}={step.not_enough_text}",)})
+
+
+# Screen and workbook.
+
+
+@pytest.mark.parametrize("name", ["restore", "tight"])
+def test_screen_and_workbook_say_the_same(name: str, small: str, tmp_path: Path) -> None:
+    arguments = (RESTORE,) if name == "restore" else tight(small, "--weight", f"{GPUS}=10")
+    found = why(*arguments)
+    done = ran("explain", *arguments, "-o", str(tmp_path))
+    file = tmp_path / f"{Path(arguments[0]).stem}.explain.xlsx"
+    assert (done.code, done.err) == (3, f"wrote {file}\n")
+    assert done.out == once("explain", *arguments).out
+    said = " ".join(done.out.split())
+    assert "(no plan is possible)" in said
+    assert max(map(len, done.out.splitlines())) <= 100
+    book = openpyxl.load_workbook(file)
+    assert "No plan" in book.sheetnames
+    assert not {"Why", "Why not"} & set(book.sheetnames)
+    cells = [cell for row in book["No plan"].iter_rows() for cell in row]
+    assert all(cell.data_type != "f" for cell in cells)
+    texts = {str(cell.value) for cell in cells}
+    for conflict in found.conflicts:
+        for limit in conflict.limits:
+            assert limit.said in said
+            assert {limit.label, limit.path} <= texts
+    combined = found.combined.steps if found.combined else ()
+    assert found.changes
+    for step in (*found.changes, *combined):
+        assert step.said in said
+        words = (step.to_text, step.not_enough_text, step.path) if step.value is not None else ()
+        assert set(words) <= texts
+        assert any(all(setting in text for setting in step.settings) for text in texts)
+
+
+def test_solve_and_explain_give_the_same_reasons(small: str) -> None:
+    plan = Plan.model_validate_json(once("solve", *tight(small), "--json", "-q").out)
+    assert plan.infeasibility == why(*tight(small))
+
+
+# What is proposed helps, and a little less does not.
+
+
+def test_each_proposal_is_tried_like_a_user_would(small: str) -> None:
+    found = why(*tight(small, "--weight", f"{GPUS}=10"))
+    assert found.changes
+    for step in found.changes:
+        assert ends(small, TIGHT, (step,)) == "optimal"
+        assert ends(small, TIGHT, (short_of(step),)) == "infeasible"
+    assert found.combined is not None
+    assert ends(small, TIGHT, found.combined.steps) == "optimal"
+    for step in found.combined.steps:
+        others = tuple(short_of(one) if one is step else one for one in found.combined.steps)
+        assert ends(small, TIGHT, others) == "infeasible"
+
+
+# --keep and --weight.
+
+
+def test_a_single_change_with_what_asks_for_it(small: str) -> None:
+    (single,) = why(*tight(small)).changes
+    assert (single.path, single.from_text, single.to_text) == (GPUS, "480", "328")
+    assert single.not_enough_text == "329"
+    assert [limit.path for limit in single.because] == [MONEY]
+
+
+def test_a_little_less_of_one_is_told_where_a_little_of_another_helps(small: str) -> None:
+    found = why(*tight(small)).combined
+    assert found is not None
+    assert set(paths(found.steps)) == {GPUS, MONEY}
+    assert found.weighted is not None
+    assert found.weighted < 0.99 * (480 - 328) / 480
+
+
+def test_what_is_kept_is_in_no_change(small: str) -> None:
+    found = why(*tight(small, "--keep", GPUS))
+    assert found.changes == ()
+    assert found.combined is not None
+    assert set(paths(found.combined.steps)) == {POWER, MONEY}
+    named = {limit.path for conflict in found.conflicts for limit in conflict.limits}
+    assert GPUS in named, "it is kept, and still to blame"
+
+
+@pytest.mark.parametrize("kept", [(GPUS, MONEY), (GPUS, POWER), (GPUS, MONEY, POWER)])
+def test_where_all_that_helps_is_kept_nothing_is_proposed(
+    kept: tuple[str, ...], small: str
+) -> None:
+    found = why(*tight(small, *(word for path in kept for word in ("--keep", path))))
+    assert found.changes == ()
+    assert found.combined is None
+    assert found.conflicts
+    assert found.undecided == ()
+
+
+def test_every_limit_can_be_kept() -> None:
+    for path in ("jobs.0.restore.max_time", "jobs.0.restore.fan_out", "storage.client_limit.read"):
+        found = why(RESTORE, "--keep", path)
+        assert path not in paths(found.changes)
+        assert len(found.changes) == 2
+
+
+def test_a_weight_moves_the_change_to_other_limits(small: str) -> None:
+    found = why(*tight(small, "--weight", f"{GPUS}=10"))
+    assert paths(found.changes) == [GPUS], "single ones are told whatever they weigh"
+    assert found.combined is not None
+    assert set(paths(found.combined.steps)) == {POWER, MONEY}
+    assert found.combined.weighted is not None
+    shares = {s.path: abs((s.least or 0.0) - (s.value or 0.0)) / (s.value or 1.0)
+              for s in found.combined.steps}  # fmt: skip
+    assert found.combined.weighted == pytest.approx(sum(shares.values()), rel=1e-6)
+    dear = why(*tight(small, "--weight", f"{GPUS}=10", "--weight", f"{MONEY}=2"))
+    assert dear.combined is not None
+    assert dear.combined.weighted == pytest.approx(shares[POWER] + 2 * shares[MONEY], rel=1e-6)
+    light = why(*tight(small, "--weight", f"{GPUS}=0.1"))
+    assert light.combined is None
+    costly = ("--weight", f"{GPUS}=10", "--weight", f"{POWER}=100", "--weight", f"{MONEY}=100")
+    assert why(*tight(small, *costly)).combined is None
+
+
+@pytest.mark.parametrize("weight", [0.2, 0.5, 2.0, 5.0, 20.0])
+def test_no_change_weighs_less_than_is_proven(weight: float, small: str) -> None:
+    """The bound holds for the single change that is told, too."""
+    found = why(*tight(small, "--weight", f"{GPUS}={weight}"))
+    (single,) = found.changes
+    assert single.least is not None
+    assert single.value is not None
+    alone = weight * (single.value - single.least) / single.value
+    if found.combined is not None:
+        assert found.combined.weighted is not None
+        assert found.combined.bound is not None
+        assert found.combined.bound <= found.combined.weighted * (1 + 1e-9)
+        assert found.combined.weighted < alone
+    else:
+        assert alone <= 1.01 * 0.689  # what power and money take, told only if it is 1 % less
+
+
+# Scenarios, settings.
+
+
+def test_settings_and_scenarios_are_respected() -> None:
+    fast = once("explain", RESTORE, "--scenario", "fast_port")
+    assert fast.code == 0
+    assert fast.out.startswith("Why this plan: Restore through a thin storage network, scenario")
+    found = why(RESTORE, "--set", "jobs.0.restore.max_time=30 s")
+    (step,) = [step for step in found.changes if step.path == "jobs.0.restore.max_time"]
+    assert (step.from_text, step.to_text) == ("30 s", "71.45 s")
+    assert step.source == "--set jobs.0.restore.max_time=30 s"
+
+
+def test_what_is_proposed_is_no_purchase_without_end() -> None:
+    """More GPUs than are installed: of other systems any number may be bought, which is refused."""
+    problem = str(shipped.problem_files()["megatron_1t"])
+    settings = ("jobs.0.gpus.min=4000",)
+    found = why(problem, "--set", *settings)
+    assert paths(found.changes) == ["jobs.0.gpus.min"]
+    for step in found.changes:
+        assert ends(problem, settings, (step,)) == "optimal"
+
+
+# Time.
+
+
+def claims_hold(inputs: Inputs, found: Infeasibility) -> None:
+    """Every claim that was made is true, asked of the exhaustive enumeration."""
+    for step in found.changes:
+        check_one(inputs, step)
+    if found.combined is not None:
+        check_together(inputs, found.combined.steps)
+
+
+def test_no_time_at_all_claims_nothing(monkeypatch: pytest.MonkeyPatch, small: str) -> None:
+    monkeypatch.setattr(planner.infeasible, "SECONDS", 0.0)
+    done = ran("explain", *tight(small), "--json")
+    found = Explanation.model_validate_json(done.out).plan.infeasibility
+    assert done.code == 3
+    assert found is not None
+    assert (found.reasons, found.conflicts, found.changes, found.combined) == ((), (), (), None)
+    assert {GPUS, MONEY, POWER} <= set(found.undecided)
+    screen = ran("explain", *tight(small)).out
+    assert "not decided in time: " in screen
+    assert "gives a plan" not in screen
+
+
+@pytest.mark.parametrize("limit", ["1 ms", "20 ms", "50 ms", "100 ms", "300 ms", "30 s"])
+def test_a_short_time_limit_gives_no_wrong_claim(limit: str, small: str) -> None:
+    done = ran("explain", *tight(small), "--time-limit", limit, "--json")
+    assert done.err == ""
+    found = Explanation.model_validate_json(done.out).plan
+    if done.code == 4:
+        assert found.status == "no_solution"
+        assert found.infeasibility is None
+        return
+    assert done.code == 3
+    assert found.infeasibility is not None
+    whole = why(*tight(small))
+    for step in found.infeasibility.changes:
+        assert ends(small, TIGHT, (step,)) == "optimal"
+        assert step.because in {(), *(one.because for one in whole.changes)}
+    assert set(found.infeasibility.conflicts) <= set(whole.conflicts)
+    if limit == "30 s":
+        assert found.infeasibility == whole
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, questions: int) -> None:
+    """Let the time run out after so many questions."""
+    left = property(lambda oracle: 60.0 if oracle.asked < questions else 0.0)
+    monkeypatch.setattr(Oracle, "left_s", left)
+
+
+def check_conflicts(inputs: Inputs, found: Infeasibility) -> None:
+    """Every conflict is one, and none without any of its limits; asked with time to spare."""
+    oracle = Oracle(inputs, "highs", 600.0)
+    known = {lever.path: lever for lever in levers(inputs)}
+    given_up: list[Lever] = []
+    for conflict in found.conflicts:
+        named = [known[limit.path] for limit in conflict.limits]
+        others = [lever for lever in known.values() if lever not in named]
+        assert oracle.possible(off([*others, *given_up])) is False, conflict
+        for lever in named:
+            assert oracle.possible(off([*others, *given_up, lever])) is True, (lever, conflict)
+        given_up.append(named[-1])
+
+
+PLANTED = [planted for planted in written() if planted.seed % 9 == 0][:8]
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_whenever_time_runs_out_what_is_said_is_true(
+    planted: Planted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = planted.inputs
+    whole = solve_with(inputs, Options()).infeasibility
+    assert whole is not None
+    for questions in (0, 1, 2, 3, 5, 8, 13, 21, 34, 55):
+        with monkeypatch.context() as patch:
+            stop_after(patch, questions)
+            found = solve_with(inputs, Options()).infeasibility
+        assert found is not None
+        claims_hold(inputs, found)
+        check_conflicts(inputs, found)
+        complete = (found.conflicts, found.changes) == (whole.conflicts, whole.changes)
+        assert complete or found.undecided, questions
