@@ -41,7 +41,7 @@ def inputs_of(case: Case) -> Inputs:
 @cache
 def drawn(seed: int) -> tuple[Inputs, Plan]:
     inputs = inputs_of(random_case(seed))
-    return inputs, api.solve_inputs(inputs)
+    return inputs, api.solve_inputs(inputs, explain=False)
 
 
 def solved() -> Iterator[tuple[Inputs, Plan]]:
@@ -114,7 +114,9 @@ def test_more_never_hurts(limit: str) -> None:
         if looser is None:
             continue
         tried += 1
-        assert no_worse(api.solve_inputs(replace(inputs, problem=looser)), plan), plan.problem
+        assert no_worse(api.solve_inputs(replace(inputs, problem=looser), explain=False), plan), (
+            plan.problem
+        )
     assert tried > 0
 
 
@@ -171,7 +173,7 @@ def test_order_in_the_catalogs_is_nothing() -> None:
             families=inputs.families[::-1],
             prices=dict(reversed(inputs.prices.items())),
         )
-        again = api.solve_inputs(backwards)
+        again = api.solve_inputs(backwards, explain=False)
         assert plan_json.to_bytes(again) == plan_json.to_bytes(plan), plan.problem
 
 
@@ -184,7 +186,9 @@ def test_the_same_input_gives_the_same_bytes() -> None:
     assert files(api.solve(HALL)) == files(api.solve(HALL))
     for seed in list(SEEDS)[:6]:
         inputs, plan = drawn(seed)
-        assert plan_json.to_bytes(api.solve_inputs(inputs)) == plan_json.to_bytes(plan)
+        assert plan_json.to_bytes(api.solve_inputs(inputs, explain=False)) == plan_json.to_bytes(
+            plan
+        )
 
 
 def test_plans_survive_their_json() -> None:
@@ -261,12 +265,12 @@ def test_a_dominated_item_changes_no_line() -> None:
     tried = same = 0
     for capped, _ in solved():
         inputs = uncapped(capped)
-        plan = api.solve_inputs(inputs)
+        plan = api.solve_inputs(inputs, explain=False)
         for item in inputs.items:
             if item.id not in bill(plan) or item.id not in inputs.prices or not free(inputs, item):
                 continue
             for name in (f"{item.id}_worse", f"a_{item.id}"):  # after it and before it
-                found = api.solve_inputs(with_worse(inputs, item, name))
+                found = api.solve_inputs(with_worse(inputs, item, name), explain=False)
                 assert name not in bill(found), plan.problem
                 assert no_worse(found, plan) and no_worse(plan, found), (plan.problem, name)
                 tried += 1
@@ -281,7 +285,7 @@ def test_gpus_in_use_do_not_depend_on_the_way() -> None:
     inputs, plan = drawn(506)
     assert (plan.objective.name, plan.jobs[0].gpus_used) == ("tco", 352)
     item = next(item for item in inputs.items if item.id == "gpu_2")
-    assert api.solve_inputs(with_worse(inputs, item, "a_gpu_2")).jobs == plan.jobs
+    assert api.solve_inputs(with_worse(inputs, item, "a_gpu_2"), explain=False).jobs == plan.jobs
 
 
 def test_without_an_item_of_the_plan_nothing_gets_better() -> None:
@@ -294,9 +298,9 @@ def test_without_an_item_of_the_plan_nothing_gets_better() -> None:
             if item.category not in ("gpu_system", "storage"):  # it cannot be done without
                 if not inputs.problem.items.get(item.id, Quantity()).installed:
                     with pytest.raises(InputError, match=f"'{item.id}' comes with this plan"):
-                        api.solve_inputs(replace(inputs, prices=prices))
+                        api.solve_inputs(replace(inputs, prices=prices), explain=False)
                 continue
-            found = api.solve_inputs(replace(inputs, prices=prices))
+            found = api.solve_inputs(replace(inputs, prices=prices), explain=False)
             tried += 1
             if found.status == "optimal":
                 assert no_worse(plan, found), (plan.problem, item.id)

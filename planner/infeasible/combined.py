@@ -61,6 +61,8 @@ def together(
     case = weighed(free.case, elastic)
     left = max(0.1, min(_MOST_SECONDS, oracle.left_s))
     found = optimise(case, solver=oracle.solver, gap=_GAP, time_limit_s=left, ties=False)
+    if found.operation is None and found.status != "infeasible":
+        raise UndecidedError
     if found.operation is None or (found.value or 0.0) > known * (1.0 - _WORTH_TELLING):
         return None
     reached = _reached(oracle, case, found, movable)
@@ -118,7 +120,7 @@ def _tightened(
         if found is None:
             return None
         places[lever], final[lever] = found.enough, found
-    return tuple(final.items()) if final and oracle.possible(_changes(places)) else None
+    return tuple(final.items()) if final and decided(oracle, _changes(places)) else None
 
 
 def _no_further(

@@ -29,7 +29,6 @@ def _storage(inputs: Inputs) -> Iterator[Lever]:
         if checkpoint.mode != "sync" and checkpoint.max_overlap < 1.0:
             # No limit under a rule, which asks for drains short enough in its own way.
             off.append(Change("jobs.0.checkpoint.max_overlap", 1.0, "100 %"))
-            what = f"{what}, and let drains overlap"
         yield choice(inputs, "storage.rule", f"storage sized by the {name} rule", what, *off)
     if storage.exact_families is not None:
         count = storage.exact_families

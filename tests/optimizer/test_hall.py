@@ -23,12 +23,12 @@ def test_feeds_leave_what_their_redundancy_leaves(
     request = Request(maximize="gpus")
     feeds = {"count": count, "power": "50 kW", "redundancy": redundancy}
     request.site = {"pue": 1.25, "feeds": feeds}
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     limit = next(limit for limit in plan.limits if limit.name == "facility_power")
     assert limit.limit == limit_kw
     assert plan.jobs[0].gpus_used == 8 * int((limit_kw / 1.25 - 10) // 10)
     request.site["facility_power"] = "45 kW"  # the lesser of the two counts
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     assert next(x for x in plan.limits if x.name == "facility_power").limit == 45
 
 
@@ -36,7 +36,7 @@ def cooled(liquid_share: float, **site: Raw) -> Plan:
     request = Request(maximize="gpus")
     request.items[0]["consumes"]["liquid_share"] = figure(liquid_share)
     request.site = {"pue": {"air": 1.5, "liquid": 1.1}, **site}
-    return api.solve_inputs(inputs_of(request.case()))
+    return api.solve_inputs(inputs_of(request.case()), explain=False)
 
 
 def test_pue_follows_the_heat() -> None:
@@ -97,7 +97,7 @@ def test_restores_hold_with_appliances_down(tolerate: int, fail_units: int, boxe
     request.storage["tolerate_down"] = tolerate
     request.more["targets"] = {"min_gpus": 16}
     inputs = inputs_of(request.case())
-    plan = api.solve_inputs(inputs)
+    plan = api.solve_inputs(inputs, explain=False)
     assert {line.sku: line.quantity for line in plan.lines} == {"gpu": 2, "box": boxes}
     job, left = plan.jobs[0], 4 * (boxes - tolerate / fail_units)
     assert job.delivered_read_gb_per_s == pytest.approx(min(16, 4 * boxes))
@@ -118,7 +118,7 @@ def test_drains_hold_with_an_appliance_down() -> None:
     request = Request(minimize="cost")
     request.storage["tolerate_down"] = 1
     request.more["targets"] = {"min_gpus": 8}
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     job = plan.jobs[0]
     assert {line.sku: line.quantity for line in plan.lines} == {"gpu": 1, "box": 3}
     assert (job.drain_s, job.degraded_drain_s) == pytest.approx((100 / 3, 50))

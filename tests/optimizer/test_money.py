@@ -100,7 +100,7 @@ def test_money_reported_is_money_optimised() -> None:
     checked = paid_for_energy = 0
     for seed in range(60, 90):
         inputs = inputs_of(random_case(seed))
-        plan = api.solve_inputs(inputs)
+        plan = api.solve_inputs(inputs, explain=False)
         if plan.status == "optimal":
             check_money(resolve(inputs), plan)
             checked += 1
@@ -118,7 +118,7 @@ def test_installed_units_cost_energy_only() -> None:
         "term": {"years": 3, "electricity": "0.1 USD/kWh"},
     }
     inputs = inputs_of(request.case())
-    plan = api.solve_inputs(inputs)
+    plan = api.solve_inputs(inputs, explain=False)
     check_money(resolve(inputs), plan)
     assert plan.totals is not None
     assert plan.totals.capex_usd == pytest.approx(100_000.01 + 2 * 10_000)

@@ -59,7 +59,7 @@ def test_a_plan_buys_in_packs_with_spares() -> None:
         "items": {"box": {"installed": 1}},
     }
     request.prices["gpu"]["pack"] = 2
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     lines = {line.sku: line for line in plan.lines}
     gpu, box = lines["gpu"], lines["box"]
     assert (gpu.quantity, gpu.spares, gpu.pack, gpu.purchased) == (3, 1, 2, 4)
@@ -73,7 +73,7 @@ def test_the_next_pack_is_not_bought_where_stock_ends() -> None:
     request = Request(maximize="gpus")
     request.more["items"] = {"gpu": {"stock": 3}}
     request.prices["gpu"]["pack"] = 2
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     assert {line.sku: line.purchased for line in plan.lines}["gpu"] == 2
     assert {limit.name: limit.value for limit in plan.limits}["stock.gpu"] == 2
 
@@ -86,7 +86,7 @@ def test_a_companion_out_of_stock_keeps_the_cluster_small(stock: int, gpus: int 
         del request.more["network"][section]
     request.more["items"] = {"optic": {"stock": stock}}
     request.more["spares"] = {"transceiver": 0.05}  # twelve optics of three systems take one more
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     assert (plan.jobs[0].gpus_used if plan.jobs else None) == gpus
     if gpus is None:
         assert plan.status == "infeasible"
@@ -141,7 +141,7 @@ def test_support_years(
     assert support_span(gpu, inputs) == span
     paid = sum(max(0.0, min(t, span[1]) - max(t - 1, span[0])) / 1.1**t for t in range(1, 5))
     assert support_factor(gpu, inputs) == pytest.approx(paid)
-    plan = api.solve_inputs(inputs)
+    plan = api.solve_inputs(inputs, explain=False)
     line = next(line for line in plan.lines if line.sku == "gpu")
     assert line.support_years == pytest.approx(max(0.0, span[1] - span[0]))
     assert plan.totals is not None
@@ -156,7 +156,7 @@ def test_subscriptions_and_colocation_run_the_whole_term() -> None:
     request.more["targets"] = {"min_gpus": 8}
     request.prices["gpu"]["per_year"] = "1000.01 USD"
     request.discounts = [{"item": "gpu", "discount": 0.25}]
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     assert plan.totals is not None
     assert plan.totals.subscriptions_usd_per_year == 750.01  # of 750.0075
     assert plan.totals.colocation_usd_per_year == pytest.approx(20 * 12 * 150)
@@ -171,7 +171,7 @@ def test_energy_is_charged_on_the_draw_it_is_charged_on(basis: str, drawn_kw: fl
     request.items[0]["consumes"]["typical_power"] = figure("7 kW")
     request.more["term"] = TERM | {"energy_basis": basis}
     request.more["targets"] = {"min_gpus": 8}
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     assert plan.totals is not None
     assert plan.totals.energy_usd_per_year == pytest.approx(drawn_kw * 1.25 * 876)
     assert plan.totals.it_power_kw == 20.0
@@ -190,7 +190,7 @@ def test_hot_spares_are_bought_and_run_idle(hot: int | str, systems: int) -> Non
     request.site["it_power"] = "100 kW"
     request.job["gpus"] = {"hot_spares": hot}
     request.more["targets"] = {"min_gpus": 40}
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     assert {line.sku: line.quantity for line in plan.lines} == {"gpu": systems, "box": 2}
     job = plan.jobs[0]
     assert (job.gpus_used, job.hot_spare_systems) == (40, systems - 5)
@@ -201,7 +201,7 @@ def test_hot_spares_are_bought_and_run_idle(hot: int | str, systems: int) -> Non
 def test_hot_spares_leave_the_fewer_for_the_job() -> None:
     request = Request(maximize="gpus")
     request.job["gpus"] = {"hot_spares": "30 %"}
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     assert plan.jobs[0].gpus_used == 24  # four fit beside two boxes: three and one spare
     case = resolve(inputs_of(request.case()))
     assert [case.job.hot(used) for used in (0, 1, 3, 4, 10)] == [0, 1, 1, 2, 3]
@@ -225,7 +225,7 @@ def test_lead_times_have_a_limit(lead_time: str, most: str, bought: bool) -> Non
     request.prices["gpu"]["lead_time"] = lead_time
     request.more["targets"] = {"max_lead_time": most}
     request.more["items"] = {"gpu": {"installed": 1}}
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     assert plan.jobs[0].gpus_used == (32 if bought else 8)
     assert plan.totals is not None
     assert plan.totals.critical_skus == (("gpu",) if bought else ())
@@ -240,8 +240,8 @@ def test_a_companion_that_comes_too_late_is_used_as_installed_only() -> None:
     request.prices["spider"]["lead_time"] = "20-30 weeks"
     request.site["it_power"] = "80 kW"
     request.more["targets"] = {"max_lead_time": "200 days"}
-    assert api.solve_inputs(inputs_of(request.case())).status == "infeasible"
+    assert api.solve_inputs(inputs_of(request.case()), explain=False).status == "infeasible"
     request.more["items"] = {"spider": {"installed": 1}}
-    plan = api.solve_inputs(inputs_of(request.case()))
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
     assert plan.jobs[0].gpus_used == 8  # one switch alone holds one system and the manager
     assert next(line for line in plan.lines if line.sku == "spider").purchased == 0

@@ -32,7 +32,7 @@ from tests.oracle.plant import Plant
 from tests.test_exactness import inputs_of
 
 WITHIN = 0.05
-SEEDS = [seed for seed in range(30) if seed != 8]  # 8 takes as long as all others together
+SEEDS = [seed for seed in range(18) if seed != 8]  # 8 takes as long as all others together
 CHUNKS = 3
 NOISE = 1e-5
 COUNTS = {"fewest_storage": min, "most_storage": max, "fewest_systems": min}
