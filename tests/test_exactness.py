@@ -13,7 +13,7 @@ from tests.oracle.enumerate import Best, best
 from tests.oracle.generate import Case, random_case
 
 CHUNKS = 16
-SEEDS_PER_CHUNK = 20
+SEEDS_PER_CHUNK = 16
 VALUE_TOLERANCE = 1e-5
 BOUND_TOLERANCE = 1e-6
 CERTIFICATE = 5e-6
@@ -106,7 +106,7 @@ def test_optimiser_finds_the_enumerated_best(chunk: int) -> None:
         try:
             plan = api.solve_inputs(inputs_of(case), explain=False)
             found = disagreements(case, plan, truth)
-        except Exception as error:  # so that one seed does not hide the other nineteen
+        except Exception as error:  # so that one seed does not hide the others
             found = [f"{type(error).__name__}: {error}; enumerated {truth}"]
         wrong |= {seed: found} if found else {}
     assert not wrong, "\n".join(f"seed {seed}: {found}" for seed, found in wrong.items())

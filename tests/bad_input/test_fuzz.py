@@ -124,7 +124,7 @@ def folder() -> object:
 
 
 BOUNDED = settings(
-    max_examples=100,
+    max_examples=60,
     derandomize=True,
     deadline=None,
     database=None,
@@ -132,7 +132,7 @@ BOUNDED = settings(
 )
 
 
-@settings(BOUNDED, max_examples=60)
+@settings(BOUNDED, max_examples=40)
 @given(text=damaged(SHIPPED))
 def test_a_damaged_shipped_problem(text: str, folder: Path) -> None:
     (folder / "problem.yaml").write_text(text, "utf-8")
@@ -153,7 +153,7 @@ def test_a_damaged_catalog_or_price_book(name: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["problem.yaml", "own.yaml", "net.yaml", "net_book.yaml"])
 def test_a_damaged_bill(name: str, folder: Path) -> None:
-    @settings(BOUNDED, max_examples=80)
+    @settings(BOUNDED, max_examples=50)
     @given(text=damaged(BILL_FILES[name]))
     def check(text: str) -> None:
         for other, content in BILL_FILES.items():

@@ -25,7 +25,7 @@ SLOW = frozenset(
     | {110, 112, 116, 117, 126, 129, 130, 135}
 )
 """Seeds whose problems take long to enumerate without a limit."""
-SEEDS = [seed for seed in range(70) if seed not in SLOW]
+SEEDS = [seed for seed in range(56) if seed not in SLOW]
 CHUNKS = 6
 PROBLEMS = shipped.problem_files()
 SMALL_MEMORY = ("consider.gpu_systems=[nvidia_dgx_h100]",)
@@ -110,4 +110,4 @@ def test_fewer_stages_hold_the_weights_wherever_they_are_held(
 
 
 def test_enough_problems_have_a_plan() -> None:
-    assert sum(enumerated(drawn(seed)) is not None for seed in SEEDS) >= 30
+    assert sum(enumerated(drawn(seed)) is not None for seed in SEEDS) >= 25
