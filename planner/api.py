@@ -77,8 +77,8 @@ def solve_inputs(
 def solve_with(inputs: Inputs, options: Options) -> Plan:
     """Return the best plan of validated inputs; see ``solve``."""
     from planner.assemble import assemble
-    from planner.infeasible.words import message as told
     from planner.optimizer.joint import optimise
+    from planner.outputs.infeasible_text import message as told
     from planner.verify import verify
 
     case = resolve(inputs)

@@ -6,15 +6,18 @@ import errno
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from planner import __version__
 from planner.errors import Finding, InputError, PlannerError
+
+if TYPE_CHECKING:
+    from planner.api import Options
 
 app = typer.Typer(
     name="planner",
@@ -158,15 +161,9 @@ def solve(
     """
     from planner import api
     from planner.commands import studies
-    from planner.commands.solve import deliver, listed
+    from planner.commands.solve import deliver
 
-    options = api.Options(
-        solver=solver.value,
-        gap=_share("--gap", gap),
-        time_limit_s=_seconds("--time-limit", time_limit),
-        save_model=save_model,
-        state_seconds=verbose,
-    )
+    options = _options(solver, gap, time_limit, save_model=save_model, state_seconds=verbose)
     inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
     plan = api.solve_with(inputs, options)
     written = deliver(
@@ -179,8 +176,7 @@ def solve(
         audience=audience.value,
         studies=list(studies.sheets(inputs, plan, options, [kind.value for kind in study or ()])),
     )
-    if written and not quiet:
-        typer.echo(f"wrote {listed(written)}", err=True)
+    _tell(written, quiet)
     raise typer.Exit(EXIT_CODES[plan.status])
 
 
@@ -251,20 +247,13 @@ def compare(
     Problem files are solved first; --set and --scenario apply to each of them.
     Exit code 3 where there is no plan to compare.
     """
-    from planner import api
     from planner.commands import compare as command
-    from planner.commands.solve import listed
 
-    options = api.Options(
-        solver=solver.value,
-        gap=_share("--gap", gap),
-        time_limit_s=_seconds("--time-limit", time_limit),
-    )
+    options = _options(solver, gap, time_limit)
     request = command.Request(tuple(set_ or ()), scenario, options, as_json, everything, output)
     report = (command.rules if rules else command.sides)(files, request)
     typer.echo(report.text)
-    if report.written and not quiet:
-        typer.echo(f"wrote {listed(report.written)}", err=True)
+    _tell(report.written, quiet)
     raise typer.Exit(report.code)
 
 
@@ -289,15 +278,9 @@ def alternatives(
     """Find plans nearly as good as the best that differ from it: in vendors, GPUs, counts, money.
     With -o it writes PROBLEM.alternatives.xlsx.
     """
-    from planner import api
     from planner.commands.alternatives import report
-    from planner.commands.solve import listed
 
-    options = api.Options(
-        solver=solver.value,
-        gap=_share("--gap", gap),
-        time_limit_s=_seconds("--time-limit", time_limit),
-    )
+    options = _options(solver, gap, time_limit)
     found = report(
         problem,
         options,
@@ -309,8 +292,7 @@ def alternatives(
         as_json=as_json,
     )
     typer.echo(found.text)
-    if found.written and not quiet:
-        typer.echo(f"wrote {listed(found.written)}", err=True)
+    _tell(found.written, quiet)
     raise typer.Exit(EXIT_CODES[found.status])
 
 
@@ -337,14 +319,9 @@ def audit(
     """Read an edited workbook back: what changed, which limits break, how far from the best plan.
     Exit code 3 where the edited plan breaks a limit.
     """
-    from planner import api
     from planner.commands.audit import report
 
-    options = api.Options(
-        solver=solver.value,
-        gap=_share("--gap", gap),
-        time_limit_s=_seconds("--time-limit", time_limit),
-    )
+    options = _options(solver, gap, time_limit)
     text, code = report(workbook, options, as_json=as_json, solve_again=solve_again)
     typer.echo(text)
     raise typer.Exit(code)
@@ -389,16 +366,10 @@ def explain(
     """Explain the best plan: what binds, what one more unit is worth, why nothing else.
     Without a plan: which limits cannot hold together, and the least changes that help.
     """
-    from planner import api
     from planner.commands.explain import report, weights
-    from planner.commands.solve import listed
 
-    options = api.Options(
-        solver=solver.value,
-        gap=_share("--gap", gap),
-        time_limit_s=_seconds("--time-limit", time_limit),
-        weights=weights(weight or ()),
-        keep=tuple(keep or ()),
+    options = _options(
+        solver, gap, time_limit, weights=weights(weight or ()), keep=tuple(keep or ())
     )
     found = report(
         problem,
@@ -411,8 +382,7 @@ def explain(
         as_json=as_json,
     )
     typer.echo(found.text)
-    if found.written and not quiet:
-        typer.echo(f"wrote {listed(found.written)}", err=True)
+    _tell(found.written, quiet)
     raise typer.Exit(EXIT_CODES[found.status])
 
 
@@ -473,6 +443,26 @@ def catalog_check(files: CatalogFiles = None, as_json: AsJson = False) -> None:
     text, faulty = check_catalogs(tuple(files or ()), as_json=as_json)
     typer.echo(text)
     raise typer.Exit(2 if faulty else 0)
+
+
+def _options(solver: Solver, gap: str, time_limit: str | None, **more: Any) -> Options:
+    """Return how to solve, from the options that every solving command has."""
+    from planner import api
+
+    return api.Options(
+        solver=solver.value,
+        gap=_share("--gap", gap),
+        time_limit_s=_seconds("--time-limit", time_limit),
+        **more,
+    )
+
+
+def _tell(written: Sequence[Path], quiet: bool) -> None:
+    """Say which files were written."""
+    if written and not quiet:
+        from planner.commands.solve import listed
+
+        typer.echo(f"wrote {listed(written)}", err=True)
 
 
 def _share(option: str, text: str) -> float:

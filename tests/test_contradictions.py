@@ -303,10 +303,9 @@ def tighter(inputs: Inputs, random: Random) -> Iterator[Inputs]:
             yield applied(inputs, lever.to(value))
 
 
-@pytest.mark.parametrize("start", range(3))
-def test_no_problem_that_has_a_plan_is_contradictory(start: int) -> None:
+def test_no_problem_that_has_a_plan_is_contradictory() -> None:
     refused = 0
-    for seed in SEEDS[start::3]:
+    for seed in SEEDS:
         inputs = drawn(seed)
         for one in (inputs, *tighter(inputs, Random(seed))):
             if found := list(contradictions(one)):

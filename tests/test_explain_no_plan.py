@@ -167,6 +167,23 @@ def test_every_limit_can_be_kept() -> None:
         assert len(found.changes) == 2
 
 
+def test_what_is_fixed_is_moved_the_way_that_helps_beside_other_changes() -> None:
+    megatron = str(shipped.problem_files()["megatron_1t"])
+    every = "jobs.0.checkpoint.interval={policy: fixed, every: 100 s}"
+    count = "items.nvidia_dgx_a100.fixed=100"
+    problem = (megatron, "--set", every, "--set", count, "--set", "jobs.0.gpus.max=5000")
+    kept = ("--keep", "jobs.0.checkpoint.max_blocking", "--keep", "jobs.0.gpus.min")
+    found = why(*problem, *kept)
+    assert found.combined is not None
+    interval = found.combined.steps[0]
+    assert interval.path == "jobs.0.checkpoint.interval.every"
+    assert (interval.from_text, interval.to_text) == ("100 s", "16.85 min")
+    assert all(step.value is not None or step.what for step in found.combined.steps)
+    settings = [setting for step in found.combined.steps for setting in step.settings]
+    changes = [argument for setting in settings for argument in ("--set", setting)]
+    assert ran("solve", *problem, *changes).code == 0
+
+
 def test_a_weight_moves_the_change_to_other_limits(small: str) -> None:
     found = why(*tight(small, "--weight", f"{GPUS}=10"))
     assert paths(found.changes) == [GPUS], "single ones are told whatever they weigh"
@@ -271,7 +288,7 @@ def test_a_short_time_limit_gives_no_wrong_claim(limit: str, small: str) -> None
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, questions: int) -> None:
     """Let the time run out after so many questions."""
-    left = property(lambda oracle: 60.0 if oracle.asked < questions else 0.0)
+    left = property(lambda oracle: 60.0 if len(oracle._known) < questions else 0.0)
     monkeypatch.setattr(Oracle, "left_s", left)
 
 

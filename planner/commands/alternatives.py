@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from functools import partial
 from pathlib import Path
 
 from planner.api import Options, load
-from planner.commands.report import Report
-from planner.commands.solve import created_today, stem
+from planner.commands.report import Report, write_workbook
+from planner.commands.solve import stem
 from planner.outputs import alternatives_text
-from planner.outputs.files import write_all
 from planner.schema.alternatives import Alternatives
 from planner.studies.alternatives import alternatives
 
@@ -46,15 +44,13 @@ def report(
     text = alternatives_text.render(found).rstrip("\n")
     if as_json:
         text = found.model_dump_json(indent=2)
-    written = () if folder is None or not found.alternatives else (_write(found, folder, problem),)
+    written = () if folder is None or not found.alternatives else _write(found, folder, problem)
     return Report(text, written, found.status)
 
 
-def _write(found: Alternatives, folder: Path, problem: Path) -> Path:
-    from planner.outputs.workbook.studies import near, write_study
+def _write(found: Alternatives, folder: Path, problem: Path) -> tuple[Path, ...]:
+    from planner.outputs.workbook.studies import near
 
-    plan, stream = found.alternatives[0].plan, io.BytesIO()
-    write_study(stream, plan, [partial(near.add, study=found)], created=created_today())
-    path = folder / f"{stem(plan, problem)}.alternatives.xlsx"
-    write_all({path: stream.getvalue()})
-    return path
+    plan = found.alternatives[0].plan
+    name = f"{stem(plan, problem)}.alternatives.xlsx"
+    return write_workbook(folder, name, plan, [partial(near.add, study=found)])

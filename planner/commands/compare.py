@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,13 +11,12 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from planner.api import Options, load, solve_with
-from planner.commands.solve import created_today, stem
+from planner.commands.report import write_workbook
+from planner.commands.solve import stem
 from planner.errors import Finding, InputError
-from planner.outputs.files import write_all
-from planner.schema.plan import Plan
 
 if TYPE_CHECKING:
-    from planner.outputs.workbook.studies import Sheet
+    pass
 
 NO_PLAN = 3
 """Exit code where there is no plan to compare with."""
@@ -65,7 +63,7 @@ def rules(files: Sequence[Path], request: Request) -> Report:
     found = rules_table(inputs, base, request.options)
     text = _text(found, rules_text.render(found), request)
     name = f"{stem(base, problem)}.rules.xlsx"
-    written = _written(request, name, base, [partial(sheet.add, table=found)])
+    written = write_workbook(request.folder, name, base, [partial(sheet.add, table=found)])
     return Report(text, written, 0 if base.jobs else NO_PLAN)
 
 
@@ -94,7 +92,7 @@ def sides(files: Sequence[Path], request: Request) -> Report:
         partial(each, found=found, everything=request.everything)
         for each in (sheet.add, compare_bill.add)
     ]
-    written = _written(request, "compare.xlsx", read[0].plan, sheets)
+    written = write_workbook(request.folder, "compare.xlsx", read[0].plan, sheets)
     return Report(text, written, 0 if any(side.there for side in read) else NO_PLAN)
 
 
@@ -110,16 +108,3 @@ def _only_problem(files: Sequence[Path], request: Request) -> Path:
 
 def _text(found: BaseModel, screen: str, request: Request) -> str:
     return found.model_dump_json(indent=2) if request.as_json else screen.rstrip("\n")
-
-
-def _written(request: Request, name: str, plan: Plan, sheets: Sequence[Sheet]) -> tuple[Path, ...]:
-    """Write the workbook where a folder is given; return what was written."""
-    if request.folder is None:
-        return ()
-    from planner.outputs.workbook.studies import write_study
-
-    stream = io.BytesIO()
-    write_study(stream, plan, sheets, created=created_today())
-    path = request.folder / name
-    write_all({path: stream.getvalue()})
-    return (path,)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from planner.api import Options, load
-from planner.commands.report import Report
-from planner.commands.solve import created_today, stem
+from planner.commands.report import Report, write_workbook
+from planner.commands.solve import stem
 from planner.errors import Finding, InputError
 from planner.levers import levers
-from planner.loader import Inputs
 from planner.outputs import explain_text
-from planner.outputs.files import write_all
 from planner.schema.explanation import Explanation
 from planner.studies.explain import explain
 from planner.studies.explain.steps import check_names
@@ -51,7 +48,7 @@ def report(
     check_names(list(options.keep), levers(inputs), "--keep")
     found = explain(inputs, options, steps=dict(pairs("--step", steps)), asked=tuple(asked))
     text = found.model_dump_json(indent=2) if as_json else explain_text.render(found).rstrip("\n")
-    written = () if folder is None else (_write(found, inputs, folder, problem),)
+    written = () if folder is None else _write(found, folder, problem)
     return Report(text, written, found.plan.status)
 
 
@@ -90,15 +87,10 @@ def weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
     return tuple(found)
 
 
-def _write(found: Explanation, inputs: Inputs, folder: Path, problem: Path) -> Path:
-    from planner.outputs.workbook.studies import write_study
+def _write(found: Explanation, folder: Path, problem: Path) -> tuple[Path, ...]:
     from planner.outputs.workbook.studies.why import sheets
 
-    stream = io.BytesIO()
-    write_study(
-        stream, found.plan, [partial(add, found=found) for add in sheets(found)],
-        created=created_today(), title=f"{found.plan.problem}: why",
-    )  # fmt: skip
-    path = folder / f"{stem(found.plan, problem)}.explain.xlsx"
-    write_all({path: stream.getvalue()})
-    return path
+    plan = found.plan
+    adders = [partial(add, found=found) for add in sheets(found)]
+    name = f"{stem(plan, problem)}.explain.xlsx"
+    return write_workbook(folder, name, plan, adders, f"{plan.problem}: why")

@@ -1,11 +1,19 @@
-"""What a command that studies a problem gives back."""
+"""What a command that studies a problem gives back: a text, a workbook, how it ended."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from planner.schema.plan import Status
+from planner.commands.solve import created_today
+from planner.outputs.files import write_all
+from planner.schema.plan import Plan, Status
+
+if TYPE_CHECKING:
+    from planner.outputs.workbook.studies import Sheet
 
 
 @dataclass(frozen=True)
@@ -15,3 +23,29 @@ class Report:
     text: str
     written: tuple[Path, ...]
     status: Status
+
+
+def write_workbook(
+    folder: Path | None, name: str, plan: Plan, sheets: Sequence[Sheet], title: str = ""
+) -> tuple[Path, ...]:
+    """Write a study's workbook where a folder is given; return what was written.
+
+    Args:
+        folder: where it goes, None for nowhere.
+        name: its name there.
+        plan: the plan that its sheets are about.
+        sheets: what adds each sheet.
+        title: the document's title, by default the problem's name.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    if folder is None:
+        return ()
+    from planner.outputs.workbook.studies import write_study
+
+    stream = io.BytesIO()
+    write_study(stream, plan, sheets, created=created_today(), title=title)
+    path = folder / name
+    write_all({path: stream.getvalue()})
+    return (path,)

@@ -15,6 +15,7 @@ from planner.errors import Finding, InputError
 from planner.loader import Inputs
 from planner.outputs import console, plan_json
 from planner.outputs.audience import Audience
+from planner.outputs.comparison_words import listed as listed_words
 from planner.outputs.files import write_all
 from planner.outputs.text_safety import clean
 from planner.schema.plan import Plan
@@ -83,7 +84,7 @@ def _refuse_what_is_no_text(name: str) -> None:
 def listed(paths: Sequence[Path]) -> str:
     """Return file names as a sentence lists them; nothing in them steers the terminal."""
     names = ["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return listed_words(names)
 
 
 def stem(plan: Plan, problem: Path) -> str:

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from planner.infeasible.combined import Together, one_by_one, share_of, together
 from planner.infeasible.conflict import Clash, conflicts, minimal, off
-from planner.infeasible.oracle import Oracle
+from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.infeasible.report import choice_step, named, step
-from planner.infeasible.single import Threshold, UndecidedError, threshold
+from planner.infeasible.single import Threshold, threshold
 from planner.levers import Lever, applied, levers
 from planner.loader.checks import check_problem
 from planner.loader.inputs import Inputs
@@ -169,7 +169,7 @@ def _combined(
     found: Together | None = together(oracle, free, weights, min(singles, default=math.inf))
     given_up = [clash.given_up for clash in clashes if clash.given_up is not None]
     if found is None and not helped and len(given_up) == len(clashes) > 0:
-        found = one_by_one(oracle, given_up)
+        found = one_by_one(oracle, given_up, free)
     if found is None or len(found.moved) < 2:
         return None
     return Combined(

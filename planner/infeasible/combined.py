@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.case import Case
-from planner.infeasible.conflict import decided, off
+from planner.infeasible.conflict import off
 from planner.infeasible.moves import place_of, price_of, weighed
-from planner.infeasible.oracle import Oracle
-from planner.infeasible.single import Threshold, UndecidedError, on_grid, threshold
+from planner.infeasible.oracle import Oracle, UndecidedError
+from planner.infeasible.single import Threshold, on_grid, step_at, threshold
 from planner.levers import Change, Lever
-from planner.levers.numbers import grid
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.missed import LOGARITHMIC
 
@@ -49,9 +48,7 @@ def together(
         UndecidedError: time ran out.
     """
     movable = _movable(oracle, levers)
-    free = oracle.ask(off(movable))
-    if free.possible is None:
-        raise UndecidedError
+    free = oracle.decided(off(movable))
     if not free.possible or free.case is None:
         return None
     prices = (
@@ -99,8 +96,7 @@ def _reached(
         there = place_of(oracle.inputs, case, lever, found.operation)
         share = (there - lever.value) * lever.looser / abs(lever.value)
         if share > _MISSED:
-            step = 1.0 if lever.whole else grid(there - lever.value, there, lever.unit)
-            moved.append((share, lever, on_grid(lever, there, step)))
+            moved.append((share, lever, on_grid(lever, there, step_at(lever, there))))
     moved.sort(key=lambda entry: entry[0])
     return [(lever, there) for _, lever, there in moved]
 
@@ -120,7 +116,7 @@ def _tightened(
         if found is None:
             return None
         places[lever], final[lever] = found.enough, found
-    return tuple(final.items()) if final and decided(oracle, _changes(places)) else None
+    return tuple(final.items()) if final and oracle.decided(_changes(places)).possible else None
 
 
 def _no_further(
@@ -151,7 +147,9 @@ def share_of(lever: Lever, found: Threshold | None) -> float:
     return abs(found.enough - lever.value) / (abs(lever.value) or 1.0)
 
 
-def one_by_one(oracle: Oracle, given_up: Sequence[Lever]) -> Together | None:
+def one_by_one(
+    oracle: Oracle, given_up: Sequence[Lever], levers: Sequence[Lever]
+) -> Together | None:
     """Return a change that helps, lever after lever; it need not be the smallest.
 
     For limits that the optimiser cannot weigh against one another, such as stock or vendors.
@@ -159,6 +157,7 @@ def one_by_one(oracle: Oracle, given_up: Sequence[Lever]) -> Together | None:
     Args:
         oracle: of a problem that has no plan.
         given_up: levers without which there is one.
+        levers: all that may be moved; what is fixed has one for each way.
 
     Raises:
         UndecidedError: time ran out.
@@ -167,9 +166,16 @@ def one_by_one(oracle: Oracle, given_up: Sequence[Lever]) -> Together | None:
     made: tuple[Change, ...] = ()
     for number, lever in enumerate(given_up):
         others = (*made, *off(given_up[number + 1 :]))
-        if decided(oracle, others):
+        if oracle.decided(others).possible:
             continue
-        found = threshold(oracle, lever, others) if lever.value is not None else None
-        moved.append((lever, found))
-        made = (*made, *(lever.off if found is None else lever.to(found.enough)))
-    return Together(tuple(moved), None, None) if oracle.possible(made) else None
+        if lever.value is None:
+            moved.append((lever, None))
+            made = (*made, *lever.off)
+            continue
+        ways = ((one, threshold(oracle, one, others)) for one in levers if one.path == lever.path)
+        best = min((w for w in ways if w[1] is not None), key=lambda w: share_of(*w), default=None)
+        if best is None or best[1] is None:
+            return None
+        moved.append(best)
+        made = (*made, *best[0].to(best[1].enough))
+    return Together(tuple(moved), None, None) if oracle.decided(made).possible else None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.infeasible.oracle import Oracle
-from planner.infeasible.single import UndecidedError
+from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.levers import Change, Lever
 
 MOST_CONFLICTS = 8
@@ -15,18 +14,6 @@ MOST_CONFLICTS = 8
 def off(levers: Sequence[Lever]) -> tuple[Change, ...]:
     """Return the changes that give up every one of some levers."""
     return tuple(change for lever in levers for change in lever.off)
-
-
-def decided(oracle: Oracle, changes: tuple[Change, ...]) -> bool:
-    """Say whether the problem with these changes has a plan.
-
-    Raises:
-        UndecidedError: time ran out.
-    """
-    possible = oracle.possible(changes)
-    if possible is None:
-        raise UndecidedError
-    return possible
 
 
 @dataclass(frozen=True)
@@ -50,7 +37,7 @@ def conflicts(oracle: Oracle, levers: Sequence[Lever], keep: Sequence[str]) -> t
     """
     found: list[Clash] = []
     dropped: list[Lever] = []
-    while len(found) < MOST_CONFLICTS and not decided(oracle, off(dropped)):
+    while len(found) < MOST_CONFLICTS and not oracle.decided(off(dropped)).possible:
         kept = [lever for lever in levers if lever not in dropped]
         one = minimal(oracle, kept, off(dropped))
         if not one:

@@ -10,6 +10,7 @@ from functools import cached_property
 from planner.case import Case, figures, resolve
 from planner.errors import InputError
 from planner.levers import Change, applied
+from planner.loader.change import key_of
 from planner.loader.inputs import Inputs
 from planner.optimizer.fits import fitted
 from planner.optimizer.joint import optimise
@@ -19,6 +20,10 @@ from planner.optimizer.solver import SolverName
 MOST_SECONDS = 5.0
 MOST_PLANS = 12
 """Plans kept to be tried on the next questions."""
+
+
+class UndecidedError(Exception):
+    """Time ran out before a question was answered."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,6 @@ class Oracle:
     inputs: Inputs
     solver: SolverName
     seconds: float
-    asked: int = 0
     started: float = field(default_factory=time.monotonic)
     _plans: deque[Operation] = field(default_factory=lambda: deque(maxlen=MOST_PLANS))
     _known: dict[tuple[tuple[str, str], ...], Answer] = field(default_factory=dict)
@@ -55,7 +59,7 @@ class Oracle:
 
     def ask(self, changes: tuple[Change, ...]) -> Answer:
         """Return whether the problem with these changes has a plan."""
-        key = tuple((change.path, repr(change.value)) for change in changes)
+        key = key_of(changes)
         if key not in self._known:
             self._known[key] = self._answer(changes)
         return self._known[key]
@@ -63,6 +67,17 @@ class Oracle:
     def possible(self, changes: tuple[Change, ...]) -> bool | None:
         """Say whether the problem with these changes has a plan; None where time ran out."""
         return self.ask(changes).possible
+
+    def decided(self, changes: tuple[Change, ...]) -> Answer:
+        """Return the same, but no answer that is open.
+
+        Raises:
+            UndecidedError: time ran out.
+        """
+        answer = self.ask(changes)
+        if answer.possible is None:
+            raise UndecidedError
+        return answer
 
     @cached_property
     def _left_out(self) -> tuple[Change, ...]:
@@ -81,7 +96,6 @@ class Oracle:
         left = min(MOST_SECONDS, self.left_s)
         if left <= 0.0:
             return Answer(None)
-        self.asked += 1
         case = self.case(changes)
         if case is None or not case.systems or not case.storage:
             return Answer(False)

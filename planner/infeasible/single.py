@@ -27,10 +27,6 @@ class Threshold:
     short: float | None
 
 
-class UndecidedError(Exception):
-    """Time ran out before a question was answered."""
-
-
 def threshold(oracle: Oracle, lever: Lever, others: tuple[Change, ...] = ()) -> Threshold | None:
     """Return where a lever that can be moved lets a plan in; None where it alone never does.
 
@@ -43,7 +39,7 @@ def threshold(oracle: Oracle, lever: Lever, others: tuple[Change, ...] = ()) -> 
         UndecidedError: time ran out.
     """
     assert lever.value is not None
-    free = _decided(oracle.ask((*others, *lever.off)))
+    free = oracle.decided((*others, *lever.off))
     if not free.possible:
         return None
     hint = _reached(oracle, lever, others, free)
@@ -66,19 +62,13 @@ def _proven(
 ) -> Threshold | None:
     """Return the threshold where the optimiser's proof reaches to the last digit."""
     assert lever.value is not None
-    step = 1.0 if lever.whole else grid(hint.place - lever.value, hint.place, lever.unit)
+    step = step_at(lever, hint.place)
     enough = on_grid(lever, hint.place, step)
     short = enough - lever.looser * step
     if not lever.looser_than(hint.bound, short) or not lever.looser_than(short, lever.value):
         return None
-    possible = _decided(oracle.ask((*others, *lever.to(enough)))).possible
+    possible = oracle.decided((*others, *lever.to(enough))).possible
     return Threshold(enough, short) if possible else None
-
-
-def _decided(answer: Answer) -> Answer:
-    if answer.possible is None:
-        raise UndecidedError
-    return answer
 
 
 def _reached(
@@ -108,7 +98,7 @@ def _doubled(oracle: Oracle, lever: Lever, others: tuple[Change, ...]) -> float 
         there = lever.value + lever.looser * width
         there = min(max(there, lever.least), lever.most)
         there = float(round(there)) if lever.whole else there
-        if there != lever.value and _decided(_probe(oracle, lever, others, there)).possible:
+        if there != lever.value and _possible(oracle, lever, others, there):
             return there
         if there == lever.loosest:
             return None
@@ -116,8 +106,10 @@ def _doubled(oracle: Oracle, lever: Lever, others: tuple[Change, ...]) -> float 
     return None
 
 
-def _probe(oracle: Oracle, lever: Lever, others: tuple[Change, ...], value: float) -> Answer:
-    return oracle.ask((*others, *lever.reaching(value)))
+def _possible(
+    oracle: Oracle, lever: Lever, others: tuple[Change, ...], value: float
+) -> bool | None:
+    return oracle.decided((*others, *lever.reaching(value))).possible
 
 
 def _between(
@@ -130,24 +122,30 @@ def _between(
     assert lever.value is not None
     bad, first = lever.value, True
     for _ in range(_MOST_PROBES):
-        step = 1.0 if lever.whole else grid(good - lever.value, good, lever.unit)
+        step = step_at(lever, good)
         enough = on_grid(lever, good, step)
         short = enough - lever.looser * step
         if lever.looser_than(short, bad):
             half = on_grid(lever, (bad + good) / 2.0, step)
             there = short if first or not lever.looser_than(short, half) else half
             first = False
-            if _decided(_probe(oracle, lever, others, there)).possible:
+            if _possible(oracle, lever, others, there):
                 good = there
             else:
                 bad = there
-        elif _decided(oracle.ask((*others, *lever.to(enough)))).possible:
+        elif oracle.decided((*others, *lever.to(enough))).possible:
             return Threshold(enough, bad)
         elif enough == lever.loosest:
             return None
         else:  # the optimiser's word was a hair too good
             bad, good = enough, min(max(enough + lever.looser * step, lever.least), lever.most)
     return None
+
+
+def step_at(lever: Lever, place: float) -> float:
+    """Return how fine a lever is told that is moved to about a place."""
+    assert lever.value is not None
+    return 1.0 if lever.whole else grid(place - lever.value, place, lever.unit)
 
 
 def on_grid(lever: Lever, value: float, step: float) -> float:

@@ -27,6 +27,11 @@ class Change:
         return f"{self.path}={self.text}"
 
 
+def key_of(changes: Iterable[Change]) -> tuple[tuple[str, str], ...]:
+    """Return what tells changes apart, for answers that are kept."""
+    return tuple((change.path, repr(change.value)) for change in changes)
+
+
 def applied(inputs: Inputs, changes: Iterable[Change], *, told: bool = False) -> Inputs:
     """Return the inputs with changes made.
 

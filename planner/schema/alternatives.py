@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from planner.schema.plan import Plan, Status
+from planner.schema.record import Record
 
 ALTERNATIVES_SCHEMA_VERSION = 1
 
@@ -16,13 +15,7 @@ DirectionName = Literal[
 ]  # fmt: skip
 
 
-class AlternativesModel(BaseModel):
-    """A frozen part of the answer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class Way(AlternativesModel):
+class Way(Record):
     """A way in which a plan is extreme or different, and how to get such a plan.
 
     ``detail`` tells what it is about, such as the vendor. ``setting`` is what ``--set`` would take;
@@ -35,7 +28,7 @@ class Way(AlternativesModel):
     setting: tuple[str, ...] | None = ()
 
 
-class Alternative(AlternativesModel):
+class Alternative(Record):
     """A complete plan of the problem, verified, that lies within the tolerance of the best.
 
     ``plan`` carries the value of the problem's own objective with the bound of the best there is;
@@ -51,7 +44,7 @@ class Alternative(AlternativesModel):
     distance: float
 
 
-class Direction(AlternativesModel):
+class Direction(Record):
     """What was looked for in one direction, and how that ended.
 
     ``ended`` is "within" where a plan was found, "beyond" where the best one lies outside the
@@ -69,7 +62,7 @@ class Direction(AlternativesModel):
     at_least: float | None = None
 
 
-class Alternatives(AlternativesModel):
+class Alternatives(Record):
     """Plans within a share of the best, from the most to the least different.
 
     ``bound`` is what no plan's objective passes; ``worst`` the worst value within the tolerance.

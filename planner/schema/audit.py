@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from planner.schema.plan import Plan
+from planner.schema.record import Record
 
 AUDIT_SCHEMA_VERSION = 1
 
 
-class AuditModel(BaseModel):
-    """A frozen part of an audit."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class Edit(AuditModel):
+class Edit(Record):
     """A cell that holds something else than the solved plan had there.
 
     ``kind`` is what it is an input of: a line (``key`` is the catalog id), a figure of the model or
@@ -34,7 +27,7 @@ class Edit(AuditModel):
     after: float | str | None
 
 
-class Breach(AuditModel):
+class Breach(Record):
     """A limit that the edited plan does not keep.
 
     ``value`` is what it reaches, None where a figure is not known; ``over`` is by how much it goes
@@ -50,7 +43,7 @@ class Breach(AuditModel):
     over: float | None
 
 
-class Shortage(AuditModel):
+class Shortage(Record):
     """Something the edited cluster needs another number of than the workbook lists."""
 
     sku: str
@@ -59,7 +52,7 @@ class Shortage(AuditModel):
     needed: int
 
 
-class Stale(AuditModel):
+class Stale(Record):
     """A figure that the file shows otherwise than it is: not recalculated, or approximate there."""
 
     name: str
@@ -67,7 +60,7 @@ class Stale(AuditModel):
     computed: float
 
 
-class Audit(AuditModel):
+class Audit(Record):
     """An edited workbook, re-computed and compared.
 
     ``edited`` is the plan as the workbook has it, None where nothing would run (``reason`` says

@@ -8,20 +8,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from planner.schema.plan import Section
+from planner.schema.record import Record
 
 SCHEMA_VERSION = 1
 
 
-class BillModel(BaseModel):
-    """A frozen part of a bill."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class BillLine(BillModel):
+class BillLine(Record):
     """One line.
 
     ``line`` is the number on the workbook's sheet BOM. A line with a ``parent_line`` is a component
@@ -73,7 +66,7 @@ class BillLine(BillModel):
     notes: tuple[str, ...]
 
 
-class BillTotals(BillModel):
+class BillTotals(Record):
     """Sums over the lines without a ``parent_line``; None where a line's figure is not known."""
 
     extended_list: float | None = None
@@ -87,14 +80,14 @@ class BillTotals(BillModel):
     weight_kg: float | None
 
 
-class BillSums(BillModel):
+class BillSums(Record):
     """The sums by section, and over all of them with the racks that sections share."""
 
     sections: dict[Section, BillTotals]
     grand: BillTotals
 
 
-class Bill(BillModel):
+class Bill(Record):
     """A bill of materials."""
 
     schema_version: int = SCHEMA_VERSION

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from planner.schema.plan import Status
+from planner.schema.record import Record
 
 COMPARISON_SCHEMA_VERSION = 1
 
@@ -14,13 +13,7 @@ RowGroup = Literal["demand", "rule", "mode", "variant", "vendor"]
 SideKind = Literal["plan", "problem", "workbook"]
 
 
-class ComparisonModel(BaseModel):
-    """A frozen part of a comparison."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class Bought(ComparisonModel):
+class Bought(Record):
     """So many units of a product: ``model`` without the vendor's name, ``product`` with it."""
 
     sku: str
@@ -29,7 +22,7 @@ class Bought(ComparisonModel):
     quantity: int
 
 
-class Measure(ComparisonModel):
+class Measure(Record):
     """What the rows of a table are measured by, and whether more of it is better."""
 
     name: Literal["useful_pflops", "useful_gpus", "cost", "tco", "power"]
@@ -38,7 +31,7 @@ class Measure(ComparisonModel):
     sense: Literal["maximize", "minimize"]
 
 
-class Outcome(ComparisonModel):
+class Outcome(Record):
     """What a plan buys and how the job runs on it; None means not known or not asked for.
 
     ``measured`` is the plan's value in the measure of the table, ``difference`` how far it lies
@@ -69,7 +62,7 @@ class Outcome(ComparisonModel):
     difference: float | None
 
 
-class RuleRow(ComparisonModel):
+class RuleRow(Record):
     """One way to size or choose the storage, and the best plan that it allows.
 
     ``settings`` are laid over the problem by ``--set``, after those of the whole table. ``own``
@@ -88,7 +81,7 @@ class RuleRow(ComparisonModel):
     outcome: Outcome | None = None
 
 
-class RulesTable(ComparisonModel):
+class RulesTable(Record):
     """The same problem by the demand law, by vendors' rules, by other means; the demand law first.
 
     ``argument`` says in sentences what the rows show.
@@ -105,7 +98,7 @@ class RulesTable(ComparisonModel):
     argument: tuple[str, ...]
 
 
-class Side(ComparisonModel):
+class Side(Record):
     """One of the plans compared: ``key`` is the letter it goes by, ``source`` its file.
 
     ``edits`` are the cells of a workbook that hold something else than the solved plan.
@@ -120,14 +113,14 @@ class Side(ComparisonModel):
     edits: tuple[str, ...] = ()
 
 
-class Series(ComparisonModel):
+class Series(Record):
     """A figure in every plan, and how far each lies above the first; None where it is not known."""
 
     values: tuple[float | str | None, ...]
     changes: tuple[float | None, ...]
 
 
-class FigureRow(ComparisonModel):
+class FigureRow(Record):
     """A figure or an input of every plan."""
 
     name: str
@@ -138,7 +131,7 @@ class FigureRow(ComparisonModel):
     equal: bool
 
 
-class LineRow(ComparisonModel):
+class LineRow(Record):
     """A product in every bill: units in place, capital cost, IT power."""
 
     sku: str
@@ -150,7 +143,7 @@ class LineRow(ComparisonModel):
     equal: bool
 
 
-class LimitSide(ComparisonModel):
+class LimitSide(Record):
     """What one plan reaches of a limit, what it is allowed, and whether that binds."""
 
     value: float
@@ -158,7 +151,7 @@ class LimitSide(ComparisonModel):
     binding: bool
 
 
-class LimitRow(ComparisonModel):
+class LimitRow(Record):
     """A limit of any of the plans; a side that does not have it is None."""
 
     name: str
@@ -169,14 +162,14 @@ class LimitRow(ComparisonModel):
     equal: bool
 
 
-class Explanation(ComparisonModel):
+class Explanation(Record):
     """What one plan changes against the first, and why that matters."""
 
     key: str
     sentences: tuple[str, ...]
 
 
-class Comparison(ComparisonModel):
+class Comparison(Record):
     """Plans side by side; every change is against the first.
 
     All rows are listed; those that are ``equal`` are the same in every plan there is.

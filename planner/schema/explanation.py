@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from planner.schema.infeasibility import Part
 from planner.schema.plan import Plan
+from planner.schema.record import Record
 from planner.schema.why_not import WhyNot
 
 EXPLANATION_SCHEMA_VERSION = 1
@@ -13,7 +13,7 @@ EXPLANATION_SCHEMA_VERSION = 1
 Known = Literal["solved", "plan_fits", "no_limit_helps", "no_plan", "at_its_end", "not_decided"]
 
 
-class Moved(Part):
+class Moved(Record):
     """The best objective with a limit a step looser or tighter, everything else as it is.
 
     ``change`` is how much more (or less) of the objective the best plan then has; the true change
@@ -34,7 +34,7 @@ class Moved(Part):
     gpus_used: int | None = None
 
 
-class NextStep(Part):
+class NextStep(Record):
     """The least that a limit must be loosened before it pays at all.
 
     At ``to_text`` there is a plan better by ``gain`` at least, at ``short_text`` there is none.
@@ -46,7 +46,7 @@ class NextStep(Part):
     gain: float
 
 
-class Marginal(Part):
+class Marginal(Record):
     """What moving one limit is worth. ``binding`` is the plan's own word."""
 
     path: str
@@ -62,7 +62,7 @@ class Marginal(Part):
     next_step: NextStep | None = None
 
 
-class Explanation(Part):
+class Explanation(Record):
     """Why this plan, or why none.
 
     ``value`` and ``bound`` are of the best objective, without what ``objective.indifference`` may

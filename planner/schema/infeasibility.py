@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from planner.schema.record import Record
 
 
-class Part(BaseModel):
-    """A frozen part of an explanation."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class Named(Part):
+class Named(Record):
     """A limit, demand or choice of the problem.
 
     ``text`` is its value as the file has it, empty for a choice; ``source`` the file and line.
@@ -32,13 +26,13 @@ class Named(Part):
         return f"{self.label}{value}" + (f" ({place})" if place else "")
 
 
-class Conflict(Part):
+class Conflict(Record):
     """Limits that cannot hold together, while any all but one of them can."""
 
     limits: tuple[Named, ...]
 
 
-class Step(Part):
+class Step(Record):
     """One value changed: from what to what, as the file has them.
 
     ``least`` is proven to be enough and ``not_enough`` not to be, with everything else as the
@@ -75,7 +69,7 @@ class Step(Part):
         return f"{self.label}: {change}{limit}"
 
 
-class Combined(Part):
+class Combined(Record):
     """Several changes that help together.
 
     ``weighted`` is the sum of the changes as shares of the limits, each times its weight; no
@@ -87,7 +81,7 @@ class Combined(Part):
     bound: float | None
 
 
-class Infeasibility(Part):
+class Infeasibility(Record):
     """Why there is no plan.
 
     ``reasons`` are those that no limit can help. Giving up one limit of each of the ``conflicts``

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from planner.schema.infeasibility import Infeasibility
+from planner.schema.record import Record
 
 SCHEMA_VERSION = 1
 
@@ -17,10 +16,8 @@ Section = Literal[
 RackClassName = Literal["gpu", "storage", "network"]
 
 
-class PlanModel(BaseModel):
-    """A frozen part of a plan."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+class PlanModel(Record):
+    """A frozen part of a plan; each has its rule for the customer's edition."""
 
 
 class PriceNote(PlanModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from planner.schema.record import Record
 
 WHY_NOT_SCHEMA_VERSION = 1
 
@@ -12,13 +12,7 @@ ForcedKind = Literal["storage_vendor", "gpu_type", "storage_rule"]
 ItemKind = Literal["left_out", "no_plan", "worse", "as_good", "open"]
 
 
-class WhyNotModel(BaseModel):
-    """A frozen part of the answer."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class Bought(WhyNotModel):
+class Bought(Record):
     """So many of a GPU system or storage item."""
 
     sku: str
@@ -27,7 +21,7 @@ class Bought(WhyNotModel):
     quantity: int
 
 
-class Figures(WhyNotModel):
+class Figures(Record):
     """What a plan is worth and takes. None where a figure is not known or not defined."""
 
     gpus_used: int
@@ -43,7 +37,7 @@ class Figures(WhyNotModel):
     appliances: int
 
 
-class Certificate(WhyNotModel):
+class Certificate(Record):
     """A value of the objective with the bound that no plan of its kind passes.
 
     ``gap`` is their distance as a share of the value.
@@ -54,7 +48,7 @@ class Certificate(WhyNotModel):
     gap: float
 
 
-class Forced(WhyNotModel):
+class Forced(Record):
     """The best plan with something else forced.
 
     ``setting`` is what ``--set`` would take. ``figures`` are those of a plan with the value in
@@ -75,7 +69,7 @@ class Forced(WhyNotModel):
     loss: float | None = None
 
 
-class BreakEven(WhyNotModel):
+class BreakEven(Record):
     """The highest price at which an item is part of a plan as good as the best without it.
 
     "As good" is what the problem's own order says: the objective first, and where plans tie in it,
@@ -92,7 +86,7 @@ class BreakEven(WhyNotModel):
     reason: str | None = None
 
 
-class Item(WhyNotModel):
+class Item(Record):
     """Why an item of the catalogs is not in the plan.
 
     ``left_out``: it cannot be planned with (``reason``). ``no_plan``: no plan holds a single unit
@@ -122,7 +116,7 @@ class Item(WhyNotModel):
     asked: bool = False
 
 
-class WhyNot(WhyNotModel):
+class WhyNot(Record):
     """A plan side by side with what it is not.
 
     ``tie`` is the share of the objective within which plans count as equally good. ``message`` says

@@ -18,7 +18,7 @@ from planner.outputs.workbook import data
 from planner.outputs.workbook.alternatives import add as _alternatives
 from planner.outputs.workbook.assumptions import add as _assumptions
 from planner.outputs.workbook.bom import add as _bom
-from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.book import Book, new_workbook
 from planner.outputs.workbook.checkpoint import add as _checkpoint
 from planner.outputs.workbook.checks import add as _checks
 from planner.outputs.workbook.cover import add as _cover
@@ -30,7 +30,6 @@ from planner.outputs.workbook.racks import add as _racks
 from planner.outputs.workbook.sensitivity import add as _sensitivity
 from planner.outputs.workbook.summary import add as _summary
 from planner.outputs.workbook.tco import add as _tco
-from planner.outputs.workbook.text import clean
 from planner.schema.plan import Plan
 
 SHEETS: dict[str, Callable[[Book], None]] = {
@@ -58,10 +57,6 @@ _FIRST = ("BOM", "Checkpoint", "Checks")
 
 _LAST = ("Summary", "Cover")
 """Sheets that read the others; the cover lists the sheets there are."""
-
-DEFAULT_LOOK = {"font_name": "Arial", "font_size": 10, "font_scheme": False}
-"""The default font, in whose digits widths of columns are counted: where the usual one is missing,
-another as wide as it happens to be would take its place and columns would come out wider."""
 
 
 def write(
@@ -93,13 +88,8 @@ def write(
     if len(plan.jobs) > 1:
         raise ValueError(f"a workbook shows one job, the plan holds {len(plan.jobs)}")
     plan = for_audience(plan, audience)
-    workbook = xlsxwriter.Workbook(
-        stream, {"in_memory": True, "default_format_properties": dict(DEFAULT_LOOK)}
-    )
     comments = "budgetary" if audience == "internal" else "indicative"
-    workbook.set_properties(
-        {"title": clean(plan.problem, 200), "comments": comments, "created": created}
-    )
+    workbook = new_workbook(stream, plan.problem, created, comments=comments)
     workbook.set_calc_mode("auto")
     book = Book(plan, workbook, created=created, audience=audience)
     between = (name for name in SHEETS if name not in (*_FIRST, *_LAST))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import BinaryIO
 
 from xlsxwriter import Workbook
 from xlsxwriter.worksheet import Worksheet
@@ -11,9 +12,29 @@ from planner.outputs.audience import Audience
 from planner.outputs.workbook.formats import Formats
 from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.outputs.workbook.sheet import Sheet
+from planner.outputs.workbook.text import clean
 from planner.schema.plan import JobPlan, Plan
 
-__all__ = ["Book", "Scalar"]
+__all__ = ["Book", "Scalar", "new_workbook"]
+
+DEFAULT_LOOK = {"font_name": "Arial", "font_size": 10, "font_scheme": False}
+"""The default font, in whose digits widths of columns are counted: where the usual one is missing,
+another as wide as it happens to be would take its place and columns would come out wider."""
+
+
+def new_workbook(stream: BinaryIO, title: str, created: datetime, **properties: str) -> Workbook:
+    """Return an empty workbook.
+
+    Args:
+        stream: where the bytes go, open for writing.
+        title: the document's title.
+        created: its date.
+        properties: what else the document says of itself.
+    """
+    options = {"in_memory": True, "default_format_properties": dict(DEFAULT_LOOK)}
+    workbook = Workbook(stream, options)
+    workbook.set_properties({"title": clean(title, 200), "created": created, **properties})
+    return workbook
 
 
 class Book:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import get_args
@@ -13,7 +12,7 @@ from planner.loader import Inputs
 from planner.loader.change import Change
 from planner.schema.alternatives import DirectionName
 from planner.schema.problem import Objective
-from planner.studies.changes import apply
+from planner.studies.changes import apply, no_worse
 
 LABELS: dict[DirectionName, str] = {
     "storage_vendor": "another storage vendor",
@@ -62,7 +61,7 @@ def extremes(inputs: Inputs, case: Case, worst: float) -> Iterator[Extreme]:
         case: the same in numbers.
         worst: the worst value of its objective that will do.
     """
-    floor = _floor(inputs, case, worst)
+    floor = no_worse(inputs, case.objective, worst, FLOOR_MARGIN)
     money: tuple[tuple[DirectionName, str, str], ...] = (
         ("least_capex", "cost", "{minimize: cost}"),
         ("least_tco", "tco", "{minimize: tco}"),
@@ -75,26 +74,3 @@ def extremes(inputs: Inputs, case: Case, worst: float) -> Iterator[Extreme]:
         yield Extreme(name, (floor, Change("objective", least, text)))
     for count in get_args(CountName):
         yield Extreme(count, (floor,), count)
-
-
-def _floor(inputs: Inputs, case: Case, worst: float) -> Change:
-    """Return the change that keeps the problem's objective within the tolerance."""
-    targets, budget, site = inputs.problem.targets, inputs.problem.budget, inputs.problem.site
-    low, high = worst * (1.0 + FLOOR_MARGIN), worst * (1.0 - FLOOR_MARGIN)
-    if case.objective == "goodput":
-        value = max(low, targets.min_useful_pflops or 0.0)
-        return Change("targets.min_useful_pflops", value, f"{value:.9g}")
-    if case.objective == "useful_gpus":
-        value = max(low, targets.min_useful_gpus or 0.0)
-        return Change("targets.min_useful_gpus", value, f"{value:.9g}")
-    if case.objective == "gpus":
-        gpus = max(math.ceil(worst - 1e-6), targets.min_gpus or 1)
-        return Change("targets.min_gpus", gpus, f"{gpus}")
-    if case.objective == "power":
-        value = min(high, site.it_power_kw or math.inf)
-        return Change("site.it_power", value, f"{value:.9g} kW")
-    if case.objective == "tco":
-        value = min(high, budget.tco_usd or math.inf)
-        return Change("budget.tco", value, f"{value:.2f} USD")
-    value = min(high, budget.capex_usd or math.inf)
-    return Change("budget.capex", value, f"{value:.2f} USD")

@@ -9,6 +9,7 @@ from planner.case import Case, resolve
 from planner.errors import InputError
 from planner.levers import Change, applied
 from planner.loader import Inputs
+from planner.loader.change import key_of
 from planner.optimizer.fits import fitted
 from planner.optimizer.joint import optimise
 from planner.optimizer.measure import measure
@@ -55,7 +56,7 @@ class Prober:
 
     def best(self, changes: tuple[Change, ...]) -> Best | None:
         """Return the best plan of the changed problem; None where that is not settled in time."""
-        key = tuple((change.path, repr(change.value)) for change in changes)
+        key = key_of(changes)
         if key not in self._known:
             self._known[key] = self._solve(changes)
         return self._known[key]

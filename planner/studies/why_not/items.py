@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from planner import api
 from planner.case import with_kit
-from planner.infeasible.words import message
 from planner.optimizer.entry import Bound, bounds_with
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural
+from planner.outputs.infeasible_text import message
 from planner.schema.why_not import BreakEven, Forced, Item
 from planner.studies.why_not.break_even import break_even
 from planner.studies.why_not.demand import demanding, insisting, only_type

@@ -10,6 +10,7 @@ from planner.outputs.workbook.sensitivity.charts import (
     SOLID,
     STRIPED,
     TITLE_FONT,
+    add_bar_series,
     axis,
 )
 from planner.outputs.workbook.sensitivity.page import GridPage
@@ -36,7 +37,7 @@ def add_power_chart(
         at: row and column of the chart's corner.
     """
     chart = page.book.workbook.add_chart({"type": "bar"})
-    _bars(page, chart, "Storage power", (first, last, column), SOLID, "#,##0.0")
+    add_bar_series(page, chart, "Storage power", (first, last, column), SOLID, "#,##0.0")
     title = "IT power of the storage, by what sizes it"
     _finish(page, chart, title, "Storage power, kW", at, 580)
     chart.set_legend({"none": True})
@@ -59,31 +60,10 @@ def add_gain_chart(
         ("useful GPUs that the bandwidth adds", columns[0], SOLID),
         ("GPUs that its power would feed", columns[1], STRIPED),
     ):
-        _bars(page, chart, name, (first, last, column), look, _GAINS)
+        add_bar_series(page, chart, name, (first, last, column), look, _GAINS)
     title = "What additional storage adds, and what its power would feed"
     _finish(page, chart, title, "GPUs, against the plan", at, 720)
     chart.set_legend({"position": "bottom", "font": FONT})
-
-
-def _bars(
-    page: GridPage,
-    chart: Any,
-    name: str,
-    cells: tuple[int, int, int],
-    look: dict[str, Any],
-    number: str,
-) -> None:
-    first, last, column = cells
-    chart.add_series(
-        {
-            "name": name,
-            "categories": [page.name, first, 0, last, 0],
-            "values": [page.name, first, column, last, column],
-            "gap": 45,
-            "data_labels": {"value": True, "font": FONT, "num_format": number},
-            **look,
-        }
-    )
 
 
 def _finish(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from planner.outputs.workbook.page import Page
 from planner.outputs.workbook.sensitivity.page import (
     CASE,
     F1,
@@ -56,6 +57,37 @@ class Sweep(NamedTuple):
 def axis(name: str, **more: Any) -> dict[str, Any]:
     """Return the settings of an axis with a title."""
     return {"name": name, "name_font": FONT, "num_font": FONT, **more}
+
+
+def add_bar_series(
+    page: Page,
+    chart: Any,
+    name: str,
+    cells: tuple[int, int, int],
+    look: dict[str, Any],
+    number: str,
+) -> None:
+    """Add a column of neighbouring rows to a chart of bars, with its values at their ends.
+
+    Args:
+        page: the sheet.
+        chart: the chart.
+        name: what the bars show.
+        cells: first and last row, and the column; the labels stand in the first column.
+        look: fill and border.
+        number: number format of the labels at the bars.
+    """
+    first, last, column = cells
+    chart.add_series(
+        {
+            "name": name,
+            "categories": [page.name, first, 0, last, 0],
+            "values": [page.name, first, column, last, column],
+            "gap": 45,
+            "data_labels": {"value": True, "font": FONT, "num_format": number},
+            **look,
+        }
+    )
 
 
 def add_tornado(page: GridPage, tornado: Tornado) -> None:

@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import BinaryIO
 
-import xlsxwriter
-
-from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.text import clean
+from planner.outputs.workbook.book import Book, new_workbook
 from planner.schema.plan import Plan
 
 Sheet = Callable[[Book], None]
@@ -28,13 +25,7 @@ def write_study(
         created: the date of the document.
         title: its title, by default the problem's name.
     """
-    # The whole workbook may itself hold sheets of studies.
-    from planner.outputs.workbook import DEFAULT_LOOK
-
-    workbook = xlsxwriter.Workbook(
-        stream, {"in_memory": True, "default_format_properties": dict(DEFAULT_LOOK)}
-    )
-    workbook.set_properties({"title": clean(title or plan.problem, 200), "created": created})
+    workbook = new_workbook(stream, title or plan.problem, created)
     book = Book(plan, workbook, created=created)
     for add in sheets:
         add(book)

@@ -6,11 +6,11 @@ from typing import Any
 
 from planner.outputs.workbook.page import Page
 from planner.outputs.workbook.sensitivity.charts import (
-    FONT,
     GRID,
     SOLID,
     STRIPED,
     TITLE_FONT,
+    add_bar_series,
     axis,
 )
 
@@ -41,16 +41,8 @@ def add_bars(
     """
     first, last, column = cells
     chart: Any = page.book.workbook.add_chart({"type": "bar"})
-    chart.add_series(
-        {
-            "name": title,
-            "categories": [page.name, first, 0, last, 0],
-            "values": [page.name, first, column, last, column],
-            "gap": 45,
-            "data_labels": {"value": True, "font": FONT, "num_format": number},
-            **(STRIPED if change else SOLID),
-        }
-    )
+    look = STRIPED if change else SOLID
+    add_bar_series(page, chart, title, (first, last, column), look, number)
     chart.set_title({"name": title, "name_font": TITLE_FONT})
     chart.set_x_axis(axis("", num_format=number, major_gridlines=GRID, label_position="high"))
     chart.set_y_axis(axis("", reverse=True, label_position="low"))
