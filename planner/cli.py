@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from planner import __version__
+from planner.commands import EXIT_CODES
 from planner.errors import Finding, InputError, PlannerError
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ app = typer.Typer(
 )
 catalog_app = typer.Typer(help="Look at the catalogs.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(catalog_app, name="catalog")
-
-EXIT_CODES = {"optimal": 0, "feasible": 5, "infeasible": 3, "no_solution": 4, "unbounded": 2}
 
 
 class Solver(StrEnum):
@@ -293,7 +292,7 @@ def alternatives(
     )
     typer.echo(found.text)
     _tell(found.written, quiet)
-    raise typer.Exit(EXIT_CODES[found.status])
+    raise typer.Exit(found.code)
 
 
 @app.command()
@@ -383,7 +382,7 @@ def explain(
     )
     typer.echo(found.text)
     _tell(found.written, quiet)
-    raise typer.Exit(EXIT_CODES[found.status])
+    raise typer.Exit(found.code)
 
 
 @app.command()

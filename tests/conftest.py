@@ -9,6 +9,7 @@ import pytest
 from openpyxl.worksheet.merge import MergedCellRange
 
 from planner.loader import yaml12
+from tests.bad_input.world import FILES
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -31,3 +32,12 @@ def merged_cells_are_read_without_their_borders() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MergedCellRange, "format", lambda merged: None)
         yield
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the path of a small problem with its catalog and prices, for reading only."""
+    folder = tmp_path_factory.mktemp("small")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, "utf-8")
+    return str(folder / "problem.yaml")

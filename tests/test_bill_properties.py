@@ -13,8 +13,9 @@ from planner import api
 from planner.loader import Inputs
 from planner.outputs import plan_json
 from planner.schema.plan import Plan
-from tests.optimizer.cases import FIBRE, companion, furnish, group, inputs_of, switch
+from tests.optimizer.cases import FIBRE, companion, furnish, group, switch
 from tests.oracle.by_hand import Request, gpu_system, price, store
+from tests.oracle.generate import inputs_of
 from tests.oracle.hardware import Raw, figure
 
 Change = Callable[[Request], None]

@@ -15,9 +15,9 @@ import pytest
 from planner import api
 from planner.case import resolve
 from planner.optimizer import purchase
-from tests.optimizer.cases import furnish, group, inputs_of, ports, switch
+from tests.optimizer.cases import furnish, group, ports, switch
 from tests.oracle.by_hand import Request, gpu_system, price
-from tests.oracle.generate import write_case
+from tests.oracle.generate import inputs_of, write_case
 from tests.oracle.hardware import Raw, figure
 
 

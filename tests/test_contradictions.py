@@ -24,7 +24,7 @@ from tests.bad_input.world import CATALOG, FILES, PROBLEM, changed, line_of
 from tests.infeasible.plant import drawn, has_plan
 from tests.levers.test_looser import SEEDS
 from tests.memory import two_systems
-from tests.optimizer.cases import inputs_of
+from tests.oracle.generate import inputs_of
 from tests.verify_plans import full
 from tests.verify_tamper import disagreements, put
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from planner import api
-from planner.loader import Inputs
 from planner.schema.plan import Line, Plan
 from tests.oracle.enumerate import Best, best
-from tests.oracle.generate import Case, random_case
+from tests.oracle.generate import Case, inputs_of, random_case
 
 CHUNKS = 16
 SEEDS_PER_CHUNK = 16
@@ -19,16 +18,6 @@ BOUND_TOLERANCE = 1e-6
 CERTIFICATE = 5e-6
 """A gap of 1e-6, what a tie may give away on top, and room for rounding."""
 CBC_SEEDS = range(1000, 1025)
-
-
-def inputs_of(case: Case) -> Inputs:
-    return Inputs.from_parts(
-        problem=case.problem,
-        items=case.items,
-        families=case.families,
-        prices=case.prices,
-        discounts=case.discounts,
-    )
 
 
 def bought(plan: Plan) -> list[Line]:

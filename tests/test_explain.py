@@ -17,7 +17,6 @@ from planner.loader import load
 from planner.outputs.words import WIDTH
 from planner.schema.explanation import Explanation, Marginal
 from planner.schema.plan import Plan
-from tests.bad_input.world import FILES
 from tests.outputs.hostile import TEXTS, lay_out
 from tests.ran import Ran, once, ran
 
@@ -33,14 +32,6 @@ HOSTILE = (
 CLOSE = 2e-5
 DIGITS = 1e-14
 """Of figures in a workbook."""
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("small")
-    for name, text in FILES.items():
-        (folder / name).write_text(text, "utf-8")
-    return str(folder / "problem.yaml")
 
 
 @pytest.fixture(params=NAMES)

@@ -17,7 +17,6 @@ from planner.loader import Inputs
 from planner.schema.explanation import Explanation
 from planner.schema.infeasibility import Infeasibility, Step
 from planner.schema.plan import Plan
-from tests.bad_input.world import FILES
 from tests.infeasible.asked import check_one, check_together
 from tests.infeasible.plant import Planted, written
 from tests.ran import once, ran
@@ -28,14 +27,6 @@ TIGHT = (
 )  # fmt: skip
 """60 systems draw 752.8 kW with storage and cost 17.2 MUSD: power and money are both short."""
 GPUS, MONEY, POWER = "targets.min_gpus", "budget.capex", "site.facility_power"
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("small")
-    for name, text in FILES.items():
-        (folder / name).write_text(text, "utf-8")
-    return str(folder / "problem.yaml")
 
 
 def tight(problem: str, *options: str) -> tuple[str, ...]:

@@ -21,21 +21,11 @@ from planner.outputs import plan_json, workbook
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.problem import Problem, Quantity
-from tests.oracle.generate import Case, random_case
+from tests.oracle.generate import inputs_of, random_case
 
 SEEDS = range(300, 324)
 HALL = shipped.problem_files()["10MW"]
 DAY = datetime(2026, 3, 1)
-
-
-def inputs_of(case: Case) -> Inputs:
-    return Inputs.from_parts(
-        problem=case.problem,
-        items=case.items,
-        families=case.families,
-        prices=case.prices,
-        discounts=case.discounts,
-    )
 
 
 @cache

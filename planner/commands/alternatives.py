@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from planner.api import Options, load
+from planner.commands import EXIT_CODES
 from planner.commands.report import Report, write_workbook
 from planner.commands.solve import stem
 from planner.outputs import alternatives_text
@@ -45,7 +46,7 @@ def report(
     if as_json:
         text = found.model_dump_json(indent=2)
     written = () if folder is None or not found.alternatives else _write(found, folder, problem)
-    return Report(text, written, found.status)
+    return Report(text, written, EXIT_CODES[found.status])
 
 
 def _write(found: Alternatives, folder: Path, problem: Path) -> tuple[Path, ...]:

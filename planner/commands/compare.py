@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel
 
 from planner.api import Options, load, solve_with
-from planner.commands.report import write_workbook
+from planner.commands import EXIT_CODES
+from planner.commands.report import Report, write_workbook
 from planner.commands.solve import stem
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
-    pass
+    from planner.schema.comparison import Comparison, RulesTable
+    from planner.schema.plan import Plan
 
-NO_PLAN = 3
-"""Exit code where there is no plan to compare with."""
+NO_PLAN = EXIT_CODES["infeasible"]
+"""Where there is no plan to compare with."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,6 @@ class Request:
     folder: Path | None = None
 
 
-@dataclass(frozen=True)
-class Report:
-    """What to print, the files written, and the exit code."""
-
-    text: str
-    written: tuple[Path, ...]
-    code: int
-
-
 def rules(files: Sequence[Path], request: Request) -> Report:
     """Compare a problem's plan with those by other rules, modes and storage.
 
@@ -54,7 +47,6 @@ def rules(files: Sequence[Path], request: Request) -> Report:
         InputError: it is not one problem file, or it is wrong.
     """
     from planner.outputs import rules_text
-    from planner.outputs.workbook.studies import rules as sheet
     from planner.studies.compare.rules import rules_table
 
     problem = _only_problem(files, request)
@@ -62,8 +54,8 @@ def rules(files: Sequence[Path], request: Request) -> Report:
     base = solve_with(inputs, request.options)
     found = rules_table(inputs, base, request.options)
     text = _text(found, rules_text.render(found), request)
-    name = f"{stem(base, problem)}.rules.xlsx"
-    written = write_workbook(request.folder, name, base, [partial(sheet.add, table=found)])
+    folder = request.folder
+    written = () if folder is None else _write_rules(found, base, folder, problem)
     return Report(text, written, 0 if base.jobs else NO_PLAN)
 
 
@@ -78,8 +70,6 @@ def sides(files: Sequence[Path], request: Request) -> Report:
         InputError: a file is wrong or of another kind.
     """
     from planner.outputs import compare_text
-    from planner.outputs.workbook.studies import compare as sheet
-    from planner.outputs.workbook.studies import compare_bill
     from planner.studies.compare.side_by_side import compare
     from planner.studies.compare.sides import read_sides
 
@@ -88,12 +78,29 @@ def sides(files: Sequence[Path], request: Request) -> Report:
     )
     found = compare(read)
     text = _text(found, compare_text.render(found, everything=request.everything), request)
+    folder = request.folder
+    written = () if folder is None else _write_sides(found, read[0].plan, folder, request)
+    return Report(text, written, 0 if any(side.there for side in read) else NO_PLAN)
+
+
+def _write_rules(found: RulesTable, base: Plan, folder: Path, problem: Path) -> tuple[Path, ...]:
+    from planner.outputs.workbook.studies import rules as sheet
+
+    name = f"{stem(base, problem)}.rules.xlsx"
+    return write_workbook(folder, name, base, [partial(sheet.add, table=found)])
+
+
+def _write_sides(
+    found: Comparison, first: Plan, folder: Path, request: Request
+) -> tuple[Path, ...]:
+    from planner.outputs.workbook.studies import compare as sheet
+    from planner.outputs.workbook.studies import compare_bill
+
     sheets = [
         partial(each, found=found, everything=request.everything)
         for each in (sheet.add, compare_bill.add)
     ]
-    written = write_workbook(request.folder, "compare.xlsx", read[0].plan, sheets)
-    return Report(text, written, 0 if any(side.there for side in read) else NO_PLAN)
+    return write_workbook(folder, "compare.xlsx", first, sheets)
 
 
 def _only_problem(files: Sequence[Path], request: Request) -> Path:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from planner.api import Options, load
+from planner.commands import EXIT_CODES
 from planner.commands.report import Report, write_workbook
 from planner.commands.solve import stem
 from planner.errors import Finding, InputError
@@ -49,7 +50,7 @@ def report(
     found = explain(inputs, options, steps=dict(pairs("--step", steps)), asked=tuple(asked))
     text = found.model_dump_json(indent=2) if as_json else explain_text.render(found).rstrip("\n")
     written = () if folder is None else _write(found, folder, problem)
-    return Report(text, written, found.plan.status)
+    return Report(text, written, EXIT_CODES[found.plan.status])
 
 
 def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What a command that studies a problem gives back: a text, a workbook, how it ended."""
+"""What a command that studies a problem gives back: a text, a workbook, an exit code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from planner.commands.solve import created_today
 from planner.outputs.files import write_all
-from planner.schema.plan import Plan, Status
+from planner.schema.plan import Plan
 
 if TYPE_CHECKING:
     from planner.outputs.workbook.studies import Sheet
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """What to print, the files written, and how the problem ended."""
+    """What to print, the files written, and the exit code."""
 
     text: str
     written: tuple[Path, ...]
-    status: Status
+    code: int
 
 
 def write_workbook(
-    folder: Path | None, name: str, plan: Plan, sheets: Sequence[Sheet], title: str = ""
+    folder: Path, name: str, plan: Plan, sheets: Sequence[Sheet], title: str = ""
 ) -> tuple[Path, ...]:
-    """Write a study's workbook where a folder is given; return what was written.
+    """Write a study's workbook; return what was written.
 
     Args:
-        folder: where it goes, None for nowhere.
+        folder: where it goes.
         name: its name there.
         plan: the plan that its sheets are about.
         sheets: what adds each sheet.
@@ -40,8 +40,6 @@ def write_workbook(
     Raises:
         InputError: it cannot be written.
     """
-    if folder is None:
-        return ()
     from planner.outputs.workbook.studies import write_study
 
     stream = io.BytesIO()

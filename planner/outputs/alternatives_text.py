@@ -14,7 +14,7 @@ from planner.outputs.alternatives_words import (
     what_it_is,
 )
 from planner.outputs.size_text import table
-from planner.outputs.words import INDENT, money, number, wrapped
+from planner.outputs.words import INDENT, millions, money, number, wrapped
 from planner.schema.alternatives import Alternative, Alternatives
 
 _NAMES = {
@@ -69,15 +69,11 @@ def _row(place: int, alternative: Alternative) -> tuple[str, ...]:
         number(job.gpus_used),
         number(units(plan, "Compute")),
         number(units(plan, "Storage")),
-        _millions(totals.capex_usd),
-        _millions(totals.tco_usd),
+        millions(totals.capex_usd),
+        millions(totals.tco_usd),
         "" if totals.it_power_kw is None else number(totals.it_power_kw, 1),
         "" if job.days_to_train is None else number(job.days_to_train, 1),
     )
-
-
-def _millions(usd: float | None) -> str:
-    return "" if usd is None else f"{usd / 1e6:,.2f}"
 
 
 def _plans(found: Alternatives) -> str:

@@ -12,7 +12,7 @@ from planner.outputs.why_not_words import (
     price_today,
     verdict,
 )
-from planner.outputs.words import INDENT, WIDTH, number, percent, wrapped
+from planner.outputs.words import INDENT, WIDTH, millions, number, percent, wrapped
 from planner.schema.why_not import Figures, Forced, Item, WhyNot
 
 _GROUPS = {
@@ -75,15 +75,11 @@ def _cells(figures: Figures, against: str) -> tuple[str, ...]:
         against,
         number(figures.gpus_used),
         number(figures.appliances),
-        _millions(figures.capex_usd),
-        _millions(figures.tco_usd),
+        millions(figures.capex_usd),
+        millions(figures.tco_usd),
         "" if figures.it_power_kw is None else number(figures.it_power_kw, 1),
         "" if figures.days_to_train is None else number(figures.days_to_train, 1),
     )
-
-
-def _millions(usd: float | None) -> str:
-    return "" if usd is None else f"{usd / 1e6:,.2f}"
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -40,6 +40,11 @@ def money(usd: float | None) -> str:
     return f"{usd:,.2f} USD"
 
 
+def millions(usd: float | None) -> str:
+    """Return an amount of money in millions of USD, for tables whose heads say so."""
+    return "" if usd is None else f"{usd / 1e6:,.2f}"
+
+
 def duration(seconds: float) -> str:
     """Return a time span in the unit that suits it."""
     for size, unit in ((DAY_S, "days"), (HOUR_S, "h"), (MINUTE_S, "min")):

@@ -12,7 +12,7 @@ from random import Random
 from planner.levers import Lever, applied, levers
 from planner.loader.inputs import Inputs
 from tests.oracle.enumerate import best
-from tests.oracle.generate import random_case
+from tests.oracle.generate import inputs_of, random_case
 
 TIGHT = (0.6, 0.3, 0.1, 0.03, 0.01)
 """How much of a limit is left, from little to much too little."""
@@ -45,14 +45,7 @@ def has_plan(inputs: Inputs) -> bool:
 
 def drawn(seed: int) -> Inputs:
     """Return the inputs of a seed."""
-    case = random_case(seed)
-    return Inputs.from_parts(
-        problem=case.problem,
-        items=case.items,
-        families=case.families,
-        prices=case.prices,
-        discounts=case.discounts,
-    )
+    return inputs_of(random_case(seed))
 
 
 def written() -> tuple[Planted, ...]:

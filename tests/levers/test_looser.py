@@ -17,8 +17,8 @@ from planner.levers import Change, Lever, applied, levers
 from planner.loader import Inputs, load
 from tests.infeasible.plant import drawn
 from tests.memory import two_systems
-from tests.optimizer.cases import inputs_of
 from tests.oracle.enumerate import Best, best
+from tests.oracle.generate import inputs_of
 
 SLOW = frozenset(
     {4, 8, 17, 18, 22, 28, 29, 32, 51, 54, 58, 59, 73, 80, 82, 86, 88, 97, 102, 106, 107, 109}

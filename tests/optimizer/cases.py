@@ -10,27 +10,15 @@ from typing import Any
 from planner.case import Case, resolve
 from planner.case.caps import cap
 from planner.case.quantities import Steps
-from planner.loader import Inputs
 from planner.optimizer.build import _add_counts
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, Model, Variable, combination, evaluate, total
 from planner.optimizer.solver import Outcome, Session, session
 from tests.oracle.by_hand import Request, price
-from tests.oracle.generate import Case as Drawn
-from tests.oracle.generate import random_case
+from tests.oracle.generate import inputs_of, random_case
 from tests.oracle.hardware import Raw, figure
 
 FOREVER = math.inf
-
-
-def inputs_of(drawn: Drawn) -> Inputs:
-    return Inputs.from_parts(
-        problem=drawn.problem,
-        items=drawn.items,
-        families=drawn.families,
-        prices=drawn.prices,
-        discounts=drawn.discounts,
-    )
 
 
 def resolved(seed: int) -> Case:

@@ -13,10 +13,10 @@ from planner.case.kit import Kit
 from planner.case.model import Case, Offer, Storage, System
 from planner.case.quantities import Steps
 from planner.optimizer import purchase
-from tests.optimizer.cases import inputs_of, resolved
+from tests.optimizer.cases import resolved
 from tests.oracle.by_hand import Request, price
 from tests.oracle.enumerate import best
-from tests.oracle.generate import random_case
+from tests.oracle.generate import inputs_of, random_case
 from tests.oracle.hardware import Raw, figure
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}

@@ -15,8 +15,9 @@ from planner.case.caps import cap
 from planner.case.model import Case
 from planner.case.quantities import Ceil, Size, Steps, Sum, evaluate
 from planner.optimizer import purchase
-from tests.optimizer.cases import Counting, furnish, inputs_of, resolved
+from tests.optimizer.cases import Counting, furnish, resolved
 from tests.oracle.by_hand import Request
+from tests.oracle.generate import inputs_of
 
 LIMITS = {
     "it_power", "facility_power", "heat_air", "heat_liquid", "racks", "capex", "support",

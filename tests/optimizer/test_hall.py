@@ -8,8 +8,9 @@ from planner import api
 from planner.case import resolve
 from planner.optimizer import purchase
 from planner.schema.plan import Plan
-from tests.optimizer.cases import companion, inputs_of
+from tests.optimizer.cases import companion
 from tests.oracle.by_hand import Request
+from tests.oracle.generate import inputs_of
 from tests.oracle.hardware import Raw, figure
 
 

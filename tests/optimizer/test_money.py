@@ -16,9 +16,9 @@ from planner.optimizer import objective
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price
-from tests.optimizer.cases import Counting, inputs_of
+from tests.optimizer.cases import Counting
 from tests.oracle.by_hand import Request, gpu_system, price
-from tests.oracle.generate import random_case
+from tests.oracle.generate import inputs_of, random_case
 
 ITEM = Item.model_validate(gpu_system("gpu", 8, "10 kW"))
 

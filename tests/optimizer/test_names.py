@@ -11,8 +11,9 @@ from planner.case.model import BandwidthRule, Case, Limits
 from planner.optimizer import purchase
 from planner.optimizer.build import build
 from planner.schema.plan import Plan
-from tests.optimizer.cases import furnish, inputs_of
+from tests.optimizer.cases import furnish
 from tests.oracle.by_hand import Request
+from tests.oracle.generate import inputs_of
 from tests.oracle.hardware import Raw, figure
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh", "colocation": "100 USD/kW/month"}

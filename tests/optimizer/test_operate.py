@@ -14,9 +14,8 @@ from planner.case.model import Case, Mode, System
 from planner.optimizer.operate import Operation, best, operate
 from planner.schema.plan import Plan
 from planner.sizing.goodput import goodput
-from tests.optimizer.cases import inputs_of
 from tests.oracle.by_hand import Request
-from tests.oracle.generate import random_case
+from tests.oracle.generate import inputs_of, random_case
 
 SEEDS = range(100, 140)
 

@@ -12,8 +12,9 @@ from planner.case import resolve
 from planner.errors import InputError
 from planner.optimizer.purchase import largest_share
 from planner.schema.plan import Plan
-from tests.optimizer.cases import furnish, inputs_of
+from tests.optimizer.cases import furnish
 from tests.oracle.by_hand import Request, gpu_system, price, store
+from tests.oracle.generate import inputs_of
 from tests.oracle.hardware import Raw
 
 

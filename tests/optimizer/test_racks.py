@@ -10,8 +10,8 @@ from planner.case import resolve
 from planner.case.racks import Device, RackUse, rack_use
 from planner.optimizer import purchase
 from planner.sizing.placement import Space
-from tests.optimizer.cases import inputs_of
 from tests.oracle.by_hand import Request
+from tests.oracle.generate import inputs_of
 from tests.oracle.hardware import figure
 
 FULL = Space(48, 45, None)

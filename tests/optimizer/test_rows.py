@@ -20,8 +20,9 @@ from planner.optimizer.build import build
 from planner.optimizer.context import Build
 from planner.optimizer.model import Row
 from planner.schema.problem import Budget, Targets
-from tests.optimizer.cases import furnish, inputs_of
+from tests.optimizer.cases import furnish
 from tests.oracle.by_hand import Request, gpu_system, price, store
+from tests.oracle.generate import inputs_of
 from tests.oracle.hardware import Raw, figure
 
 GOLDEN = Path(__file__).parent.parent / "golden"

@@ -8,9 +8,9 @@ from planner import api, shipped
 from planner.errors import SolverError
 from planner.optimizer import constraints
 from planner.optimizer.context import Build
-from tests.optimizer.cases import inputs_of
 from tests.oracle.by_hand import Request, gpu_system, price
 from tests.oracle.enumerate import best
+from tests.oracle.generate import inputs_of
 from tests.test_exactness import disagreements
 
 MOST_SOLVES = 250

@@ -13,8 +13,9 @@ from planner.case.caps import cap_in_use
 from planner.case.goods import support_factor, support_span
 from planner.case.model import Good
 from planner.sizing.finance import discounted_years
-from tests.optimizer.cases import furnish, inputs_of
+from tests.optimizer.cases import furnish
 from tests.oracle.by_hand import Request
+from tests.oracle.generate import inputs_of
 from tests.oracle.hardware import figure
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from planner.loader import Inputs
 from planner.schema.catalog import Catalog, Family, Item
 from planner.schema.prices import Discount, Price, PriceBook
 from planner.schema.problem import Problem
@@ -29,6 +30,17 @@ class Case:
     prices: Mapping[str, Price]
     discounts: tuple[Discount, ...]
     documents: Mapping[str, Raw]
+
+
+def inputs_of(case: Case) -> Inputs:
+    """Return a case as the planner takes it, without any file."""
+    return Inputs.from_parts(
+        problem=case.problem,
+        items=case.items,
+        families=case.families,
+        prices=case.prices,
+        discounts=case.discounts,
+    )
 
 
 def random_case(seed: int) -> Case:

@@ -54,18 +54,7 @@ def within_money(case: Case, most_usd: float) -> Case:
 
 def limits_money(case: Case) -> bool:
     """Say whether a price can decide what is possible."""
-    limits = case.limits
-    return any(
-        limit is not None
-        for limit in (
-            limits.capex_usd,
-            limits.support_usd_per_year,
-            limits.opex_usd_per_year,
-            limits.tco_usd,
-            limits.per_useful_gpu_hour_usd,
-            limits.per_million_tokens_usd,
-        )
-    )
+    return case.limits != without_money(case).limits
 
 
 def without_money(case: Case) -> Case:
