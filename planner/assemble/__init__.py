@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import lru_cache
 from importlib import metadata
 
 from planner import __version__
@@ -133,8 +134,7 @@ def _site(inputs: Inputs, case: Case) -> Site:
 def _provenance(
     inputs: Inputs, answer: Certificate, solver: str, seconds: float | None
 ) -> Provenance:
-    packages = ("pulp", "highspy", "pydantic")
-    versions = {name: metadata.version(name) for name in packages}
+    versions = {name: _version(name) for name in ("pulp", "highspy", "pydantic")}
     return Provenance(
         tool=f"planner {__version__}",
         catalogs=inputs.catalog_names,
@@ -148,3 +148,8 @@ def _provenance(
         iterations=answer.iterations,
         seconds=seconds,
     )
+
+
+@lru_cache
+def _version(package: str) -> str:
+    return metadata.version(package)

@@ -28,6 +28,8 @@ def cap(case: Case, offer: Offer) -> int:
         use = offer.rack_use
         bounds.append(limits.racks // use.racks_each * use.per_rack)
     bounds += _by_money(case, offer)
+    if isinstance(offer, Storage):
+        bounds += _by_write(case, offer)
     if isinstance(offer, Storage) and offer.segments:
         bounds.append(offer.segments[-1].high)
     least = min(bounds)
@@ -78,10 +80,17 @@ def _storage_demands(case: Case, offer: Storage) -> list[float]:
     if job.interval.high_s > 0:
         share = min(job.max_overlap, job.max_blocking)
         write.append(job.checkpoint_gb / (share * job.interval.high_s) / case.delivered_write)
+    write.append((case.limits.least_write_gb_per_s or 0.0) / case.delivered_write)
     demands = [(job.capacity_needed_tb, offer.usable_tb)]
     demands += [(need, offer.read_gb_per_s) for need in read]
     demands += [(need, offer.write_gb_per_s) for need in write]
     return [need / each for need, each in demands if each > 0]
+
+
+def _by_write(case: Case, offer: Storage) -> list[float]:
+    """Return how many units the most write bandwidth that may be bought allows."""
+    most, each = case.limits.most_write_gb_per_s, case.delivered_write * offer.write_gb_per_s
+    return [] if most is None or offer.segments or each <= 0 else [most / each]
 
 
 def _by_money(case: Case, offer: Offer) -> list[float]:

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 Mode = Literal["async", "sync"]
 CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
 """Objectives of questions about a problem, not of problem files: counts, all to be least."""
+AmountName = Literal["least_meter", "least_write", "most_write"]
+"""The same for amounts: power at the meter, and the write bandwidth of the storage bought."""
 ObjectiveName = (
-    Literal["goodput", "useful_gpus", "gpus", "cost", "tco", "power", "overrun"] | CountName
+    Literal["goodput", "useful_gpus", "gpus", "cost", "tco", "power", "overrun"]
+    | CountName
+    | AmountName
 )
 
 
@@ -193,7 +197,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Limits:
-    """What may be used up, and the floors; None where there is none."""
+    """What may be used up, and the floors; None where there is none.
+
+    ``least_write_gb_per_s`` and ``most_write_gb_per_s`` hold the write bandwidth of the storage
+    bought, as delivered: limits of questions about a problem, not of problem files.
+    """
 
     it_power_kw: float | None
     meter_kw: float | None
@@ -214,6 +222,8 @@ class Limits:
     min_useful_gpus: float | None
     min_useful_pflops: float | None
     max_days_to_train: float | None
+    least_write_gb_per_s: float | None = None
+    most_write_gb_per_s: float | None = None
 
 
 @dataclass(frozen=True)

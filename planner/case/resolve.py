@@ -64,7 +64,7 @@ def resolve(inputs: Inputs) -> Case:
         storage=tuple(storage),
         families=_families(inputs, storage),
         job=job_numbers(problem),
-        limits=_limits(problem),
+        limits=limits_of(problem),
         objective=problem.objective.maximize or problem.objective.minimize or "goodput",
         delivered_read=problem.storage.delivered_fraction.read,
         delivered_write=problem.storage.delivered_fraction.write,
@@ -199,7 +199,8 @@ def _families(inputs: Inputs, storage: list[Storage]) -> tuple[FamilyOffer, ...]
     return tuple(result)
 
 
-def _limits(problem: Problem) -> Limits:
+def limits_of(problem: Problem) -> Limits:
+    """Return what a problem limits."""
     site, budget, targets = problem.site, problem.budget, problem.targets
     return Limits(
         it_power_kw=site.it_power_kw,

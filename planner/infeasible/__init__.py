@@ -17,7 +17,7 @@ from planner.loader.inputs import Inputs
 from planner.optimizer.solver import SolverName
 from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
 
-__all__ = ["SECONDS", "explain"]
+__all__ = ["SECONDS", "clash", "explain"]
 
 SECONDS = 60.0
 """How long to look for reasons; what is not found by then is named as undecided."""
@@ -78,6 +78,24 @@ def explain(
         combined=combined,
         undecided=tuple(undecided),
     )
+
+
+def clash(
+    inputs: Inputs, *, solver: SolverName = "highs", seconds: float = SECONDS
+) -> tuple[Lever, ...]:
+    """Return limits that cannot hold together, while any all but one of them can.
+
+    Args:
+        inputs: a problem that is known to have no plan.
+        solver: which solver to ask.
+        seconds: how long to look; where that is not enough, none are returned.
+    """
+    oracle = Oracle(inputs, solver, seconds)
+    paths = _one_a_path(sorted(levers(inputs), key=_blame))
+    try:
+        return minimal(oracle, paths, ())
+    except UndecidedError:
+        return ()
 
 
 def _told(

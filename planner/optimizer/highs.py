@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import highspy
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.errors import SolverError
 from planner.optimizer.model import Linear, Model, Row, Variable, is_whole
 from planner.optimizer.solver import FEASIBILITY, Outcome, Status
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """How a relaxation ended: its objective and values, or none, with one multiplier per row.
+
+    "unknown": the solver came to no verdict, or found no bound.
+    """
+
+    status: Literal["optimal", "infeasible", "unknown"]
+    objective: float = 0.0
+    values: Floats | None = None
+    multipliers: Floats | None = None
 
 
 class HighsSession:
@@ -105,6 +123,36 @@ class HighsSession:
             for name, factor in factors.items():
                 _ok(highs.changeCoeff(position, self.index[name], factor), "changeCoeff")
             _ok(highs.changeRowBounds(position, -highspy.kHighsInf, right), "changeRowBounds")
+
+    def limit_rows(self, names: Sequence[str], lows: Floats, highs: Floats) -> None:
+        """Replace both ends of rows by name; infinite where there is none."""
+        places = np.array([self.rows[name] for name in names], dtype=np.int32)
+        for solver in (self.relaxation, self.milp):
+            _ok(solver.changeRowsBounds(len(places), places, lows, highs), "changeRowsBounds")
+
+    def limit_columns(self, lows: Floats, highs: Floats, *, relaxed: bool) -> None:
+        """Replace the bounds of every column, of the relaxation or of the whole problem."""
+        columns = np.arange(len(lows), dtype=np.int32)
+        solver = self.relaxation if relaxed else self.milp
+        _ok(solver.changeColsBounds(len(columns), columns, lows, highs), "changeColsBounds")
+
+    def relax(self) -> Relaxed:
+        """Solve the relaxation as it stands, with multipliers that prove the outcome."""
+        highs, kinds = self.relaxation, highspy.HighsModelStatus
+        highs.setOptionValue("presolve", "off")  # a dual ray is asked for where nothing is feasible
+        status = _run(highs)
+        if status == kinds.kInfeasible:
+            _, has_ray, ray = highs.getDualRay()
+            return Relaxed("infeasible", multipliers=np.array(ray) if has_ray else None)
+        if status != kinds.kOptimal:
+            return Relaxed("unknown")
+        solution = highs.getSolution()
+        return Relaxed(
+            "optimal",
+            highs.getInfo().objective_function_value / self.scale,
+            np.array(solution.col_value),
+            np.array(solution.row_dual) / self.scale,
+        )
 
     def solve(
         self, *, relaxed: bool, gap: float, relative: bool, deadline: float, careful: bool = False

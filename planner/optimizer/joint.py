@@ -105,20 +105,25 @@ def _prove(case: Case, mode: Mode, solver: SolverName, gap: float, deadline: flo
     # Counts come into being when asked for, so everything is asked for before the solver starts.
     ties = {name: tie_break(master_problem) for name, tie_break in TIE_BREAKS.items()}
     master = Master(master_problem, session(solver, master_problem.model), deadline)
-    allowed = floors(case)
     # Half the gap is for what breaking ties may give away. The proof goes further than the other
     # half, so that the value ties are held at hardly depends on the way it was found.
-    goal = Goal(
+    goal = goal_of(case, expression, gap / 20.0)
+    return _Proof(master, goal, ties, run(master, goal))
+
+
+def goal_of(case: Case, expression: Linear, gap: float) -> Goal:
+    """Return the objective of a case as a goal, to be proven to a gap."""
+    allowed = floors(case)
+    return Goal(
         name=case.objective,
         expression=expression,
         maximise=case.maximise,
         value=measure(case, case.objective),
         allowed=allowed,
         prefer=_preference(case, allowed),
-        gap=gap / 20.0,
+        gap=gap,
         relative=case.objective not in LOGARITHMIC,
     )
-    return _Proof(master, goal, ties, run(master, goal))
 
 
 def _first(case: Case, proofs: list[_Proof]) -> Found:
@@ -320,7 +325,7 @@ def _certificate(
     seconds: float,
     late: bool,
 ) -> Certificate:
-    if any(answer.unbounded for answer in answers) or _without_end(case, best.operation):
+    if any(answer.unbounded for answer in answers) or without_end(case, best.operation):
         return Certificate("unbounded", None, None, None, None, solves, seconds, late)
     stopped = any(answer.stopped for answer in answers)
     bounds = [answer.bound for answer in answers if answer.bound is not None]
@@ -346,7 +351,7 @@ def _certificate(
     )  # fmt: skip
 
 
-def _without_end(case: Case, operation: Operation | None) -> bool:
+def without_end(case: Case, operation: Operation | None) -> bool:
     """Say whether a plan holds as much of something as the model allows where nothing limits it."""
     if operation is None:
         return False

@@ -31,6 +31,9 @@ def measure(case: Case, name: str) -> Callable[[Operation], float]:
         "most_storage": lambda o: -_count(case.storage, o),
         "fewest_systems": lambda o: _count(case.systems, o),
         "most_systems": lambda o: -float(sum(o.used.values())),
+        "least_meter": lambda o: purchase.bill(case, o.units).meter_kw,
+        "least_write": lambda o: purchase.bought_write_gb_per_s(case, o.units),
+        "most_write": lambda o: -purchase.bought_write_gb_per_s(case, o.units),
         "units": lambda o: float(sum(o.units.values())),
         "name": lambda o: sum(name_weight(name) * count for name, count in o.units.items()),
     }

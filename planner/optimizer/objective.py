@@ -68,6 +68,16 @@ def systems_in_use(build: Build) -> Linear:
     return total(build.used.values())
 
 
+def meter_kw(build: Build) -> Linear:
+    """Return power at the meter in kW."""
+    return total(kw * units for kw, units in costs.meter_kw(build.case, build.units))
+
+
+def bought_write(build: Build) -> Linear:
+    """Return what the storage bought would deliver in writing, GB/s, whatever clients can move."""
+    return build.case.delivered_write * total(build.nameplate_write.values())
+
+
 def disliked(build: Build) -> Linear:
     """Return the units from vendors that are not preferred."""
     return total(build.units[name] for name in build.case.policy.disliked)
@@ -98,6 +108,9 @@ EXPRESSIONS: dict[str, Callable[[Build], Linear]] = {
     "most_storage": lambda build: -1 * storage_units(build),
     "fewest_systems": gpu_systems,
     "most_systems": lambda build: -1 * systems_in_use(build),
+    "least_meter": meter_kw,
+    "least_write": bought_write,
+    "most_write": lambda build: -1 * bought_write(build),
 }
 TIE_BREAKS: dict[str, Callable[[Build], Linear]] = {
     "capex": capex_musd,

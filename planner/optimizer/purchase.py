@@ -68,29 +68,56 @@ def bill(case: Case, units: Mapping[str, int]) -> Bill:
     return _bill(case, tuple(units[offer.id] for offer in case.offers()))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def _bill(case: Case, chosen: tuple[int, ...]) -> Bill:
     offers = case.offers()
     units = {offer.id: count for offer, count in zip(offers, chosen, strict=True)}
     counts = case.kit.values(units)
     purchased = {good.id: good.purchased(round(counts[good.id])) for good in case.goods()}
-    amount = costs.amount
+    both: Amounts = (counts, purchased)
     return Bill(
         counts=counts,
         purchased=purchased,
-        capex_usd=amount(costs.capex_usd(case, purchased)),
-        support_usd_per_year=amount(costs.support_usd_per_year(case, purchased)),
-        subscriptions_usd_per_year=amount(costs.subscriptions_usd_per_year(case, purchased)),
-        energy_usd_per_year=amount(costs.energy_usd_per_year(case, counts)),
-        colocation_usd_per_year=amount(costs.colocation_usd_per_year(case, counts)),
-        opex_usd_per_year=amount(costs.opex_usd_per_year(case, counts, purchased)),
-        tco_usd=amount(costs.tco_usd(case, counts, purchased)),
-        it_power_kw=amount(costs.it_power_kw(case, counts)),
-        meter_kw=amount(costs.meter_kw(case, counts)),
-        air_kw=amount(costs.air_kw(case, counts)),
-        liquid_kw=amount(costs.liquid_kw(case, counts)),
+        **{name: _amount(weights, both) for name, weights in _weights(case).items()},
         racks=round(total(case.kit.racks, counts)),
     )
+
+
+Amounts = tuple[Mapping[str, float], Mapping[str, float]]
+"""Units in place and units bought, by id."""
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Stands for one of two mappings of amounts where expressions ask for amounts by id."""
+
+    place: int
+
+    def __getitem__(self, name: str) -> tuple[int, str]:
+        return self.place, name
+
+
+@lru_cache(maxsize=16)
+def _weights(case: Case) -> dict[str, list[tuple[float, tuple[int, str]]]]:
+    """Return what each sum of a bill weighs, and what of: worked out once for all purchases."""
+    units, bought = _Side(0), _Side(1)
+    return {
+        "capex_usd": costs.capex_usd(case, bought),
+        "support_usd_per_year": costs.support_usd_per_year(case, bought),
+        "subscriptions_usd_per_year": costs.subscriptions_usd_per_year(case, bought),
+        "energy_usd_per_year": costs.energy_usd_per_year(case, units),
+        "colocation_usd_per_year": costs.colocation_usd_per_year(case, units),
+        "opex_usd_per_year": costs.opex_usd_per_year(case, units, bought),
+        "tco_usd": costs.tco_usd(case, units, bought),
+        "it_power_kw": costs.it_power_kw(case, units),
+        "meter_kw": costs.meter_kw(case, units),
+        "air_kw": costs.air_kw(case, units),
+        "liquid_kw": costs.liquid_kw(case, units),
+    }
+
+
+def _amount(weights: list[tuple[float, tuple[int, str]]], amounts: Amounts) -> float:
+    return sum(factor * amounts[side][name] for factor, (side, name) in weights)
 
 
 def broken_rows(case: Case, units: Mapping[str, int]) -> list[str]:
@@ -127,7 +154,26 @@ def broken_rows(case: Case, units: Mapping[str, int]) -> list[str]:
     usable = sum(item.usable_tb * units[item.id] for item in case.storage)
     if usable < case.job.capacity_needed_tb * (1 - TOLERANCE):
         broken.append("capacity")
+    broken += _broken_writes(case, units)
     return broken + _broken_policies(case, units) + _broken_rules(case, units)
+
+
+def bought_write_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
+    """Return what the storage of a purchase would deliver in writing, whatever clients can move."""
+    plates = (nameplate(item, units[item.id])[1] for item in case.storage if units[item.id])
+    return case.delivered_write * sum(plates)
+
+
+def _broken_writes(case: Case, units: Mapping[str, int]) -> list[str]:
+    limits = case.limits
+    least, most = limits.least_write_gb_per_s, limits.most_write_gb_per_s
+    write = bought_write_gb_per_s(case, units)
+    broken = []
+    if least is not None and write < least * (1 - TOLERANCE):
+        broken.append("least_write")
+    if most is not None and write > most * (1 + TOLERANCE):
+        broken.append("most_write")
+    return broken
 
 
 def _broken_policies(case: Case, units: Mapping[str, int]) -> list[str]:

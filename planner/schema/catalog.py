@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -52,6 +52,16 @@ class Figure(Model, Generic[T]):
     source: Identifier
     confidence: Confidence
     note: Text | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let figures be sent to other processes, although their class has no name of its own."""
+        return _figure, (type(self).__name__,), self.__getstate__()
+
+
+def _figure(kind: str) -> Figure[Any]:
+    """Return an empty figure of a kind."""
+    kinds = {each.__name__: each for each in Figure.__subclasses__()}
+    return kinds[kind].__new__(kinds[kind])
 
 
 class Provides(Model):

@@ -1,0 +1,156 @@
+"""Scenarios as rows: of a table in a file, or of numbers that were drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from planner.errors import Finding, InputError
+from planner.loader.change import Change
+from planner.loader.inputs import Inputs
+from planner.loader.vary.axis import Axis, Input, Point, said
+from planner.loader.vary.place import NoPlaceError
+from planner.loader.vary.slot import Cell
+from planner.loader.vary.table import NAME, Table
+from planner.loader.vary.variable import Reading, Variable
+
+_SHOWN = 3
+"""Rows that an error names where all are wrong."""
+
+
+class Rows(Axis):
+    """Rows of texts: several paths change together."""
+
+    def __init__(
+        self,
+        variables: Sequence[Variable],
+        count: int,
+        cells: Callable[[int], Sequence[str]],
+        place: Callable[[int], tuple[str, int | None]],
+        names: Sequence[str] = (),
+        alike: bool = False,
+    ) -> None:
+        """Take rows in their order.
+
+        Args:
+            variables: what the columns vary.
+            count: how many rows there are.
+            cells: gives the texts of a row, empty where a value is as it stands.
+            place: gives the file and line of a row, for messages.
+            names: what the rows are called, if they are.
+            alike: whether one value tells of what kind all in its column are.
+
+        Raises:
+            InputError: all of them are refused.
+        """
+        self._cells, self._place, self._names = cells, place, names
+        inputs = []
+        for column, variable in enumerate(variables):
+            texts = self._column(column, count)
+            if alike:
+                texts = islice((text for text in texts if not variable.read(text).faults), 1)
+            inputs.append(Input(variable.path, variable.shown(texts)))
+        super().__init__(inputs, variables, count)
+        if all(self._read(row)[1] for row in range(count)):
+            shown = range(min(count, _SHOWN))
+            raise InputError([fault for row in shown for fault in self._read(row)[1]])
+
+    def _column(self, column: int, count: int) -> Iterator[str]:
+        for row in range(count):
+            cells = self._cells(row)
+            if column < len(cells) and cells[column]:
+                yield cells[column]
+
+    def _read(self, row: int) -> tuple[list[Reading | None], list[Finding]]:
+        """Return what a row says, None for cells that are empty, and what is wrong with it."""
+        (file, line), texts = self._place(row), self._cells(row)
+        if len(texts) != len(self.variables):
+            message = f"expected {len(self.variables)} values, found {len(texts)}"
+            fix = "give each path a value, or leave its place empty between commas"
+            return [], [Finding("scenario", message, file, line, fix=fix)]
+        pairs = list(zip(self.variables, texts, strict=True))
+        readings = [variable.read(text) if text else None for variable, text in pairs]
+        faults = [
+            replace(fault, file=file, line=line, path=variable.path)
+            for variable, reading in zip(self.variables, readings, strict=True)
+            for fault in (reading.faults if reading is not None else ())
+        ]
+        return readings, faults
+
+    def _point(self, index: int) -> Point:
+        name = self._names[index] if self._names else ""
+        readings, faults = self._read(index)
+        if not readings:
+            return Point((), (None,) * len(self.variables), name, said(faults))
+        cells: list[Cell] = []
+        changes: list[Change] = []
+        parts = zip(self.variables, readings, self.inputs, strict=True)
+        for variable, reading, column in parts:
+            if reading is None:
+                cells.append(variable.standing(column.shown))
+            else:
+                cells.append(variable.cell(reading, column.shown))
+                changes += reading.changes
+        return Point(() if faults else tuple(changes), tuple(cells), name, said(faults))
+
+
+def of_table(inputs: Inputs, table: Table) -> Rows:
+    """Return the axis of a table.
+
+    Raises:
+        InputError: a path leads nowhere, or every row is refused.
+    """
+    variables = []
+    for path in table.header:
+        try:
+            variables.append(Variable(inputs, path))
+        except NoPlaceError as error:
+            fix = error.fix
+            if ";" in path:
+                fix = "separate columns with commas"
+            elif path == NAME:
+                fix = "put the column of names first"
+            finding = Finding("vary", str(error), table.file, 1, fix=fix)
+            raise InputError(finding) from None
+
+    def place(row: int) -> tuple[str, int]:
+        return table.file, table.lines[row]
+
+    return Rows(variables, len(table.rows), table.rows.__getitem__, place, table.names)
+
+
+def of_samples(
+    inputs: Inputs, samples: Mapping[str, Sequence[float]], factors: Collection[str] = ()
+) -> Rows:
+    """Return the axis of numbers that were drawn: the n-th of every path is a scenario.
+
+    Args:
+        inputs: validated inputs.
+        samples: the numbers of each path, in its canonical unit.
+        factors: paths whose numbers are factors of the value as it stands.
+
+    Raises:
+        InputError: a path leads nowhere, or every scenario is refused.
+    """
+    lengths = {len(numbers) for numbers in samples.values()}
+    if len(lengths) != 1:
+        raise ValueError("every path needs as many numbers as the others")
+    variables = []
+    for path in samples:
+        try:
+            variables.append(Variable(inputs, path))
+        except NoPlaceError as error:
+            raise InputError(Finding("vary", str(error), path=path, fix=error.fix)) from None
+    columns = [
+        (variable, numbers, path in factors)
+        for variable, (path, numbers) in zip(variables, samples.items(), strict=True)
+    ]
+
+    def cells(row: int) -> list[str]:
+        return [v.text_of(numbers[row], factors=share) for v, numbers, share in columns]
+
+    def place(row: int) -> tuple[str, None]:
+        return f"sample {row + 1}", None
+
+    return Rows(variables, lengths.pop(), cells, place, alike=True)

@@ -1,0 +1,328 @@
+"""Answers for many limits: a division of the plans that is kept, and what is proven of each part.
+
+For one scenario after the other, from the loosest on: the part with the highest bound is relaxed,
+divided, or searched, until no part can hold a plan that is better than the best one known by more
+than the gap. Whatever that proves is taken over for all scenarios at once.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.case import Case
+from planner.optimizer import purchase
+from planner.optimizer.joint import goal_of
+from planner.optimizer.objective import LOGARITHMIC
+from planner.optimizer.operate import Operation
+from planner.optimizer.parametric import rounding
+from planner.optimizer.parametric.node import Node, below
+from planner.optimizer.parametric.plans import Plans
+from planner.optimizer.parametric.relaxed import Kept, Seen
+from planner.optimizer.parametric.rows import Vector
+from planner.optimizer.parametric.supply import Supply
+
+SLACK = 1e-7
+"""Limits count as this much looser in proofs: plans may pass them by rounding."""
+CUTOFF = 0.1
+"""How far above the best plan a search looks, as a share of the gap: the less, the further down its
+bound serves tighter limits."""
+MOST_STEPS = 2000
+MOST_FAILS = 12
+FRACTION = 1e-6
+
+
+@dataclass(frozen=True)
+class Found:
+    """A scenario's answer in scores: the best plan known and what no plan passes.
+
+    ``certificate`` says what proved it: "search" where this scenario was worked on, "reused" where
+    what was proven for others was enough; "alone" where it had to be optimised by itself.
+    """
+
+    operation: Operation | None
+    score: float
+    bound: float
+    certificate: str
+
+
+class Search:
+    """The scenarios of one case that differ in what may be used up, and nothing else."""
+
+    def __init__(
+        self,
+        case: Case,
+        limits: NDArray[np.float64],
+        supplies: Sequence[Supply],
+        gap: float,
+        *,
+        divided: bool = True,
+        seconds: float = math.inf,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            case: the case under limits that no scenario's are looser than.
+            limits: a row for each scenario, a column for each supply.
+            supplies: what the columns are.
+            gap: as a share of the objective.
+            divided: whether to divide the plans; otherwise each scenario that what others proved
+                does not settle is optimised by itself.
+            seconds: how long to work on one scenario at most; its bound then stays where it is.
+        """
+        self.seconds = seconds
+        self.case, self.gap = case, gap
+        self.exact, self.limits = limits, limits * (1 + SLACK)
+        modes = case.job.modes if divided else ()
+        self.kept = [Kept(case, mode, supplies, gap) for mode in modes]
+        goals = {mode: goal_of(case, None, gap) for mode in case.job.modes}
+        self.plans = Plans(case, goals, supplies, limits)
+        self.logarithmic = case.objective in LOGARITHMIC
+        self.divided = divided
+        self.loosest = self.limits.max(axis=0)
+        self.nodes: list[Node] = []
+        self.worked: set[int] = set()
+        self.alone: set[int] = set()
+        self.relaxations = self.searches = 0
+        for number, kept in enumerate(self.kept):
+            low, high = kept.low.copy(), kept.high.copy()
+            if kept.tighten(low, high):
+                self.nodes.append(Node(number, low, high, np.full(len(limits), np.inf)))
+        self.least_bound = np.full(len(limits), np.inf)
+
+    def width(self, score: float) -> float:
+        """Return how far above a score a bound may be."""
+        if not math.isfinite(score):
+            return 0.0
+        return math.log1p(self.gap) if self.logarithmic else self.gap * max(abs(score), 1e-9)
+
+    def bound(self) -> Vector:
+        """Return what no plan's score passes, for each scenario."""
+        if not self.divided:
+            return self.least_bound
+        if not self.nodes:
+            return np.full(len(self.limits), -np.inf)
+        highest: Vector = np.max([node.bounds for node in self.nodes], axis=0)
+        least: Vector = np.minimum(highest, self.least_bound)
+        return least
+
+    def run(self, alone: Callable[[int], tuple[Operation | None, float]]) -> list[Found]:
+        """Answer every scenario.
+
+        Args:
+            alone: optimises a scenario by itself, where nothing else settles it; it returns the
+                plan (None: there is none) and the bound of its score.
+        """
+        order = np.argsort(-(self.limits / self.limits.max(axis=0)).sum(axis=1), kind="stable")
+        for place in order.tolist():
+            if not self._closed(place):
+                self.worked.add(place)
+                self._work(place, alone)
+        return self._answers()
+
+    def _answers(self) -> list[Found]:
+        plans, bounds = self.plans, np.maximum(self.bound(), self.plans.score)
+        with np.errstate(invalid="ignore"):
+            floors = np.minimum(plans.score, bounds - self._given_away(bounds))
+        found = []
+        for place, (best, bound) in enumerate(zip(plans.few(floors), bounds.tolist(), strict=True)):
+            run = plans.plans[best] if best >= 0 else None
+            score = plans.scores[best] if best >= 0 else -math.inf
+            how = "alone" if place in self.alone else "search" if place in self.worked else "reused"
+            found.append(Found(run, score, bound, how))
+        return found
+
+    def _given_away(self, bounds: Vector) -> Vector:
+        """Return how far below its bound a score may be that is within the gap of it."""
+        if self.logarithmic:
+            return np.full(len(bounds), math.log1p(self.gap) * (1 - 1e-9))
+        return np.abs(bounds) * self.gap / (1 + self.gap) * (1 - 1e-9)
+
+    def _closed(self, place: int) -> bool:
+        if self.divided:
+            return not self._open(place)
+        score = float(self.plans.score[place])
+        return bool(self.least_bound[place] <= score + self.width(score))
+
+    def _open(self, place: int) -> list[Node]:
+        """Return the parts that may hold a plan that is too much better, best first."""
+        score = float(self.plans.score[place])
+        if self.least_bound[place] <= score + self.width(score):
+            return []
+        most = score + self.width(score)
+        nodes = [node for node in self.nodes if node.bounds[place] > most]
+        return sorted(nodes, key=lambda node: -node.bounds[place])
+
+    def _work(self, place: int, alone: Callable[[int], tuple[Operation | None, float]]) -> None:
+        end = time.monotonic() + self.seconds
+        for _ in range(MOST_STEPS if self.divided else 0):
+            if time.monotonic() > end:
+                return
+            nodes = self._open(place)
+            if not nodes:
+                self._thin(place)
+                return
+            node = nodes[0]
+            if node.fails >= MOST_FAILS:
+                break
+            self._explore(node, place)
+        self.alone.add(place)
+        run, bound = alone(place)
+        if run is not None:
+            self.plans.add([run])
+        mask = below(self.limits, self.limits[place])
+        self.least_bound[mask] = np.minimum(self.least_bound[mask], bound)
+
+    def _thin(self, place: int) -> None:
+        """Add the plan that takes least of those that this scenario's proof calls good enough.
+
+        It fits tighter scenarios, too, and there what was proven here still holds.
+        """
+        best = int(self.plans.best[place])
+        if best < 0:
+            return
+        bound = min(float(self.bound()[place]), float(self.least_bound[place]))
+        floor = max(bound, float(self.plans.score[place]))
+        floor -= self.width(floor)
+        run = self.plans.plans[best]
+        for item in self.case.storage:
+            if run.units[item.id] > max(1, item.low):
+                run = self._least(run, item.id, floor)
+
+    def _least(self, run: Operation, item_id: str, floor: float) -> Operation:
+        """Return the plan with least of an item whose score is not below ``floor``."""
+        low, high, width = 0, run.units[item_id], 1
+        while high - low > 1:
+            count = max(low + 1, high - width)
+            less = self.plans.offer(
+                run.mode, {**run.units, item_id: count}, run.used, run.gpus, floor
+            )
+            if less is None:
+                low, width = count, max(1, width // 4)
+            else:
+                run, high, width = less, count, width * 4
+        return run
+
+    def _explore(self, node: Node, place: int) -> None:
+        """Relax a part; where that does not settle it, divide it or search it."""
+        kept, limits = self.kept[node.mode], self.limits[place]
+        seen = kept.relax(limits, node.low, node.high)
+        self.relaxations += 1
+        if seen.proof is not None:
+            node.prove(seen.proof.bounds(self.limits))
+        if seen.empty:
+            node.prove(np.where(below(self.limits, limits), -np.inf, np.inf))
+            return
+        node.prove(np.where(below(self.limits, limits), seen.bound, np.inf))
+        if seen.values is None:
+            self._search(node, place, limits)
+            return
+        self._guess(kept, seen.values, self.exact[place])
+        score = float(self.plans.score[place])
+        if node.bounds[place] <= score + self.width(score):
+            return
+        parts = self._divide(kept, node, seen.values)
+        if parts is None:
+            self._search_loosely(node, place, seen)
+            return
+        self.nodes.remove(node)
+        self.nodes += parts
+
+    def _guess(self, kept: Kept, values: Vector, limits: Vector) -> None:
+        for units in rounding.purchases(kept, self.plans, values, limits):
+            use = rounding.uses(kept, units, values)
+            if use is not None:
+                self.plans.offer(kept.mode, units, *use)
+
+    def _divide(self, kept: Kept, node: Node, values: Vector) -> list[Node] | None:
+        """Return smaller parts, split at what matters most; None where all that is whole.
+
+        First the GPU type, then how many systems, to one number: that settles the sizes of their
+        fabrics, which a relaxation mixes. Then the storage family.
+        """
+        build = kept.build
+        systems = [v for (name, _, _), v in build.counts.items() if name in build.used]
+        types, families = list(build.type_used.values()), list(build.serves.values())
+        for variables in (types, systems):
+            column = _most_fractional(kept, node, values, variables)
+            if column is not None:
+                return self._split(kept, node, column, math.floor(values[column]))
+        for variable in systems:
+            column = kept.index[variable.name]
+            value, low, high = round(float(values[column])), node.low[column], node.high[column]
+            if high - low > 0.5 and value > 0:
+                return self._split(kept, node, column, value if value < high else value - 1)
+        column = _most_fractional(kept, node, values, families)
+        return None if column is None else self._split(kept, node, column, 0)
+
+    def _split(self, kept: Kept, node: Node, column: int, below: int) -> list[Node]:
+        """Return the part in which a column is more than ``below``, and the rest."""
+        parts = []
+        for up in (True, False):
+            low, high = node.low.copy(), node.high.copy()
+            if up:
+                low[column] = below + 1.0
+            else:
+                high[column] = float(below)
+            if kept.tighten(low, high):
+                parts.append(node.within(low, high))
+        return parts
+
+    def _search_loosely(self, node: Node, place: int, seen: Seen) -> None:
+        """Search a part with what does not bind as loose as can be, so that the bound serves more.
+
+        Where that does not settle this scenario, search it under its own limits.
+        """
+        limits = self.limits[place]
+        if seen.proof is not None and node.fails == 0:
+            looser = np.where(seen.proof.slopes > 0, limits, self.loosest)
+            if np.any(looser > limits):
+                before = float(self.plans.score[place])
+                self._search(node, place, looser)
+                score = float(self.plans.score[place])
+                if node.bounds[place] <= score + self.width(score) or score > before:
+                    return
+        self._search(node, place, limits)
+
+    def _search(self, node: Node, place: int, limits: Vector) -> None:
+        """Search a part in whole numbers under limits that are no tighter than a scenario's."""
+        kept = self.kept[node.mode]
+        score = float(self.plans.score[place])
+        width = self.width(score)
+        cutoff = score + CUTOFF * width if math.isfinite(score) else -math.inf
+        gap = kept.goal.gap
+        outcome = kept.search(limits, node.low, node.high, cutoff, gap / 4.0, kept.goal.relative)
+        self.searches += 1
+        mask = below(self.limits, limits)
+        if outcome.status == "infeasible":
+            node.prove(np.where(mask, cutoff, np.inf))
+            return
+        if outcome.status != "optimal" or outcome.bound is None or not outcome.values:
+            node.fails = MOST_FAILS
+            return
+        node.prove(np.where(mask, max(outcome.bound, cutoff), np.inf))
+        bought = purchase.read(kept.build, outcome.values)
+        run = self.plans.offer(kept.mode, bought.units, bought.used, bought.gpus)
+        runs = [] if run is None else [run]
+        added = kept.cut_at(outcome.values, runs)
+        better = float(self.plans.score[place]) > score
+        if not better and not added:
+            node.fails = MOST_FAILS
+        elif not better:
+            node.fails += 1
+
+
+def _most_fractional(
+    kept: Kept, node: Node, values: Vector, variables: Sequence[Any]
+) -> int | None:
+    """Return the column of the largest value that is not whole but must be, or None."""
+    columns = [kept.index[variable.name] for variable in variables]
+    open_ = [c for c in columns if node.high[c] - node.low[c] > 0.5]
+    mixed = [c for c in open_ if abs(values[c] - round(float(values[c]))) > FRACTION]
+    return max(mixed, key=lambda c: (values[c], -c), default=None)

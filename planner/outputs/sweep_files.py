@@ -1,0 +1,109 @@
+"""The table of a sweep as files: Parquet and CSV at once, block by block, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.errors import Finding, InputError
+from planner.outputs import sweep_csv, sweep_parquet
+from planner.schema.sensitivity import Column
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The rows that were written, by status and by certificate."""
+
+    statuses: Counter[str]
+    proofs: Counter[str]
+
+
+def write(
+    parquet: Path,
+    csv: Path,
+    columns: Sequence[Column],
+    types: Mapping[str, str],
+    blocks: Iterable[Sequence[Mapping[str, Any]]],
+) -> Counted:
+    """Write a table in both forms and return what is in it.
+
+    Args:
+        parquet: where the Parquet file goes.
+        csv: where the CSV file goes.
+        columns: what stands in a row, in this order.
+        types: what each column holds.
+        blocks: rows by the names of columns, some at a time.
+
+    Raises:
+        InputError: a file cannot be written, or the disk is full; the former files then stay.
+    """
+    statuses: Counter[str] = Counter()
+    proofs: Counter[str] = Counter()
+
+    def counted() -> Iterator[Sequence[Mapping[str, Any]]]:
+        for rows in blocks:
+            statuses.update(row["status"] for row in rows)
+            proofs.update(row.get("certificate") or "" for row in rows)
+            yield rows
+
+    with _both(parquet, csv) as (one, other):
+        _write(one, other, columns, types, counted())
+    return Counted(statuses, proofs)
+
+
+def _write(
+    parquet: Path,
+    csv: Path,
+    columns: Sequence[Column],
+    types: Mapping[str, str],
+    blocks: Iterable[Sequence[Mapping[str, Any]]],
+) -> None:
+    schema = sweep_parquet.schema(columns, types)
+    with ExitStack() as stack:
+        table = stack.enter_context(sweep_parquet.Writer(parquet, schema))
+        stream = stack.enter_context(csv.open("w", encoding="utf-8", newline=""))
+        sweep_csv.write(columns, (), stream)
+        for rows in blocks:
+            table.write(rows)
+            text = io.StringIO()
+            sweep_csv.write(columns, rows, text)
+            stream.write(text.getvalue().partition("\n")[2])
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+@contextlib.contextmanager
+def _both(parquet: Path, csv: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield a temporary file beside each target; put both in place where all went well."""
+    made: list[Path] = []
+    try:
+        for target in (parquet, csv):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.is_dir():
+                raise IsADirectoryError(errno.EISDIR, "there is a folder of this name")
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+            os.close(handle)
+            made.append(Path(name))
+        yield made[0], made[1]
+        for temporary, target in zip(made, (parquet, csv), strict=True):
+            temporary.chmod(0o644)
+            temporary.replace(target)
+    except OSError as error:
+        said = (error.strerror or str(error)).lower()
+        fix = "free some space, or choose another folder with -o"
+        raise InputError(
+            Finding("unwritable", f"cannot write: {said}", str(parquet.parent), fix=fix)
+        ) from None
+    finally:
+        for temporary in made:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)

@@ -1,0 +1,157 @@
+"""The rows of a sweep, read by what its columns are: stretches of one plan, reasons, the best."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from planner.outputs.comparison_words import plain
+from planner.outputs.sensitivity_words import PLANNED, units
+from planner.schema.sensitivity import Column, Sweep
+
+Rows = Mapping[str, Sequence[Any]]
+"""Columns by name."""
+
+
+_NUMBER = re.compile(r"\d[\d.,]*(?: (?:[kMB]?USD|[kM]?W|[TP]B|GB/s|s|min|h|days?|%)(?!\w))?")
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why rows have no plan: the text of the first of them, and how many say so.
+
+    They may differ in its numbers; ``example`` says whether they do.
+    """
+
+    status: str
+    text: str
+    rows: int
+    example: bool
+
+    @property
+    def said(self) -> str:
+        """The text, as an example where other rows have other numbers in it."""
+        return f"for example {self.text}" if self.example else self.text
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Neighbouring values of an input at which the plan is the same, or there is none.
+
+    ``first`` and ``last`` are places of rows; ``rows`` how many there are from one to the other.
+    ``reasons`` say why there is no plan.
+    """
+
+    first: int
+    last: int
+    rows: int
+    status: str
+    reasons: tuple[Reason, ...] = ()
+
+
+def known(value: Any) -> Any:
+    """Return a cell's value, None for what is not a number."""
+    return None if isinstance(value, float) and value != value else value
+
+
+def cell(rows: Rows, name: str, place: int) -> Any:
+    """Return a value by column and row, None where the table has no such column."""
+    column = rows.get(name)
+    return None if column is None else known(column[place])
+
+
+def length(rows: Rows) -> int:
+    """Return how many rows there are."""
+    return min((len(column) for column in rows.values()), default=0)
+
+
+def varied(study: Sweep, rows: Rows) -> list[Column]:
+    """Return the inputs that take more than one value, or all where none does."""
+    inputs = [column for column in study.columns if column.kind == "input"]
+    moving = [c for c in inputs if len({known(value) for value in rows.get(c.name, ())}) > 1]
+    return moving or inputs
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def numeric(rows: Rows, column: Column) -> bool:
+    """Return whether every value of an input is a number."""
+    values = rows.get(column.name, ())
+    return len(values) > 0 and all(is_number(known(value)) for value in values)
+
+
+def told(value: Any) -> str:
+    """Return the value of an input that is not a number everywhere."""
+    value = known(value)
+    if value is None:
+        return "-"
+    return plain(float(value)) if is_number(value) else str(value)
+
+
+def bought(study: Sweep, rows: Rows, place: int) -> str:
+    """Return what the plan of a row buys."""
+    counts = {c.label: cell(rows, c.name, place) or 0 for c in study.columns if c.kind == "count"}
+    return units(counts)
+
+
+def stretches(study: Sweep, rows: Rows, over: Column) -> list[Stretch]:
+    """Return where the plan changes along one input: purchase, GPUs in use, or that there is one.
+
+    Args:
+        study: what the columns are.
+        rows: the table.
+        over: the input, which has numbers alone.
+    """
+    names = ("gpus_in_use", *(c.name for c in study.columns if c.kind == "count"))
+    values = rows[over.name]
+    found: list[tuple[object, list[int]]] = []
+    for place in sorted(range(length(rows)), key=lambda row: values[row]):
+        status = str(cell(rows, "status", place))
+        plan = tuple(cell(rows, name, place) or 0 for name in names) if status in PLANNED else ()
+        if not found or found[-1][0] != (status, plan):
+            found.append(((status, plan), []))
+        found[-1][1].append(place)
+    return [_stretch(rows, places) for _, places in found]
+
+
+def _stretch(rows: Rows, places: Sequence[int]) -> Stretch:
+    status = str(cell(rows, "status", places[0]))
+    why = () if status in PLANNED else tuple(e for e in reasons(rows, places) if e.text)
+    return Stretch(places[0], places[-1], len(places), status, why)
+
+
+def reasons(rows: Rows, places: Iterable[int] | None = None) -> list[Reason]:
+    """Return why rows have no plan, the most frequent reason first.
+
+    Args:
+        rows: the table.
+        places: which of its rows, all by default.
+    """
+    told: dict[tuple[str, str], Counter[str]] = {}
+    for place in range(length(rows)) if places is None else places:
+        status, text = str(cell(rows, "status", place)), str(cell(rows, "reason", place) or "")
+        if status not in PLANNED:
+            told.setdefault((status, _NUMBER.sub("", text)), Counter())[text] += 1
+    found = [
+        Reason(status, next(iter(texts)), texts.total(), len(texts) > 1)
+        for (status, _), texts in told.items()
+    ]
+    return sorted(found, key=lambda each: -each.rows)
+
+
+def best(study: Sweep, rows: Rows) -> int | None:
+    """Return the place of the row with the best objective, None where no row has one."""
+    sign = 1.0 if study.sense == "maximize" else -1.0
+    there = [
+        (sign * cell(rows, "objective", place), -place)
+        for place in range(length(rows))
+        if cell(rows, "objective", place) is not None
+    ]
+    return -max(there)[1] if there else None

@@ -1,0 +1,1 @@
+"""Many scenarios of one problem: sweeps, frontiers, tornadoes, uncertainty, on one engine."""

@@ -1,0 +1,73 @@
+"""Pieces of work on a Dask cluster. Imported only where one is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from types import TracebackType
+from typing import Any
+
+from planner.errors import Finding, InputError
+from planner.studies.sensitivity.scenario import Row
+from planner.studies.sensitivity.work import Work
+from planner.studies.sensitivity.workers import AHEAD, Numbered, do, lost
+
+SECONDS_TO_CONNECT = 10
+
+
+class Cluster:
+    """The workers of a Dask scheduler; pieces of a worker that is lost go to another.
+
+    Raises:
+        InputError: dask.distributed is not installed, or no scheduler answers.
+    """
+
+    def __init__(self, work: Work, address: str) -> None:
+        self.work, self.address = work, address
+        self._client: Any
+        try:
+            from distributed import Client
+        except ImportError:
+            message = "dask.distributed is not installed"
+            fix = "pip install 'goldilocks-planner[dask]'"
+            raise InputError(Finding("dask", message, f"--dask {address}", fix=fix)) from None
+        try:
+            client: Any = Client
+            self._client = client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+        except (OSError, ValueError, TimeoutError):
+            message, fix = "no Dask scheduler answers", "give its address, such as tcp://host:8786"
+            raise InputError(Finding("dask", message, f"--dask {address}", fix=fix)) from None
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._client.close()
+
+    def rows(self, pieces: Iterable[Numbered]) -> Iterator[tuple[int, list[Row]]]:
+        """Yield the rows of each piece under its number, as they come."""
+        import distributed
+
+        as_completed: Any = distributed.as_completed
+        client, waiting = self._client, iter(pieces)
+        shared = client.scatter(self.work, broadcast=True, hash=False)
+        running: dict[Any, Numbered] = {}
+        threads = max(1, sum(client.nthreads().values()))
+
+        def handed_out(count: int) -> list[Any]:
+            tasks = list(islice(waiting, count))
+            futures = [client.submit(do, shared, "rows", task[1], pure=False) for task in tasks]
+            running.update(zip(futures, tasks, strict=True))
+            return futures
+
+        coming = as_completed(handed_out(threads * AHEAD))
+        for future in coming:
+            number, piece = running.pop(future)
+            yield number, future.result() if future.status == "finished" else lost("rows", piece)
+            for more in handed_out(1):
+                coming.add(more)

@@ -1,0 +1,42 @@
+"""A scenario: a problem with some of its values replaced, and what is known of it afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from planner.loader.change import Change
+
+Row = dict[str, Any]
+"""A row of the table: column name to number, text or None."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One scenario of a study, by its place among all of them.
+
+    ``changes`` replace values of the problem, of catalogs (``catalog.ITEM.GROUP.FIGURE``) or of
+    prices (``prices.ITEM.list``). ``refused`` tells why the scenario cannot be asked at all; it is
+    then a row with status "invalid" and this reason. ``base`` names the scenario of the problem
+    file that is changed, empty for the problem as it stands.
+    """
+
+    index: int
+    changes: tuple[Change, ...]
+    name: str = ""
+    refused: str = ""
+    base: str = ""
+
+
+ANSWER = ("status", "objective", "bound", "gap", "certificate")
+TOTALS = (
+    "capex_usd", "opex_usd_per_year", "tco_usd", "it_power_kw", "facility_power_kw", "racks",
+    "gpus", "storage_units",
+)  # fmt: skip
+JOB = (
+    "gpu_type", "storage_family", "gpus_in_use", "mode", "interval_s", "stall_s", "drain_s",
+    "overlap", "restore_s", "mtti_s", "goodput", "useful_gpus", "useful_pflops",
+    "write_gb_per_s", "read_gb_per_s", "days_to_train",
+)  # fmt: skip
+TEXT = ("binding", "reason")
+COUNT_PREFIX = "units."

@@ -1,0 +1,199 @@
+"""Sweeps: many scenarios in, one table out, in memory that does not grow with their number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from planner.assemble import UNITS
+from planner.loader import Inputs
+from planner.schema.sensitivity import Column, Sweep
+from planner.studies.sensitivity.columns import (
+    NAME,
+    PLACE,
+    bought,
+    columns,
+    items_on_offer,
+    types,
+)
+from planner.studies.sensitivity.groups import pieces
+from planner.studies.sensitivity.journal import Journal
+from planner.studies.sensitivity.options import SweepOptions
+from planner.studies.sensitivity.scenario import COUNT_PREFIX, Row
+from planner.studies.sensitivity.scenarios import Scenarios
+from planner.studies.sensitivity.work import Work
+from planner.studies.sensitivity.workers import Numbered
+
+BLOCK = 20_000
+"""Scenarios that are looked at together; of them all only so many are in memory."""
+REMEMBERED = 100_000
+"""Up to so many scenarios it is remembered which piece each belongs to."""
+NUMBERS = 100_000
+"""Pieces of a block are numbered from this multiple of the block's own number."""
+
+
+class Workforce(Protocol):
+    """Whoever works on pieces: processes here, or a cluster."""
+
+    def rows(self, pieces: Iterable[Numbered]) -> Iterator[tuple[int, list[Row]]]:
+        """Yield the rows of each piece under its number, as they come."""
+
+
+@dataclass
+class Course:
+    """A sweep under way: its scenarios, the work, and what is done of it."""
+
+    inputs: Inputs
+    scenarios: Scenarios
+    options: SweepOptions
+    journal: Journal
+    told: Callable[[int, int], None]
+    done: int = 0
+    kept: dict[int, int] = field(default_factory=dict)
+    _layout: list[tuple[int, list[int]]] = field(default_factory=list)
+
+    @property
+    def work(self) -> Work:
+        """What every piece needs."""
+        return Work(self.scenarios.bases(), self.options)
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces there are, where that is known; of large sweeps only that it is many."""
+        if len(self.scenarios) > REMEMBERED:
+            return REMEMBERED
+        return sum(1 for _ in self._numbered())
+
+    def run(self, workforce: Workforce) -> None:
+        """Work on every piece that is not done yet.
+
+        Raises:
+            InputError: the journal cannot be written.
+        """
+        for number, rows in workforce.rows(self._waiting()):
+            self.journal.put(number, rows)
+            self._count(number, len(rows))
+
+    def _waiting(self) -> Iterator[Numbered]:
+        for number, places in self._numbered():
+            if self.journal.has(number):
+                self._count(number, len(places))
+            else:
+                yield number, tuple(self.scenarios[place] for place in places)
+
+    def _count(self, number: int, rows: int) -> None:
+        self.kept[number] = rows
+        self.done += rows
+        self.told(self.done, len(self.scenarios))
+
+    def _numbered(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield the number of each piece and the places of its scenarios."""
+        if len(self.scenarios) > REMEMBERED:
+            return self._laid_out()
+        if not self._layout:
+            self._layout += self._laid_out()
+        return iter(self._layout)
+
+    def _laid_out(self) -> Iterator[tuple[int, list[int]]]:
+        for block, start in enumerate(range(0, len(self.scenarios), BLOCK)):
+            some = list(self.scenarios[start : start + BLOCK])
+            for number, piece in enumerate(pieces(some)):
+                yield block * NUMBERS + number, [scenario.index for scenario in piece]
+
+    def table(self) -> Table:
+        """Return the table of what is done."""
+        return Table.of(self)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows that are done, in the order of their scenarios, and the record of them."""
+
+    course: Course
+    columns: tuple[Column, ...]
+    types: dict[str, str]
+
+    @classmethod
+    def of(cls, course: Course) -> Table:
+        """Return the table of a course as far as it has come."""
+        scenarios = course.scenarios
+        used = {
+            name
+            for number in course.kept
+            for name in course.journal.columns(number)
+            if name.startswith(COUNT_PREFIX)
+        }
+        items = bought(items_on_offer(scenarios.bases().values()), used)
+        named = any(scenarios[place].name for place in range(min(len(scenarios), BLOCK)))
+        unit = UNITS[_objective(course.inputs)]
+        shown = columns(scenarios.axes, items, unit, named=named)
+        return cls(course, shown, dict(types(shown, _texts(scenarios))))
+
+    def blocks(self) -> Iterator[list[Row]]:
+        """Yield the rows of one block of scenarios after the other."""
+        course = self.course
+        found: dict[int, Row] = {}
+        block = 0
+        for number, places in course._numbered():
+            if number // NUMBERS != block:
+                yield [found[place] for place in sorted(found)]
+                found, block = {}, number // NUMBERS
+            if number in course.kept:
+                done = zip(places, course.journal.rows(number), strict=True)
+                found |= {place: self._row(place, row) for place, row in done}
+        yield [found[place] for place in sorted(found)]
+
+    def _row(self, place: int, row: Row) -> Row:
+        scenarios = self.course.scenarios
+        cells = scenarios.values(place)
+        inputs = {
+            column.name: str(cell) if cell is not None and self._is_text(column) else cell
+            for column, cell in zip(scenarios.axes, cells, strict=True)
+        }
+        return {PLACE: place, NAME: scenarios[place].name or None, **inputs, **row}
+
+    def _is_text(self, column: Column) -> bool:
+        return self.types[column.name] == "str"
+
+    def record(self, counted: Counter[str], proofs: Counter[str]) -> Sweep:
+        """Return what the table is, once its rows are counted by status and by certificate."""
+        inputs = self.course.inputs
+        objective = _objective(inputs)
+        return Sweep(
+            problem=inputs.problem.name,
+            problem_file=inputs.problem_file,
+            scenario=inputs.scenario,
+            overrides=inputs.overrides,
+            objective=objective,
+            sense="minimize" if inputs.problem.objective.minimize else "maximize",
+            unit=UNITS[objective],
+            gap_asked=self.course.options.gap,
+            columns=self.columns,
+            rows=sum(counted.values()),
+            asked=len(self.course.scenarios),
+            statuses=dict(sorted(counted.items())),
+            solved=proofs["search"] + proofs["alone"],
+            reused=proofs["reused"],
+        )
+
+
+def _objective(inputs: Inputs) -> str:
+    asked = inputs.problem.objective
+    return asked.maximize or asked.minimize or "goodput"
+
+
+def _texts(scenarios: Scenarios) -> set[str]:
+    """Return the columns of inputs that hold words: a column is all numbers or all words."""
+    open_ = dict(enumerate(scenarios.axes))
+    texts: set[str] = set()
+    for scenario in scenarios:
+        cells = scenarios.values(scenario.index)
+        for place in [place for place in open_ if cells[place] is not None]:
+            column = open_.pop(place)
+            if isinstance(cells[place], (str, bool)):
+                texts.add(column.name)
+        if not open_:
+            break
+    return texts

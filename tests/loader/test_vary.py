@@ -1,0 +1,646 @@
+"""What is varied: every form of values and paths, told from the front door by nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from planner import shipped
+from planner.errors import InputError
+from planner.loader import Inputs, load, market, overrides, yaml12
+from planner.loader.change import Change
+from planner.loader.vary import (
+    MOST,
+    NoPlaceError,
+    Variable,
+    applied,
+    check_key,
+    checked,
+    needs_checking,
+    places,
+    values,
+)
+from planner.loader.vary.slot import Slot, number_of
+from planner.schema.catalog import Figure
+from planner.schema.problem import Problem
+from tests.bad_input.world import BOOK, CATALOG, FILES, changed
+
+SHIPPED = shipped.problem_files()
+POWER = "site.facility_power"
+
+
+@cache
+def inputs_of(name: str) -> Inputs:
+    return load(SHIPPED[name])
+
+
+@pytest.fixture(scope="module")
+def inputs(small: str) -> Inputs:
+    return load(Path(small))
+
+
+def problem_of(path: Path, *settings: str) -> Problem:
+    """Return the problem of a file with settings, without its catalogs: quick."""
+    document = yaml12.read(path)
+    overrides.apply_scenario(document, None)
+    overrides.apply_settings(document, settings)
+    return market.validated(Problem, document)
+
+
+def texts_of(inputs: Inputs, option: str) -> list[str]:
+    """Return the texts of what an option varies a single place to."""
+    axis = values(inputs, option)
+    return [axis.point(index).changes[0].text for index in range(axis.count)]
+
+
+def numbers_of(inputs: Inputs, option: str) -> list[Any]:
+    axis = values(inputs, option)
+    return [axis.point(index).cells[0] for index in range(axis.count)]
+
+
+def error_of(inputs: Inputs, option: str) -> str:
+    with pytest.raises(InputError) as caught:
+        values(inputs, option)
+    return str(caught.value)
+
+
+# Ranges and lists.
+
+
+@pytest.mark.parametrize(
+    ("spec", "texts"),
+    [
+        ("5MW:6MW:0.25MW", "5 MW, 5.25 MW, 5.5 MW, 5.75 MW, 6 MW"),
+        ("6 MW : 5 MW : 0.5 MW", "6 MW, 5.5 MW, 5 MW"),
+        ("5MW:6MW:0.4MW", "5 MW, 5.4 MW, 5.8 MW"),
+        ("5MW:5.2MW:100kW", "5 MW, 5.1 MW, 5.2 MW"),
+        ("900kW:1.1MW:100kW", "900 kW, 1000 kW, 1100 kW"),
+        ("1MW:2MW:lin:5", "1 MW, 1.25 MW, 1.5 MW, 1.75 MW, 2 MW"),
+        ("1MW:2MW:lin:4", "1 MW, 1.33333333333333 MW, 1.66666666666667 MW, 2 MW"),
+        ("2MW:1MW:lin:3", "2 MW, 1.5 MW, 1 MW"),
+        ("1kW:1MW:log:4", "1 kW, 10 kW, 100 kW, 1000 kW"),
+        ("4MW:1MW:log:3", "4 MW, 2 MW, 1 MW"),
+        ("1e3 kW:3e3 kW:1e3 kW", "1000 kW, 2000 kW, 3000 kW"),
+        (".5MW:1.MW:.25MW", "0.5 MW, 0.75 MW, 1 MW"),
+        ("5 MW", "5 MW"),
+        ("5 MW,700 kW , 1e3 kW", "5 MW, 700 kW, 1e3 kW"),
+        ("x0.5,x2", "1000 kW, 4000 kW"),
+        ("x0.5:x1:x0.25", "1000 kW, 1500 kW, 2000 kW"),
+        ("x0.25:x1:log:3", "500 kW, 1000 kW, 2000 kW"),
+        ("x1,3 MW,null", "2000 kW, 3 MW, null"),
+    ],
+)
+def test_forms_of_values(inputs: Inputs, spec: str, texts: str) -> None:
+    assert ", ".join(texts_of(inputs, f"{POWER}={spec}")) == texts
+
+
+def test_the_eighth_of_a_range_is_the_number_that_its_text_gives(inputs: Inputs) -> None:
+    found = numbers_of(inputs, f"{POWER}=5MW:20MW:0.1MW")
+    assert len(found) == 151
+    assert found[7] == 5700.0
+    assert found == [float(f"{5000 + 100 * step}") for step in range(151)]
+    assert 5000 + 7 * (0.1 * 1000) == 5700.0  # while adding up floats would drift
+    assert numbers_of(inputs, "storage.fill_limit=0.1:0.7:0.1")[2] == 0.3 != 0.1 + 2 * 0.1
+
+
+def test_units_that_do_not_divide_evenly_take_the_finest_of_them(inputs: Inputs) -> None:
+    found = texts_of(inputs, "jobs.0.restore.restart=1h:2h:10min")
+    assert found == [f"{60 + 10 * step} min" for step in range(7)]
+
+
+def test_whole_numbers_stay_whole(inputs: Inputs) -> None:
+    for spec, wanted in (
+        ("1:10:3", [1, 4, 7, 10]),
+        ("10:1:lin:4", [10, 7, 4, 1]),
+        ("1:1000:log:4", [1, 10, 100, 1000]),
+        ("x0.5,x2", [32, 128]),
+    ):
+        found = numbers_of(inputs, f"items.gpu_box.max={spec}")
+        assert found == wanted
+        assert all(type(number) is int for number in found)
+
+
+def test_words_mappings_and_nothing(inputs: Inputs) -> None:
+    assert numbers_of(inputs, "storage.rule=demand,light") == ["demand", "light"]
+    assert numbers_of(inputs, "budget.capex=null,50 MUSD") == [None, 50e6]
+    option = "jobs.0.checkpoint.interval={policy: fixed, every: 10 min}, {policy: optimal}"
+    axis = values(inputs, option)
+    assert [axis.point(place).changes[0].value.policy for place in (0, 1)] == ["fixed", "optimal"]
+    assert axis.point(0).cells == ("{policy: fixed, every: 10 min}",)
+    assert numbers_of(inputs, "consider.vendors=[Boxes, Quick],null") == ["[Boxes, Quick]", None]
+    assert numbers_of(inputs, "name='a, b',it's") == ["'a, b'", "it's"]
+    assert values(inputs, "name='a, b',it's").point(0).changes[0].value == "a, b"
+    assert numbers_of(inputs, "items.gpu_box.exclude=true,false") == ["true", "false"]
+
+
+def test_what_may_be_a_number_or_a_word_is_shown_as_one_of_them(inputs: Inputs) -> None:
+    path = "jobs.0.bytes_per_parameter"
+    assert numbers_of(inputs, f"{path}=12,14") == [12.0, 14.0]
+    assert numbers_of(inputs, f"{path}=mixed_adam,14") == ["mixed_adam", "14"]
+    assert numbers_of(inputs, "site.pue=1.1:1.3:0.1") == [1.1, 1.2, 1.3]
+    support = "prices.gpu_box.support_per_year"
+    assert numbers_of(inputs, f"{support}=4 %,x0.5") == [0.04, 0.04]
+    assert values(inputs, f"{support}=4 %,x0.5").inputs[0].shown.unit == "share"
+    assert values(inputs, f"{support}=100 USD:300 USD:100 USD").inputs[0].shown.unit == "USD"
+    assert numbers_of(inputs, f"{support}=4 %,100 USD,x0.5") == ["4 %", "100 USD", "4 %"]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("site.facility_power", "not PATH=VALUES; write for example --vary"),
+        ("=5 MW", "not PATH=VALUES"),
+        ("site.facility_power=", "not PATH=VALUES"),
+        ("site.facility_power=5MW:20MW", "'5MW:20MW' is neither a range nor a list; write LOW:HI"),
+        ("site.facility_power=1MW:2MW:3MW:4MW", "is neither a range nor a list"),
+        ("site.facility_power=1MW:2MW:exp:4", "is neither a range nor a list"),
+        ("site.facility_power=a:b:c", "'a' is no number"),
+        ("site.facility_power=5MW,,6MW", "has an empty value"),
+        ("site.facility_power=,", "has an empty value"),
+        ("site.facility_power=1MW:2MW:1MW,5MW", "is a range and a list in one"),
+        ("site.facility_power=5MW:20MW:0MW", "the step 0MW is not more than 0; LOW and HIGH say"),
+        ("site.facility_power=5MW:20MW:-1MW", "the step -1MW is not more than 0"),
+        ("site.facility_power=5MW:20MW:16MW", "a step of 16MW is longer than the way from 5MW"),
+        ("site.facility_power=5MW:5MW:1MW", "has one value; write that value alone"),
+        ("site.facility_power=5MW:6MW:lin:1", "'1' is no count of values; give a whole number"),
+        ("site.facility_power=5MW:6MW:lin:2.5", "'2.5' is no count of values"),
+        ("site.facility_power=0MW:6MW:log:3", "a log range from 0MW to 6MW has no first step"),
+        ("site.facility_power=1MW:9MW:1e-6kW", f"has more than {MOST:,} values; take larger"),
+        ("site.facility_power=1MW:9MW:lin:10000001", f"has more than {MOST:,} values"),
+        ("site.facility_power=1e30MW:2e30MW:1e29MW", "no quantity of a cluster is so large"),
+        ("site.facility_power=5MW:20GB:1MW", "'GB' in '1 GB' is not a unit of power"),
+        ("site.facility_power=5:20MW:1MW", "'1' has no unit; write for example '10 MW'"),
+        ("site.facility_power=5:20:1", "5 has no unit; write for example '10 MW'"),
+        ("site.facility_power=5GB:20GB:1GB", "'GB' in '5 GB' is not a unit of power"),
+        ("site.facility_power=-9MW:-1MW:1MW", "-9 MW is out of range: expected more than 0 kW"),
+        ("site.facility_power=-9MW:-1MW:1W", "-9 MW is out of range: expected more than 0 kW"),
+        ("site.facility_power=-20 %", "'-20 %' is no value; write x0.8 for 20 % less"),
+        ("site.facility_power=x0.8:1.2:x0.1", "is not a range of factors; write x0.8:x1.2:x0.1"),
+        ("site.it_power=x0.8,x1.2", "there is no number here to take x0.8 of"),
+        ("site.facility_power={a: 1", "not readable as YAML: a bracket that is opened here"),
+        ("items.gpu_box.max=1:2:0.5", "expected whole numbers, and the range has 1.5; start and"),
+        ("items.gpu_box.max=1:10:log:4", "expected whole numbers, and the range has 2.15443"),
+        ("items.gpu_box.max=1:4:lin:3", "expected whole numbers, and the range has 2.5"),
+        ("items.gpu_box.max=1.5,2.5", "expected a whole number, found '1.5'"),
+        ("items.gpu_box.max=x0.51", "x0.51 gives 32.64: expected a whole number, found '32.64'"),
+        ("storage.rule=hig,lite", "'hig' is not known here; did you mean 'high'?"),
+        ("prices.gpu_box.support_per_year=1 USD:2 kUSD:1 USD", "different units; write all of"),
+        ("site.facility_pwr=5 MW", "'site' has no 'facility_pwr'; did you mean 'facility_power'"),
+        ("facility_power=5 MW", "no 'facility_power'; did you mean 'site.facility_power'?"),
+        ("sit.facility_power=5 MW", "the problem has no 'sit'; did you mean 'site'?"),
+        ("site..pue=1.1", "'site..pue' is not a path; write for example site.facility_power"),
+        ("site.pue.x=1.1", "'site.pue' is a single value and has no 'x'"),
+        ("site.pue.air=1.1", "'site.pue' is '1.25', so it has no 'air'; give it whole, with"),
+        ("site.feeds.power=1MW", "'site.feeds' is not given, so it has no 'power'; give it whole"),
+        ("jobs.1.dataset=1 TB", "the list has no entry '1'; its entries: 0 (seventy)"),
+        ("site.facility_power_kw=5 MW", "did you mean 'facility_power' or 'it_power'?"),
+        ("items.gpu_bx.max=1", "'items' has no 'gpu_bx'; did you mean 'gpu_box'?"),
+        ("spares.cables=1 %", "'spares' has no 'cables'; did you mean 'cable'?"),
+        ("jobs.0.checkpoint.interval.every=9 s", "has no 'every'; expected one of: policy, min"),
+        ("jobs.0.checkpoint.interval.policy=fixed", "can only be 'optimal' here; vary 'jobs.0."),
+        ("prices=book.yaml", "which price books are read cannot be varied; name them in a scen"),
+        ("catalogs=own.yaml", "which catalogs are read cannot be varied"),
+        ("catalog=1", "no item '' in the catalogs in use"),
+        ("catalog.gpu_box=1", "'catalog.gpu_box' is no single value; such as catalog.gpu_box.con"),
+        ("catalog.gpu_bx.consumes.it_power=x2", "no item 'gpu_bx' in the catalogs in use; did y"),
+        ("catalog.gpu_box.it_power=x2", "did you mean 'catalog.gpu_box.consumes.it_power'?"),
+        ("catalog.gpu_box.consumes.weight=1 kg", "no catalog states 'catalog.gpu_box.consumes.we"),
+        ("catalog.gpu_box.id=a,b", "'id' of 'catalog.gpu_box' cannot be varied"),
+        ("catalog.*.consumes.it_pow=x2", "has no 'it_pow'; did you mean 'it_power'?"),
+        ("catalog.*.consumes.typical_power=x2", "nothing states 'catalog.*.consumes.typical_po"),
+        ("prices.gpu_bx.list=x2", "no price for 'gpu_bx' in the price books in use; did you"),
+        ("prices.gpu_box.lst=x2", "'prices.gpu_box' has no 'lst'; did you mean 'list'?"),
+        ("prices.gpu_box.source=x", "'source' of 'prices.gpu_box' cannot be varied"),
+    ],
+)
+def test_what_cannot_be_varied_is_said_in_one_line(
+    inputs: Inputs, option: str, message: str
+) -> None:
+    said = error_of(inputs, option)
+    assert message in said
+    assert said.startswith(f"--vary {option}: ")
+    assert "\n" not in said
+
+
+def test_one_wrong_value_among_others_is_refused_alone(inputs: Inputs) -> None:
+    axis = values(inputs, "storage.rule=light,hig,high")
+    points = [axis.point(index) for index in range(axis.count)]
+    assert [bool(point.refused) for point in points] == [False, True, False]
+    assert points[1].refused.startswith("storage.rule: 'hig' is not known here; did you mean")
+    assert points[1].changes == ()
+    assert [point.cells for point in points] == [("light",), ("hig",), ("high",)]
+    axis = values(inputs, f"{POWER}=0MW:2MW:1MW")
+    assert "0 MW is out of range: expected more than 0 kW" in axis.point(0).refused
+    assert [axis.point(index).cells for index in range(3)] == [(0.0,), (1000.0,), (2000.0,)]
+    axis = values(inputs, "items.gpu_box.max=2.5,3")
+    assert [axis.point(index).cells for index in range(2)] == [(None,), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("option", "good"),
+    [
+        ("site.pue=-900:900:1", range(901, 906)),
+        ("site.pue=900:-900:1", range(895, 900)),
+        ("site.pue=x-900:x900:x1", range(901, 905)),
+        (f"{POWER}=-5MW:1MW:5MW", []),
+        ("storage.fill_limit=-5:5:0.4", range(13, 16)),
+        ("items.gpu_box.max=-5:5:2", range(3, 6)),
+    ],
+)
+def test_a_range_with_few_good_values_is_taken(
+    inputs: Inputs, option: str, good: range | list[int]
+) -> None:
+    if not good:
+        assert "out of range" in error_of(inputs, option)
+        return
+    axis = values(inputs, option)
+    assert [n for n in range(axis.count) if not axis.point(n).refused] == list(good)
+
+
+# The front door.
+
+
+FIELDS = {
+    POWER: ("MW", "kW", "W"),
+    "budget.capex": ("MUSD", "USD", "kUSD"),
+    "jobs.0.checkpoint.stall": ("s", "min"),
+    "jobs.0.restore.max_time": ("h", "min"),
+    "storage.fill_limit": ("", "%"),
+    "storage.client_limit.write": ("GB/s",),
+    "site.pue": ("",),
+    "jobs.0.parameters": ("B", "T", ""),
+    "items.gpu_box.max": ("",),
+    "items.slow_store.min": ("",),
+    "jobs.0.failures.per_gpu_day": ("",),
+    "spares.storage": ("%",),
+    "term.years": ("",),
+}
+"""Numbers of the small problem, and units that each is written in."""
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    field=st.sampled_from([(path, unit) for path, units in FIELDS.items() for unit in units]),
+    low=st.decimals(0, 30, places=3),
+    step=st.decimals("0.001", 5, places=3),
+    count=st.integers(2, 400),
+    place=st.integers(0, 399),
+)
+def test_a_value_of_a_range_is_what_its_text_gives_through_the_front_door(
+    small: str, field: tuple[str, str], low: Any, step: Any, count: int, place: int
+) -> None:
+    path, unit, place = *field, place % count
+    whole = path.startswith("items")
+    low, step = (int(low), max(1, int(step))) if whole else (low, step)
+    inputs = load(Path(small))
+    written = f"{low + step * place}"
+    option = f"{path}={low}{unit}:{low + step * (count - 1)}{unit}:{step}{unit}"
+    setting = f"{path}={written} {unit}".strip()
+    try:
+        point = values(inputs, option).point(place)
+        refused = point.refused
+    except InputError as error:
+        point, refused = None, str(error)
+    try:
+        wanted = problem_of(Path(small), setting)
+    except InputError as error:
+        known = [finding.code for finding in error.findings]
+        # Rules between fields are asked later; what one field refuses is refused here.
+        assert refused or known == ["value"], (refused, str(error))
+        return
+    assert not refused
+    assert point is not None
+    assert applied(inputs, point.changes).problem == wanted
+    again = [change.setting for change in point.changes]
+    assert problem_of(Path(small), *again) == wanted
+
+
+def numeric_places(value: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths of every number that a problem, an item or a price states."""
+    if isinstance(value, Figure):
+        yield path
+    elif isinstance(value, BaseModel):
+        for name, field in type(value).model_fields.items():
+            yield from numeric_places(getattr(value, name), f"{path}.{field.alias or name}")
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from numeric_places(part, f"{path}.{key}")
+    elif isinstance(value, tuple):
+        for index, part in enumerate(value):
+            yield from numeric_places(part, f"{path}.{index}")
+    elif number_of(value) is not None:
+        yield path
+
+
+def varied(inputs: Inputs) -> Iterator[str]:
+    """Yield the paths of every number that can be varied."""
+    yield from (path[1:] for path in numeric_places(inputs.problem))
+    for item in inputs.items:
+        found = numeric_places(item, f"catalog.{item.id}")
+        yield from (p for p in found if ".facts." not in p and ".components." not in p)
+    for name, price in inputs.prices.items():
+        known = (path for path in numeric_places(price, f"prices.{name}"))
+        yield from (path.replace(".support_per_year.share", ".support_per_year") for path in known)
+
+
+@pytest.mark.parametrize("name", ["10MW", "full_bill", "megatron_1t"])
+def test_every_number_times_one_is_as_it_stands(name: str) -> None:
+    inputs = inputs_of(name)
+    count = 0
+    for path in varied(inputs):
+        place = Variable(inputs, path)
+        if not place.first.slot.numeric:
+            continue
+        reading = place.read("x1")
+        assert not reading.faults, (path, reading)
+        same = applied(inputs, reading.changes)
+        assert same.problem == inputs.problem, path
+        assert same.items == inputs.items, path
+        assert same.prices == inputs.prices, path
+        count += 1
+    assert count > 300
+
+
+@pytest.mark.parametrize("name", ["10MW", "full_bill", "enterprise_1MW"])
+def test_every_number_of_a_problem_is_read_as_by_set(name: str) -> None:
+    inputs = inputs_of(name)
+    for path in (path[1:] for path in numeric_places(inputs.problem)):
+        for text in ("x1", "x2", "x0.5"):
+            variable = Variable(inputs, path)
+            reading = variable.read(text) if variable.first.slot.numeric else None
+            if reading is None or reading.faults:
+                continue
+            new = applied(inputs, reading.changes).problem
+            setting = reading.changes[0].setting
+            try:
+                assert problem_of(SHIPPED[name], setting) == new, setting
+            except InputError as error:
+                assert {finding.code for finding in error.findings} == {"value"}, setting
+                with pytest.raises(InputError):
+                    checked(inputs, reading.changes)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "jobs.0.failures.per_gpu_day=0.0003", "items.slow_store.min=3", "spares.cable=5 %",
+        "extras.gpu_box.count=2", "items.quick_store={max: 3, stock: 9}", "site.pue=1.4",
+        "jobs.seventy.restore.max_time=7 min", "jobs.0.checkpoint.interval.max=2 h",
+        "site={facility_power: 1 MW, pue: {air: 1.4, liquid: 1.1}}", "targets.min_gpus=64",
+        "storage.rule={read: 1 GB/s, write: 2 GB/s}", "term=null", "budget.capex=null",
+        "jobs.0.gpus.hot_spares=2 %", "consider.gpu_systems=[gpu_box]", "objective.maximize=gpus",
+"jobs.0.training={tokens: 1 T, mfu: 50 %}",
+    ],
+)  # fmt: skip
+def test_single_settings_give_what_the_front_door_gives(small: str, setting: str) -> None:
+    inputs = load(Path(small))
+    point = values(inputs, setting).point(0)
+    assert not point.refused
+    assert applied(inputs, point.changes).problem == problem_of(Path(small), setting)
+
+
+def test_two_counts_of_an_item_not_named_before(small: str) -> None:
+    inputs = load(Path(small))
+    changes = [
+        *values(inputs, "items.slow_store.min=3").point(0).changes,
+        *values(inputs, "items.slow_store.max=5").point(0).changes,
+    ]
+    wanted = problem_of(Path(small), "items.slow_store.min=3", "items.slow_store.max=5")
+    assert applied(inputs, changes).problem == wanted
+
+
+# Catalogs and prices.
+
+
+def test_figures_and_prices_are_those_of_files_that_say_so(small: str, tmp_path: Path) -> None:
+    inputs = load(Path(small))
+    changes = [
+        change
+        for option in (
+            "catalog.gpu_box.consumes.it_power=11 kW",
+            "prices.quick_store.list=150 kUSD",
+            "prices.gpu_box.support_per_year=40000 USD",
+        )
+        for change in values(inputs, option).point(0).changes
+    ]
+    new = applied(inputs, changes, told=True)
+    files = {
+        **FILES,
+        "own.yaml": changed(CATALOG, "value: 10 kW", "value: 11 kW"),
+        "book.yaml": changed(BOOK, "200000 USD", "150000 USD").replace("8 %", "40000 USD"),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    wanted = load(tmp_path / "problem.yaml")
+    assert new.items == wanted.items
+    assert new.prices == wanted.prices
+    assert new.problem == wanted.problem
+    assert new.overrides == (
+        "catalog.gpu_box.consumes.it_power=11 kW", "prices.quick_store.list=150 kUSD",
+        "prices.gpu_box.support_per_year=40000 USD",
+    )  # fmt: skip
+    assert (inputs.overrides, applied(inputs, changes).overrides) == ((), ())
+    figure = next(item for item in new.items if item.id == "gpu_box").consumes.it_power
+    assert figure is not None
+    assert (figure.value, figure.source, figure.confidence) == (11.0, "sheet", "high")
+
+
+def test_all_that_state_a_value_take_a_factor_of_it(inputs: Inputs) -> None:
+    axis = values(inputs, "prices.*.list=x0.8,x1.2")
+    assert [axis.point(index).cells for index in range(2)] == [(0.8,), (1.2,)]
+    assert axis.inputs[0].shown.unit == "x"
+    cheaper = applied(inputs, axis.point(0).changes)
+    assert {name: price.list_usd for name, price in cheaper.prices.items()} == {
+        "gpu_box": 240_000.0, "quick_store": 160_000.0, "slow_store": 80_000.0,
+    }  # fmt: skip
+    lean = applied(inputs, values(inputs, "catalog.*.consumes.it_power=x0.5").point(0).changes)
+    power = {item.id: item.consumes.it_power for item in lean.items}
+    assert {name: figure and figure.value for name, figure in power.items()} == {
+        "gpu_box": 5.0, "quick_store": 1.1, "slow_store": 1.1, "tray": None,
+    }  # fmt: skip
+    support = applied(inputs, values(inputs, "prices.*.support_per_year=x0.5").point(0).changes)
+    assert getattr(support.prices["gpu_box"].support_per_year, "share", None) == 0.04
+    assert support.prices["slow_store"] == inputs.prices["slow_store"]
+    alike = values(inputs, "catalog.*.provides.read=80 GB/s,x2")
+    assert [alike.point(index).cells for index in range(2)] == [("80 GB/s",), ("x2",)]
+
+
+def test_a_family_is_named_as_an_item_is(inputs: Inputs) -> None:
+    found = inputs_of("10MW")
+    family = next(family for family in found.families if family.client_factor is not None)
+    path = f"catalog.{family.id}.client_factor.write"
+    new = applied(found, values(found, f"{path}=x0.5").point(0).changes)
+    after = next(each for each in new.families if each.id == family.id).client_factor
+    assert family.client_factor is not None
+    assert after is not None
+    assert after.write.value == family.client_factor.write.value / 2
+    assert after.read == family.client_factor.read
+    assert places(found, "catalog.*.client_factor.write")
+    with pytest.raises(NoPlaceError):
+        places(inputs, "catalog.*.client_factor.write")
+
+
+def test_changes_of_nothing_are_no_silence(inputs: Inputs) -> None:
+    for path in ("catalog.nothing.consumes.it_power", "prices.nothing.list", "site.nothing"):
+        with pytest.raises(KeyError):
+            applied(inputs, [Change(path, 1.0, "1")])
+
+
+# Values that are put together.
+
+
+@pytest.mark.parametrize(
+    "settings_",
+    [
+        ("items.gpu_box.min=70",),
+        ("items.gpu_box.min=70", "items.gpu_box.max=80"),
+        ("items.gpu_box.fixed=3",),
+        ("items.gpu_box.exclude=true", "items.gpu_box.min=1", "items.gpu_box.max=null"),
+        ("jobs.0.checkpoint.stall=5 h",),
+        ("jobs.0.checkpoint.stall=10 min", "targets.min_goodput=99 %"),
+        ("targets.min_goodput=97 %", "jobs.0.checkpoint.stall=10 min"),
+        ("jobs.0.checkpoint.interval.min=5 h",),
+        ("jobs.0.gpus.max=16",),
+        ("jobs.0.parallelism=null", "jobs.0.gpus.whole=replicas"),
+        ("objective.maximize=null",),
+        ("objective.maximize=null", "objective.minimize=cost"),
+        ("objective.minimize=tco", "objective.maximize=null", "term=null"),
+        ("term=null", "budget.tco=5 MUSD"),
+        ("jobs.0.training.mfu=null",),
+        ("site.rack=null",),
+        ("site.rack=null", "site.racks=null"),
+        ("site.facility_power=null", "site.racks=null", "budget.capex=null"),
+        ("jobs.0.parallelism.tensor=1", "jobs.0.parallelism.pipeline=1"),
+        ("jobs.0.checkpoint.size=2 TB",),
+        ("jobs.0.checkpoint.size=980 GB",),
+        ("storage.exact_families=3",),
+        ("consider.gpu_systems=[gpu_boxx]",),
+        ("items.tray.min=1",),
+        ("items.quick_store.min=1", "items.slow_store.min=1"),
+        ("site.rack.height=61 RU",),
+    ],
+)
+def test_values_that_do_not_go_together_are_refused_as_by_the_front_door(
+    small: str, settings_: tuple[str, ...]
+) -> None:
+    inputs = load(Path(small))
+    changes = [c for option in settings_ for c in values(inputs, option).point(0).changes]
+    try:
+        wanted = load(Path(small), settings=settings_)
+    except InputError as error:
+        with pytest.raises(InputError) as caught:
+            checked(inputs, changes)
+        said = [(f.code, f.message, f.path, f.fix) for f in caught.value.findings]
+        assert said == [(f.code, f.message, f.path, f.fix) for f in error.findings]
+        about = {f.file for f in caught.value.findings if f.file and f.file.startswith("with ")}
+        assert about or "consider" in settings_[0] or "rack" in settings_[0] or len(settings_) > 1
+        return
+    new = checked(inputs, changes, told=True)
+    assert new.problem == wanted.problem
+    assert new.overrides == wanted.overrides == settings_
+    assert new.warnings == wanted.warnings
+
+
+def test_a_refusal_names_the_values_it_is_about(inputs: Inputs) -> None:
+    changes = [
+        Change(POWER, 1000.0, "1 MW"),
+        Change("items.gpu_box.min", 70, "70"),
+        Change("items.gpu_box.max", 64, "64"),
+    ]
+    with pytest.raises(InputError) as caught:
+        checked(inputs, changes)
+    assert str(caught.value) == (
+        "with items.gpu_box.min=70, items.gpu_box.max=64: items.gpu_box: "
+        "min 70 is more than max 64 [value]"
+    )
+
+
+def test_rules_of_catalogs_hold_for_what_is_varied() -> None:
+    inputs = inputs_of("10MW")
+    item = next(item for item in inputs.items if item.min_units and item.max_units)
+    assert item.max_units is not None
+    most = item.max_units.value
+    path = f"catalog.{item.id}.min_units"
+    assert checked(inputs, values(inputs, f"{path}={most}").point(0).changes)
+    with pytest.raises(InputError) as caught:
+        checked(inputs, values(inputs, f"{path}={most + 1}").point(0).changes)
+    message = f"with {path}={most + 1}: {path}: min_units {most + 1} is more than max_units {most}"
+    assert str(caught.value) == f"{message} [catalog]"
+
+
+BROKEN: tuple[tuple[str, ...], ...] = (
+    (),
+    ("items.gpu_box.min=70",),
+    ("jobs.0.checkpoint.stall=5 h",),
+    ("targets.min_goodput=99.99 %",),
+    ("jobs.0.gpus.max=16",),
+    ("items.quick_store.min=1", "items.slow_store.min=1"),
+)
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda settings_: " ".join(settings_) or "sound")
+def test_plain_limits_decide_nothing(small: str, broken: tuple[str, ...]) -> None:
+    """Where only plain limits differ, all are sound, or none."""
+    inputs = load(Path(small))
+    base = [c for option in broken for c in values(inputs, option).point(0).changes]
+    fates: dict[object, set[tuple[str, ...]]] = {}
+    tried = 0
+    for path in {*varied(inputs), "storage.rule", "jobs.0.failures", "prices.*.list"}:
+        texts = {"storage.rule": ("light", "high"), "jobs.0.failures": ("rsc1", "rsc2")}
+        for text in texts.get(path, ("x0.5", "x1", "x2", "x0.01")):
+            variable = Variable(inputs, path)
+            if needs_checking(path) or variable.read(text).faults:
+                continue
+            changes = [*base, *variable.read(text).changes]
+            try:
+                checked(inputs, changes)
+                fate: tuple[str, ...] = ()
+            except InputError as error:
+                fate = tuple(f"{f.code} {f.message}" for f in error.findings)
+            fates.setdefault(check_key(changes), set()).add(fate)
+            tried += 1
+    assert tried > 50
+    assert all(len(found) == 1 for found in fates.values()), fates
+    assert bool(broken) == any(fate for found in fates.values() for fate in found)
+
+
+def test_what_takes_part_in_rules_needs_checking() -> None:
+    for path in (
+        "items.gpu_box.min", "items.gpu_box.stock", "jobs.0.checkpoint.stall",
+        "targets.min_goodput",
+        "jobs.0.checkpoint.interval.max", "jobs.0.gpus.max", "jobs.0.parallelism.tensor",
+        "objective.maximize", "site.feeds.count", "jobs.0.training.mfu", "storage.max_families",
+        "catalog.gpu_box.min_units", "catalog.gpu_box.gpu.memory", "prices.gpu_box.stock",
+    ):  # fmt: skip
+        assert needs_checking(path), path
+    for path in (POWER, "budget.capex", "site.racks", "prices.gpu_box.list", "storage.rule"):
+        assert not needs_checking(path), path
+    given, taken = Change(POWER, 5.0, ""), Change(POWER, None, "null")
+    assert check_key([given]) == check_key([Change(POWER, 6.0, "")]) != check_key([taken])
+
+
+# Once each.
+
+
+def test_a_value_is_read_once(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    read = Slot.read
+    monkeypatch.setattr(Slot, "read", lambda slot, raw: (seen.append(raw), read(slot, raw))[1])
+    axis = values(inputs, f"{POWER}=1MW:100MW:1MW")
+    for _ in range(3):
+        for index in range(axis.count):
+            axis.point(index)
+    assert len(seen) == len(set(seen)) == 100
+
+
+def test_the_shapes_of_shipped_problems_survive_a_second_validation() -> None:
+    for name in SHIPPED:
+        inputs = inputs_of(name)
+        assert checked(inputs, []).problem == inputs.problem

@@ -1,0 +1,191 @@
+"""Scenarios as rows: CSV files, whole and with faults, and numbers that were drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InputError
+from planner.loader import Inputs, load
+from planner.loader.vary import Rows, of_samples, of_table, read_table
+
+POWER = "site.facility_power"
+
+
+@pytest.fixture(scope="module")
+def inputs(small: str) -> Inputs:
+    return load(Path(small))
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def rows_of(inputs: Inputs, text: str | bytes) -> Rows:
+    path = Path("table.csv")
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return of_table(inputs, read_table(path))
+
+
+def error_of(inputs: Inputs, text: str | bytes) -> str:
+    with pytest.raises(InputError) as caught:
+        rows_of(inputs, text)
+    return str(caught.value)
+
+
+def test_each_row_is_a_scenario_and_empty_cells_are_as_they_stand(inputs: Inputs) -> None:
+    rows = rows_of(
+        inputs,
+        "name,site.facility_power,storage.rule,items.gpu_box.max\n"
+        "base,,,\n"
+        "half, 1 MW ,,x0.5\n"
+        "\n"
+        'mapped,null,"{read: 1 GB/s, write: 2 GB/s}",10\n'
+        ",3 MW,light,null\n",
+    )
+    points = [rows.point(index) for index in range(rows.count)]
+    assert [point.name for point in points] == ["base", "half", "mapped", ""]
+    assert [point.refused for point in points] == ["", "", "", ""]
+    assert [column.path for column in rows.inputs] == [
+        POWER, "storage.rule", "items.gpu_box.max",
+    ]  # fmt: skip
+    assert [point.cells for point in points] == [
+        (2000.0, "demand", 64),
+        (1000.0, "demand", 32),
+        (None, "{read: 1 GB/s, write: 2 GB/s}", 10),
+        (3000.0, "light", None),
+    ]
+    assert points[0].changes == ()
+    assert [change.setting for change in points[1].changes] == [
+        "site.facility_power=1 MW", "items.gpu_box.max=32",
+    ]  # fmt: skip
+    assert [change.value for change in points[3].changes] == [3000.0, "light", None]
+
+
+def test_a_bad_cell_spoils_its_row_alone(inputs: Inputs) -> None:
+    rows = rows_of(
+        inputs,
+        "site.facility_power,storage.rule\n"
+        "1 MW,light\n"
+        "1 GB,lite\n"
+        "2 MW\n"
+        "2 MW,light,5\n"
+        "3 MW,{a: 1\n"
+        "-20 %,\n"
+        '"4 MW",\n',
+    )
+    points = [rows.point(index) for index in range(rows.count)]
+    said = [point.refused for point in points]
+    assert [bool(one) for one in said] == [False, True, True, True, True, True, False]
+    assert said[1].startswith("table.csv:3: site.facility_power: 'GB' in '1 GB' is not a unit")
+    assert "; table.csv:3: storage.rule: 'lite' is not known here; did you mean" in said[1]
+    assert said[2] == (
+        "table.csv:4: expected 2 values, found 1; give each path a value, "
+        "or leave its place empty between commas [scenario]"
+    )
+    assert said[3].startswith("table.csv:5: expected 2 values, found 3")
+    assert said[4].startswith("table.csv:6: storage.rule: not readable as YAML")
+    assert said[5].startswith("table.csv:7: site.facility_power: '-20 %' is no value; write x0.8")
+    assert all(not point.changes for point in points if point.refused)
+    assert points[1].cells == (None, "lite")
+    assert points[2].cells == (None, None)
+    assert points[6].cells == (4000.0, "demand")
+
+
+def test_lines_are_counted_as_editors_do(inputs: Inputs) -> None:
+    rows = rows_of(inputs, 'storage.rule,name\n"light\n",x\n\nlite,"a\nb"\n"lite",c\n')
+    assert [rows.point(index).refused[:12] for index in range(3)] == [
+        "", "table.csv:5:", "table.csv:7:",
+    ]  # fmt: skip
+
+
+def test_spreadsheets_mark_and_end_of_lines(inputs: Inputs) -> None:
+    rows = rows_of(inputs, b"\xef\xbb\xbfname,storage.rule\r\na,light\r\nb,high\r\n,,\r\n")
+    assert [rows.point(index).name for index in range(2)] == ["a", "b"]
+    assert rows.count == 2
+    assert rows.point(0).cells == ("light",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "table.csv: the table has no paths; begin with a line of paths, such as"),
+        ("\n \n", "table.csv: the table has no paths"),
+        ("name\na\n", "table.csv: the table has no paths"),
+        ("storage.rule\n", "table.csv: the table has no scenarios"),
+        ("storage.rul\nlight\n", "table.csv:1: 'storage' has no 'rul'; did you mean 'rule'?"),
+        ("storage.rule,\nlight,\n", "table.csv:1: '' is not a path"),
+        ("storage.rule;site.pue\nlight;1.1\n", "separate columns with commas"),
+        ("storage.rule\nlite\nhig\n", "table.csv:2: storage.rule: 'lite' is not known here"),
+        ('storage.rule\n"light\n', "table.csv:2: not readable as CSV: unexpected end of data"),
+        ('storage.rule\n"light"x\n', "table.csv:2: not readable as CSV"),
+        (b"storage.rule\n\xff\xfe\n", "table.csv: a table of scenarios is CSV in UTF-8"),
+        (
+            b"storage.rule\nli\0ght\n",
+            "table.csv:2: storage.rule: not readable as YAML: the control",
+        ),
+    ],
+)
+def test_a_bad_table_is_an_error_for_all(inputs: Inputs, text: str | bytes, message: str) -> None:
+    assert message in error_of(inputs, text)
+
+
+def test_files_that_cannot_be_read(inputs: Inputs) -> None:
+    with pytest.raises(InputError, match=r"gone\.csv: no such table of scenarios"):
+        read_table(Path("gone.csv"))
+    Path("folder").mkdir()
+    with pytest.raises(InputError, match="cannot read the table of scenarios: is a directory"):
+        read_table(Path("folder"))
+
+
+def test_the_same_value_is_read_once(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner.loader.vary.slot import Slot
+
+    seen: list[object] = []
+    read = Slot.read
+    monkeypatch.setattr(Slot, "read", lambda slot, raw: (seen.append(raw), read(slot, raw))[1])
+    body = "".join(f"{1 + row % 5} MW\n" for row in range(1000))
+    rows = rows_of(inputs, f"{POWER}\n{body}")
+    assert [rows.point(index).cells[0] for index in range(5)] == [1e3, 2e3, 3e3, 4e3, 5e3]
+    assert {rows.point(index).refused for index in range(1000)} == {""}
+    assert len(seen) == 5
+
+
+def test_samples_are_numbers_in_canonical_units(inputs: Inputs) -> None:
+    rows = of_samples(
+        inputs,
+        {POWER: [1234.5678901234567, -1.0, 1e-5], "prices.*.list": [0.5, 1.0, 2.0],
+         "items.gpu_box.max": [3.0, 4.0, 2.5]},
+        factors=["prices.*.list"],
+    )  # fmt: skip
+    points = [rows.point(index) for index in range(3)]
+    assert points[0].cells == (1234.56789012346, 0.5, 3)
+    assert [change.setting for change in points[0].changes] == [
+        "site.facility_power=1234.56789012346 kW", "prices.gpu_box.list=150000 USD",
+        "prices.quick_store.list=100000 USD", "prices.slow_store.list=50000 USD",
+        "items.gpu_box.max=3",
+    ]  # fmt: skip
+    assert points[1].refused.startswith("sample 2: site.facility_power: -1 kW is out of range")
+    assert points[2].refused == (
+        "sample 3: items.gpu_box.max: expected a whole number, found '2.5' [type]"
+    )
+    assert points[2].cells == (1e-5, 2.0, None)
+
+
+def test_samples_that_are_no_numbers_are_refused(inputs: Inputs) -> None:
+    rows = of_samples(inputs, {"site.pue": [1.2, float("nan"), float("inf")]})
+    said = [rows.point(index).refused for index in range(3)]
+    assert said[0] == ""
+    assert all(one.startswith(f"sample {n}: site.pue: ") for n, one in ((2, said[1]), (3, said[2])))
+    assert [column.shown.number for column in rows.inputs] == [True]
+
+
+def test_samples_that_do_not_fit_together(inputs: Inputs) -> None:
+    with pytest.raises(ValueError, match="as many numbers"):
+        of_samples(inputs, {POWER: [1.0], "site.pue": [1.1, 1.2]})
+    with pytest.raises(InputError, match="'site' has no 'pu'"):
+        of_samples(inputs, {"site.pu": [1.0]})
+    with pytest.raises(InputError, match=r"sample 1: site\.pue: 0 is out of range"):
+        of_samples(inputs, {"site.pue": [0.0, 0.5]})

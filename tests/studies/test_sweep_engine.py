@@ -1,0 +1,122 @@
+"""The engine of sweeps: every row's certificate is true, whatever was reused for it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from planner.case import resolve
+from planner.loader import Inputs
+from planner.loader.change import Change, applied, value_at
+from planner.optimizer.joint import optimise
+from planner.optimizer.objective import natural
+from planner.studies.sensitivity.groups import SUPPLIES, groups, pieces
+from planner.studies.sensitivity.options import SweepOptions
+from planner.studies.sensitivity.scenario import Row, Scenario
+from planner.studies.sensitivity.work import Work
+from tests.oracle.generate import inputs_of, random_case
+
+SEEDS = (1, 4, 9, 17, 25, 28, 29, 32, 41, 58, 76, 103)
+COUNT = 16
+EXACT = 1e-6
+SOLVED = ("optimal", "feasible")
+
+
+def drawn(inputs: Inputs, seed: int, count: int = COUNT) -> list[Scenario]:
+    """Return scenarios of up to three limits, each between half and 1.6 times what it is."""
+    draw = random.Random(seed)
+    paths = [path for path in SUPPLIES if value_at(inputs, path) is not None]
+    paths = draw.sample(paths, min(3, len(paths)))
+    made = []
+    for index in range(count):
+        values = [(path, value_at(inputs, path) * draw.uniform(0.5, 1.6)) for path in paths]
+        changes = [Change(p, max(1, round(v)) if p == "site.racks" else v, "") for p, v in values]
+        made.append(Scenario(index, tuple(changes)))
+    return made
+
+
+def check(inputs: Inputs, scenario: Scenario, row: Row, gap: float) -> None:
+    """Solve a scenario by itself, to 1e-6, and hold it against its row."""
+    case = resolve(applied(inputs, scenario.changes))
+    cold = optimise(case, gap=EXACT, ties=False)
+    if row["status"] not in SOLVED:
+        assert row["status"] == cold.status, row
+        return
+    assert cold.value is not None and cold.bound is not None, row
+    least, most = (natural(case.objective, each) for each in (cold.value, cold.bound))
+    sign = 1.0 if case.maximise else -1.0
+    noise = 2 * EXACT * max(1.0, abs(least))
+    assert sign * row["objective"] <= sign * most + noise, "better than any plan can be"
+    assert sign * least <= sign * row["bound"] + noise, "a plan passes the bound"
+    assert row["status"] == "optimal" and row["gap"] <= gap * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_certificates_of_random_limits_are_true(seed: int) -> None:
+    inputs = inputs_of(random_case(seed))
+    gap = random.Random(seed).choice((1e-2, 1e-3, 1e-4))
+    scenarios = drawn(inputs, seed)
+    rows = Work({"": inputs}, SweepOptions(gap)).rows(scenarios)
+    assert len(rows) == len(scenarios)
+    for place in random.Random(seed).sample(range(COUNT), 5):
+        check(inputs, scenarios[place], rows[place], gap)
+
+
+def test_most_rows_of_a_fine_sweep_are_certified_by_what_others_proved() -> None:
+    inputs = inputs_of(random_case(29))
+    path = next(path for path in SUPPLIES if value_at(inputs, path) is not None)
+    value = value_at(inputs, path)
+    scenarios = [Scenario(n, (Change(path, value * (0.9 + 0.002 * n), ""),)) for n in range(100)]
+    rows = Work({"": inputs}, SweepOptions(1e-3)).rows(scenarios)
+    reused = [row for row in rows if row["certificate"] == "reused"]
+    assert len(reused) >= 80
+    for place in (0, 33, 66, 99):
+        check(inputs, scenarios[place], rows[place], 1e-3)
+
+
+def test_looser_limits_never_show_less() -> None:
+    inputs = inputs_of(random_case(28))
+    scenarios = sorted(drawn(inputs, 28, 40), key=lambda each: tuple(c.value for c in each.changes))
+    found = Work({"": inputs}, SweepOptions(1e-2)).answers(scenarios)
+    sign = 1.0 if resolve(inputs).maximise else -1.0
+    for one in found:
+        for other in found:
+            limits = zip(one.scenario.changes, other.scenario.changes, strict=True)
+            if one.value is not None and all(a.value <= b.value for a, b in limits):
+                assert other.value is not None
+                assert sign * one.value <= sign * other.value + 1e-9
+
+
+def test_the_order_of_scenarios_changes_no_answer_beyond_its_proof() -> None:
+    inputs = inputs_of(random_case(9))
+    scenarios = drawn(inputs, 9)
+    work = Work({"": inputs}, SweepOptions(1e-3))
+    there, back = work.answers(scenarios), work.answers(scenarios[::-1])[::-1]
+    for one, other in zip(there, back, strict=True):
+        assert one.status == other.status
+        if one.value is not None and one.bound is not None and other.value is not None:
+            low, high = sorted((one.value, one.bound))
+            assert low * (1 - 2e-3) <= other.value <= high * (1 + 2e-3)
+
+
+def test_scenarios_that_differ_in_more_than_limits_stand_in_groups_of_their_own() -> None:
+    power, pue = "site.facility_power", "site.pue"
+    made = [
+        Scenario(n, (Change(power, 100.0 + n, ""), Change(pue, 1.1 + 0.1 * (n % 2), "")))
+        for n in range(6)
+    ]
+    found = groups(made)
+    assert [len(group.scenarios) for group in found] == [3, 3]
+    assert all(group.paths == (power,) for group in found)
+    off = groups([Scenario(0, (Change(power, None, ""),)), Scenario(1, (Change(power, 5.0, ""),))])
+    assert len(off) == 2, "a limit that is not given is another problem"
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 1000, 3000])
+def test_pieces_hold_every_scenario_once(count: int) -> None:
+    draw = random.Random(count)
+    made = [Scenario(n, (Change("budget.capex", draw.uniform(1, 2), ""),)) for n in range(count)]
+    parts = pieces(made)
+    assert sorted(s.index for part in parts for s in part) == list(range(count))
+    assert all(len(part) <= 1250 for part in parts)
