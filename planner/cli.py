@@ -6,19 +6,33 @@ import errno
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
-from planner import __version__
+from planner import __version__, cli_sensitivity
+from planner.cli_options import (
+    AsJson,
+    ChosenSolver,
+    EachTimeLimit,
+    Gap,
+    Output,
+    ProblemFile,
+    Quiet,
+    Scenario,
+    Settings,
+    Solver,
+    StudyFolder,
+    TimeLimit,
+    share,
+    solver_options,
+    tell,
+)
 from planner.commands import EXIT_CODES
-from planner.errors import Finding, InputError, PlannerError
-
-if TYPE_CHECKING:
-    from planner.api import Options
+from planner.errors import PlannerError
 
 app = typer.Typer(
     name="planner",
@@ -30,13 +44,6 @@ app = typer.Typer(
 )
 catalog_app = typer.Typer(help="Look at the catalogs.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(catalog_app, name="catalog")
-
-
-class Solver(StrEnum):
-    """The solvers."""
-
-    highs = "highs"
-    cbc = "cbc"
 
 
 class BillFormat(StrEnum):
@@ -74,35 +81,6 @@ class SchemaName(StrEnum):
     alternatives = "alternatives"
     comparison = "comparison"
     rules = "rules"
-
-
-ProblemFile = Annotated[Path, typer.Argument(help="Problem file (YAML).", show_default=False)]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        help="Change a value: --set site.facility_power='12 MW'. Repeatable.",
-        metavar="PATH=VALUE",
-    ),
-]
-Scenario = Annotated[str | None, typer.Option(help="Lay a named scenario of the file over it.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no messages.")]
-Output = Annotated[
-    Path, typer.Option("--output", "-o", help="Folder for the files.", show_default=".")
-]
-
-
-StudyFolder = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="Folder for the workbook; without it none."),
-]
-Gap = Annotated[str, typer.Option(help="Largest gap to prove, as a share or in percent.")]
-TimeLimit = Annotated[str | None, typer.Option(help="Stop with the best plan so far, e.g. '30 s'.")]
-EachTimeLimit = Annotated[
-    str | None, typer.Option(help="Stop each solve with the best plan so far, e.g. '30 s'.")
-]
-ChosenSolver = Annotated[Solver, typer.Option(help="Solver.")]
 
 
 def _version(wanted: bool) -> None:
@@ -162,7 +140,7 @@ def solve(
     from planner.commands import studies
     from planner.commands.solve import deliver
 
-    options = _options(solver, gap, time_limit, save_model=save_model, state_seconds=verbose)
+    options = solver_options(solver, gap, time_limit, save_model=save_model, state_seconds=verbose)
     inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
     plan = api.solve_with(inputs, options)
     written = deliver(
@@ -175,7 +153,7 @@ def solve(
         audience=audience.value,
         studies=list(studies.sheets(inputs, plan, options, [kind.value for kind in study or ()])),
     )
-    _tell(written, quiet)
+    tell(written, quiet)
     raise typer.Exit(EXIT_CODES[plan.status])
 
 
@@ -248,11 +226,11 @@ def compare(
     """
     from planner.commands import compare as command
 
-    options = _options(solver, gap, time_limit)
+    options = solver_options(solver, gap, time_limit)
     request = command.Request(tuple(set_ or ()), scenario, options, as_json, everything, output)
     report = (command.rules if rules else command.sides)(files, request)
     typer.echo(report.text)
-    _tell(report.written, quiet)
+    tell(report.written, quiet)
     raise typer.Exit(report.code)
 
 
@@ -279,11 +257,11 @@ def alternatives(
     """
     from planner.commands.alternatives import report
 
-    options = _options(solver, gap, time_limit)
+    options = solver_options(solver, gap, time_limit)
     found = report(
         problem,
         options,
-        within=_share("--within", within),
+        within=share("--within", within),
         most=most,
         settings=tuple(set_ or ()),
         scenario=scenario,
@@ -291,7 +269,7 @@ def alternatives(
         as_json=as_json,
     )
     typer.echo(found.text)
-    _tell(found.written, quiet)
+    tell(found.written, quiet)
     raise typer.Exit(found.code)
 
 
@@ -320,7 +298,7 @@ def audit(
     """
     from planner.commands.audit import report
 
-    options = _options(solver, gap, time_limit)
+    options = solver_options(solver, gap, time_limit)
     text, code = report(workbook, options, as_json=as_json, solve_again=solve_again)
     typer.echo(text)
     raise typer.Exit(code)
@@ -367,7 +345,7 @@ def explain(
     """
     from planner.commands.explain import report, weights
 
-    options = _options(
+    options = solver_options(
         solver, gap, time_limit, weights=weights(weight or ()), keep=tuple(keep or ())
     )
     found = report(
@@ -381,8 +359,11 @@ def explain(
         as_json=as_json,
     )
     typer.echo(found.text)
-    _tell(found.written, quiet)
+    tell(found.written, quiet)
     raise typer.Exit(found.code)
+
+
+cli_sensitivity.register(app)
 
 
 @app.command()
@@ -442,55 +423,6 @@ def catalog_check(files: CatalogFiles = None, as_json: AsJson = False) -> None:
     text, faulty = check_catalogs(tuple(files or ()), as_json=as_json)
     typer.echo(text)
     raise typer.Exit(2 if faulty else 0)
-
-
-def _options(solver: Solver, gap: str, time_limit: str | None, **more: Any) -> Options:
-    """Return how to solve, from the options that every solving command has."""
-    from planner import api
-
-    return api.Options(
-        solver=solver.value,
-        gap=_share("--gap", gap),
-        time_limit_s=_seconds("--time-limit", time_limit),
-        **more,
-    )
-
-
-def _tell(written: Sequence[Path], quiet: bool) -> None:
-    """Say which files were written."""
-    if written and not quiet:
-        from planner.commands.solve import listed
-
-        typer.echo(f"wrote {listed(written)}", err=True)
-
-
-def _share(option: str, text: str) -> float:
-    from planner import units
-
-    value = _quantity(option, text, units.SHARE)
-    if not 0 < value < 1:
-        raise InputError(Finding("option", f"{option} {text} must lie between 0 and 1"))
-    return value
-
-
-def _seconds(option: str, text: str | None) -> float | None:
-    from planner import units
-
-    if text is None:
-        return None
-    value = _quantity(option, text, units.TIME)
-    if value <= 0:
-        raise InputError(Finding("option", f"{option} {text} must be more than 0"))
-    return value
-
-
-def _quantity(option: str, text: str, dimension: Any) -> float:
-    from planner import units
-
-    try:
-        return units.parse(text, dimension)
-    except units.QuantityError as error:
-        raise InputError(Finding("option", f"{option}: {error}", fix=error.fix)) from None
 
 
 def main() -> None:

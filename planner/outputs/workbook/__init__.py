@@ -49,7 +49,10 @@ SHEETS: dict[str, Callable[[Book], None]] = {
 }
 """What fills each sheet, in reading order."""
 
-STUDY_SHEETS = ("Why", "Why not", "Rules", "Near-optimal")
+STUDY_SHEETS = (
+    "Why", "Why not", "Rules", "Near-optimal", "Sweep", "Sweep table", "Frontier storage",
+    "Frontier cost", "Frontier power", "Tornado", "Uncertainty",
+)  # fmt: skip
 """Sheets that studies may add."""
 
 _FIRST = ("BOM", "Checkpoint", "Checks")

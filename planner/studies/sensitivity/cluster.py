@@ -65,7 +65,7 @@ class Cluster:
             running.update(zip(futures, tasks, strict=True))
             return futures
 
-        coming = as_completed(handed_out(threads * AHEAD))
+        coming = as_completed(handed_out(threads * AHEAD), loop=client.loop)
         for future in coming:
             number, piece = running.pop(future)
             yield number, future.result() if future.status == "finished" else lost("rows", piece)

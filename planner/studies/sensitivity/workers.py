@@ -12,6 +12,7 @@ from multiprocessing import get_context
 from types import TracebackType
 from typing import Any, Literal
 
+from planner.errors import PlannerError
 from planner.studies.sensitivity.options import Answer
 from planner.studies.sensitivity.rows import blank
 from planner.studies.sensitivity.scenario import Row, Scenario
@@ -23,6 +24,10 @@ What = Literal["answers", "rows"]
 AHEAD = 2
 """Pieces handed out for each worker: enough to keep it busy, few enough to keep memory flat."""
 MOST_TRIES = 3
+NO_START = (
+    "worker processes end as soon as they start; a script must call this below "
+    "if __name__ == '__main__', or ask for one process"
+)
 LOST = "the process that worked on this scenario was ended again and again"
 
 _work: Work | None = None
@@ -135,6 +140,10 @@ class Workers:
     def _alone(self, what: What, piece: Piece) -> list[Any]:
         """Do a piece in a process of its own, so that it is known which piece ends it."""
         with self._started(1) as pool:
+            try:
+                pool.submit(int).result()
+            except BrokenProcessPool:
+                raise PlannerError(NO_START) from None
             try:
                 return pool.submit(_do, what, piece).result()
             except BrokenProcessPool:

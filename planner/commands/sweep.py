@@ -1,0 +1,182 @@
+"""Sweeps: the table as Parquet and CSV, its workbook and picture, a summary on the screen."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planner import __version__
+from planner.api import Options, load, solve_with
+from planner.commands.progress import progress
+from planner.commands.report import Report, write_workbook
+from planner.loader import Inputs
+from planner.schema.plan import Plan
+from planner.schema.sensitivity import Sweep
+from planner.studies.sensitivity.asked import scenarios
+from planner.studies.sensitivity.journal import Journal
+from planner.studies.sensitivity.options import SweepOptions
+from planner.studies.sensitivity.sweep import Course, Table, Workforce
+from planner.studies.sensitivity.workers import Workers
+
+SHOWN = 20_000
+"""So many rows of a table are looked at for the workbook, the picture and the screen."""
+INTERRUPTED = 130
+FAILED, NO_PLAN_FOUND, GAP_TOO_LARGE = 1, 4, 5
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to vary: ``--vary``, a table of scenarios, named scenarios (None; all where empty)."""
+
+    vary: tuple[str, ...] = ()
+    table: Path | None = None
+    named: tuple[str, ...] | None = None
+
+
+def report(
+    problem: Path,
+    options: SweepOptions,
+    asked: Asked,
+    *,
+    settings: tuple[str, ...] = (),
+    scenario: str | None = None,
+    folder: Path = Path(),
+    dask: str | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
+    workbook: bool = True,
+) -> Report:
+    """Solve the scenarios of a problem and write the table of them.
+
+    Args:
+        problem: the problem file.
+        options: how to solve each scenario.
+        asked: what to vary.
+        settings: changes laid over the problem.
+        scenario: a named scenario of the file that all others are laid over.
+        folder: where the files go.
+        dask: the address of a Dask scheduler whose workers do the work.
+        as_json: print the record as JSON.
+        quiet: show no progress.
+        workbook: whether to write the workbook and the picture, too.
+
+    Raises:
+        InputError: the problem or what to vary is wrong, or a file cannot be written.
+    """
+    inputs = load(problem, settings=settings, scenario=scenario)
+    chosen = scenarios(
+        inputs, vary=asked.vary, table=asked.table, named=asked.named, problem=problem
+    )
+    stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
+    partial = folder / f".{stem}.sweep.partial"
+    with Journal(partial, _key(inputs, asked, options)) as journal:
+        with progress("scenarios", quiet=quiet) as told:
+            course = Course(inputs, chosen, options, journal, told)
+            stopped = _run(course, dask)
+        table = course.table()
+        base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
+        study, written = _write(table, folder / f"{stem}.sweep", base)
+        if not stopped:
+            journal.forget()
+    rows = _rows(written[0])
+    if base is not None and study.rows:
+        written += _shown(base, study, rows, folder, stem)
+    text = study.model_dump_json(indent=2) if as_json else _text(study, rows, stopped, partial)
+    return Report(text, written, INTERRUPTED if stopped else _code(study))
+
+
+def _run(course: Course, dask: str | None) -> bool:
+    """Work on every piece; say whether the user stopped it before its end."""
+    try:
+        with _workforce(course, dask) as workforce:
+            course.run(workforce)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+@contextmanager
+def _workforce(course: Course, dask: str | None) -> Iterator[Workforce]:
+    if dask is not None:
+        from planner.studies.sensitivity.cluster import Cluster
+
+        with Cluster(course.work, dask) as cluster:
+            yield cluster
+        return
+    with Workers(course.work, course.options.jobs, course.pieces) as workers:
+        yield workers
+
+
+def _key(inputs: Inputs, asked: Asked, options: SweepOptions) -> str:
+    """Return what tells one sweep from another: its inputs, what is varied, how it is solved."""
+    table = asked.table.read_bytes() if asked.table is not None else b""
+    parts = [
+        __version__, inputs.sha256, inputs.scenario, inputs.overrides, asked.vary, asked.named,
+        hashlib.sha256(table).hexdigest(), options.gap, options.time_limit_s,
+    ]  # fmt: skip
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _write(table: Table, stem: Path, base: Plan | None) -> tuple[Sweep, tuple[Path, ...]]:
+    from planner.outputs import sweep_files
+    from planner.outputs.files import write_all
+
+    names = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv", ".json")]
+    counted = sweep_files.write(names[0], names[1], table.columns, table.types, table.blocks())
+    study = table.record(counted.statuses, counted.proofs)
+    if base is not None:
+        worth = {"base": base.objective.value, "base_bound": base.objective.bound}
+        study = study.model_copy(update=worth)
+    write_all({names[2]: (study.model_dump_json(indent=2) + "\n").encode()})
+    return study, tuple(names)
+
+
+def _rows(parquet: Path) -> dict[str, Sequence[Any]]:
+    from planner.outputs import sweep_parquet
+
+    return dict(sweep_parquet.columns_of(parquet, SHOWN))
+
+
+def _shown(
+    base: Plan, study: Sweep, rows: dict[str, Sequence[Any]], folder: Path, stem: str
+) -> tuple[Path, ...]:
+    from functools import partial
+
+    from planner.outputs.charts.build import charts
+    from planner.outputs.charts.picture import png, svg
+    from planner.outputs.files import write_all
+    from planner.outputs.workbook.studies import sweep as sheet
+
+    pictures = {}
+    for chart in charts(study, rows):
+        pictures[folder / f"{stem}.sweep.png"] = png(chart)
+        pictures[folder / f"{stem}.sweep.svg"] = svg(chart)
+    write_all(pictures)
+    add = partial(sheet.add, study=study, rows=rows)
+    book = write_workbook(folder, f"{stem}.sweep.xlsx", base, [add])
+    return (*pictures, *book)
+
+
+def _text(study: Sweep, rows: dict[str, Sequence[Any]], stopped: bool, partial: Path) -> str:
+    from planner.outputs.sweep_text import render
+
+    text = render(study, rows).rstrip("\n")
+    if stopped:
+        done = f"{study.rows:,} of {study.asked:,} scenarios"
+        text += f"\n\nStopped after {done}, which are in the files."
+        text += " The same command goes on from here."
+    return text
+
+
+def _code(study: Sweep) -> int:
+    statuses = study.statuses
+    if statuses.get("failed"):
+        return FAILED
+    if statuses.get("no_solution"):
+        return NO_PLAN_FOUND
+    return GAP_TOO_LARGE if statuses.get("feasible") else 0

@@ -1,0 +1,126 @@
+"""What the studies of sensitivity say in words, on the screen and in the workbook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from planner.outputs.comparison_words import counted, fitted, listed
+from planner.outputs.why_not_words import OBJECTIVES
+from planner.outputs.words import INDENT, WIDTH, money
+from planner.schema.sensitivity import End, Study, Swing, Tornado
+
+STATUS = {
+    "optimal": "proven best",
+    "feasible": "not proven",
+    "infeasible": "no plan",
+    "unbounded": "no limit",
+    "no_solution": "none in time",
+    "invalid": "refused",
+    "failed": "failed",
+}
+"""How a scenario ended, in the order in which they are told."""
+
+PLANNED = ("optimal", "feasible")
+"""The statuses of scenarios that have a plan."""
+
+_MOST_UNITS = 3
+_LEAST_ROOM = 10
+
+
+def named(study: Study) -> str:
+    """Return the problem's name with its scenario."""
+    return (
+        study.problem if study.scenario is None else f"{study.problem}, scenario {study.scenario}"
+    )
+
+
+def goal(study: Study) -> str:
+    """Return what the objective is called."""
+    return OBJECTIVES.get(study.objective, study.objective.replace("_", " "))
+
+
+def amount(study: Study, value: float) -> str:
+    """Return a value of the objective with its unit."""
+    return money(value) if study.unit == "USD" else f"{value:,.2f} {study.unit}".rstrip()
+
+
+def as_it_stands(study: Study) -> str:
+    """Return what the problem gives as it stands, and how far that is proven."""
+    if study.base is None:
+        return "the problem as it stands has no plan"
+    text = f"as the problem stands: {goal(study)} {amount(study, study.base)}"
+    if study.base_bound is None:
+        return f"{text}; nothing is proven about how much better a plan could be"
+    better = "more" if study.sense == "maximize" else "less"
+    return f"{text}; no plan has {better} than {amount(study, study.base_bound)}"
+
+
+def asked_gap(study: Study) -> str:
+    """Return how exactly each value was asked for."""
+    return f"{100 * study.gap_asked:.3g} %"
+
+
+def ended(statuses: Mapping[str, int]) -> str:
+    """Return how many scenarios ended how; 'no scenario' where there are none."""
+    known = [*STATUS, *(name for name in statuses if name not in STATUS)]
+    parts = [f"{statuses[name]:,} {STATUS.get(name, name)}" for name in known if statuses.get(name)]
+    return listed(parts) if parts else "no scenario"
+
+
+def units(counts: Mapping[str, int], most: int = _MOST_UNITS) -> str:
+    """Return what is bought, by catalog id; the first of many with how many more there are.
+
+    Args:
+        counts: units by what they are called.
+        most: how many to name.
+    """
+    there = [f"{count:,} × {name}" for name, count in counts.items() if count]
+    more = len(there) - most
+    return ", ".join([*there[:most], *([f"+{more} more"] if more > 0 else [])]) or "nothing"
+
+
+def changes(study: Tornado, swing: Swing) -> tuple[float | None, float | None]:
+    """Return how far the objective moves from the base at low and at high."""
+    low, high = (_change(study, end) for end in (swing.low, swing.high))
+    return low, high
+
+
+def _change(study: Tornado, end: End) -> float | None:
+    if study.base is None or end.objective is None:
+        return None
+    return end.objective - study.base
+
+
+def no_plan(end: End) -> str:
+    """Return why an end of a swing has no plan."""
+    return f"{STATUS[end.status]}: {end.reason}" if end.reason else STATUS[end.status]
+
+
+def scenarios(count: int) -> str:
+    """Return a number of scenarios with its noun."""
+    return counted(count, "scenario")
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence of its own."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def narrowed(rows: list[list[str]], column: int) -> list[list[str]]:
+    """Return a table's rows, a column of words cut so that the table keeps to the width.
+
+    Args:
+        rows: the cells, heads included.
+        column: the place of that column.
+    """
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    excess = len(INDENT) + sum(widths) + 2 * (len(widths) - 1) - WIDTH
+    if excess <= 0:
+        return rows
+    room = max(_LEAST_ROOM, widths[column] - excess)
+    return [[*row[:column], fitted(row[column], room), *row[column + 1 :]] for row in rows]
+
+
+def printable(text: str) -> str:
+    """Return a text in which no name from a file can steer the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)

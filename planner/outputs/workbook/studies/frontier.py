@@ -1,0 +1,134 @@
+"""The sheets ``Frontier storage``, ``Frontier cost`` and ``Frontier power``: curve and points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from planner.outputs.frontier_words import across, knee, marks, rules, up
+from planner.outputs.scales import Scale
+from planner.outputs.sensitivity_words import as_it_stands, named, sentence, units
+from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.studies.frontier_chart import CHART_ROWS, add_curve
+from planner.outputs.workbook.studies.grid import number_format, over
+from planner.outputs.workbook.studies.stack import RECORD, Stack, headed
+from planner.schema.sensitivity import Frontier, FrontierPoint
+
+SHEETS = {"storage": "Frontier storage", "cost": "Frontier cost", "power": "Frontier power"}
+"""The sheet of each frontier, by what work is set against."""
+
+_AXES = 6
+"""Columns of the two axes: places, values, the proof, and where a plan stays the best."""
+
+_FROZEN = 2
+"""Rows that stay in view: the title and what the workbook is about."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    title: str
+    width: float
+    unit: str
+    read: Callable[[FrontierPoint], Scalar]
+    number: str = ""
+
+
+def add(book: Book, study: Frontier) -> None:
+    """Add the sheet of a frontier.
+
+    Args:
+        book: the workbook.
+        study: what to show.
+    """
+    columns = _columns(study)
+    widths = [7.0, 11.0, *(column.width for column in columns)]
+    title = f"{study.y_label[:1].upper()}{study.y_label[1:]} against {study.x_label}"
+    page = Stack(book, SHEETS[study.x_name], title, widths)
+    how, *more = rules(study)
+    page.introduction([f"{named(study)}. {how}", *more, RECORD])
+    page.heading("What it shows")
+    page.sentences([study.message or "", knee(study), sentence(as_it_stands(study))])
+    if study.points:
+        page.row += 1
+        chart_at = page.reserve(CHART_ROWS)
+        first = _table(page, study, columns)
+        last = page.row - 1
+        ruled = _rules(page, study)
+        add_curve(page, study, (first, last, ruled), chart_at)
+    page.finish_stack((_FROZEN, 2))
+
+
+def _columns(study: Frontier) -> list[_Column]:
+    """Return the columns after point and mark; what the axes show stands there only once."""
+    x, y = study.x_unit, study.y_unit
+    at, worth = _exact(study.x_unit, across(study)), _exact(y, up(study))
+    said = {"storage": "GB/s delivered", "cost": "Capex", "power": "At the meter"}[study.x_name]
+    columns = [
+        _Column(study.x_label, 15, x, lambda p: p.x, at),
+        _Column(study.y_label, 13, y, lambda p: p.y, worth),
+        _Column("no plan passes", 13, y, lambda p: p.bound, worth),
+        _Column("gap", 9, "", lambda p: p.gap, "0.0000%"),
+        _Column("best from", 14, x, lambda p: p.from_x, at),
+        _Column("best to", 14, x, lambda p: "no end" if p.to_x is None else p.to_x, at),
+        _Column("GPU systems and storage", 54, "", lambda p: units(p.counts, len(p.counts))),
+        _Column("GPU system", 22, "", lambda p: p.gpu_type),
+        _Column("file system", 18, "", lambda p: p.storage_family),
+        _Column("GPUs in use", 10, "", lambda p: p.gpus_in_use),
+        _Column("goodput", 10, "share", lambda p: p.goodput),
+        _Column("useful GPUs", 11, "GPUs", lambda p: p.useful_gpus),
+        _Column("useful PFLOP/s", 11, "PFLOP/s", lambda p: p.useful_pflops),
+        _Column("Capex", 15, "USD", lambda p: p.capex_usd),
+        _Column("At the meter", 11, "kW", lambda p: p.facility_power_kw),
+        _Column("GB/s delivered", 11, "GB/s", lambda p: p.write_gb_per_s),
+        _Column("checkpoint every", 11, "s", lambda p: p.interval_s),
+        _Column("drain overlap", 10, "share", lambda p: p.overlap),
+        _Column("binding limits", 34, "", lambda p: ", ".join(p.binding)),
+    ]
+    axes, more = columns[:_AXES], columns[_AXES:]
+    known = [c for c in more if any(c.read(point) not in (None, 0, "") for point in study.points)]
+    return [*axes, *(each for each in known if each.title not in (said, f"useful {y}"))]
+
+
+def _exact(unit: str, scale: Scale) -> str:
+    """Return the number format of an axis: as many decimals as tell its figures apart."""
+    if unit in ("USD", "USD/year"):
+        return INTEGER
+    return f"#,##0.{'0' * scale.digits}" if scale.digits else INTEGER
+
+
+def _table(page: Stack, study: Frontier, columns: list[_Column]) -> int:
+    """Write the points with a filter over their heads, knee and best marked; return the first."""
+    cells = [[column.read(point) for point in study.points] for column in columns]
+    numbers = [
+        column.number or number_format(column.unit, values)
+        for column, values in zip(columns, cells, strict=True)
+    ]
+    top = page.heads(["Point", "", *(headed(column.title, column.unit) for column in columns)])
+    for place in range(len(study.points)):
+        mark = marks(study, place)
+        row = [values[place] for values in cells]
+        page.line(
+            [(place + 1, "0"), (mark, GENERAL), *zip(row, numbers, strict=True)],
+            marked=bool(mark),
+        )
+    page.sheet.autofilter(top, 0, page.row - 1, page.last)
+    page.sheet.repeat_rows(top)
+    return top + 1
+
+
+def _rules(page: Stack, study: Frontier) -> int | None:
+    """Write where the rules for storage land, under the axes of the table; return the first row."""
+    if not study.marks:
+        return None
+    page.heading("By a rule for storage: the best plan, with the least storage that it allows")
+    x_number, y_number = _exact(study.x_unit, across(study)), _exact(study.y_unit, up(study))
+    first = page.row
+    for mark in study.marks:
+        at = page.line([("", GENERAL), ("", GENERAL), (mark.x, x_number), (mark.y, y_number),
+                        (mark.bound, y_number)])  # fmt: skip
+        over(page, at, 0, 1, mark.label, page.widths[0] + page.widths[1])
+        if mark.x is None:
+            said = f"no plan: {mark.reason}" if mark.reason else "no plan"
+            over(page, at, _AXES, page.last, said, sum(page.widths[_AXES:]))
+    return first

@@ -1,0 +1,169 @@
+"""The sheet ``Uncertainty``: inputs, outcomes, broken limits, candidates, indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.outputs.scales import scale
+from planner.outputs.sensitivity_words import goal, named, units
+from planner.outputs.uncertain_words import drawn, findings, marks, outcomes
+from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.formats import DECIMAL_3, GENERAL, INTEGER, PERCENT, PERCENT_2
+from planner.outputs.workbook.studies.grid import number_format
+from planner.outputs.workbook.studies.stack import RECORD, Stack, headed
+from planner.outputs.workbook.studies.uncertain_charts import (
+    CHART_ROWS,
+    add_breaks,
+    add_indices,
+    add_spread,
+    spread,
+)
+from planner.schema.sensitivity import CandidatePlan, Percentiles, Uncertain, UncertainInput
+
+SHEET = "Uncertainty"
+
+_LABEL, _TEXT, _NUMBER = 40.0, 52.0, 14.0
+_NUMBERS = 9
+_FROZEN = 2
+_PERCENTILES = ("Outcome", "Unit", "Scenarios", "Mean", "Least", "5 %", "25 %", "50 %", "75 %",
+                "95 %", "Most")  # fmt: skip
+
+
+def add(book: Book, study: Uncertain) -> None:
+    """Add the sheet.
+
+    Args:
+        book: the workbook.
+        study: what to show.
+    """
+    widths = (_LABEL, _TEXT, *[_NUMBER] * _NUMBERS)
+    page = Stack(book, SHEET, "What becomes of the plan where inputs are not known exactly", widths)
+    page.introduction(
+        [f"{named(study)}: {drawn(study)}; every scenario solved and proven on its own.", RECORD]
+    )
+    said = [study.message or "", *findings(study)]
+    if any(said):
+        page.heading("What it shows")
+        page.sentences(said)
+    _inputs(page, study.inputs)
+    _outcomes(page, study)
+    _breaks(page, study)
+    _candidates(page, study)
+    _indices(page, study)
+    page.finish_stack((_FROZEN, 1))
+
+
+def _inputs(page: Stack, inputs: Sequence[UncertainInput]) -> None:
+    if not inputs:
+        return
+    page.heading("Not known exactly: what was drawn")
+    page.heads(("Input, and its place in the problem", "Distribution", "Unit", "Least", "Median",
+                "Most"), 20)  # fmt: skip
+    for each in inputs:
+        figures = (each.low, each.median, each.high)
+        number = "0%" if each.unit == "share" else _exact(figures, each.unit)
+        unit = "" if each.unit == "share" else each.unit
+        label = each.label if each.label == each.path else f"{each.label}\n{each.path}"
+        texts = [(text, GENERAL) for text in (label, each.distribution, unit)]
+        page.line([*texts, *((figure, number) for figure in figures)])
+
+
+def _exact(figures: Sequence[float], unit: str) -> str:
+    """Return a number format with as many decimals as the figures need."""
+    digits = scale(figures, "").digits
+    return number_format(unit, figures) if digits == 0 else f"#,##0.{'0' * digits}"
+
+
+def _outcomes(page: Stack, study: Uncertain) -> None:
+    """Write the percentiles, and draw how far each outcome of the best plans spreads."""
+    for place, (title, several) in enumerate(outcomes(study)):
+        if place == 0:
+            page.break_page()
+        page.heading(title)
+        page.heads(_PERCENTILES, 20)
+        rows = [(page.line(_outcome(each)), each) for each in several]
+        shown = [(row, each) for row, each in rows if spread(each) is not None]
+        if shown and place == 0:
+            page.row += 1
+            add_spread(page, shown, page.reserve(CHART_ROWS))
+
+
+def _outcome(each: Percentiles) -> list[tuple[Scalar, str]]:
+    figures = (each.mean, each.least, each.p5, each.p25, each.p50, each.p75, each.p95, each.most)
+    number = number_format(each.unit, figures)
+    unit = "" if each.unit == "share" else each.unit
+    told: list[tuple[Scalar, str]] = [(each.label, GENERAL), (unit, GENERAL)]
+    told.append((each.count, INTEGER))
+    return [*told, *((figure, number) for figure in figures)]
+
+
+def _breaks(page: Stack, study: Uncertain) -> None:
+    """Write how often the nominal plan breaks each limit, the most often first."""
+    if not study.breaks:
+        return
+    page.break_page()
+    page.heading("Limits that the nominal plan breaks where it is bought and inputs turn out so")
+    page.heads(("Limit", "In the plan", "Scenarios", "Share", "Passed by, at worst"), 32)
+    listed = sorted(study.breaks, key=lambda each: -each.share)
+    first = page.row
+    for each in listed:
+        page.line([(each.label, GENERAL), (each.limit, GENERAL), (each.breaks, INTEGER),
+                   (each.share, PERCENT), (each.worst, PERCENT)])  # fmt: skip
+    broken = sum(each.breaks > 0 for each in listed)
+    if broken:
+        page.row += 1
+        add_breaks(page, first, first + broken - 1, page.reserve(CHART_ROWS))
+
+
+def _candidates(page: Stack, study: Uncertain) -> None:
+    """Write the candidates; those with least regret and the best worst case stand out."""
+    if not study.candidates:
+        return
+    page.heading("Plans kept as they are in every scenario")
+    page.sentences(
+        ["Only interval and GPUs in use are decided again. Regret is how far behind the best plan "
+         "of a scenario a plan stays; a scenario in which it breaks a limit counts as 100 %. "
+         "Scenarios without any plan are left out."]
+    )  # fmt: skip
+    work = headed(goal(study), study.unit)
+    page.heads(("Plan", "GPU systems and storage", "Best in", "Within every limit",
+                f"Mean: {work}", f"Worst: {work}", "Mean regret", "Most regret"))  # fmt: skip
+    figures = [value for each in study.candidates for value in (each.mean, each.worst)]
+    number = number_format(study.unit, figures)
+    for place, each in enumerate(study.candidates):
+        chosen = place in (study.least_regret, study.best_worst_case)
+        page.line(_candidate(each, marks(study, place), number), marked=chosen)
+
+
+def _candidate(each: CandidatePlan, mark: str, number: str) -> list[tuple[Scalar, str]]:
+    return [
+        (f"{each.name}: {mark}" if mark else each.name, GENERAL),
+        (units(each.counts, len(each.counts)), GENERAL),
+        (each.best_in, INTEGER),
+        (each.feasible, PERCENT),
+        (each.mean, number),
+        ("breaks a limit" if each.worst is None else each.worst, number),
+        (each.mean_regret, PERCENT_2),
+        (each.most_regret, PERCENT_2),
+    ]
+
+
+def _indices(page: Stack, study: Uncertain) -> None:
+    """Write and draw what share of the variance each input explains, the largest first."""
+    if not study.indices and not study.indices_note:
+        return
+    page.break_page()
+    page.heading(f"What explains the spread of {goal(study)}: shares of its variance")
+    page.sentences([study.indices_note])
+    if not study.indices:
+        return
+    page.heads(("Input", "In the problem file", "Alone (first order)", "± 95 %",
+                "In all (total)", "± 95 %"))  # fmt: skip
+    first = page.row
+    for each in sorted(study.indices, key=lambda each: -each.total):
+        figures = (each.first, each.first_confidence, each.total, each.total_confidence)
+        page.line([(each.label, GENERAL), (each.path, GENERAL),
+                   *((figure, DECIMAL_3) for figure in figures)])  # fmt: skip
+    last = page.row - 1
+    page.row += 1
+    add_indices(page, first, last, page.reserve(CHART_ROWS))

@@ -1,0 +1,649 @@
+"""Uncertain inputs: quantiles, known answers, and regret worked out again by solving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import openpyxl
+import pytest
+from scipy import stats
+
+from planner.api import Options, solve_with
+from planner.case import resolve
+from planner.commands import uncertain as command
+from planner.errors import InputError
+from planner.loader import Inputs, load
+from planner.loader.change import Change, value_at
+from planner.loader.vary.apply import applied
+from planner.optimizer.joint import optimise
+from planner.optimizer.objective import natural
+from planner.outputs import uncertain_text
+from planner.outputs.charts import picture
+from planner.schema.plan import Plan
+from planner.schema.problem import FailureRate, Quantity
+from planner.schema.sensitivity import Uncertain
+from planner.studies.sensitivity.scenario import Scenario
+from planner.studies.sensitivity.solve import Answer, SweepOptions
+from planner.studies.sensitivity.uncertain import Draw, study, uncertainty, unknowns
+from planner.studies.sensitivity.uncertain.bought import operated, tried
+from planner.studies.sensitivity.uncertain.candidates import candidates
+from planner.studies.sensitivity.uncertain.outcomes import worth
+from planner.studies.sensitivity.uncertain.regret import best_known, regrets
+from planner.studies.sensitivity.uncertain.shapes import (
+    Discrete,
+    Lognormal,
+    Loguniform,
+    Normal,
+    Shape,
+    Triangular,
+    Uniform,
+)
+from tests.oracle.generate import inputs_of, random_case
+
+EXACT = SweepOptions(gap=1e-6, jobs=1)
+MAIN = "problems/10MW.yaml"
+SHARES = np.linspace(1e-6, 1.0 - 1e-6, 41)
+POWER = "site.facility_power=uniform(400 kW, 900 kW)"
+
+
+def alone(
+    inputs: Inputs, scenarios: Sequence[Scenario], options: SweepOptions, told: object = None
+) -> list[Answer]:
+    """Answer each scenario by itself."""
+    found = []
+    for scenario in scenarios:
+        case = resolve(applied(inputs, scenario.changes))
+        end = optimise(case, gap=options.gap, ties=False)
+        value = None if end.value is None else natural(case.objective, end.value)
+        found.append(Answer(scenario, end.status, value, value, end.gap, end.operation))
+    return found
+
+
+def saying(value: Callable[[dict[str, float]], float | None]) -> uncertainty.Ask:
+    """Return what answers each scenario with a number computed from its changes."""
+
+    def ask(_inputs: object, scenarios: Sequence[Scenario], *_rest: object) -> list[Answer]:
+        values = [value({c.path: c.value for c in s.changes}) for s in scenarios]
+        return [
+            Answer(s, "infeasible" if v is None else "optimal", v, v, 0.0)
+            for s, v in zip(scenarios, values, strict=True)
+        ]
+
+    return ask
+
+
+@cache
+def read(problem: str, *settings: str) -> tuple[Inputs, Plan]:
+    inputs = load(Path(problem), settings=settings)
+    return inputs, solve_with(inputs, Options(explain=False))
+
+
+def asked(
+    problem: str, *dists: str, settings: tuple[str, ...] = (), samples: int = 20, seed: int = 1
+) -> tuple[Uncertain, Plan]:
+    inputs, plan = read(problem, *settings)
+    return study(inputs, dists, EXACT, Draw("lhs", samples, seed), plan=plan, ask=alone), plan
+
+
+@pytest.mark.parametrize(
+    ("shape", "known"),
+    [
+        (Uniform(2.0, 5.0), stats.uniform(2.0, 3.0)),
+        (Loguniform(0.5, 20.0), stats.loguniform(0.5, 20.0)),
+        (Triangular(1.0, 2.0, 6.0), stats.triang(0.2, 1.0, 5.0)),
+        (Triangular(1.0, 1.0, 6.0), stats.triang(0.0, 1.0, 5.0)),
+        (Normal(10.0, 2.0), stats.norm(10.0, 2.0)),
+        (Normal(0.8, 0.2, 0.0, 1.0), stats.truncnorm(-4.0, 1.0, 0.8, 0.2)),
+        (Normal(0.0, 1.0, 5.0, 9.0), stats.truncnorm(5.0, 9.0)),
+        (Lognormal(3.0, 1.5), stats.lognorm(np.log(1.5), scale=3.0)),
+    ],
+)
+def test_quantiles_are_those_of_scipy(shape: Shape, known: object) -> None:
+    expected = known.ppf(SHARES)  # type: ignore[attr-defined]
+    assert shape.at(SHARES) == pytest.approx(expected, rel=1e-7)
+
+
+def test_a_lognormal_is_cut_off_where_the_field_ends() -> None:
+    whole = stats.lognorm(np.log(2.0), scale=0.8)
+    expected = whole.ppf(SHARES * whole.cdf(1.0))
+    assert Lognormal(0.8, 2.0, 0.0, 1.0).at(SHARES) == pytest.approx(expected, rel=1e-7)
+
+
+def test_discrete_values_come_as_often_as_they_should() -> None:
+    shape = Discrete((7.0, 3.0, 5.0), (0.2, 0.5, 0.3))
+    drawn = shape.at((np.arange(1000) + 0.5) / 1000).tolist()
+    assert [drawn.count(value) for value in (7.0, 3.0, 5.0)] == [200, 500, 300]
+
+
+WRONG = [
+    ("", "not PATH=DISTRIBUTION; write for example"),
+    ("site.facility_power", "not PATH=DISTRIBUTION"),
+    ("site.facility_pwer=uniform(1, 2)", "has no 'facility_pwer'; did you mean 'facility_power'"),
+    ("site.racks=unifrom(1, 2)", "no distribution 'unifrom'; did you mean 'uniform'"),
+    ("site.facility_power=gauss(1 MW)", "no distribution 'gauss'; known: uniform, triangular"),
+    ("site.facility_power=8 MW", "'8 MW' is no distribution; write LOW..HIGH"),
+    ("site.facility_power=uniform(1 MW)", "has 1 value; write uniform(LOW, HIGH)"),
+    ("site.facility_power=uniform(1 MW, )", "has an empty value"),
+    ("site.facility_power=uniform(12 MW, 8 MW)", "LOW 12 MW is more than HIGH 8 MW; swap them"),
+    ("site.facility_power=8 MW..8 MW", "there is nothing uncertain; leave it out"),
+    ("site.facility_power=uniform(8 GB, 9 GB)", "'GB' in '8 GB' is not a unit of power"),
+    ("site.facility_power=8..12 MW", "'8' has no unit"),
+    ("site.facility_power=triangular(8 MW, 13 MW, 12 MW)", "MODE 13 MW is not between LOW 8 MW"),
+    ("site.facility_power=normal(8 MW, 0 MW)", "SD 0 MW is not more than 0"),
+    ("site.facility_power=lognormal(8 MW, 0.9)", "no number above 1; it is exp(sigma)"),
+    ("site.facility_power=lognormal(8 MW, 1 MW)", "FACTOR 1 MW of a lognormal is no number above"),
+    ("site.facility_power=uniform(0 MW, 8 MW)", "0 kW is out of range: expected more than 0 kW"),
+    ("term.electricity=loguniform(0 USD/kWh, 1 USD/kWh)", "LOW 0 USD/kWh of a loguniform"),
+    ("term.electricity=lognormal(0 USD/kWh, 2)", "MEDIAN 0 USD/kWh of a lognormal"),
+    ("storage.delivered_fraction.write=uniform(0.5, 1.5)", "1.5 is out of range: expected more"),
+    ("storage.delivered_fraction.write=normal(1.5, 0.1)", "1.5 is out of range"),
+    ("budget.tco=uniform(x0.8, x1.2)", "there is no number here to take x0.8 of"),
+    ("prices.*.list=uniform(1 USD, 2 USD)", "1 USD is no factor of them; write for example"),
+    ("prices.gpu_bx.list=uniform(x0.8, x1.2)", "no price for 'gpu_bx'"),
+    ("jobs.0.failures=uniform(1, 2)", "'jobs.0.failures' takes no numbers; write discrete("),
+    ("jobs.0.failures=discrete(llama3: 0.5, rsc9: 0.5)", "'rsc9' is not known here; did you mean"),
+    ("jobs.0.failures=discrete(llama3: 0.5, rsc1: 0.6)", "the probabilities add up to 1.1; they"),
+    ("jobs.0.failures=discrete(llama3, rsc1)", "'llama3' is no value with its probability"),
+    ("jobs.0.failures=discrete(llama3: 1)", "at least two values, each once"),
+    ("site.racks=discrete(0.5: 0.5, x: 0.5)", "[dist]"),
+]
+
+
+@pytest.mark.parametrize(("dist", "said"), WRONG, ids=[dist for dist, _ in WRONG])
+def test_what_cannot_be_is_refused_in_one_line(small: str, dist: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        unknowns(read(small)[0], [dist], Draw())
+    text = str(caught.value)
+    assert said in text
+    assert text.startswith(f"--dist {dist[:40]}")
+    assert text.endswith("[dist]")
+    assert "\n" not in text
+
+
+def test_an_input_is_drawn_once(small: str) -> None:
+    dists = ["prices.*.list=uniform(x0.8, x1)", "prices.gpu_box.list=uniform(x1, x2)"]
+    with pytest.raises(InputError, match=r"'prices\.gpu_box\.list' is drawn twice; give one"):
+        unknowns(read(small)[0], dists, Draw())
+
+
+@pytest.mark.parametrize(
+    ("draw", "said"),
+    [
+        (Draw(samples=1), "1 samples are not between 2 and 1,000,000"),
+        (Draw(seed=-1), "-1 is negative"),
+        (Draw("sobol", 100), "a power of two of samples, not 100; write 64 or 128"),
+    ],
+)
+def test_how_to_draw_is_checked(small: str, draw: Draw, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        unknowns(read(small)[0], [], draw)
+
+
+def test_values_are_written_as_the_file_has_them(small: str) -> None:
+    def first(dist: str, number: float) -> Change:
+        unknown = unknowns(read(small)[0], [dist], Draw())[0]
+        changes, fault = unknown.drawn(number)
+        assert not fault
+        return changes[0]
+
+    power = first("site.facility_power=uniform(x0.5, x1.5)", 1234.5678901234)
+    assert power.setting == "site.facility_power=1234.56789 kW"
+    assert power.value == 1234.56789
+    assert first("site.racks=30..40", 33.6).value == 34
+    failures = first("jobs.0.failures.per_gpu_day=loguniform(x0.6, x6)", 1e-3)
+    assert failures.setting == "jobs.0.failures={per_gpu_day: 0.001}"
+    preset = first("jobs.0.failures=discrete(llama3: 0.5, rsc1: 0.5)", 1.0)
+    assert preset.setting == "jobs.0.failures=rsc1"
+    price = first("prices.*.list=uniform(x0.8, x1.2)", 0.9)
+    assert price.setting == "prices.gpu_box.list=270000 USD"
+
+
+def test_factors_count_from_what_a_preset_stands_for(small: str) -> None:
+    dist = "jobs.0.failures.per_gpu_day=loguniform(x0.6, x6)"
+    shape = unknowns(read(small)[0], [dist], Draw())[0].shape
+    assert shape.ends == pytest.approx((0.6 * 4.74e-4, 6 * 4.74e-4))
+
+
+def test_every_distribution_can_be_asked_for(small: str) -> None:
+    power = "site.facility_power="
+    found = {
+        "uniform(1 MW, 2 MW)": Uniform(1000.0, 2000.0),
+        "1 MW .. 2 MW": Uniform(1000.0, 2000.0),
+        "interval x0.5..x1": Uniform(1000.0, 2000.0),
+        "loguniform(1 MW, x2)": Loguniform(1000.0, 4000.0),
+        "triangular(1 MW, x1, 4 MW)": Triangular(1000.0, 2000.0, 4000.0),
+        "normal(x1, x0.1)": Normal(2000.0, 200.0, 0.0, 1e21),
+        "lognormal(1 MW, 1.5)": Lognormal(1000.0, 1.5, 0.0, 1e21),
+        "discrete(1 MW: 25 %, x1: 0.75)": Discrete((1000.0, 2000.0), (0.25, 0.75)),
+    }
+    for text, shape in found.items():
+        assert unknowns(read(small)[0], [power + text], Draw())[0].shape == shape
+    share = unknowns(read(small)[0], ["storage.fill_limit=normal(0.8, 0.1)"], Draw())[0]
+    assert share.shape == Normal(0.8, 0.1, 0.0, 1.0)
+
+
+def test_usual_uncertainties_are_those_that_apply() -> None:
+    found = {each.path: each for each in unknowns(load(Path(MAIN)), [], Draw())}
+    assert list(found) == [
+        "prices.*.list", "catalog.*.consumes.it_power", "jobs.0.failures.per_gpu_day",
+        "storage.delivered_fraction.write", "jobs.0.bytes_per_parameter",
+    ]  # fmt: skip
+    assert found["storage.delivered_fraction.write"].shape == Uniform(0.16, 0.8)
+    assert all(": " in each.words for each in found.values())
+    own = ("jobs.0.failures={per_gpu_day: 0.001}", "storage.delivered_fraction.write=0.3")
+    inputs = load(Path(MAIN), settings=(*own, "jobs.0.checkpoint.size=13.8 TB"))
+    found = {each.path: each for each in unknowns(inputs, [], Draw())}
+    assert found["jobs.0.failures.per_gpu_day"].shape == Loguniform(0.0005, 0.002)
+    assert found["storage.delivered_fraction.write"].shape == Uniform(0.16, 0.4)
+    assert not {"jobs.0.checkpoint.size", "jobs.0.bytes_per_parameter"} & found.keys()
+
+
+BREAKS = [
+    ("site.facility_power=uniform(700 kW, 1 MW)", "facility_power",
+     lambda plan: (plan.totals.facility_power_kw - 700) / 300),
+    ("budget.capex=uniform(15 MUSD, 25 MUSD)", "capex",
+     lambda plan: (plan.totals.capex_usd - 15e6) / 10e6),
+    ("prices.*.list=uniform(x1, x5)", "capex",
+     lambda plan: (5 - 60e6 / plan.totals.capex_usd) / 4),
+    ("catalog.slow_store.provides.usable=uniform(x0.0005, x0.01)", "capacity",
+     lambda plan: (4 * 0.98 / 0.85 / plan.totals.usable_tb - 0.0005) / 0.0095),
+    ("site.racks=uniform(10, 30)", "racks", lambda plan: (plan.totals.racks - 0.5 - 10) / 20),
+    ("jobs.0.restore.max_time=uniform(1 s, 3 s)", "restore_time",
+     lambda plan: (plan.jobs[0].restore_s - 1) / 2),
+    ("targets.min_useful_pflops=uniform(150, 250)", "min_useful_pflops",
+     lambda plan: (250 - plan.jobs[0].useful_pflops) / 100),
+    ("targets.min_gpus=uniform(400, 600)", "min_gpus", lambda plan: (600 - 512.5) / 200),
+    ("jobs.0.dataset=uniform(1000 TB, 3000 TB)", "capacity",
+     lambda plan: (3000 - (plan.totals.usable_tb * 0.85 - 4 * 0.98)) / 2000),
+    ("items.gpu_box.max=uniform(40, 90)", "orders", lambda plan: (63.5 - 40) / 50),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dist", "limit", "share"), BREAKS, ids=[row[0] for row in BREAKS])
+def test_how_often_the_planned_purchase_breaks_a_limit(
+    small: str, dist: str, limit: str, share: Callable[[Plan], float]
+) -> None:
+    inputs, plan = read(small)
+    ask = saying(lambda _changes: 1.0)
+    found = study(inputs, [dist], EXACT, Draw(samples=100), plan=plan, ask=ask)
+    rates = {rate.limit: rate for rate in found.breaks}
+    assert {rate.limit for rate in found.breaks if rate.breaks} == {limit}
+    assert abs(rates[limit].breaks - 100 * share(plan)) <= 1.2
+    assert rates[limit].share == rates[limit].breaks / 100
+    assert rates.keys() >= {each.name for each in plan.limits}
+
+
+def test_a_break_tells_by_how_much_at_worst(small: str) -> None:
+    inputs, plan = read(small)
+    ask = saying(lambda _changes: 1.0)
+    found = study(inputs, [POWER], EXACT, Draw(samples=20), plan=plan, ask=ask)
+    rate = next(rate for rate in found.breaks if rate.limit == "facility_power")
+    assert plan.totals is not None
+    assert plan.totals.facility_power_kw is not None
+    assert rate.worst == pytest.approx(plan.totals.facility_power_kw / found.inputs[0].low - 1)
+
+
+def test_a_fixed_interval_breaks_overlap(small: str) -> None:
+    settings = ("jobs.0.checkpoint.interval={policy: fixed, every: 60 s}",)
+    inputs, plan = read(small, *settings)
+    dist = "storage.delivered_fraction.write=loguniform(0.01, 0.8)"
+    ask = saying(lambda _changes: 1.0)
+    found = study(inputs, [dist], EXACT, Draw(samples=200), plan=plan, ask=ask)
+    job, rates = plan.jobs[0], {rate.limit: rate.breaks for rate in found.breaks}
+    plate = job.delivered_write_gb_per_s / 0.8
+    for limit, needed_gb_per_s in (
+        ("overlap", job.checkpoint_gb / 6.0),
+        ("drain_fits", job.checkpoint_gb / 55.0),
+    ):
+        share = np.log(max(needed_gb_per_s / plate, 0.01) / 0.01) / np.log(80.0)
+        assert abs(rates[limit] - 200 * share) <= 1.0
+    assert rates["overlap"] > rates["drain_fits"] > 0
+
+
+def test_gpus_in_use_are_decided_again(small: str) -> None:
+    """More failures: all GPUs would miss the goodput asked for, fewer meet it."""
+    dist = "jobs.0.failures.per_gpu_day=uniform(x2, x4)"
+    settings = ("targets.min_goodput=99 %", "targets.min_gpus=64")
+    found, plan = asked(small, dist, settings=settings, samples=4)
+    assert not any(rate.breaks for rate in found.breaks)
+    nominal = {each.name: each for each in found.nominal_outcomes}
+    assert nominal["gpus_in_use"].most < plan.jobs[0].gpus_used
+    assert nominal["goodput"].least >= 0.99 * (1 - 1e-6)
+    assert nominal["objective"].count == 4
+
+
+PROBLEMS = {
+    "maximize": (
+        (),
+        (POWER, "storage.delivered_fraction.write=uniform(0.02, 0.8)",
+         "jobs.0.checkpoint.interval.max=loguniform(2 min, 4 h)"),
+    ),
+    "minimize": (
+        ("objective={minimize: tco}", "targets.min_useful_pflops=100"),
+        ("targets.min_useful_pflops=uniform(80, 120)", "prices.quick_store.list=uniform(x0.2, x1)",
+         "term.electricity=uniform(x1, x10)"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sense", PROBLEMS)
+def test_regret_is_what_solving_with_fixed_counts_says(small: str, sense: str) -> None:
+    settings, dists = PROBLEMS[sense]
+    scenarios: list[Scenario] = []
+
+    def noted(inputs: Inputs, each: Sequence[Scenario], *rest: object) -> list[Answer]:
+        scenarios.extend(each)
+        return alone(inputs, each, EXACT)
+
+    inputs, plan = read(small, *settings)
+    found = study(inputs, dists, EXACT, Draw(samples=6), plan=plan, ask=noted)
+    assert found.sense == sense
+    assert 3 <= len(found.candidates) <= 7
+    names = [item.id for item in inputs.items if item.category in ("gpu_system", "storage")]
+
+    def solved(scenario: Scenario, counts: dict[str, int] | None) -> float:
+        fixed = () if counts is None else tuple(
+            Change(f"items.{name}", Quantity(fixed=counts.get(name, 0)), "") for name in names
+        )  # fmt: skip
+        case = resolve(applied(inputs, (*scenario.changes, *fixed)))
+        end = optimise(case, gap=1e-7, ties=False)
+        return np.nan if end.value is None else natural(case.objective, end.value)
+
+    best = np.array([solved(scenario, None) for scenario in scenarios])
+    pick = min if sense == "maximize" else max
+    for candidate in found.candidates:
+        worths = np.array([solved(scenario, candidate.counts) for scenario in scenarios])
+        behind = np.where(np.isnan(worths), 1.0, np.abs(best - worths) / best)
+        assert candidate.feasible == np.isfinite(worths).mean()
+        there = worths[np.isfinite(worths)]
+        assert candidate.mean == (pytest.approx(there.mean(), rel=1e-6) if len(there) else None)
+        assert candidate.mean_regret == pytest.approx(behind.mean(), abs=1e-5)
+        assert candidate.most_regret == pytest.approx(behind.max(), abs=1e-5)
+        worst = None if np.isnan(worths).any() else pytest.approx(pick(worths), rel=1e-6)
+        assert candidate.worst == worst
+    least = min(candidate.most_regret for candidate in found.candidates)
+    assert found.least_regret is not None
+    assert found.candidates[found.least_regret].most_regret == least
+    always = [candidate.worst for candidate in found.candidates if candidate.worst is not None]
+    if found.best_worst_case is None:
+        assert not always
+    else:
+        other = max if sense == "maximize" else min
+        assert found.candidates[found.best_worst_case].worst == other(always)
+    assert found.candidates[0].nominal
+    assert sum(candidate.nominal for candidate in found.candidates) == 1
+
+
+def turned_out(inputs: Inputs, seed: int) -> tuple[Change, ...]:
+    """Return changes of a random problem that its plan may or may not survive."""
+    random, problem = Random(seed), inputs.problem
+    rate = FailureRate(per_gpu_day=4.74e-4 * random.choice([0.3, 1, 3, 10]))
+    written = problem.storage.delivered_fraction.write * random.uniform(0.3, 1.0)
+    ingest = problem.job.ingest_per_gpu_gb_per_s * random.uniform(0.3, 3.0)
+    changes = [
+        Change("jobs.0.failures", rate, ""),
+        Change("storage.delivered_fraction.write", written, ""),
+        Change("jobs.0.ingest_per_gpu", ingest, ""),
+    ]
+    for path in ("site.facility_power", "budget.capex", "jobs.0.restore.max_time"):
+        value = value_at(inputs, path)
+        if value is not None:
+            changes.append(Change(path, value * random.uniform(0.8, 1.2), ""))
+    return tuple(changes)
+
+
+@pytest.mark.parametrize("seed", [*range(8), *range(14, 20), 46, 79])
+def test_a_purchase_is_run_as_solving_with_its_counts_says(seed: int) -> None:
+    inputs = inputs_of(random_case(seed))
+    case = resolve(inputs)
+    run = optimise(case, ties=False).operation
+    if run is None:
+        return
+    changes = turned_out(inputs, seed)
+    known = inputs.problem.items
+    fixed = tuple(
+        Change(f"items.{name}", Quantity(fixed=count, installed=known[name].installed)
+               if name in known else Quantity(fixed=count), "")
+        for name, count in run.units.items()
+    )  # fmt: skip
+    end = optimise(resolve(applied(inputs, (*changes, *fixed))), ties=False)
+    turned = resolve(applied(inputs, changes))
+    found, whatever = operated(turned, run), tried(turned, run)
+    assert (found is None) == (end.value is None) == bool(whatever.broken)
+    if found is not None:
+        assert end.value is not None
+        assert worth(turned, found) == pytest.approx(natural(case.objective, end.value), rel=3e-6)
+
+
+def test_the_nominal_plan_is_the_one_that_solve_gives(small: str) -> None:
+    found, plan = asked(small, POWER, samples=2)
+    chosen = [line for line in plan.lines if line.section in ("Compute", "Storage")]
+    assert found.candidates[0].counts == {line.sku: line.quantity for line in chosen}
+    assert (found.base, found.base_bound) == (plan.objective.value, plan.objective.bound)
+
+
+def test_regret_by_hand() -> None:
+    worths = np.array([[8.0, 10.0, np.nan], [5.0, 4.0, 30.0], [0.0, 2.0, 1.0]])
+    best = best_known(np.array([9.0, 6.0, 0.0]), worths, maximise=True)
+    assert best.tolist() == [10.0, 30.0, 2.0]
+    assert regrets(worths, best, maximise=True) == pytest.approx(
+        np.array([[0.2, 0.0, 1.0], [5 / 6, 26 / 30, 0.0], [1.0, 0.0, 0.5]])
+    )
+    best = best_known(np.array([9.0, 6.0, 0.0]), worths, maximise=False)
+    assert best.tolist() == [8.0, 4.0, 0.0]
+    assert regrets(worths, best, maximise=False) == pytest.approx(
+        np.array([[0.0, 0.25, 1.0], [0.25, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    )
+
+
+def test_of_many_purchases_the_most_cautious_and_the_boldest_stay(small: str) -> None:
+    inputs, _ = read(small)
+    case = resolve(inputs)
+    dist = "site.facility_power=uniform(200 kW, 800 kW)"
+    answers = alone(inputs, uncertain_scenarios(inputs, dist, 12), EXACT)
+    runs = [answer.operation for answer in answers if answer.operation is not None]
+    boxes = sorted(run.units["gpu_box"] for run in runs)
+    kept = candidates(case, runs[0], answers, most=5)
+    assert kept[0] is runs[0]
+    assert len(kept) == 5
+    assert {boxes[0], boxes[-1]} <= {run.units["gpu_box"] for run in kept}
+    assert len(candidates(case, None, answers)) == len({tuple(r.units.items()) for r in runs})
+
+
+def uncertain_scenarios(inputs: Inputs, dist: str, samples: int) -> list[Scenario]:
+    found: list[Scenario] = []
+
+    def noted(_inputs: object, scenarios: Sequence[Scenario], *_rest: object) -> list[Answer]:
+        found.extend(scenarios)
+        return [Answer(scenario, "infeasible") for scenario in scenarios]
+
+    study(inputs, [dist], EXACT, Draw(samples=samples), plan=read_plan(inputs), ask=noted)
+    return found
+
+
+def read_plan(inputs: Inputs) -> Plan:
+    return solve_with(inputs, Options(explain=False))
+
+
+def test_the_same_seed_gives_the_same_bytes(small: str) -> None:
+    inputs, plan = read(small)
+
+    def bytes_of(draw: Draw, ask: uncertainty.Ask) -> str:
+        return study(inputs, LINEAR, EXACT, draw, plan=plan, ask=ask).model_dump_json()
+
+    draws = [Draw("lhs", 4, 1), Draw("lhs", 4, 2), Draw("sobol", 4, 1), Draw("sobol", 4, 2)]
+    made = [bytes_of(replace(draw, indices=True), saying(linear)) for draw in draws]
+    assert made == [bytes_of(replace(draw, indices=True), saying(linear)) for draw in draws]
+    assert len(set(made)) == 4
+    assert bytes_of(draws[0], alone) == bytes_of(draws[0], alone)
+
+
+def test_outcomes_are_percentiles_of_the_best_plans(small: str) -> None:
+    inputs, plan = read(small)
+    answers: list[Answer] = []
+
+    def noted(inputs: Inputs, scenarios: Sequence[Scenario], *_rest: object) -> list[Answer]:
+        answers.extend(alone(inputs, scenarios, EXACT))
+        return answers
+
+    found = study(inputs, [POWER], EXACT, Draw(samples=8), plan=plan, ask=noted)
+    values = [answer.value for answer in answers]
+    outcomes = {outcome.name: outcome for outcome in found.outcomes}
+    objective = outcomes["objective"]
+    assert objective.label == "useful work"
+    assert objective.p50 == pytest.approx(np.median(values), rel=1e-9)
+    assert objective.p5 == pytest.approx(np.percentile(values, 5), rel=1e-9)
+    assert (objective.least, objective.most) == pytest.approx((min(values), max(values)))
+    assert "useful_pflops" not in outcomes  # it is the objective
+    assert 400 < outcomes["facility_power_kw"].p5 < outcomes["facility_power_kw"].most <= 900
+    gpus = [answer.operation.gpus for answer in answers if answer.operation]
+    assert outcomes["gpus_in_use"].mean == pytest.approx(np.mean(gpus))
+    assert found.statuses == {"optimal": 8}
+    assert found.status == "optimal"
+
+
+def test_scenarios_without_a_plan_are_counted_and_left_out(small: str) -> None:
+    found, _ = asked(small, "targets.min_gpus=uniform(313, 713)", samples=20)
+    assert found.statuses["infeasible"] == 10  # there are 512 GPUs at most
+    assert found.statuses["optimal"] == 10
+    assert found.status == "optimal"
+    assert found.message is not None
+    assert "10 of 20 scenarios have no plan" in found.message
+    assert {outcome.count for outcome in found.outcomes} == {10}
+    assert found.candidates[0].feasible == 1.0
+    assert next(rate for rate in found.breaks if rate.limit == "min_gpus").share == 0.5
+
+
+def test_no_plan_as_it_stands(small: str) -> None:
+    settings = ("targets.min_useful_pflops=300",)
+    found, _ = asked(
+        small, "targets.min_useful_pflops=uniform(100, 300)", settings=settings, samples=4
+    )
+    assert found.base is None
+    assert found.breaks == ()
+    assert found.nominal_outcomes == ()
+    assert found.message is not None
+    assert found.message.startswith("The problem as it stands has no plan: no plan meets every")
+    assert not any(candidate.nominal for candidate in found.candidates)
+    assert found.candidates[0].name == "plan 1"
+
+
+def test_no_scenario_has_a_plan(small: str) -> None:
+    found, _ = asked(small, "targets.min_gpus=uniform(600, 700)", samples=3)
+    assert (found.status, found.outcomes, found.candidates) == ("infeasible", (), ())
+    assert found.message == "No scenario has a plan."
+
+
+def test_what_the_field_refuses_is_told(small: str) -> None:
+    """A factor of several values may suit one and not another."""
+    dist = "spares.*=normal(x1, x0.8)"
+    inputs, plan = read(small, "spares={storage: 50 %, gpu_system: 2 %}")
+
+    def ask(_inputs: object, scenarios: Sequence[Scenario], *_rest: object) -> list[Answer]:
+        refused = [scenario.refused for scenario in scenarios]
+        return [
+            Answer(s, "invalid" if r else "optimal", None if r else 1.0, reason=r)
+            for s, r in zip(scenarios, refused, strict=True)
+        ]
+
+    found = study(inputs, [dist], EXACT, Draw(samples=20), plan=plan, ask=ask)
+    assert found.statuses["invalid"] in (2, 3)  # above x2: 11.8 % of what is above 0
+    assert found.message is not None
+    assert "could not be asked, the first because: x2." in found.message
+    assert "out of range" in found.message
+
+
+LINEAR = (
+    "site.facility_power=uniform(1 MW, 2 MW)",
+    "budget.capex=uniform(10 MUSD, 20 MUSD)",
+    "term.electricity=normal(0.1 USD/kWh, 0.01 USD/kWh)",
+)
+
+
+def linear(changes: dict[str, float]) -> float:
+    return (
+        changes["site.facility_power"] / 1000.0
+        + 2.0 * changes["budget.capex"] / 10e6
+        + changes["term.electricity"] * 3.0 / (0.01 * np.sqrt(12.0))
+    )
+
+
+def test_indices_of_a_sum_are_shares_of_its_variance(small: str) -> None:
+    """Variances are 1/12, 4/12 and 9/12; nothing interacts."""
+    inputs, plan = read(small)
+    found = study(inputs, LINEAR, EXACT, Draw("lhs", 300, 1, True), plan=plan, ask=saying(linear))
+    assert [index.path for index in found.indices] == [dist.partition("=")[0] for dist in LINEAR]
+    for index, part in zip(found.indices, (1, 4, 9), strict=True):
+        assert index.first == pytest.approx(part / 14, abs=0.03)
+        assert index.total == pytest.approx(part / 14, abs=0.03)
+        assert 0 < index.total_confidence < 0.2
+    assert found.indices_note == "From 1,280 scenarios of their own (Saltelli's design)."
+
+
+@pytest.mark.parametrize(
+    ("least_kw", "said"),
+    [
+        (1020.0, " of the 320 scenarios drawn for the indices have no plan; their objective"),
+        (1200.0, "No indices: "),
+    ],
+)
+def test_indices_where_scenarios_have_no_plan(small: str, least_kw: float, said: str) -> None:
+    inputs, plan = read(small)
+
+    def partly(changes: dict[str, float]) -> float | None:
+        return linear(changes) if changes["site.facility_power"] > least_kw else None
+
+    draw = Draw("lhs", 64, 1, True)
+    found = study(inputs, LINEAR, EXACT, draw, plan=plan, ask=saying(partly))
+    assert said in found.indices_note
+    assert bool(found.indices) == (least_kw < 1100)
+
+
+def test_no_indices_of_what_does_not_change(small: str) -> None:
+    inputs, plan = read(small)
+    draw = Draw("lhs", 8, 0, True)
+    found = study(inputs, LINEAR, EXACT, draw, plan=plan, ask=saying(lambda _changes: 5.0))
+    assert found.indices == ()
+    assert found.indices_note == "No indices: the objective is the same in every scenario."
+
+
+def test_progress_counts_every_scenario(small: str) -> None:
+    inputs, plan = read(small)
+    heard: list[int] = []
+    draw = Draw("lhs", 8, 1, True)
+
+    def ask(
+        inputs: Inputs, each: Sequence[Scenario], options: SweepOptions, told: uncertainty.Told
+    ) -> Sequence[Answer]:
+        told(len(each))
+        return saying(linear)(inputs, each, options, told)
+
+    study(inputs, LINEAR, EXACT, draw, plan=plan, told=heard.append, ask=ask)
+    assert heard == [8, draw.scenarios(3)] == [8, 8 + 8 * 5]
+
+
+def test_report_prints_and_writes(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    for kind in ("png", "svg"):  # drawing has tests of its own
+        monkeypatch.setattr(picture, kind, lambda chart, kind=kind: f"{chart.name} {kind}".encode())
+    asked = {"dists": (POWER,), "samples": 4, "seed": 7}
+    made = command.report(Path(small), EXACT, folder=tmp_path, **asked)  # type: ignore[arg-type]
+    assert made.code == 0
+    written = {path.name: path.read_bytes() for path in made.written}
+    assert written["problem.uncertain.outcomes.png"] == b"outcomes png"
+    assert written["problem.uncertain.candidates.svg"] == b"candidates svg"
+    book = openpyxl.load_workbook(tmp_path / "problem.uncertain.xlsx")
+    assert book.sheetnames == ["Uncertainty"]
+    found = Uncertain.model_validate_json(written["problem.uncertain.json"])
+    assert found.status == "optimal"
+    assert made.text == uncertain_text.render(found).rstrip("\n")
+    printed = command.report(Path(small), EXACT, as_json=True, **asked)  # type: ignore[arg-type]
+    assert Uncertain.model_validate_json(printed.text) == found
+    assert printed.written == ()
