@@ -143,8 +143,8 @@ def tornado(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            help="An input and its two ends: site.pue=1.1:1.4, or x0.8:x1.2. Repeatable; default: "
-            "every number that may matter.",
+            help="An input and its two ends: site.pue=1.1:1.4, x0.8:x1.2 or +-20%. Repeatable; "
+            "default: every number that may matter.",
             metavar="PATH=LOW:HIGH",
         ),
     ] = None,
@@ -172,6 +172,7 @@ def tornado(
         scenario=scenario,
         folder=output,
         as_json=as_json,
+        quiet=quiet,
     )
     _end(found, quiet)
 

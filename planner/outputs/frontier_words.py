@@ -43,6 +43,8 @@ def _share(study: Frontier, bend: FrontierPoint, best: FrontierPoint) -> str:
     reached = f"it has {_percent(bend.y, best.y)} of the best point's {study.y_label}"
     if best.x > 0:
         reached += f" with {_percent(bend.x, best.x)} of its {study.x_label}"
+    if study.x_name != "storage":
+        return f"{reached}, and beyond it more {study.x_label} buys less than before it"
     return f"{reached}, and beyond it more {study.x_label} buys little"
 
 
@@ -72,5 +74,5 @@ def rules(study: Frontier) -> list[str]:
     if study.knee is not None and study.knee_rule:
         said.append(f"How the knee is found: {study.knee_rule}.")
     if not study.complete:
-        said.append("The time ended before the frontier was complete: points may be missing.")
+        said.append("Not every plan of the curve is among these points.")
     return said

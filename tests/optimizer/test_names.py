@@ -71,6 +71,10 @@ def everything_limited(**more: Raw) -> Request:
     return request
 
 
+HELD = {"least_write_gb_per_s": 0.1, "most_write_gb_per_s": 1e6}
+"""Limits of questions about a problem."""
+
+
 def rows_of(case: Case) -> set[str]:
     return {row.name for row in build(case, "async").model.rows}
 
@@ -80,11 +84,16 @@ def test_a_row_that_whole_numbers_break_is_a_row_of_the_model() -> None:
     case = resolve(inputs_of(everything_limited().case()))
     rule = BandwidthRule("custom", 1e6, 1e6, 1)
     case = replace(case, rule=rule, job=replace(case.job, capacity_needed_tb=1e9))
-    sums = [f.name for f in fields(Limits) if not f.name.startswith(("min_", "max_", "per_"))]
-    hopeless = replace(case, limits=replace(case.limits, **dict.fromkeys(sums, 0)))
+    others = ("min_", "max_", "per_", *HELD)
+    sums = [f.name for f in fields(Limits) if not f.name.startswith(others)]
+    limits = replace(case.limits, **HELD)
+    case = replace(case, limits=limits)
+    tight = replace(limits, **dict.fromkeys(sums, 0), **dict(zip(HELD, (1e9, 0.0), strict=True)))
+    hopeless = replace(case, limits=tight)
     hopeless = replace(hopeless, policy=_impossible(case))
     broken = set(purchase.broken_rows(hopeless, {"gpu": 1, "box": 2}))
-    assert len(broken) == len(sums) + 3 + 2  # capacity and the two sides of the rule; policies
+    # What is held; capacity and the two sides of the rule; policies.
+    assert len(broken) == len(sums) + len(HELD) + 3 + 2
     assert broken <= rows_of(case) | rows_of(replace(case, policy=_impossible(case)))
 
 

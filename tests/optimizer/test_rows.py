@@ -114,7 +114,8 @@ def sync_with_two_of_everything() -> tuple[Case, Mode]:
     }
     request.job["gpus"] = {"max_types": 2}
     case = resolve(inputs_of(request.case()))
-    return replace(case, must_use=("big", "rival")), "sync"
+    held = replace(case.limits, least_write_gb_per_s=1.5, most_write_gb_per_s=400.0)
+    return replace(case, must_use=("big", "rival"), limits=held), "sync"
 
 
 def vendor_rule_per_gpu() -> tuple[Case, Mode]:

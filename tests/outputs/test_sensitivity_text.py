@@ -178,7 +178,7 @@ def test_knee_and_best_may_be_one_and_points_may_be_missing() -> None:
     study = samples.storage_frontier().model_copy(update={"knee": 9, "complete": False})
     text = " ".join(shown(study).split())
     assert "10 knee, best" in text and "it is the best point, too" in text
-    assert "points may be missing" in text
+    assert "Not every plan of the curve" in text
 
 
 # A tornado.

@@ -27,6 +27,7 @@ SUPPLIES: Mapping[str, str] = {
 """Where a problem says what may be used up, and the limit of a case that follows from it alone."""
 
 LEAST_SPLIT = 64
+HALVED = 512
 PIECE = 1250
 TOGETHER = 16
 """Groups of few scenarios are worked on so many at a time."""
@@ -94,7 +95,8 @@ def _compact(group: Group) -> list[tuple[Scenario, ...]]:
     points = values(group)
     span = np.ptp(points, axis=0)
     scaled = points / np.where(span > 0, span, 1.0)
-    most = max(PIECE, 1) if len(points) >= 2 * PIECE else -(-len(points) // 2)
+    halved = HALVED <= len(points) < 2 * PIECE  # two cores are to have something to do
+    most = -(-len(points) // 2) if halved else PIECE
     parts = [np.arange(len(points))]
     while any(len(part) > most for part in parts):
         parts = [half for part in parts for half in _halves(part, scaled, most)]

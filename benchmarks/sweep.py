@@ -1,0 +1,156 @@
+"""Scenarios per second, ours over the plain way, side by side on two cores.
+
+    python benchmarks/sweep.py [--quick]
+
+Ours is whole processes: `planner sweep --jobs 2` with reading, solving, proving, verifying every
+plan and writing Parquet, CSV and JSON. The plain way (see ``plain.py``) is the loop alone, in two
+processes that have read their files before the clock starts, on a sample of the same scenarios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).parent))
+from plain import Bare, Limits, Whole
+
+ROOT = Path(__file__).resolve().parent.parent
+PROBLEM = ROOT / "problems" / "10MW.yaml"
+COMPANIONS = ("network", "extras", "spares", "scenarios")
+_way: Bare | Whole | None = None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of sweep: what to ask planner, the same scenarios as limits, the gap, the target."""
+
+    name: str
+    asked: tuple[str, ...]
+    limits: tuple[Limits, ...]
+    gap: float
+    target: float
+
+
+def kinds(folder: Path) -> list[Kind]:
+    def spread(low: float, high: float, count: int) -> list[float]:
+        return [low + (high - low) * n / (count - 1) for n in range(count)]
+
+    feed = tuple(Limits(kw, 480, 260) for kw in spread(5000, 20000, 10_000))
+    grid = tuple(
+        Limits(kw, usd, 260) for kw in spread(5000, 20000, 32) for usd in spread(200, 800, 32)
+    )
+    vary = ("--vary", "site.facility_power=5MW:20MW:lin:")
+    capex = ("--vary", "budget.capex=200MUSD:800MUSD:lin:32")
+    few, many = drawn(folder, 1_000), drawn(folder, 20_000)
+    return [
+        Kind("10,000 feeds, 0.1 %", (vary[0], vary[1] + "10000"), feed, 1e-3, 20),
+        Kind("32 x 32 feeds and budgets, 0.1 %", (vary[0], vary[1] + "32", *capex), grid, 1e-3, 10),
+        Kind("1,000 random, 0.1 %", ("--scenarios", few[0]), few[1], 1e-3, 4),
+        Kind("20,000 random, 1 %", ("--scenarios", many[0]), many[1], 1e-2, 40),
+    ]
+
+
+def drawn(folder: Path, count: int) -> tuple[str, tuple[Limits, ...]]:
+    """Return a file of random feeds, budgets and racks, and the same as limits."""
+    draw = random.Random(1)
+    limits = tuple(
+        Limits(draw.uniform(5e3, 2e4), draw.uniform(200, 800), draw.randint(100, 400))
+        for _ in range(count)
+    )
+    file = folder / f"random_{count}.csv"
+    rows = [f"{s.power_kw!r} kW,{s.capex_musd!r} MUSD,{s.racks}" for s in limits]
+    file.write_text("site.facility_power,budget.capex,site.racks\n" + "\n".join(rows) + "\n")
+    return str(file), limits
+
+
+def bare_problem(folder: Path) -> Path:
+    """Return the 10 MW example without anything that comes with a purchase."""
+    data = yaml.safe_load(PROBLEM.read_text())
+    for key in COMPANIONS:
+        data.pop(key, None)
+    site = data["site"]
+    for key in ("cooling", "rack_classes"):
+        site.pop(key, None)
+    for key in ("item", "pdu"):
+        site["rack"].pop(key, None)
+    path = folder / "bare.yaml"
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    return path
+
+
+def ours(problem: Path, kind: Kind, folder: Path, jobs: int = 2) -> dict[str, float]:
+    """Run `planner sweep`; return the wall time and what its record says."""
+    out = folder / "out"
+    command = [
+        sys.executable, "-c", "from planner.cli import main; main()", "sweep", str(problem), *kind.asked, "--gap",
+        str(kind.gap), "--jobs", str(jobs), "--no-workbook", "--quiet", "--json", "-o", str(out),
+    ]  # fmt: skip
+    started = time.perf_counter()
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    wall = time.perf_counter() - started
+    record = json.loads(done.stdout)
+    assert record["rows"] == len(kind.limits), record["statuses"]
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"wall": wall, "solved": record["solved"], "peak_mb": children.ru_maxrss / 1024}
+
+
+def _begin(way: type[Bare] | type[Whole]) -> None:
+    global _way
+    _way = way(PROBLEM)
+
+
+def _plain(limits: Limits, gap: float) -> None:
+    assert _way is not None
+    _way.solve(limits, gap)
+
+
+def plain(way: type[Bare] | type[Whole], kind: Kind, sample: int) -> float:
+    """Return scenarios per second of the plain way on two cores, on a sample."""
+    some = random.Random(2).sample(kind.limits, min(sample, len(kind.limits)))
+    context = get_context("spawn")
+    with ProcessPoolExecutor(2, context, initializer=_begin, initargs=(way,)) as pool:
+        list(pool.map(_plain, some[:4], [kind.gap] * 4))  # both processes are ready
+        started = time.perf_counter()
+        list(pool.map(_plain, some, [kind.gap] * len(some)))
+        return len(some) / (time.perf_counter() - started)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true", help="smaller samples of the plain way")
+    quick = parser.parse_args().quick
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        problems = (
+            ("bare", bare_problem(folder), Bare, 100 if quick else 400),
+            ("whole", PROBLEM, Whole, 6 if quick else 20),
+        )
+        for label, problem, way, sample in problems:
+            print(f"\n{label}: {'without' if label == 'bare' else 'with'} what comes with systems")
+            print(f"{'':34}{'ours/s':>9}{'plain/s':>9}{'times':>8}{'asked':>7}{'worked':>8}{'MB':>6}")
+            for kind in kinds(folder):
+                rate = plain(way, kind, sample)
+                run = ours(problem, kind, folder)
+                mine = len(kind.limits) / run["wall"]
+                print(
+                    f"{kind.name:34}{mine:9,.0f}{rate:9.2f}{mine / rate:8,.1f}{kind.target:7}"
+                    f"{run['solved']:8,}{run['peak_mb']:6.0f}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

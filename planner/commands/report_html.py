@@ -1,0 +1,141 @@
+"""One HTML report of the results of earlier commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from planner.commands.report import Report
+from planner.errors import Finding, InputError
+from planner.outputs.charts.build import AnyStudy
+from planner.outputs.charts.headline import heading, headline
+from planner.outputs.charts.rows import beside
+from planner.outputs.files import write_all
+from planner.outputs.sensitivity_words import printable
+from planner.outputs.sweep_rows import Rows
+from planner.outputs.words import INDENT, wrapped
+from planner.schema.plan import SCHEMA_VERSION, Plan
+from planner.schema.sensitivity import (
+    SENSITIVITY_SCHEMA_VERSION,
+    Frontier,
+    Sweep,
+    Tornado,
+    Uncertain,
+)
+
+_STUDIES: dict[str, type[AnyStudy]] = {
+    "sweep": Sweep, "frontier": Frontier, "tornado": Tornado, "uncertain": Uncertain,
+}  # fmt: skip
+_PLAN_KEYS = frozenset(("provenance", "objective", "site", "lines"))
+_TAKES = (
+    "give what planner wrote: PROBLEM.plan.json, .sweep.json, .frontier.json, .tornado.json or "
+    ".uncertain.json"
+)
+
+
+def report(inputs: Sequence[Path], output: Path, *, title: str | None = None) -> Report:
+    """Write one HTML file that shows results of earlier commands.
+
+    Args:
+        inputs: a plan at most, and any studies, in the order in which they are to be shown.
+        output: the HTML file.
+        title: its heading; by default the problem's name.
+
+    Raises:
+        InputError: a file is missing or no such result, or the report cannot be written.
+    """
+    from planner.outputs.charts.html import report as page
+
+    plan, studies = _read(inputs)
+    _not_an_input(inputs, output)
+    name = title or (plan.problem if plan is not None else studies[0][0].problem)
+    write_all({output: page(name, plan, studies).encode()})
+    return Report(_text(name, studies), (output,), 0)
+
+
+def _read(inputs: Sequence[Path]) -> tuple[Plan | None, list[tuple[AnyStudy, Rows | None]]]:
+    if not inputs:
+        raise InputError(Finding("files", "there is nothing to report", fix=_TAKES))
+    plans: list[tuple[Path, Plan]] = []
+    studies: list[tuple[AnyStudy, Rows | None]] = []
+    for path in inputs:
+        found = _result(path)
+        if isinstance(found, Plan):
+            plans.append((path, found))
+        else:
+            studies.append((found, beside(path, found) if isinstance(found, Sweep) else None))
+    if len(plans) > 1:
+        message = f"a second plan, beside {plans[0][0]}"
+        fix = "give one plan; planner compare shows several side by side"
+        raise InputError(Finding("files", message, str(plans[1][0]), fix=fix))
+    return (plans[0][1] if plans else None), studies
+
+
+def _result(path: Path) -> Plan | AnyStudy:
+    """Return the plan or the study that a file holds, told by what stands in it."""
+    data = _json(path)
+    kind = data.get("kind") if isinstance(data, dict) else None
+    model: type[Plan] | type[AnyStudy] | None = None
+    if isinstance(kind, str):
+        model = _STUDIES.get(kind)
+    elif isinstance(data, dict) and data.keys() >= _PLAN_KEYS:
+        model = Plan
+    if model is None:
+        raise InputError(Finding("result", "this is no result of planner", str(path), fix=_TAKES))
+    _same_version(path, data, SCHEMA_VERSION if model is Plan else SENSITIVITY_SCHEMA_VERSION)
+    return _validated(path, data, model)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(Finding("not-found", "there is no such file", str(path))) from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(Finding("unreadable", f"cannot be read: {reason}", str(path))) from None
+    except json.JSONDecodeError as error:
+        message = f"this is no JSON: {error.msg.lower()}"
+        raise InputError(Finding("json", message, str(path), error.lineno, fix=_TAKES)) from None
+    except (ValueError, RecursionError):  # bytes that are no text, or brackets without end
+        raise InputError(Finding("json", "this is no JSON", str(path), fix=_TAKES)) from None
+
+
+def _same_version(path: Path, data: dict[str, Any], version: int) -> None:
+    written = data.get("schema_version")
+    if written != version:
+        message = f"a result of version {written}, this planner reads {version}"
+        fix = "run the command that wrote it again"
+        raise InputError(Finding("version", message, str(path), fix=fix))
+
+
+def _validated(
+    path: Path, data: dict[str, Any], model: type[Plan] | type[AnyStudy]
+) -> Plan | AnyStudy:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        what = model.__name__.lower()
+        message = f"this is no {what} as planner writes it: {first['msg'].lower()}"
+        fix = "run the command that wrote it again"
+        raise InputError(Finding("result", message, str(path), path=place, fix=fix)) from None
+
+
+def _not_an_input(inputs: Sequence[Path], output: Path) -> None:
+    if any(path.resolve() == output.resolve() for path in inputs):
+        message = "the report would overwrite what it is made of"
+        raise InputError(Finding("output", message, str(output), fix="choose another name with -o"))
+
+
+def _text(name: str, studies: Sequence[tuple[AnyStudy, Rows | None]]) -> str:
+    lines = [name]
+    for study, table in studies:
+        said = f"{heading(study)}: {headline(study, table)}"
+        lines += wrapped(said, f"{INDENT}- ", f"{INDENT}  ")
+    return printable("\n".join(lines))

@@ -1,0 +1,156 @@
+"""A report of studies in one HTML file, which needs nothing else and fetches nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any, TypeAlias
+
+from planner.outputs.charts.build import AnyStudy, charts
+from planner.outputs.charts.grid import shown
+from planner.outputs.charts.headline import heading, headline
+from planner.outputs.charts.legend import legend
+from planner.outputs.charts.markup import data, paragraph, tag, text
+from planner.outputs.charts.model import Chart
+from planner.outputs.charts.plotly_panel import figure
+from planner.outputs.charts.summary import asked, plan_summary
+from planner.outputs.charts.tables import tables
+from planner.outputs.sensitivity_words import as_it_stands, named
+from planner.outputs.sweep_rows import Rows
+from planner.schema.plan import Plan
+from planner.schema.sensitivity import Sweep
+
+Shown: TypeAlias = tuple[AnyStudy, Rows | None]
+"""A study, and the rows of a sweep by column."""
+
+
+def report(title: str, plan: Plan | None, studies: Sequence[Shown]) -> str:
+    """Return the report as one HTML text.
+
+    Args:
+        title: its heading.
+        plan: the plan that the studies are about, where it is at hand.
+        studies: what to show, in this order.
+    """
+    page = _Page()
+    parts = [_section(page, number, study, rows) for number, (study, rows) in enumerate(studies, 1)]
+    body = "\n".join((_top(title, plan, studies), *parts))
+    scripts = [_plotly(), _own("report.js")]
+    head = "\n".join(
+        (
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            tag("title", text(title)),
+            f"<style>\n{_own('report.css')}</style>",
+        )
+    )
+    figures = f'<script type="application/json" id="charts">{data(page.content())}</script>'
+    drawing = "\n".join(f"<script>{script}</script>" for script in scripts)
+    without = "<noscript><p>The charts need JavaScript; the tables do not.</p></noscript>"
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n<main>\n{without}\n'
+        f"{body}\n</main>\n{figures}\n{drawing}\n</body>\n</html>\n"
+    )
+
+
+class _Page:
+    """What the script draws: figures by the id of their place, texts that several share once."""
+
+    def __init__(self) -> None:
+        self._figures: list[dict[str, Any]] = []
+        self._hovers: dict[str, int] = {}
+        self._texts: list[Any] = []
+
+    def add(self, name: str, drawn: dict[str, Any]) -> str:
+        """Keep a figure; return the id of its place."""
+        place = f"plot-{len(self._figures) + 1}"
+        for trace in (*drawn["data"], *drawn.get("narrow_data", ())):
+            if "hovertext" in trace:
+                trace["hovertext"] = self._shared(trace["hovertext"])
+        self._figures.append({"id": place, "name": name, **drawn})
+        return place
+
+    def _shared(self, texts: Any) -> int:
+        key = repr(texts)
+        if key not in self._hovers:
+            self._hovers[key] = len(self._texts)
+            self._texts.append(texts)
+        return self._hovers[key]
+
+    def content(self) -> dict[str, Any]:
+        """Return all of it."""
+        return {"figures": self._figures, "hovers": self._texts}
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """Return what a browser may run and load: these scripts, and nothing from anywhere."""
+    hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    allowed = " ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
+    )
+
+
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs()).replace("\r\n", "\n")
+
+
+def _own(name: str) -> str:
+    return files("planner.outputs.charts").joinpath(name).read_text("utf-8")
+
+
+def _top(title: str, plan: Plan | None, studies: Sequence[Shown]) -> str:
+    found = "".join(
+        tag("li", tag("a", text(heading(study)), {"href": f"#study-{number}"}) + ": "
+            + text(headline(study, rows)))
+        for number, (study, rows) in enumerate(studies, 1)
+    )  # fmt: skip
+    return "\n".join(
+        (
+            tag("h1", text(title)),
+            asked(plan, [study for study, _ in studies]),
+            "" if plan is None else plan_summary(plan),
+            tag("h2", "What was found") + tag("ul", found, {"class": "found"}) if found else "",
+        )
+    )
+
+
+def _section(page: _Page, number: int, study: AnyStudy, rows: Rows | None) -> str:
+    after = tables(study, rows)
+    parts = [tag("h2", text(heading(study))), _about(study)]
+    drawn = charts(study, rows)
+    for chart in drawn:
+        parts.append(_chart(page, f"{chart.name}-{number}", chart, titled=len(drawn) > 1))
+        parts += [shown(table) for table in after.get(chart.name, ())]
+    return tag("section", "\n".join(part for part in parts if part), {"id": f"study-{number}"})
+
+
+def _about(study: AnyStudy) -> str:
+    laid_over = "".join(f", --set {setting}" for setting in study.overrides)
+    # A sweep need not have been asked for the problem as it stands.
+    unasked = isinstance(study, Sweep) and study.base is None
+    stands = "" if unasked else f"; {as_it_stands(study)}"
+    return paragraph(f"{named(study)}{laid_over}{stands}.", "muted")
+
+
+def _chart(page: _Page, name: str, chart: Chart, *, titled: bool) -> str:
+    title = tag("h3", text(chart.title)) if titled else ""
+    caption = title + paragraph(chart.subtitle) + legend(chart)
+    drawn = []
+    for panel in chart.panels:
+        place = page.add(name, figure(panel, alone=len(chart.panels) == 1))
+        above = tag("h4", text(panel.title)) if panel.title else ""
+        words = {"id": place, "class": "plot", "role": "img", "aria-label": _words(chart)}
+        drawn.append(tag("div", above + tag("div", "", words), {"class": "panel"}))
+    kind = "panels one" if len(chart.panels) == 1 else "panels"
+    inside = tag("div", "".join(drawn), {"class": kind}) if drawn else ""
+    return tag("figure", tag("figcaption", caption) + inside)
+
+
+def _words(chart: Chart) -> str:
+    return f"{chart.title}. {chart.subtitle}"

@@ -1,0 +1,141 @@
+"""The top of a report: what was asked, and the plan with its proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from planner.outputs.alternatives_words import bought
+from planner.outputs.audience import HIDDEN_OBJECTIVE
+from planner.outputs.charts.amounts import capital, gap
+from planner.outputs.charts.grid import cut, figures, shown, words
+from planner.outputs.charts.markup import paragraph, tag, text
+from planner.outputs.scope import own_lines
+from planner.outputs.sensitivity_words import STATUS
+from planner.outputs.why_not_words import OBJECTIVES
+from planner.outputs.words import duration, money, number, percent, product, size
+from planner.schema.plan import JobPlan, ObjectiveReport, Plan
+from planner.schema.sensitivity import Study
+
+
+def asked(plan: Plan | None, studies: Sequence[Study]) -> str:
+    """Return what was asked: the problem, its objective, and what was laid over it.
+
+    Args:
+        plan: the plan, where it is at hand.
+        studies: the studies; the first speaks for the problem where there is no plan.
+    """
+    rows = list(_of_plan(plan)) if plan is not None else list(_of_studies(studies))
+    entries = "".join(tag("div", tag("dt", text(name)) + tag("dd", said)) for name, said in rows)
+    return tag("dl", entries, {"class": "asked"}) if rows else ""
+
+
+def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
+    made = plan.provenance
+    yield "Problem", text(plan.problem) + _file(made.problem_file)
+    if plan.description:
+        yield "About", text(plan.description)
+    yield from _laid_over(made.scenario, made.overrides)
+    goal = plan.objective
+    if goal.name != HIDDEN_OBJECTIVE:
+        yield "Asked for", text(_goal(goal.name, goal.sense, goal.gap_asked))
+
+
+def _of_studies(studies: Sequence[Study]) -> Iterator[tuple[str, str]]:
+    if studies:
+        first = studies[0]
+        yield "Problem", text(first.problem) + _file(first.problem_file)
+        yield from _laid_over(first.scenario, first.overrides)
+        yield "Asked for", text(_goal(first.objective, first.sense, first.gap_asked))
+
+
+def _file(name: str) -> str:
+    return f" ({tag('code', text(name))})" if name else ""
+
+
+def _laid_over(scenario: str | None, overrides: Sequence[str]) -> Iterator[tuple[str, str]]:
+    if scenario is not None:
+        yield "Scenario", text(scenario)
+    if overrides:
+        yield "Changed", ", ".join(tag("code", text(one)) for one in overrides)
+
+
+def _goal(name: str, sense: str, gap_asked: float) -> str:
+    most = "the most" if sense == "maximize" else "the least"
+    return f"{most} {OBJECTIVES.get(name, name)}, proven to {gap(gap_asked)}"
+
+
+def plan_summary(plan: Plan) -> str:
+    """Return the plan: what to buy, its proof, its figures, its bill."""
+    parts = [tag("h2", "The plan")]
+    if plan.totals is None or not plan.jobs:
+        said = capital(plan.message or STATUS[plan.status])
+        return "\n".join([*parts, paragraph(said, "note")])
+    job = plan.jobs[0]
+    parts.append(paragraph(f"{bought(plan)}. {_proof(plan.objective)}", "note"))
+    tiles = "".join(
+        tag("li", tag("b", text(value)) + tag("span", text(name)))
+        for value, name in _tiles(plan, job)
+    )
+    parts.append(tag("ul", tiles, {"class": "tiles"}))
+    parts += [paragraph(_running(each)) for each in plan.jobs]
+    binding = [limit.label for limit in plan.limits
+               if limit.binding and not limit.name.endswith(".fixed")]  # fmt: skip
+    parts.append(paragraph(f"What holds it: {', '.join(binding) or 'no limit'}."))
+    return "\n".join([*parts, _bill(plan)])
+
+
+def _proof(goal: ObjectiveReport) -> str:
+    if goal.name == HIDDEN_OBJECTIVE or goal.value is None:
+        return f"Proven to a gap of {gap(goal.gap)}." if goal.gap is not None else ""
+    name = capital(OBJECTIVES.get(goal.name, goal.name))
+    if goal.bound is None:
+        unknown = "nothing is proven about how much better a plan could be"
+        return f"{name}: {_value(goal, goal.value)}; {unknown}."
+    better = "more than" if goal.sense == "maximize" else "less than"
+    return (
+        f"{name}: {_value(goal, goal.value)}; no plan has {better} {_value(goal, goal.bound)} "
+        f"(gap {gap(goal.gap)})."
+    )
+
+
+def _value(goal: ObjectiveReport, value: float) -> str:
+    return money(value) if goal.unit == "USD" else f"{value:,.2f} {goal.unit}"
+
+
+def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
+    totals = plan.totals
+    assert totals is not None
+    yield f"{job.gpus_used:,}", "GPUs in use"
+    if job.useful_pflops is not None:
+        yield f"{job.useful_pflops:,.0f} PFLOP/s", "useful work"
+    yield percent(job.goodput, 2), "goodput"
+    yield f"{job.delivered_write_gb_per_s:,.0f} GB/s", "storage write, delivered"
+    if totals.facility_power_kw is not None:
+        yield f"{number(totals.facility_power_kw)} kW", "at the meter"
+    if totals.racks is not None:
+        yield f"{totals.racks:,}", "racks"
+    if totals.capex_usd is not None:
+        yield money(totals.capex_usd), "capex"
+    if totals.tco_usd is not None:
+        yield money(totals.tco_usd), "TCO"
+    if job.days_to_train is not None:
+        yield f"{job.days_to_train:,.1f} days", "to train"
+
+
+def _running(job: JobPlan) -> str:
+    return (
+        f"{job.name}: a checkpoint of {size(job.checkpoint_gb)} every {duration(job.interval_s)}, "
+        f"an interruption every {duration(job.mtti_s)}."
+    )
+
+
+def _bill(plan: Plan) -> str:
+    lines = own_lines(plan)
+    return shown(
+        cut(
+            "Bill",
+            figures("quantity", [line.quantity for line in lines]),
+            words("item", [product(line) for line in lines]),
+            words("section", [line.section for line in lines]),
+        )
+    )

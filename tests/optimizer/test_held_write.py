@@ -1,0 +1,119 @@
+"""The write bandwidth of the storage bought, held from below, from above, and at its ends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from planner.case import Case, resolve, with_kit
+from planner.case.caps import cap, unlimited
+from planner.loader import Inputs
+from planner.optimizer import purchase
+from planner.optimizer.joint import optimise
+from tests.oracle.by_hand import Request, price, store
+from tests.oracle.generate import inputs_of
+from tests.oracle.hardware import figure
+
+GAP = 1e-6
+
+
+def hall() -> Inputs:
+    """Return 10 systems' worth of power: 1 kW and 0.1 GB/s a box, or up to 4 drawers by table."""
+    request = Request(maximize="goodput")
+    request.items[1] = store("box", "fs", "1 kW", "0.1 GB/s")
+    drawer = store("drawer", "fs", "1.5 kW")
+    rows = [
+        {"units": 2, "read": "4 GB/s", "write": "0.3 GB/s"},
+        {"units": 4, "read": "8 GB/s", "write": "0.5 GB/s"},
+    ]
+    drawer["sizes"] = {"source": "made_up", "confidence": "low", "rows": rows}
+    request.items.append(drawer)
+    request.prices["drawer"] = price("30000")
+    request.storage["delivered_fraction"]["write"] = 0.8
+    request.site["it_power"] = "100 kW"
+    request.checkpoint |= {"interval": {"policy": "optimal", "min": "1 min", "max": "4 h"}}
+    return inputs_of(request.case())
+
+
+def held(case: Case, inputs: Inputs, **limits: float) -> Case:
+    return with_kit(inputs, replace(case, limits=replace(case.limits, **limits)))
+
+
+def bought(case: Case) -> tuple[float, float]:
+    """Return the bandwidth of the best plan's storage, and its useful work."""
+    answer = optimise(case, gap=GAP, ties=False)
+    assert answer.operation is not None
+    assert answer.value is not None
+    write = purchase.bought_write_gb_per_s(case, answer.operation.units)
+    return write, math.exp(answer.value) if case.maximise else answer.value
+
+
+def test_bandwidth_bought_counts_tables_and_the_delivered_share() -> None:
+    case = resolve(hall())
+    assert purchase.bought_write_gb_per_s(case, {"gpu": 1, "box": 5, "drawer": 3}) == pytest.approx(
+        0.8 * (5 * 0.1 + 0.4)
+    )
+    assert purchase.bought_write_gb_per_s(case, {"gpu": 1, "box": 0, "drawer": 0}) == 0.0
+
+
+def test_whole_numbers_are_checked_by_arithmetic() -> None:
+    inputs = hall()
+    case = held(resolve(inputs), inputs, least_write_gb_per_s=0.4, most_write_gb_per_s=0.8)
+    units = {"gpu": 1, "drawer": 0}
+    assert purchase.broken_rows(case, {**units, "box": 4}) == ["least_write"]
+    assert purchase.broken_rows(case, {**units, "box": 5}) == []
+    assert purchase.broken_rows(case, {**units, "box": 10}) == []
+    assert purchase.broken_rows(case, {**units, "box": 11}) == ["most_write"]
+
+
+def test_a_plan_keeps_to_what_is_held_and_is_the_worse_for_it() -> None:
+    inputs = hall()
+    case = resolve(inputs)
+    free, work = bought(case)
+    for share in (0.25, 0.5):
+        write, less = bought(held(case, inputs, most_write_gb_per_s=free * share))
+        assert write <= free * share * (1 + 1e-9)
+        assert less < work
+    for times in (1.5, 3.0):
+        write, less = bought(held(case, inputs, least_write_gb_per_s=free * times))
+        assert write >= free * times * (1 - 1e-9)
+        assert less < work
+    same, best = bought(held(case, inputs, least_write_gb_per_s=free, most_write_gb_per_s=free))
+    assert (same, best) == (pytest.approx(free), pytest.approx(work, rel=1e-5))
+
+
+def test_least_and_most_are_ends_of_what_can_be_held() -> None:
+    inputs = hall()
+    case = resolve(inputs)
+    least, _ = bought(replace(case, objective="least_write"))
+    most, value = bought(replace(case, objective="most_write"))
+    assert value == pytest.approx(-most)
+    assert least < most
+    nothing = held(case, inputs, most_write_gb_per_s=least * (1 - 1e-6))
+    assert optimise(nothing, gap=GAP, ties=False).status == "infeasible"
+    nothing = held(case, inputs, least_write_gb_per_s=most * (1 + 1e-6))
+    assert optimise(nothing, gap=GAP, ties=False).status == "infeasible"
+
+
+def test_power_at_the_meter_can_be_least() -> None:
+    request = Request(maximize="goodput")
+    request.site |= {"pue": {"air": 1.5, "liquid": 1.1}}
+    request.items[0]["consumes"]["liquid_share"] = figure(0.8)
+    case = resolve(inputs_of(request.case()))
+    answer = optimise(replace(case, objective="least_meter"), gap=GAP, ties=False)
+    # One system of 10 kW, 8 of them to liquid, and two boxes of 5 kW for a drain of 60 s.
+    assert answer.value == pytest.approx(8 * 1.1 + 2 * 1.5 + 2 * 5 * 1.5)
+
+
+def test_caps_follow_what_is_held() -> None:
+    inputs = hall()
+    case = resolve(inputs)
+    box, drawer = case.storage
+    assert cap(case, box) == 100
+    tight = replace(case, limits=replace(case.limits, most_write_gb_per_s=0.85))
+    assert cap(tight, box) == 10
+    assert cap(tight, drawer) == cap(case, drawer) == 4
+    endless = replace(case.limits, it_power_kw=None, least_write_gb_per_s=8_000.0)
+    assert unlimited(replace(case, limits=endless), box) >= 100_000

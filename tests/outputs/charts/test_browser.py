@@ -1,0 +1,122 @@
+"""A report in a real browser: drawn without an error, wide and narrow, and it answers the mouse."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.outputs.charts.html import report
+from tests.outputs.charts import samples
+from tests.workbook.cases import CASES
+from tests.workbook.factory import plan
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--window-size=1400,2000", "--virtual-time-budget=20000",
+)  # fmt: skip
+
+# Runs only here: points at a thing in every chart, then makes the page narrow.
+PROBE = """
+(() => {
+  const root = document.documentElement;
+  const plots = () => [...document.querySelectorAll(".plot")];
+  const pointed = (plot) => plot.data.flatMap((trace, place) => {
+    if (!trace.hovertext || !trace.hovertext.length) return [];
+    const flat = trace.type !== "heatmap";
+    const row = flat ? 0 : trace.z[0].findIndex((value) => value !== null);
+    const one = flat ? { pointNumber: 0 } : { xval: row, yval: 0 };
+    Plotly.Fx.hover(plot, [{ curveNumber: place, ...one }]);
+    const said = plot.querySelector(".hoverlayer").textContent;
+    Plotly.Fx.unhover(plot);
+    return [said];
+  });
+  const measured = () => plots().map((plot) => ({
+    room: plot.clientWidth, width: plot.querySelector(".main-svg").getBoundingClientRect().width,
+  }));
+  const tell = () => {
+    if (!root.hasAttribute("data-charts")) { setTimeout(tell, 20); return; }
+    const found = { state: root.getAttribute("data-charts"), wide: measured() };
+    found.hovers = plots().map(pointed);
+    document.body.style.width = "400px";
+    setTimeout(() => {
+      found.narrow = measured();
+      found.page = document.querySelector("main").scrollWidth;
+      found.after = root.getAttribute("data-charts");
+      const out = document.createElement("pre");
+      out.id = "probe";
+      out.textContent = JSON.stringify(found);
+      document.body.append(out);
+    }, 1000);
+  };
+  tell();
+})();
+"""
+
+
+def probed(page: str) -> str:
+    """Return a report with the probe, which its policy then allows."""
+    digest = base64.b64encode(hashlib.sha256(PROBE.encode()).digest()).decode()
+    allowed = page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
+    return allowed.replace("</body>", f"<script>{PROBE}</script></body>")
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return what the probe saw."""
+    if BROWSER is None and not os.environ.get("CI"):
+        pytest.skip("chromium is not installed")
+    assert BROWSER is not None, "chromium must be installed where CI is set"
+    folder = tmp_path_factory.mktemp("browser")
+    file = folder / "report.html"
+    studies = [*samples.all_kinds(), *samples.hostile()[:2]]
+    file.write_text(probed(report("Report", plan(CASES["complete"]), studies)), "utf-8")
+    return _seen(file, folder)
+
+
+def _seen(file: Path, folder: Path) -> Any:
+    assert BROWSER is not None
+    profile = f"--user-data-dir={folder / 'profile'}"
+    done = subprocess.run(
+        [BROWSER, *FLAGS, profile, "--dump-dom", file.as_uri()],
+        capture_output=True, check=True, timeout=120,
+    )  # fmt: skip
+    found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout.decode(), re.DOTALL)
+    assert found is not None, done.stderr.decode()[-2000:]
+    return json.loads(unescape(found[1]))
+
+
+def test_every_chart_is_drawn_without_an_error(seen: Any) -> None:
+    assert seen["state"] == seen["after"] == f"drawn {len(seen['wide'])}"
+    assert len(seen["wide"]) == 19
+
+
+def test_every_chart_answers_the_mouse(seen: Any) -> None:
+    assert all(hovers and all(hovers) for hovers in seen["hovers"])
+    said = seen["hovers"][0][0]
+    assert "34 × nvidia_gb200_nvl72" in said and "gap 0.05 %" in said
+
+
+def test_names_are_shown_as_they_are(seen: Any) -> None:
+    texts = [text for hovers in seen["hovers"] for text in hovers]
+    assert any('<b>"R&D"</b> </script>' in text for text in texts)
+
+
+def test_charts_keep_to_the_room_they_have(seen: Any) -> None:
+    for plot in (*seen["wide"], *seen["narrow"]):
+        assert plot["width"] <= plot["room"] + 1
+    assert {plot["room"] for plot in seen["narrow"]} == {352}  # 400 less the page's edges
+    assert seen["page"] <= 400

@@ -1,0 +1,209 @@
+"""The report as text: one file, the same bytes, every name a name and nothing more."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from functools import cache
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from planner.outputs.audience import for_audience
+from planner.outputs.charts.grid import MOST_ROWS
+from planner.outputs.charts.headline import heading, headline
+from planner.outputs.charts.html import report
+from tests.outputs.charts import samples
+from tests.outputs.samples_sensitivity import cost_frontier, power_sweep, storage_frontier, tornado
+from tests.workbook.cases import CASES
+from tests.workbook.factory import plan
+
+PLAN = plan(CASES["complete"])
+
+
+class Page(HTMLParser):
+    """What a browser makes of a report: its elements, texts and scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self.open:
+            del self.open[len(self.open) - 1 - self.open[::-1].index(tag) :]
+
+    def handle_data(self, data: str) -> None:
+        if "script" in self.open:
+            self.scripts[-1] += data
+        elif "style" not in self.open:
+            self.texts.append(data)
+
+    @property
+    def charts(self) -> Any:
+        """What the script draws."""
+        return json.loads(self.scripts[0])
+
+    def policy(self) -> str:
+        found = [attrs["content"] for tag, attrs in self.tags
+                 if attrs.get("http-equiv") == "Content-Security-Policy"]  # fmt: skip
+        assert len(found) == 1 and found[0]
+        return found[0]
+
+
+@cache
+def whole() -> str:
+    return report("10 MW training hall", PLAN, samples.all_kinds())
+
+
+@cache
+def page() -> Page:
+    return Page(whole())
+
+
+def test_the_same_results_give_the_same_bytes() -> None:
+    assert report("10 MW training hall", PLAN, samples.all_kinds()) == whole()
+
+
+def test_every_chart_has_its_place_and_every_place_its_chart() -> None:
+    places = [attrs["id"] for _, attrs in page().tags if attrs.get("class") == "plot"]
+    assert places == [figure["id"] for figure in page().charts["figures"]]
+    assert len(places) == len(set(places)) == 17
+
+
+def test_plotly_is_there_once_and_nothing_is_fetched() -> None:
+    assert len(page().scripts) == 3 and "plotly.js v" in page().scripts[1]
+    assert whole().count("plotly.js v") == page().scripts[1].count("plotly.js v")
+    for tag, attrs in page().tags:
+        assert tag not in ("link", "img", "iframe", "object", "embed", "base", "form"), tag
+        assert not {"src", "srcset", "action", "onclick", "onload"} & set(attrs), attrs
+        assert attrs.get("href", "#").startswith("#")  # type: ignore[union-attr]
+    (style,) = re.findall(r"<style>(.*?)</style>", whole(), re.DOTALL)
+    assert "url(" not in style and "@import" not in style
+    assert "http" not in page().scripts[2]
+
+
+def test_a_browser_may_run_these_scripts_and_load_nothing() -> None:
+    policy = dict(part.strip().split(" ", 1) for part in page().policy().split(";"))
+    hashes = [hashlib.sha256(script.encode()).digest() for script in page().scripts[1:]]
+    assert policy["script-src"].split() == [
+        f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes
+    ]
+    assert policy["default-src"] == "'none'"
+    assert "http" not in page().policy() and "*" not in page().policy()
+
+
+def test_the_top_tells_the_question_the_plan_and_the_findings() -> None:
+    texts = " ".join(page().texts)
+    goal = PLAN.objective
+    assert goal.value is not None and goal.bound is not None and PLAN.totals is not None
+    assert "hall.yaml" in texts and "the most useful work, proven to" in texts
+    assert f"no plan has more than {goal.bound:,.2f}" in texts
+    for line in PLAN.lines:
+        assert (line.model in texts) == (line.parent is None), line.sku
+    assert f"{PLAN.totals.gpus_used:,}" in page().texts
+    links = [attrs["href"] for tag, attrs in page().tags if tag == "a"]
+    places = [f"#{attrs['id']}" for tag, attrs in page().tags if tag == "section"]
+    assert links == places and len(links) == len(samples.all_kinds())
+    for study, rows in samples.all_kinds():
+        assert heading(study) in texts and headline(study, rows) in texts
+
+
+def test_long_tables_are_cut_and_say_so() -> None:
+    texts = " ".join(page().texts)
+    assert f"Best scenarios: the best {MOST_ROWS} of 101 rows" in texts
+    study, rows = power_sweep(20)
+    assert "Scenarios" in Page(report("x", None, [(study, rows)])).texts
+
+
+def test_a_long_frontier_shows_its_ends_its_knee_and_its_best() -> None:
+    study = storage_frontier()
+    points = tuple(
+        study.points[0].model_copy(update={"x": 10.0 + n, "y": 1000.0 + n}) for n in range(90)
+    )
+    long = study.model_copy(update={"points": points, "knee": 31, "best": 89, "marks": ()})
+    made = Page(report("x", None, [(long, None)]))
+    assert "Plans on the curve: evenly chosen 24 of 90 rows" in made.texts
+    assert {"10", "99", "41", "knee", "best"} <= set(made.texts)
+
+
+def test_hovers_are_shared_and_name_the_plan() -> None:
+    charts = page().charts
+    panels = [figure for figure in charts["figures"] if figure["name"] == "sweep-8"]
+    numbers = [trace["hovertext"] for figure in panels[:3] for trace in figure["data"]]
+    assert len(panels) == 4 and len(set(numbers)) == 1
+    said = charts["hovers"][numbers[0]][0]
+    assert "× DGX GB200 NVL72" in said and "no plan has more than" in said and "gap" in said
+
+
+def test_names_are_names_and_nothing_more() -> None:
+    text = report(samples.HOSTILE, None, samples.hostile())
+    hostile = Page(text)
+    assert [tag for tag, _ in hostile.tags].count("script") == 3
+    assert {tag for tag, _ in hostile.tags} <= {tag for tag, _ in page().tags} | {"caption"}
+    assert "<b>" not in re.sub(r"<script.*", "", text, flags=re.DOTALL)
+    assert samples.HOSTILE in hostile.texts
+    assert sum(samples.HOSTILE in said for said in hostile.texts) > 5
+    block = hostile.scripts[0]
+    assert not set(block) & set("<>&\u2028\u2029")
+    said = json.dumps(hostile.charts, ensure_ascii=False)
+    assert '<b>\\"R&D' not in said and '&lt;b&gt;\\"R&amp;D' in said
+    assert "<script" not in said
+
+
+@pytest.mark.parametrize(
+    "name", ["a\ud800b", "\u202egpj.exe", "a\x00b\x1b[31m", "x" * 40_000, "", "{{1}} ${x} ]]>"]
+)
+def test_any_name_makes_a_report_that_can_be_written(name: str) -> None:
+    study = storage_frontier().model_copy(update={"problem": name, "y_label": name})
+    swings = tuple(one.model_copy(update={"label": name}) for one in tornado().swings)
+    text = report(
+        name, None, [(study, None), (tornado().model_copy(update={"swings": swings}), None)]
+    )
+    text.encode()
+    assert "\u202e" not in text and "\x1b" not in text
+    assert len(Page(text).charts["figures"]) == 2
+
+
+def test_a_problem_without_a_plan_says_why() -> None:
+    none = PLAN.model_copy(
+        update={"status": "infeasible", "totals": None, "jobs": (), "lines": (),
+                "message": "the budget is too small"}
+    )  # fmt: skip
+    texts = Page(report("x", none, [])).texts
+    assert "The budget is too small" in texts and "Bill" not in texts
+
+
+def test_the_customers_plan_has_no_money_in_its_report() -> None:
+    texts = " ".join(Page(report("x", for_audience(PLAN, "customer"), [])).texts)
+    assert "USD" not in texts and "capex" not in texts
+    assert "USD" in " ".join(page().texts)
+
+
+def test_studies_alone_tell_the_question_too() -> None:
+    texts = " ".join(Page(report("x", None, [(cost_frontier(), None)])).texts)
+    assert "problems/10MW.yaml" in texts and "proven to 0.1 %" in texts
+    assert "The plan" not in texts
+
+
+def test_empty_studies_are_told_in_words() -> None:
+    empty = storage_frontier().model_copy(
+        update={"points": (), "best": None, "knee": None, "message": "no plan meets every limit"}
+    )
+    study, rows = samples.without_a_plan()
+    made = Page(report("x", None, [(empty, None), (study, rows)]))
+    assert made.charts["figures"] == []
+    assert "no plan meets every limit" in made.texts
+    assert "None of 3 scenarios has a plan." in " ".join(made.texts)

@@ -1,0 +1,194 @@
+"""The report as a command: what it takes, what it refuses, and in which words."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from planner.commands.report_html import report
+from planner.errors import InputError
+from planner.outputs.plan_json import to_bytes
+from planner.schema.sensitivity import Sweep
+from tests.outputs.charts import samples
+from tests.outputs.samples_sensitivity import (
+    cost_frontier,
+    power_sweep,
+    storage_frontier,
+    tornado,
+    uncertain,
+)
+from tests.workbook.cases import CASES
+from tests.workbook.factory import plan
+
+
+def written(folder: Path, name: str, record: Any) -> Path:
+    path = folder / name
+    path.write_text(record.model_dump_json(indent=2), "utf-8")
+    return path
+
+
+def parquet(record: Path, rows: dict[str, list[Any]]) -> Path:
+    path = record.with_suffix(".parquet")
+    pq.write_table(pa.table(rows), path)
+    return path
+
+
+def swept(folder: Path) -> tuple[Path, dict[str, list[Any]]]:
+    study, rows = power_sweep(21)
+    return written(folder, "10MW.sweep.json", study), rows
+
+
+def refused(*inputs: Path, output: Path | None = None) -> str:
+    with pytest.raises(InputError) as caught:
+        report(inputs, output or Path("never.html"))
+    (finding,) = caught.value.findings
+    assert "\n" not in finding.text()
+    return finding.text()
+
+
+def test_one_report_of_everything(tmp_path: Path) -> None:
+    plan_file = tmp_path / "10MW.plan.json"
+    plan_file.write_bytes(to_bytes(plan(CASES["complete"])))
+    sweep_file, rows = swept(tmp_path)
+    parquet(sweep_file, rows)
+    inputs = (
+        written(tmp_path, "10MW.frontier.json", storage_frontier()),
+        written(tmp_path, "10MW.frontier.cost.json", cost_frontier()),
+        plan_file,
+        written(tmp_path, "10MW.tornado.json", tornado()),
+        written(tmp_path, "10MW.uncertain.json", uncertain()),
+        sweep_file,
+    )
+    output = tmp_path / "new" / "report.html"
+    found = report(inputs, output)
+    assert found.code == 0 and found.written == (output,)
+    assert "Useful work against capex: The most useful work is" in found.text.replace("\n    ", " ")
+    text = output.read_text("utf-8")
+    assert text.count('class="plot"') == 4 + 3 + 4 and "<h1>10 MW training hall</h1>" in text
+    report(inputs, output, title="Ours & theirs")
+    again = output.read_text("utf-8")
+    assert "<h1>Ours &amp; theirs</h1>" in again and again != text
+    report(inputs, output)
+    assert output.read_text("utf-8") == text
+
+
+def test_a_table_as_csv_shows_the_same(tmp_path: Path) -> None:
+    record, rows = swept(tmp_path)
+    table = parquet(record, rows)
+    report([record], tmp_path / "parquet.html")
+    table.unlink()
+    with record.with_suffix(".csv").open("w", encoding="utf-8", newline="") as stream:
+        lines = csv.writer(stream)
+        lines.writerow(rows)
+        lines.writerows(zip(*rows.values(), strict=True))
+    report([record], tmp_path / "csv.html")
+    pages = [(tmp_path / f"{kind}.html").read_bytes() for kind in ("parquet", "csv")]
+    assert pages[0] == pages[1]
+
+
+def test_a_sweep_without_rows_is_reported(tmp_path: Path) -> None:
+    study, rows = power_sweep(3)
+    empty = study.model_copy(update={"rows": 0, "statuses": {}})
+    record = written(tmp_path, "x.sweep.json", empty)
+    record.with_suffix(".csv").write_text(",".join(rows) + "\n", "utf-8")
+    report([record], tmp_path / "x.html")
+    assert "The table has no rows." in (tmp_path / "x.html").read_text("utf-8")
+
+
+def test_hostile_results_are_reported(tmp_path: Path) -> None:
+    inputs = []
+    for number, (study, rows) in enumerate(samples.hostile()):
+        inputs.append(written(tmp_path, f"{number}.json", study))
+        if isinstance(study, Sweep) and rows is not None:
+            parquet(inputs[-1], rows)
+    found = report(inputs, tmp_path / "x.html")
+    assert samples.HOSTILE.split()[0] in found.text
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "this is no JSON: expecting value"),
+        ("{\n  'a': 1}", "x.json:2: this is no JSON: expecting property name"),
+        ("\xff\xfe", "this is no JSON"),
+        ("[1, 2]", "this is no result of planner"),
+        ("{}", "this is no result of planner"),
+        ('{"kind": "bill"}', "this is no result of planner"),
+        ('{"kind": ["sweep"]}', "this is no result of planner"),
+        ('{"kind": "tornado"}', "a result of version None, this planner reads 1"),
+        ('{"kind": "tornado", "schema_version": 1}', "this is no tornado as planner writes it"),
+        ("[" * 100_000, "this is no JSON"),
+    ],
+)
+def test_what_is_no_result_is_refused(tmp_path: Path, content: str, words: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(content.encode("latin-1"))
+    said = refused(path)
+    assert said.startswith(str(path)) and words in said
+    if "result of planner" in words or "JSON" in words:
+        assert ".plan.json" in said and ".sweep.json" in said
+
+
+def test_a_missing_file_a_folder_and_nothing_at_all_are_refused(tmp_path: Path) -> None:
+    assert "there is no such file" in refused(tmp_path / "10MW.plan.json")
+    assert "cannot be read" in refused(tmp_path)
+    assert "there is nothing to report" in refused()
+
+
+def test_a_second_plan_is_refused(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.plan.json" for name in "ab"]
+    for path in paths:
+        path.write_bytes(to_bytes(plan(CASES["complete"])))
+    assert f"{paths[1]}: a second plan, beside {paths[0]}" in refused(*paths)
+
+
+def test_a_result_of_another_version_is_refused(tmp_path: Path) -> None:
+    study = tornado().model_copy(update={"schema_version": 2})
+    assert "a result of version 2" in refused(written(tmp_path, "x.json", study))
+
+
+def test_a_result_with_a_wrong_value_is_refused_at_its_place(tmp_path: Path) -> None:
+    data = json.loads(tornado().model_dump_json())
+    data["swings"][1]["low"]["objective"] = "much"
+    path = tmp_path / "x.tornado.json"
+    path.write_text(json.dumps(data), "utf-8")
+    assert "swings.1.low.objective: this is no tornado" in refused(path)
+
+
+def test_a_sweep_without_its_table_is_refused(tmp_path: Path) -> None:
+    record, _ = swept(tmp_path)
+    said = refused(record)
+    assert "neither 10MW.sweep.parquet nor 10MW.sweep.csv lies beside it" in said
+
+
+def test_the_table_of_another_sweep_is_refused(tmp_path: Path) -> None:
+    record, rows = swept(tmp_path)
+    parquet(record, {name: cells for name, cells in rows.items() if name != "bound"})
+    assert "it has no column 'bound'" in refused(record)
+    parquet(record, {name: cells[:5] for name, cells in rows.items()})
+    assert "5 rows where the sweep's record tells of 21" in refused(record)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_a_broken_table_is_refused(tmp_path: Path, suffix: str) -> None:
+    record, _ = swept(tmp_path)
+    record.with_suffix(suffix).write_bytes(b"a,b\n1\n\xff\x00")
+    assert f"10MW.sweep{suffix}: cannot be read: " in refused(record)
+
+
+def test_a_report_does_not_overwrite_what_it_is_made_of(tmp_path: Path) -> None:
+    path = written(tmp_path, "x.tornado.json", tornado())
+    before = path.read_bytes()
+    assert "would overwrite" in refused(path, output=tmp_path / "." / "x.tornado.json")
+    assert path.read_bytes() == before
+
+
+def test_an_output_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "x.tornado.json", tornado())
+    assert "cannot write" in refused(path, output=tmp_path)

@@ -1,0 +1,240 @@
+"""Tornadoes: widths as solving by hand gives them, ranked, and why an end has no plan."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from planner.case import resolve
+from planner.commands.tornado import report
+from planner.errors import InputError
+from planner.loader import Inputs
+from planner.loader.vary import Variable, checked
+from planner.optimizer.joint import optimise
+from planner.optimizer.objective import natural
+from planner.schema.sensitivity import End, Swing, Tornado
+from planner.studies.sensitivity.options import Answer
+from planner.studies.sensitivity.scenario import Scenario
+from planner.studies.sensitivity.solve import SweepOptions
+from planner.studies.sensitivity.tornado import study
+from planner.studies.sensitivity.tornado.width import width
+from tests.oracle.by_hand import Request, store
+from tests.oracle.generate import inputs_of, random_case
+
+EXACT = SweepOptions(gap=1e-6, jobs=1)
+NOISE = 3e-6
+
+
+def hall(**objective: str) -> Inputs:
+    request = Request(**objective or {"maximize": "goodput"})
+    request.items[1] = store("box", "fs", "1 kW", "0.1 GB/s")
+    request.site["it_power"] = "100 kW"
+    request.checkpoint |= {
+        "interval": {"policy": "optimal", "min": "1 min", "max": "4 h"},
+        "stall": "20 s",
+    }
+    request.storage["delivered_fraction"] = {"read": 0.9, "write": 0.5}
+    request.more["budget"] = {"capex": "2 MUSD"}
+    request.more["targets"] = {"min_gpus": 40}
+    return inputs_of(request.case())
+
+
+def by_hand(inputs: Inputs, path: str, text: str) -> float | None:
+    """Return the best objective with one input changed."""
+    reading = Variable(inputs, path).read(text)
+    assert not reading.faults
+    case = resolve(checked(inputs, reading.changes))
+    value = optimise(case, gap=1e-7, ties=False).value
+    return None if value is None else natural(case.objective, value)
+
+
+def faults(inputs: Inputs, found: Tornado) -> list[str]:
+    """Return where ends, widths and their order are not what they should be."""
+    wrong = []
+    for swing in found.swings:
+        truths = []
+        for end in (swing.low, swing.high):
+            truth = by_hand(inputs, swing.path, end.text)
+            truths.append(truth)
+            if (truth is None) != (end.objective is None):
+                wrong.append(f"{swing.path} {end.text}: {end.status}, by hand {truth}")
+            elif truth is not None and abs(truth - (end.objective or 0.0)) > NOISE * abs(truth):
+                wrong.append(f"{swing.path} {end.text}: {end.objective}, by hand {truth}")
+        wrong += _width_faults(swing, truths)
+    known = [swing.width for swing in found.swings if swing.width is not None]
+    if known != sorted(known, reverse=True) or len(known) < len(found.swings):
+        last = [swing.width for swing in found.swings[len(known) :]]
+        if known != sorted(known, reverse=True) or any(each is not None for each in last):
+            wrong.append(f"order: {known}, {last}")
+    return wrong
+
+
+def _width_faults(swing: Swing, truths: list[float | None]) -> list[str]:
+    low, high = truths
+    if low is None or high is None:
+        return [] if swing.width is None else [f"{swing.path}: a width without two plans"]
+    assert swing.width is not None
+    assert swing.least_width is not None
+    assert swing.most_width is not None
+    apart, noise = abs(high - low), 1e-6 * max(abs(low), abs(high))
+    inside = swing.least_width - noise <= apart <= swing.most_width + noise
+    return [] if inside else [f"{swing.path}: {apart} is not in what is certain"]
+
+
+def swings(found: Tornado) -> dict[str, Swing]:
+    return {swing.path: swing for swing in found.swings}
+
+
+def test_every_end_and_width_is_what_solving_it_alone_gives() -> None:
+    inputs = hall()
+    found = study(inputs, (), EXACT)
+    assert found.status == "optimal"
+    assert not faults(inputs, found)
+    there = swings(found)
+    assert len(there) == len(found.swings)
+    assert {
+        "site.it_power", "budget.capex", "targets.min_gpus", "storage.delivered_fraction.write",
+        "jobs.0.failures.per_gpu_day", "jobs.0.checkpoint.size", "jobs.0.checkpoint.stall",
+        "jobs.0.restore.restart", "jobs.0.training.mfu", "prices.*.list", "prices.gpu.list",
+        "catalog.*.consumes.it_power", "catalog.box.consumes.it_power", "site.pue",
+    } <= set(there)  # fmt: skip
+    assert found.base == pytest.approx(by_hand(inputs, "site.it_power", "100 kW"), rel=NOISE)
+    power, share = there["site.it_power"], there["storage.delivered_fraction.read"]
+    assert (power.low.text, power.base_text, power.high.text) == ("80 kW", "100 kW", "120 kW")
+    assert (power.low.value, power.high.value, power.unit) == (80.0, 120.0, "kW")
+    assert (share.low.text, share.high.text) == ("72 %", "100 %")  # no further than there is
+    assert (there["prices.*.list"].low.text, there["prices.*.list"].unit) == ("x0.8", "x")
+    gpus = there["targets.min_gpus"]
+    assert (gpus.low.text, gpus.high.text) == ("32", "48")
+
+
+@pytest.mark.parametrize("seed", [5])
+def test_random_problems_swing_as_they_do_alone(seed: int) -> None:
+    inputs = inputs_of(random_case(seed))
+    found = study(inputs, (), EXACT, by=0.3)
+    assert found.swings
+    assert not faults(inputs, found)
+
+
+def test_ranges_are_read_as_the_file_would_have_them() -> None:
+    inputs = hall()
+    ranges = (
+        "site.it_power = 60kW:0.2 MW", "prices.box.list=x0.5:x2", "budget.capex=+-25%",
+        "storage.delivered_fraction.write=\u00b110 %", "jobs.0.gpus.max=40:56",
+        "jobs.0.checkpoint.mode=async:sync",
+    )  # fmt: skip
+    found = study(inputs, ranges, EXACT)
+    assert not faults(inputs, found)
+    there = swings(found)
+    assert len(there) == len(ranges)
+    assert (there["site.it_power"].low.value, there["site.it_power"].high.value) == (60.0, 200.0)
+    assert there["prices.box.list"].high.value == 20_000.0
+    assert there["prices.box.list"].high.text == "20000 USD"
+    assert there["budget.capex"].low.text == "1.5 MUSD"
+    assert there["storage.delivered_fraction.write"].high.text == "55 %"
+    assert there["jobs.0.gpus.max"].base_text == "null"
+    mode = there["jobs.0.checkpoint.mode"]
+    assert (mode.low.value, mode.high.text, mode.base_text, mode.unit) == (
+        "async", "sync", "async", "",
+    )  # fmt: skip
+
+
+def test_an_end_without_a_plan_comes_last_with_the_reason() -> None:
+    inputs = hall()
+    found = study(inputs, ("targets.min_gpus=8:800", "site.it_power=90 kW:110 kW"), EXACT)
+    assert [swing.path for swing in found.swings] == ["site.it_power", "targets.min_gpus"]
+    last = found.swings[-1]
+    assert (last.width, last.least_width, last.most_width) == (None, None, None)
+    assert (last.high.status, last.high.objective, last.high.counts) == ("infeasible", None, {})
+    assert "least GPUs in use 800" in last.high.reason
+    assert "capital budget 2 MUSD" in last.high.reason
+    assert last.low.counts
+
+
+def test_values_that_do_not_go_together_are_an_end_refused() -> None:
+    found = study(hall(), ("jobs.0.checkpoint.interval.min=2 min:5 h",), EXACT)
+    (swing,) = found.swings
+    assert swing.high.status == "invalid"
+    assert swing.high.reason
+    assert swing.low.objective is not None
+
+
+def test_a_problem_without_a_plan_may_have_one_at_an_end() -> None:
+    request = Request(maximize="goodput")
+    request.more["targets"] = {"min_gpus": 40}
+    found = study(inputs_of(request.case()), ("site.it_power=40 kW:100 kW",), EXACT)
+    assert (found.status, found.base, found.message) == (
+        "infeasible", None, "no plan meets every limit",
+    )  # fmt: skip
+    assert found.swings[0].high.objective is not None
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("site.it_power", "not PATH=LOW:HIGH"),
+        ("=1:2", "not PATH=LOW:HIGH"),
+        ("site.it_power=80 kW", "'80 kW' is not LOW:HIGH"),
+        ("site.it_power=80 kW:80 kW", "is not LOW:HIGH"),
+        ("site.it_power=1:2:3", "is not LOW:HIGH"),
+        ("site.it_pwer=x0.8:x1.2", "it_pwer"),
+        ("site.it_power=80 kg:90 kW", "80 kg"),
+        ("storage.rule=+-20%", "there is no number here"),
+        ("jobs.0.gpus.max=+-20%", "there is no number here"),
+        ("storage.fill_limit=50 %:150 %", "150"),
+    ],
+)
+def test_what_cannot_be_read_is_one_clear_line(option: str, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        study(hall(), (option,), EXACT)
+    assert said in str(refused.value)
+    assert "--vary" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_nothing_is_varied_twice() -> None:
+    ranges = ("site.it_power=80 kW:90 kW", "site.it_power=x0.5:x2")
+    with pytest.raises(InputError, match=r"'site\.it_power' is varied twice"):
+        study(hall(), ranges, EXACT)
+
+
+def test_the_same_problem_gives_the_same_bytes() -> None:
+    ranges = ("site.it_power=+-20%", "budget.capex=+-20%")
+    one, two = (study(hall(minimize="cost"), ranges, EXACT) for _ in range(2))
+    assert one.model_dump_json() == two.model_dump_json()
+    assert one.sense == "minimize"
+
+
+def test_a_width_is_certain_as_far_as_its_ends_are() -> None:
+    def answer(value: float | None, bound: float | None) -> Answer:
+        return Answer(Scenario(0, ()), "optimal", value, bound)
+
+    assert width(answer(10.0, 11.0), answer(20.0, 22.0)) == (10.0, 9.0, 12.0)
+    assert width(answer(22.0, 20.0), answer(11.0, 10.0)) == (11.0, 9.0, 12.0)
+    assert width(answer(10.0, 12.0), answer(11.0, 13.0)) == (1.0, 0.0, 3.0)
+    assert width(answer(10.0, None), answer(11.0, 13.0)) == (1.0, None, None)
+    assert width(answer(None, None), answer(11.0, 13.0)) == (None, None, None)
+
+
+def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
+    problem, ranges = Path(small), ("site.facility_power=+-20%", "targets.min_gpus=1:100000")
+    ended = report(problem, EXACT, ranges=ranges, folder=tmp_path)
+    assert ended.code == 0
+    names = {f"problem.tornado.{kind}" for kind in ("json", "xlsx", "png", "svg")}
+    assert {path.name for path in ended.written} == names
+    record = (tmp_path / "problem.tornado.json").read_text("utf-8")
+    assert len(Tornado.model_validate_json(record).swings) == 2
+    printed = report(problem, EXACT, ranges=ranges, as_json=True)
+    assert (f"{printed.text}\n", printed.written) == (record, ())
+    none = ("targets.min_gpus=100000",)
+    assert report(problem, EXACT, ranges=ranges[:1], settings=none).code == 3
+
+
+def test_record_types_stay_plain() -> None:
+    found = study(hall(), ("site.it_power=+-20%",), EXACT)
+    again = Tornado.model_validate_json(found.model_dump_json())
+    assert again == found
+    assert all(isinstance(end, End) for s in again.swings for end in (s.low, s.high))
+    assert all(math.isfinite(swing.width or 0.0) for swing in again.swings)
