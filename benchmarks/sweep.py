@@ -1,6 +1,6 @@
 """Scenarios per second, ours over the plain way, side by side on two cores.
 
-    python benchmarks/sweep.py [--quick]
+    python benchmarks/sweep.py [--quick] [--check 50]
 
 Ours is whole processes: `planner sweep --jobs 2` with reading, solving, proving, verifying every
 plan and writing Parquet, CSV and JSON. The plain way (see ``plain.py``) is the loop alone, in two
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import resource
 import subprocess
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import yaml
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -95,8 +97,9 @@ def ours(problem: Path, kind: Kind, folder: Path, jobs: int = 2) -> dict[str, fl
     """Run `planner sweep`; return the wall time and what its record says."""
     out = folder / "out"
     command = [
-        sys.executable, "-c", "from planner.cli import main; main()", "sweep", str(problem), *kind.asked, "--gap",
-        str(kind.gap), "--jobs", str(jobs), "--no-workbook", "--quiet", "--json", "-o", str(out),
+        sys.executable, "-c", "from planner.cli import main; main()", "sweep", str(problem),
+        *kind.asked, "--gap", str(kind.gap), "--jobs", str(jobs), "--no-workbook", "--quiet",
+        "--json", "-o", str(out),
     ]  # fmt: skip
     started = time.perf_counter()
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -128,10 +131,43 @@ def plain(way: type[Bare] | type[Whole], kind: Kind, sample: int) -> float:
         return len(some) / (time.perf_counter() - started)
 
 
+def _cold(asked: tuple[Path, Limits]) -> tuple[float, float]:
+    """Return value and bound of a scenario optimised by itself to 1e-6, as natural logarithms."""
+    from planner import api
+    from planner.case import resolve
+    from planner.loader.change import changed
+    from planner.optimizer.joint import optimise
+
+    problem, limits = asked
+    inputs = api.load(problem)
+    inputs = changed(inputs, "site.facility_power", limits.power_kw)
+    inputs = changed(inputs, "budget.capex", limits.capex_musd * 1e6)
+    inputs = changed(inputs, "site.racks", limits.racks)
+    end = optimise(resolve(inputs), gap=1e-6, ties=False)
+    assert end.value is not None and end.bound is not None
+    return end.value, end.bound
+
+
+def checked(problem: Path, kind: Kind, folder: Path, count: int) -> int:
+    """Return how many of some random rows hold: objective <= optimum <= bound, solved cold."""
+    table = pq.read_table(folder / "out" / f"{problem.stem}.sweep.parquet")
+    rows = table.select(["objective", "bound"]).to_pylist()
+    places = random.Random(3).sample(range(len(rows)), count)
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        ends = list(pool.map(_cold, [(problem, kind.limits[place]) for place in places]))
+    good = 0
+    for place, (value, bound) in zip(places, ends, strict=True):
+        low, high = math.log(rows[place]["objective"]), math.log(rows[place]["bound"])
+        good += low <= bound + 1e-9 and value <= high + 1e-9
+    return good
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--check", type=int, default=0, help="re-solve so many rows of each cold")
     parser.add_argument("--quick", action="store_true", help="smaller samples of the plain way")
-    quick = parser.parse_args().quick
+    options = parser.parse_args()
+    quick = options.quick
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         problems = (
@@ -140,7 +176,9 @@ def main() -> None:
         )
         for label, problem, way, sample in problems:
             print(f"\n{label}: {'without' if label == 'bare' else 'with'} what comes with systems")
-            print(f"{'':34}{'ours/s':>9}{'plain/s':>9}{'times':>8}{'asked':>7}{'worked':>8}{'MB':>6}")
+            print(
+                f"{'':34}{'ours/s':>9}{'plain/s':>9}{'times':>8}{'asked':>7}{'worked':>8}{'MB':>6}"
+            )
             for kind in kinds(folder):
                 rate = plain(way, kind, sample)
                 run = ours(problem, kind, folder)
@@ -150,6 +188,9 @@ def main() -> None:
                     f"{run['solved']:8,}{run['peak_mb']:6.0f}",
                     flush=True,
                 )
+                if options.check:
+                    good = checked(problem, kind, folder, options.check)
+                    print(f"    {good} of {options.check} rows hold when solved cold", flush=True)
 
 
 if __name__ == "__main__":
