@@ -81,6 +81,10 @@ class SchemaName(StrEnum):
     alternatives = "alternatives"
     comparison = "comparison"
     rules = "rules"
+    sweep = "sweep"
+    frontier = "frontier"
+    tornado = "tornado"
+    uncertain = "uncertain"
 
 
 def _version(wanted: bool) -> None:

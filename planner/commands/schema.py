@@ -33,6 +33,7 @@ def _model(name: str) -> type[BaseModel]:
     from planner.schema.plan import Plan
     from planner.schema.prices import PriceBook
     from planner.schema.problem import Problem
+    from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
 
     models: dict[str, type[BaseModel]] = {
         "problem": Problem,
@@ -45,5 +46,9 @@ def _model(name: str) -> type[BaseModel]:
         "alternatives": Alternatives,
         "comparison": Comparison,
         "rules": RulesTable,
+        "sweep": Sweep,
+        "frontier": Frontier,
+        "tornado": Tornado,
+        "uncertain": Uncertain,
     }
     return models[name]

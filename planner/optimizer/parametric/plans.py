@@ -56,6 +56,11 @@ class Plans:
         """Say whether a purchase may be made under the loosest limits."""
         return orderly(self.case, units) and not purchase.broken_rows(self.case, units)
 
+    def _join(self, uses: Mapping[str, int]) -> bool:
+        """Say whether the systems in use are in one compute fabric."""
+        used = (system for system in self.case.systems if uses.get(system.id))
+        return len({system.fabric for system in used if system.fabric is not None}) <= 1
+
     def offer(
         self,
         mode: Mode,
@@ -80,17 +85,15 @@ class Plans:
     def _run(
         self, mode: Mode, units: Mapping[str, int], uses: Mapping[str, int], gpus: int
     ) -> tuple[Operation | None, float]:
-        if not self.may(units):
+        if not self.may(units) or not self._join(uses):
             return None, -math.inf
         goal = self.goals[mode]
-        best = operate.best(self.case, mode, units, uses, gpus, goal.prefer)
-        proposed = operate.operate(self.case, mode, units, uses, gpus)
-        runs = [run for run in (best, proposed) if run is not None and goal.allowed(run)]
-        scores = [self.sign * goal.value(run) for run in runs]
-        if not runs:
+        run = operate.best(self.case, mode, units, uses, gpus, goal.prefer)
+        if run is None or not goal.allowed(run):
+            run = operate.operate(self.case, mode, units, uses, gpus)
+        if run is None or not goal.allowed(run):
             return None, -math.inf
-        place = scores.index(max(scores))
-        return runs[place], scores[place]
+        return run, self.sign * goal.value(run)
 
     def add(self, runs: Iterable[Operation]) -> None:
         """Take in plans of the same case under other limits."""

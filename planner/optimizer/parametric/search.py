@@ -238,7 +238,8 @@ class Search:
         for units in rounding.purchases(kept, self.plans, values, limits):
             use = rounding.uses(kept, units, values)
             if use is not None:
-                self.plans.offer(kept.mode, units, *use)
+                idle = {s.id: s.low for s in kept.case.systems if s.id not in use[0]}
+                self.plans.offer(kept.mode, units | idle, *use)
 
     def _divide(self, kept: Kept, node: Node, values: Vector) -> list[Node] | None:
         """Return smaller parts, split at what matters most; None where all that is whole.

@@ -28,7 +28,7 @@ SUPPLIES: Mapping[str, str] = {
 
 LEAST_SPLIT = 64
 HALVED = 512
-PIECE = 1250
+PIECE = 2500
 TOGETHER = 16
 """Groups of few scenarios are worked on so many at a time."""
 

@@ -26,7 +26,7 @@ from planner.studies.sensitivity.scenarios import Scenarios
 from planner.studies.sensitivity.work import Work
 from planner.studies.sensitivity.workers import Numbered
 
-BLOCK = 10_000
+BLOCK = 20_000
 """Scenarios that are looked at together; of them all only so many are in memory."""
 REMEMBERED = 100_000
 """Up to so many scenarios it is remembered which piece each belongs to."""
