@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,15 +74,14 @@ def report(
     )
     stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
     partial = folder / f".{stem}.sweep.partial"
-    with Journal(partial, _key(inputs, asked, options)) as journal:
-        with progress("scenarios", quiet=quiet) as told:
-            course = Course(inputs, chosen, options, journal, told)
-            stopped = _run(course, dask)
-        table = course.table()
-        base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
-        study, written = _write(table, folder / f"{stem}.sweep", base)
-        if not stopped:
-            journal.forget()
+    journal = Journal(partial, _key(inputs, asked, options))
+    with progress("scenarios", quiet=quiet) as told:
+        course = Course(inputs, chosen, options, journal, told)
+        stopped = _run(course, dask)
+    base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
+    study, written = _write(course.table(), folder / f"{stem}.sweep", base)
+    if not stopped:
+        journal.forget()
     rows = _rows(written[0])
     if base is not None and study.rows:
         written += _shown(base, study, rows, folder, stem)
@@ -105,7 +104,7 @@ def _workforce(course: Course, dask: str | None) -> Iterator[Workforce]:
     if dask is not None:
         from planner.studies.sensitivity.cluster import Cluster
 
-        with Cluster(course.work, dask) as cluster:
+        with closing(Cluster(course.work, dask)) as cluster:
             yield cluster
         return
     with Workers(course.work, course.options.jobs, course.pieces) as workers:

@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ def _write(
 ) -> None:
     schema = sweep_parquet.schema(columns, types)
     with ExitStack() as stack:
-        table = stack.enter_context(sweep_parquet.Writer(parquet, schema))
+        table = stack.enter_context(closing(sweep_parquet.Writer(parquet, schema)))
         stream = stack.enter_context(csv.open("w", encoding="utf-8", newline=""))
         sweep_csv.write(columns, (), stream)
         for rows in blocks:

@@ -30,6 +30,8 @@ from planner.studies.sensitivity.workers import Numbered, Workers
 from tests.ran import Ran, ran
 
 POWER = "site.facility_power=100kW:400kW:lin:130"
+PIECES = "site.pue=1.1:1.5:lin:40"
+"""Three pieces of work: each scenario is a problem of its own, and 16 of them go together."""
 FILES = (".sweep.parquet", ".sweep.csv", ".sweep.json")
 
 
@@ -113,7 +115,7 @@ def test_catalogs_prices_and_named_scenarios_can_be_varied(small: str, tmp_path:
 
 def test_every_number_of_processes_gives_the_same_bytes(small: str, tmp_path: Path) -> None:
     for jobs in ("1", "2"):
-        ran("sweep", small, "--vary", POWER, "-o", str(tmp_path / jobs), "--no-workbook",
+        ran("sweep", small, "--vary", PIECES, "-o", str(tmp_path / jobs), "--no-workbook",
             "--jobs", jobs)  # fmt: skip
     for suffix in FILES:
         one, two = ((tmp_path / jobs / f"problem{suffix}").read_bytes() for jobs in ("1", "2"))
@@ -158,19 +160,19 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, pieces: int, error: BaseExceptio
 def test_an_interrupted_sweep_leaves_a_table_and_goes_on(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    swept(small, tmp_path / "whole", "--vary", POWER)
+    swept(small, tmp_path / "whole", "--vary", PIECES)
     with monkeypatch.context() as patch:
         stop_after(patch, 1, KeyboardInterrupt())
-        done = swept(small, tmp_path, "--vary", POWER)
+        done = swept(small, tmp_path, "--vary", PIECES)
     assert done.code == 130
-    assert "Stopped after 65 of 130 scenarios" in done.out
+    assert "Stopped after 16 of 40 scenarios" in done.out
     partial = table(tmp_path)
     whole = table(tmp_path / "whole")
     assert partial == [row for row in whole if row["scenario"] in {r["scenario"] for r in partial}]
-    assert (record(tmp_path).rows, record(tmp_path).asked) == (65, 130)
+    assert (record(tmp_path).rows, record(tmp_path).asked) == (16, 40)
     with monkeypatch.context() as patch:
-        stop_after(patch, 1, AssertionError("a piece was done again"))
-        assert swept(small, tmp_path, "--vary", POWER).code == 0
+        stop_after(patch, 2, AssertionError("a piece was done again"))
+        assert swept(small, tmp_path, "--vary", PIECES).code == 0
     for suffix in FILES:
         there = (tmp_path / f"problem{suffix}").read_bytes()
         assert there == (tmp_path / "whole" / f"problem{suffix}").read_bytes()
@@ -182,7 +184,7 @@ def test_another_sweep_takes_no_rows_of_one_that_was_interrupted(
 ) -> None:
     with monkeypatch.context() as patch:
         stop_after(patch, 1, KeyboardInterrupt())
-        swept(small, tmp_path, "--vary", POWER)
+        swept(small, tmp_path, "--vary", PIECES)
     assert swept(small, tmp_path, "--vary", "site.facility_power=1MW,2MW").code == 0
     assert [row["site.facility_power [kW]"] for row in table(tmp_path)] == [1000.0, 2000.0]
 
@@ -201,18 +203,18 @@ def test_a_full_disk_is_one_line_and_loses_nothing_that_is_done(
 
     with monkeypatch.context() as patch:
         patch.setattr(sweep_parquet, "save", full)
-        done = swept(small, tmp_path, "--vary", POWER)
+        done = swept(small, tmp_path, "--vary", PIECES)
     assert done.code == 2
     assert done.err.count("\n") == 1 and "no space left" in done.err and "is kept" in done.err
     assert not list(tmp_path.glob("problem*")), "nothing half-written"
     assert len(list((tmp_path / ".problem.sweep.partial").glob("*.parquet"))) == 1
-    assert swept(small, tmp_path, "--vary", POWER).code == 0
-    assert Counter(row["status"] for row in table(tmp_path)) == {"optimal": 130}
+    assert swept(small, tmp_path, "--vary", PIECES).code == 0
+    assert Counter(row["status"] for row in table(tmp_path)) == {"optimal": 40}
 
 
 def test_a_worker_that_is_killed_takes_nothing_with_it(small: str) -> None:
     inputs = api.load(Path(small))
-    some = list(scenarios(inputs, vary=("site.pue=1.1:1.5:lin:120",)))
+    some = list(scenarios(inputs, vary=("site.pue=1.1:1.5:lin:80",)))
     parts = list(enumerate(pieces(some)))
     found: dict[int, list[Row]] = {}
     with Workers(Work({"": inputs}, SweepOptions()), 2) as workers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import warnings
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def test_a_killed_worker_loses_no_row_and_changes_none(small: str) -> None:
     from distributed import LocalCluster
 
     inputs = api.load(Path(small))
-    some = list(scenarios(inputs, vary=("site.pue=1.1:1.5:lin:120",)))
+    some = list(scenarios(inputs, vary=("site.pue=1.1:1.5:lin:80",)))
     parts = list(enumerate(pieces(some)))
     work = Work({"": inputs}, SweepOptions())
     found = {}
@@ -34,7 +35,7 @@ def test_a_killed_worker_loses_no_row_and_changes_none(small: str) -> None:
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
             silence_logs=50,
         )  # fmt: skip
-        with cluster, Cluster(work, cluster.scheduler_address) as ours:
+        with cluster, closing(Cluster(work, cluster.scheduler_address)) as ours:
             for number, rows in ours.rows(parts):
                 if not found:
                     os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)

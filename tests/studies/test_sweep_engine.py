@@ -11,8 +11,10 @@ from planner.loader import Inputs
 from planner.loader.change import Change, applied, value_at
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
+from planner.studies.sensitivity import work as work_module
+from planner.studies.sensitivity.alike import Asked
 from planner.studies.sensitivity.groups import SUPPLIES, groups, pieces
-from planner.studies.sensitivity.options import SweepOptions
+from planner.studies.sensitivity.options import Answer, SweepOptions
 from planner.studies.sensitivity.scenario import Row, Scenario
 from planner.studies.sensitivity.work import Work
 from tests.oracle.generate import inputs_of, random_case
@@ -120,3 +122,20 @@ def test_pieces_hold_every_scenario_once(count: int) -> None:
     parts = pieces(made)
     assert sorted(s.index for part in parts for s in part) == list(range(count))
     assert all(len(part) <= 2500 for part in parts)
+
+
+def test_an_error_of_our_own_spoils_only_its_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = inputs_of(random_case(9))
+    scenarios = drawn(inputs, 9)
+    hit = scenarios[5].changes[0].value
+    solve = work_module.solve
+
+    def fragile(asked: Asked) -> list[Answer]:
+        if any(each.changes[0].value == hit for each in asked.group.scenarios):
+            raise ZeroDivisionError("planted")
+        return solve(asked)
+
+    monkeypatch.setattr(work_module, "solve", fragile)
+    rows = Work({"": inputs}, SweepOptions(1e-3)).rows(scenarios)
+    assert rows[5]["status"] == "failed" and "planted" in rows[5]["reason"]
+    assert all(row["status"] != "failed" for n, row in enumerate(rows) if n != 5)

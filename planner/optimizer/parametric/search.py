@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from planner.optimizer.joint import goal_of
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Operation
 from planner.optimizer.parametric import rounding
+from planner.optimizer.parametric.divide import divide
 from planner.optimizer.parametric.node import Node, below
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.parametric.relaxed import Kept, Seen
@@ -35,7 +35,6 @@ CUTOFF = 0.1
 bound serves tighter limits."""
 MOST_STEPS = 2000
 MOST_FAILS = 12
-FRACTION = 1e-6
 
 
 @dataclass(frozen=True)
@@ -227,7 +226,7 @@ class Search:
         score = float(self.plans.score[place])
         if node.bounds[place] <= score + self.width(score):
             return
-        parts = self._divide(kept, node, seen.values)
+        parts = divide(kept, node, seen.values)
         if parts is None:
             self._search_loosely(node, place, seen)
             return
@@ -240,40 +239,6 @@ class Search:
             if use is not None:
                 idle = {s.id: s.low for s in kept.case.systems if s.id not in use[0]}
                 self.plans.offer(kept.mode, units | idle, *use)
-
-    def _divide(self, kept: Kept, node: Node, values: Vector) -> list[Node] | None:
-        """Return smaller parts, split at what matters most; None where all that is whole.
-
-        First the GPU type, then how many systems, to one number: that settles the sizes of their
-        fabrics, which a relaxation mixes. Then the storage family.
-        """
-        build = kept.build
-        systems = [v for (name, _, _), v in build.counts.items() if name in build.used]
-        types, families = list(build.type_used.values()), list(build.serves.values())
-        for variables in (types, systems):
-            column = _most_fractional(kept, node, values, variables)
-            if column is not None:
-                return self._split(kept, node, column, math.floor(values[column]))
-        for variable in systems:
-            column = kept.index[variable.name]
-            value, low, high = round(float(values[column])), node.low[column], node.high[column]
-            if high - low > 0.5 and value > 0:
-                return self._split(kept, node, column, value if value < high else value - 1)
-        column = _most_fractional(kept, node, values, families)
-        return None if column is None else self._split(kept, node, column, 0)
-
-    def _split(self, kept: Kept, node: Node, column: int, below: int) -> list[Node]:
-        """Return the part in which a column is more than ``below``, and the rest."""
-        parts = []
-        for up in (True, False):
-            low, high = node.low.copy(), node.high.copy()
-            if up:
-                low[column] = below + 1.0
-            else:
-                high[column] = float(below)
-            if kept.tighten(low, high):
-                parts.append(node.within(low, high))
-        return parts
 
     def _search_loosely(self, node: Node, place: int, seen: Seen) -> None:
         """Search a part with what does not bind as loose as can be, so that the bound serves more.
@@ -317,13 +282,3 @@ class Search:
             node.fails = MOST_FAILS
         elif not better:
             node.fails += 1
-
-
-def _most_fractional(
-    kept: Kept, node: Node, values: Vector, variables: Sequence[Any]
-) -> int | None:
-    """Return the column of the largest value that is not whole but must be, or None."""
-    columns = [kept.index[variable.name] for variable in variables]
-    open_ = [c for c in columns if node.high[c] - node.low[c] > 0.5]
-    mixed = [c for c in open_ if abs(values[c] - round(float(values[c]))) > FRACTION]
-    return max(mixed, key=lambda c: (values[c], -c), default=None)

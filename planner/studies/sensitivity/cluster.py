@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from types import TracebackType
 from typing import Any
 
 from planner.errors import Finding, InputError
@@ -38,15 +37,8 @@ class Cluster:
             message, fix = "no Dask scheduler answers", "give its address, such as tcp://host:8786"
             raise InputError(Finding("dask", message, f"--dask {address}", fix=fix)) from None
 
-    def __enter__(self) -> Cluster:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Let the scheduler go."""
         self._client.close()
 
     def rows(self, pieces: Iterable[Numbered]) -> Iterator[tuple[int, list[Row]]]:

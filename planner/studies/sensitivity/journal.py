@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 
 from planner.errors import Finding, InputError
 from planner.outputs import sweep_parquet
@@ -22,18 +20,17 @@ class Journal:
     A folder of another sweep, or of this one asked otherwise, is emptied.
     """
 
-    def __init__(self, folder: Path | None, key: str) -> None:
+    def __init__(self, folder: Path, key: str) -> None:
         """Open the journal.
 
         Args:
-            folder: where it is; None for one that is forgotten afterwards.
+            folder: where it is.
             key: what this sweep is, so that no other one's rows are taken for its own.
 
         Raises:
             InputError: the folder cannot be made or written to.
         """
-        self._temporary = folder is None
-        self.folder = Path(tempfile.mkdtemp()) if folder is None else folder
+        self.folder = folder
         with _naming(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             told = self.folder / KEY
@@ -73,18 +70,6 @@ class Journal:
     def forget(self) -> None:
         """Remove the journal."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._temporary:
-            self.forget()
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:08d}.parquet"

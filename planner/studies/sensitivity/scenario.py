@@ -28,15 +28,4 @@ class Scenario:
     base: str = ""
 
 
-ANSWER = ("status", "objective", "bound", "gap", "certificate")
-TOTALS = (
-    "capex_usd", "opex_usd_per_year", "tco_usd", "it_power_kw", "facility_power_kw", "racks",
-    "gpus", "storage_units",
-)  # fmt: skip
-JOB = (
-    "gpu_type", "storage_family", "gpus_in_use", "mode", "interval_s", "stall_s", "drain_s",
-    "overlap", "restore_s", "mtti_s", "goodput", "useful_gpus", "useful_pflops",
-    "write_gb_per_s", "read_gb_per_s", "days_to_train",
-)  # fmt: skip
-TEXT = ("binding", "reason")
 COUNT_PREFIX = "units."

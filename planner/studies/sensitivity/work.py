@@ -34,14 +34,19 @@ class Work:
         """Return the rows of scenarios in their order, without the columns of inputs."""
         found: dict[int, Row] = {}
         for group in _groups(scenarios):
-            asked, answers = self._solved(group)
-            if asked is None:
-                found |= {each.scenario.index: blank(each) for each in answers}
-                continue
-            answers = explained(asked, answers)
-            made = rows(asked, answers)
-            found |= {a.scenario.index: row for a, row in zip(answers, made, strict=True)}
+            found |= self._rows(group)
         return [found.get(each.index) or blank(_refused(each)) for each in scenarios]
+
+    def _rows(self, group: Group) -> dict[int, Row]:
+        asked, answers = self._solved(group)
+        if asked is None:
+            return {each.scenario.index: blank(each) for each in answers}
+        try:
+            answers = explained(asked, answers)
+            made = list(rows(asked, answers))
+        except Exception as error:
+            return {each.index: blank(_failed(each, error)) for each in group.scenarios}
+        return {a.scenario.index: row for a, row in zip(answers, made, strict=True)}
 
     def _solved(self, group: Group) -> tuple[Asked | None, list[Answer]]:
         try:
@@ -51,9 +56,9 @@ class Work:
             return None, [Answer(each, "invalid", reason=said) for each in group.scenarios]
         try:
             return asked, solve(asked)
-        except PlannerError as error:
+        except Exception as error:
             if len(group.scenarios) == 1:
-                return None, [Answer(group.scenarios[0], "failed", reason=str(error))]
+                return None, [_failed(group.scenarios[0], error)]
         # One of them brought the solver down; the others are not to suffer for it.
         alone = [self._solved(part) for part in _apart(group)]
         answers = [answer for _, some in alone for answer in some]
@@ -67,6 +72,14 @@ def _groups(scenarios: Sequence[Scenario]) -> list[Group]:
 def _apart(group: Group) -> Iterator[Group]:
     for scenario in group.scenarios:
         yield Group(group.base, group.shared, group.paths, (scenario,))
+
+
+def _failed(scenario: Scenario, error: Exception) -> Answer:
+    """Return what is told of a scenario that an error of planner's own ended."""
+    said = str(error)
+    if not isinstance(error, PlannerError):
+        said = f"internal error: {type(error).__name__}: {said}"
+    return Answer(scenario, "failed", reason=said)
 
 
 def _refused(scenario: Scenario) -> Answer:

@@ -70,6 +70,7 @@ class Workers:
         self.work = work
         self.count = min(jobs or cores(), pieces or cores())
         self._pool: ProcessPoolExecutor | None = None
+        self._proven = False
 
     def __enter__(self) -> Workers:
         if self.count > 1:
@@ -134,16 +135,27 @@ class Workers:
         for number, _ in tasks:
             tries[number] = tries.get(number, 0) + 1
         self._end(True)
+        if not self._proven:
+            self._require_start()
         self._pool = self._started(self.count)
         return sorted(tasks)
 
-    def _alone(self, what: What, piece: Piece) -> list[Any]:
-        """Do a piece in a process of its own, so that it is known which piece ends it."""
+    def _require_start(self) -> None:
+        """Make sure that processes can be started at all.
+
+        Raises:
+            PlannerError: they end before they have done anything.
+        """
         with self._started(1) as pool:
             try:
                 pool.submit(int).result()
             except BrokenProcessPool:
                 raise PlannerError(NO_START) from None
+        self._proven = True
+
+    def _alone(self, what: What, piece: Piece) -> list[Any]:
+        """Do a piece in a process of its own, so that it is known which piece ends it."""
+        with self._started(1) as pool:
             try:
                 return pool.submit(_do, what, piece).result()
             except BrokenProcessPool:
