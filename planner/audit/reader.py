@@ -20,7 +20,12 @@ _OLE = b"\xd0\xcf\x11\xe0"
 _MOST_BYTES = 2_000_000_000
 _AGAIN = "open it in the spreadsheet program and save it again as .xlsx"
 
-STUDIES = frozenset({"Why", "No plan", "Rules", "Near-optimal", "Comparison"})
+STUDIES = frozenset(
+    {
+        "Why", "No plan", "Rules", "Near-optimal", "Comparison", "Sweep", "Frontier storage",
+        "Frontier cost", "Frontier power", "Tornado", "Uncertainty",
+    }
+)  # fmt: skip
 """The first sheets of study workbooks."""
 
 _MOST_ROWS, _MOST_COLUMNS = 60_000, 300

@@ -93,7 +93,8 @@ def _change(study: Tornado, end: End) -> float | None:
 
 def no_plan(end: End) -> str:
     """Return why an end of a swing has no plan."""
-    return f"{STATUS[end.status]}: {end.reason}" if end.reason else STATUS[end.status]
+    ended = STATUS[end.status]
+    return end.reason if end.reason.startswith(ended) else f"{ended}: {end.reason}".rstrip(": ")
 
 
 def scenarios(count: int) -> str:

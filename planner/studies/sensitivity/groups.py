@@ -75,7 +75,7 @@ def pieces(scenarios: Sequence[Scenario]) -> list[tuple[Scenario, ...]]:
             continue
         small += group.scenarios
         count += 1
-        if count == TOGETHER:
+        if count == TOGETHER or len(small) >= LEAST_SPLIT:
             result.append(tuple(small))
             small, count = [], 0
     return [*result, tuple(small)] if small else result

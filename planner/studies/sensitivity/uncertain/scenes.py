@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.case import Case, resolve
+from planner.case.resolve import with_kit
 from planner.errors import InputError
 from planner.loader.change import Change
 from planner.loader.inputs import Inputs
 from planner.loader.vary.apply import applied
 from planner.optimizer.operate import Operation
+from planner.optimizer.parametric import given
 from planner.studies.sensitivity.scenario import Scenario
 from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.uncertain.bought import Tried, operated, tried
@@ -22,6 +24,8 @@ from planner.studies.sensitivity.uncertain.unknown import Unknown
 
 PLANNED = frozenset({"optimal", "feasible"})
 """How scenarios end that have a plan."""
+ROOM = 4
+"""How many times a scenario's limits the fabrics are worked out for: of what was bought elsewhere."""
 _REFUSED = frozenset({"invalid", "failed"})
 
 
@@ -106,6 +110,15 @@ def _worth(case: Case, candidate: Operation) -> float:
 def _case(inputs: Inputs, scenario: Scenario) -> Case | None:
     """Return a scenario in numbers, None where its input is refused."""
     try:
-        return resolve(applied(inputs, scenario.changes))
+        there = applied(inputs, scenario.changes)
+        case = resolve(there)
+        return replace(case, kit=with_kit(there, _roomy(case)).kit)
     except InputError:
         return None
+
+
+def _roomy(case: Case) -> Case:
+    """Return a case with room for what was bought for another one, to work out its fabrics."""
+    supplies = given(case.limits)
+    wide = {each.field: ROOM * getattr(case.limits, each.field) for each in supplies}
+    return replace(case, limits=replace(case.limits, **wide))
