@@ -25,7 +25,7 @@ from planner.studies.sensitivity.uncertain.unknown import Unknown
 PLANNED = frozenset({"optimal", "feasible"})
 """How scenarios end that have a plan."""
 ROOM = 4
-"""How many times a scenario's limits the fabrics are worked out for: of what was bought elsewhere."""
+"""Fabrics are worked out for so many times the limits: for purchases made under other ones."""
 _REFUSED = frozenset({"invalid", "failed"})
 
 
