@@ -6,9 +6,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 import pytest
+from openpyxl.workbook import Workbook
 from openpyxl.worksheet.merge import MergedCellRange
 
+from planner import audit
+from planner.audit.reader import Opened
 from planner.loader import yaml12
+from planner.outputs.workbook.data import Packed
+from planner.outputs.workbook.inputs import InputCell
+from planner.schema.plan import Plan
 from tests.bad_input.world import FILES
 
 
@@ -31,6 +37,22 @@ def merged_cells_are_read_without_their_borders() -> Iterator[None]:
     """Skip what takes openpyxl a quarter of the time of opening a workbook."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MergedCellRange, "format", lambda merged: None)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def audits_compare_with_one_copy() -> Iterator[None]:
+    """Write and open once what edits of a workbook are compared with; nothing changes it."""
+    write = audit._written
+    known: dict[Packed, tuple[Workbook, tuple[InputCell, ...]]] = {}
+
+    def written(opened: Opened, plan: Plan) -> tuple[Workbook, tuple[InputCell, ...]]:
+        if opened.packed not in known:
+            known[opened.packed] = write(opened, plan)
+        return known[opened.packed]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit, "_written", written)
         yield
 
 

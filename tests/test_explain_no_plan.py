@@ -283,9 +283,8 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, questions: int) -> None:
     monkeypatch.setattr(Oracle, "left_s", left)
 
 
-def check_conflicts(inputs: Inputs, found: Infeasibility) -> None:
+def check_conflicts(inputs: Inputs, found: Infeasibility, oracle: Oracle) -> None:
     """Every conflict is one, and none without any of its limits; asked with time to spare."""
-    oracle = Oracle(inputs, "highs", 600.0)
     known = {lever.path: lever for lever in levers(inputs)}
     given_up: list[Lever] = []
     for conflict in found.conflicts:
@@ -297,7 +296,7 @@ def check_conflicts(inputs: Inputs, found: Infeasibility) -> None:
         given_up.append(named[-1])
 
 
-PLANTED = [planted for planted in written() if planted.seed % 9 == 0][:8]
+PLANTED = [planted for planted in written() if planted.seed % 9 == 0][:6]
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
@@ -307,12 +306,13 @@ def test_whenever_time_runs_out_what_is_said_is_true(
     inputs = planted.inputs
     whole = solve_with(inputs, Options()).infeasibility
     assert whole is not None
+    oracle = Oracle(inputs, "highs", 600.0)  # it knows what it was asked before
     for questions in (0, 1, 2, 3, 5, 8, 13, 21, 34, 55):
         with monkeypatch.context() as patch:
             stop_after(patch, questions)
             found = solve_with(inputs, Options()).infeasibility
         assert found is not None
         claims_hold(inputs, found)
-        check_conflicts(inputs, found)
+        check_conflicts(inputs, found, oracle)
         complete = (found.conflicts, found.changes) == (whole.conflicts, whole.changes)
         assert complete or found.undecided, questions

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.api import solve
+from planner.api import Options, solve
 from planner.audit import audit
 from planner.audit.apply import apply
 from planner.audit.draft import Draft
@@ -50,15 +50,17 @@ class Change:
 
     edits: Edits
     settings: tuple[str, ...]
-    problem: str = "10MW"
+    base: tuple[str, ...] = ("network={}",)
+    """Settings of the problem that the workbook is of: without fabrics it is soon solved."""
 
 
 CHANGES = {
     "site": Change(
         {("figure", "pue"): 1.4, ("limit", "facility_power"): 9000.0},
         ("site.pue=1.4", "site.facility_power=9 MW"),
+        base=(),
     ),
-    "racks": Change({("limit", "racks"): 60.0}, ("site.racks=60",)),
+    "racks": Change({("limit", "racks"): 60.0}, ("site.racks=60",), base=()),
     "size": Change({("figure", "checkpoint_gb"): 20_160.0}, ("jobs.0.bytes_per_parameter=20",)),
     "sync": Change({("figure", "save_mode"): "sync"}, ("jobs.0.checkpoint.mode=sync",)),
     "restore": Change(
@@ -94,9 +96,9 @@ CHANGES = {
 @pytest.mark.parametrize("name", sorted(CHANGES))
 def test_the_best_plan_is_that_of_the_changed_problem(name: str, tmp_path: Path) -> None:
     change = CHANGES[name]
-    path = edited(book(change.problem), tmp_path / "edited.xlsx", change.edits)
+    path = edited(book("10MW", *change.base), tmp_path / "edited.xlsx", change.edits)
     found = audit(path)
-    expected = solve(PROBLEMS / f"{change.problem}.yaml", settings=change.settings)
+    expected = solve(PROBLEMS / "10MW.yaml", settings=(*change.base, *change.settings))
     assert found.best is not None and expected.objective.value is not None
     assert found.best.objective.value == pytest.approx(expected.objective.value, rel=1e-4)
     bought = [(line.sku, line.quantity) for line in found.best.lines if line.section == "Compute"]
@@ -106,8 +108,11 @@ def test_the_best_plan_is_that_of_the_changed_problem(name: str, tmp_path: Path)
     }
 
 
-def audited(tmp_path: Path, edits: Edits, problem: str = "10MW", **options: bool) -> Audit:
-    return audit(edited(book(problem), tmp_path / "edited.xlsx", edits), **options)
+def audited(
+    tmp_path: Path, edits: Edits, problem: str = "10MW", *, solve_again: bool = True
+) -> Audit:
+    path = edited(book(problem), tmp_path / "edited.xlsx", edits)
+    return audit(path, Options(explain=False), solve_again=solve_again)
 
 
 def sku(section: str, problem: str = "10MW") -> str:
@@ -159,11 +164,17 @@ def test_without_a_part_nothing_runs(section: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("problem", ["megatron_1t", "enterprise_1MW", "gpt3_octet"])
 def test_no_value_that_a_cell_allows_breaks_the_audit(problem: str) -> None:
-    """The ends of every range, 0 and blank: a plan, or a reason why nothing runs; never a crash."""
+    """The ends of every range, 0 and blank: a plan, or a reason why nothing runs; never a crash.
+
+    Of every section of the bill the first line stands for the others.
+    """
     source = book(problem)
     inputs = portable.from_text(portable.to_text(load(PROBLEMS / f"{problem}.yaml")))
+    firsts = {line.section: line.sku for line in reversed(source.plan.lines)}.values()
     tried = 0
     for cell in source.cells:
+        if cell.kind in ("quantity", "discount", "unit_list") and cell.key not in firsts:
+            continue
         values: set[Scalar] = {cell.range.low, cell.range.high, 0.0, 1.0, 3.0, None}
         for value in values | set(cell.range.choices):
             if cell.kind == "local" or value == cell.value or not cell.range.allows(value):
@@ -203,7 +214,7 @@ def test_more_of_what_has_no_price_asks_for_one(tmp_path: Path) -> None:
 
 
 def test_a_cleared_limit_limits_nothing(tmp_path: Path) -> None:
-    found = audited(tmp_path, {("limit", "facility_power"): None, ("limit", "capex"): 1e9})
+    found = audited(tmp_path, {("limit", "facility_power"): None, ("limit", "capex"): 3e8})
     assert found.best is not None and found.best.totals is not None
     assert (found.best.totals.facility_power_kw or 0) > 10_000
 

@@ -15,7 +15,7 @@ from tests.infeasible.plant import Planted, has_plan, written
 
 DOUBLE = [planted for planted in written() if len(planted.limits) == 2]
 CHEAPER = 0.97
-DRAWS = 12
+DRAWS = 6
 
 
 def test_there_are_enough_problems() -> None:

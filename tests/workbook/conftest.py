@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.outputs.audience import Audience
 from planner.outputs.workbook import write
 from planner.schema.plan import Plan
 from tests.workbook.cases import CASES
@@ -17,10 +18,21 @@ from tests.workbook.office import convert
 CREATED = datetime(2026, 3, 1, 12, 0)
 
 
-def written(document: Plan) -> bytes:
-    """Return a plan's workbook."""
+_known: dict[str, bytes] = {}
+
+
+def written(document: Plan, audience: Audience = "internal") -> bytes:
+    """Return an edition of a plan's workbook; the same plan is written once."""
+    key = f"{audience} {document!r}"
+    if key not in _known:
+        _known[key] = written_afresh(document, audience)
+    return _known[key]
+
+
+def written_afresh(document: Plan, audience: Audience = "internal") -> bytes:
+    """Return an edition of a plan's workbook, written now."""
     stream = io.BytesIO()
-    write(document, stream, created=CREATED)
+    write(document, stream, created=CREATED, audience=audience)
     return stream.getvalue()
 
 

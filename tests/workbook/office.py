@@ -6,10 +6,12 @@ import io
 import os
 import shutil
 import subprocess
+from functools import lru_cache
 from pathlib import Path
 
 import openpyxl
 import pytest
+from openpyxl.workbook import Workbook
 
 SOFFICE = shutil.which("soffice")
 needs_office = pytest.mark.skipif(
@@ -41,24 +43,45 @@ def convert(folder: Path, files: list[Path], kind: str = "xlsx") -> list[Path]:
     return [out / f"{file.stem}.{kind}" for file in files]
 
 
+@lru_cache(maxsize=32)
+def to_read(content: bytes, *, data_only: bool = False) -> Workbook:
+    """Return a workbook, opened once for all who only read it.
+
+    Args:
+        content: the file.
+        data_only: whether its cells hold what they show, not their formulas.
+    """
+    return openpyxl.load_workbook(io.BytesIO(content), data_only=data_only)
+
+
+@lru_cache(maxsize=32)
+def _read(content: bytes) -> tuple[Cells, dict[str, tuple[str, str]]]:
+    """Return what every cell of a workbook shows, and where its names point."""
+    book = openpyxl.load_workbook(io.BytesIO(content), data_only=True, read_only=True)
+    try:
+        cells = {
+            (sheet.title, cell.coordinate): cell.value
+            for sheet in book.worksheets
+            for row in sheet.iter_rows()
+            for cell in row
+            if cell.value not in (None, "")
+        }
+    finally:
+        book.close()
+    places = {name: next(iter(each.destinations)) for name, each in book.defined_names.items()}
+    return cells, places
+
+
 def values(source: Path | bytes) -> Cells:
     """Return what every cell shows, by sheet and address; blank or empty ones left out."""
-    stream = source if isinstance(source, Path) else io.BytesIO(source)
-    book = openpyxl.load_workbook(stream, data_only=True)
-    return {
-        (sheet.title, cell.coordinate): cell.value
-        for sheet in book.worksheets
-        for cells in sheet.iter_rows()
-        for cell in cells
-        if cell.value not in (None, "")
-    }
+    cells, _ = _read(source if isinstance(source, bytes) else source.read_bytes())
+    return cells.copy()
 
 
 def named(source: Path, cells: Cells) -> dict[str, object]:
     """Return the values of all defined names."""
-    book = openpyxl.load_workbook(source)
-    result: dict[str, object] = {}
-    for name, defined in book.defined_names.items():
-        sheet, address = next(iter(defined.destinations))
-        result[name] = cells.get((sheet, address.replace("$", "")))
-    return result
+    _, places = _read(source.read_bytes())
+    return {
+        name: cells.get((sheet, address.replace("$", "")))
+        for name, (sheet, address) in places.items()
+    }

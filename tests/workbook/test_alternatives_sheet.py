@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -11,15 +10,14 @@ from typing import Any
 import openpyxl
 import pytest
 
-from planner.outputs.workbook import write
 from planner.sizing.demand import appliances_needed
 from planner.sizing.rules import VENDOR_RULES, rule_demand
 from tests.workbook.arithmetic import Gear, Setup, job, totals
 from tests.workbook.cases import ASYNC, CASES, MINIMAL
 from tests.workbook.complete import COMPLETE
-from tests.workbook.conftest import CREATED, written
+from tests.workbook.conftest import written
 from tests.workbook.factory import plan
-from tests.workbook.office import convert, needs_office, values
+from tests.workbook.office import convert, needs_office, to_read, values
 from tests.workbook.test_edits import edited, row_of
 from tests.workbook.test_sensitivity_sheet import Files, Row, modelled, table, type_into
 
@@ -237,18 +235,17 @@ def test_blank_inputs_and_no_gpus_give_no_error_values(after: dict[str, Path]) -
 
 
 def test_the_customers_edition_has_power_but_no_money() -> None:
-    stream = io.BytesIO()
-    write(plan(COMPLETE), stream, created=CREATED, audience="customer")
-    takes = rows(stream.getvalue(), TAKES)["DDN: high"]
+    content = written(plan(COMPLETE), "customer")
+    takes = rows(content, TAKES)["DDN: high"]
     assert "More power, kW" in takes and "GPU systems of that power" in takes
     assert not [title for title in takes if "USD" in title or "money" in title]
-    sheet = openpyxl.load_workbook(stream, data_only=True)["Alternatives"]
+    sheet = to_read(content, data_only=True)["Alternatives"]
     assert "USD" not in " ".join(str(value) for row in sheet.values for value in row)
 
 
 def test_charts_have_titles_and_are_left_out_without_power() -> None:
     def charts(setup: Setup) -> list[Any]:
-        sheet: Any = openpyxl.load_workbook(io.BytesIO(written(plan(setup))))["Alternatives"]
+        sheet: Any = to_read(written(plan(setup)))["Alternatives"]
         return list(sheet._charts)
 
     assert [chart.title is not None for chart in charts(COMPLETE)] == [True, True]
@@ -261,5 +258,5 @@ def test_no_storage_that_can_be_counted_no_sheet() -> None:
         line.model_copy(update={"read_gb_per_s": 0.0}) if line.sku == "box" else line
         for line in document.lines
     )
-    book = openpyxl.load_workbook(io.BytesIO(written(document.model_copy(update={"lines": lines}))))
+    book = to_read(written(document.model_copy(update={"lines": lines})))
     assert "Alternatives" not in book.sheetnames

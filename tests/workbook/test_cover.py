@@ -14,13 +14,13 @@ from openpyxl.workbook import Workbook
 
 from planner.outputs.audience import Audience
 from planner.outputs.money_words import MoneyWords
-from planner.outputs.workbook import SHEETS, write
+from planner.outputs.workbook import SHEETS
 from planner.schema.plan import Plan
 from tests.workbook.arithmetic import Setup
 from tests.workbook.cases import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
-from tests.workbook.conftest import CREATED, written
+from tests.workbook.conftest import written
 from tests.workbook.factory import infeasible, plan
-from tests.workbook.office import convert, needs_office, values
+from tests.workbook.office import convert, needs_office, to_read, values
 from tests.workbook.test_edits import edited
 
 OWN = ("Cover", "Summary", "Notes")
@@ -29,14 +29,12 @@ OWN = ("Cover", "Summary", "Notes")
 
 def content(document: Plan, audience: Audience = "internal") -> bytes:
     """Return the workbook of an edition."""
-    stream = io.BytesIO()
-    write(document, stream, created=CREATED, audience=audience)
-    return stream.getvalue()
+    return written(document, audience)
 
 
 def opened(document: Plan, audience: Audience = "internal") -> Workbook:
-    """Return the workbook of an edition as openpyxl reads it, with what its cells show."""
-    return openpyxl.load_workbook(io.BytesIO(content(document, audience)), data_only=True)
+    """Return the workbook of an edition with what its cells show, for reading only."""
+    return to_read(written(document, audience), data_only=True)
 
 
 def told(book: Workbook, sheet: str = "Cover") -> dict[str, object]:
@@ -79,7 +77,8 @@ def test_the_cover_opens_and_no_sheet_is_empty(setup: Setup) -> None:
 
 
 def test_print_areas_and_repeated_rows_belong_to_their_sheets() -> None:
-    for sheet in opened(plan(COMPLETE)):
+    file = io.BytesIO(written(plan(COMPLETE)))
+    for sheet in openpyxl.load_workbook(file):  # reading makes cells, which count
         assert sheet.print_area.startswith(f"'{sheet.title}'!$A$1:")
         last = sheet.print_area.rpartition("$")[2]
         assert int(last) == sheet.max_row, sheet.title
@@ -114,7 +113,7 @@ def test_a_plan_that_was_not_found_says_so() -> None:
 
 
 def test_who_and_for_whom_are_for_the_reader_to_fill_in() -> None:
-    book = openpyxl.load_workbook(io.BytesIO(written(plan(ASYNC))))
+    book = to_read(written(plan(ASYNC)))
     rows = {str(row[0].value): row[1] for row in book["Cover"].iter_rows()}
     for label in ("Prepared by", "Prepared for", "Reference"):
         assert rows[label].value is None and not rows[label].protection.locked

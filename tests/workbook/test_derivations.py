@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 
-import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +16,7 @@ from tests.workbook.arithmetic import Gear, Setup, worth
 from tests.workbook.cases import COMPLETE
 from tests.workbook.conftest import written
 from tests.workbook.factory import plan
+from tests.workbook.office import to_read
 
 YEARS = st.floats(0.0, 30.0)
 
@@ -76,7 +75,7 @@ def test_a_loss_that_the_clients_hide_is_never_more_than_they_hide() -> None:
 
 def follows(document: Plan) -> dict[str, tuple[object, object]]:
     """Return the formula of every limit's value, and whether it follows edits, by its id."""
-    sheet = openpyxl.load_workbook(io.BytesIO(written(document)))["Checks"]
+    sheet = to_read(written(document))["Checks"]
     return {str(row[11].value): (row[1].value, row[8].value) for row in sheet.iter_rows(9)}
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import math
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 
-from planner.outputs.workbook import write
 from planner.schema.plan import Plan
 from tests.workbook.arithmetic import Setup, totals
 from tests.workbook.cases import ASYNC, CASES
 from tests.workbook.complete import COMPLETE
-from tests.workbook.conftest import CREATED, written
+from tests.workbook.conftest import written
 from tests.workbook.factory import infeasible, plan
-from tests.workbook.office import Cells, convert, named, needs_office, values
+from tests.workbook.office import Cells, convert, named, needs_office, to_read, values
 from tests.workbook.test_edits import column_of, edited
 
 SHEET = "Power & Cooling"
@@ -25,9 +22,9 @@ HEADER_ROW = 6
 Files = dict[str, tuple[Path, Path]]
 
 
-def opened(document: Plan, **options: Any) -> Any:
-    """Return a plan's workbook."""
-    return openpyxl.load_workbook(io.BytesIO(written(document)), **options)
+def opened(document: Plan, *, data_only: bool = False) -> Any:
+    """Return a plan's workbook, for reading only."""
+    return to_read(written(document), data_only=data_only)
 
 
 def by_section(cells: Cells) -> dict[str, dict[str, Any]]:
@@ -299,9 +296,8 @@ def test_the_chart_covers_no_cell() -> None:
 
 
 def test_the_edition_for_the_customer_has_the_sheet_without_money() -> None:
-    stream = io.BytesIO()
-    write(plan(COMPLETE), stream, created=CREATED, audience="customer")
-    sheet = openpyxl.load_workbook(stream, data_only=True)[SHEET]
+    content = written(plan(COMPLETE), "customer")
+    sheet = to_read(content, data_only=True)[SHEET]
     text = [str(cell.value) for row in sheet.iter_rows() for cell in row if cell.value is not None]
     assert "Energy per year at typical power" in text
     assert not [words for words in text if "USD" in words or "cost" in words]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from typing import Any
 
-import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +17,7 @@ from tests.workbook.cases import ASYNC
 from tests.workbook.complete import COMPLETE, MIXED, rack, stack
 from tests.workbook.conftest import written
 from tests.workbook.factory import plan
+from tests.workbook.office import to_read
 
 FIRST_BAND = 7
 """One-based row of the first rack's heading."""
@@ -38,9 +37,9 @@ def tall(group: RackGroup, height: float, **changes: object) -> RackGroup:
     return group.model_copy(update={"height_ru": height, **changes})
 
 
-def opened(document: Plan, **options: Any) -> Any:
-    """Return a plan's workbook."""
-    return openpyxl.load_workbook(io.BytesIO(written(document)), **options)
+def opened(document: Plan, *, data_only: bool = False) -> Any:
+    """Return a plan's workbook, for reading only."""
+    return to_read(written(document), data_only=data_only)
 
 
 def sheet_of(document: Plan) -> Any:

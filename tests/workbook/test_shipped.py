@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
-import openpyxl
 import pytest
 
 from planner.api import solve
 from planner.schema.plan import Plan
 from tests.workbook.conftest import written
-from tests.workbook.office import convert, named, needs_office, values
+from tests.workbook.office import convert, named, needs_office, to_read, values
 from tests.workbook.test_recalculation import differences
 
 PROBLEM = Path(__file__).parents[2] / "problems" / "10MW.yaml"
@@ -95,7 +93,7 @@ def test_recalculated_values_are_the_plans(plans: dict[str, Plan], tmp_path: Pat
 
 @pytest.mark.parametrize("name", sorted(VARIANTS))
 def test_no_limit_is_left_as_solved(name: str, plans: dict[str, Plan]) -> None:
-    book = openpyxl.load_workbook(io.BytesIO(written(plans[name])), data_only=True)
+    book = to_read(written(plans[name]), data_only=True)
     rows = list(book["Checks"].iter_rows(min_row=9))
     follows = [row[8].value for row in rows]
     idle = [row[11].value for row in rows if row[6].value == "n/a"]

@@ -9,7 +9,6 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-import openpyxl
 import pytest
 from openpyxl.workbook import Workbook
 
@@ -17,7 +16,7 @@ from tests.workbook.arithmetic import Setup, job, totals
 from tests.workbook.cases import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
 from tests.workbook.conftest import written
 from tests.workbook.factory import limit_value, plan
-from tests.workbook.office import Cells, convert, needs_office, values
+from tests.workbook.office import Cells, convert, needs_office, to_read, values
 from tests.workbook.test_cover import opened
 from tests.workbook.test_edits import Edit, apply, edited
 
@@ -161,7 +160,7 @@ def test_what_binds_is_said_of_the_solved_plan() -> None:
 def charts(content: bytes) -> list[str]:
     """Return the charts of the sheet Summary, which is the second."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        place = openpyxl.load_workbook(io.BytesIO(content)).sheetnames.index("Summary") + 1
+        place = to_read(content, data_only=True).sheetnames.index("Summary") + 1
         rels = archive.read(f"xl/worksheets/_rels/sheet{place}.xml.rels").decode()
         drawing = re.findall(r"drawings/(drawing\d+\.xml)", rels)[0]
         rels = archive.read(f"xl/drawings/_rels/{drawing}.rels").decode()

@@ -9,7 +9,6 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-import openpyxl
 import pytest
 from openpyxl.workbook import Workbook
 
@@ -18,7 +17,7 @@ from tests.workbook.arithmetic import Gear, Setup, job, support_span, totals
 from tests.workbook.cases import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
 from tests.workbook.conftest import written
 from tests.workbook.factory import infeasible, plan
-from tests.workbook.office import Cells, convert, named, needs_office, values
+from tests.workbook.office import Cells, convert, named, needs_office, to_read, values
 from tests.workbook.test_cover import opened
 from tests.workbook.test_edits import edited
 from tests.workbook.test_recalculation import differences
@@ -231,7 +230,7 @@ def test_no_sheet_without_a_plan_or_for_the_customer() -> None:
 @pytest.mark.parametrize("setup", [COMPLETE, MINIMAL])
 def test_the_chart_stacks_what_the_table_has(setup: Setup) -> None:
     content = written(plan(setup))
-    book = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
+    book = to_read(content, data_only=True)
     kinds = [str(c.value) for c in book["TCO"][6][2:] if c.value]
     kinds = kinds[: kinds.index("Together")]
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
