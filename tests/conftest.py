@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -16,6 +17,8 @@ from planner.outputs.workbook.data import Packed
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.plan import Plan
 from tests.bad_input.world import FILES
+
+gc.set_threshold(100_000, 50, 50)  # as the command line does: most of what is made stays
 
 
 @pytest.fixture(autouse=True, scope="session")
