@@ -240,10 +240,14 @@ def _gpus_allowed(
     used: Mapping[str, int],
     gpus: int,
 ) -> bool:
-    job = case.job
+    job, hot = case.job, case.job.hot
     within = gpus >= job.gpus_min and (job.gpus_max is None or gpus <= job.gpus_max)
-    hot = case.job.hot
-    return within and all(used[s.id] + hot(used[s.id]) <= units[s.id] for s in types)
+    fabrics = {system.fabric for system in types if system.fabric is not None}
+    return (
+        within
+        and len(fabrics) <= 1
+        and all(used[s.id] + hot(used[s.id]) <= units[s.id] for s in types)
+    )
 
 
 def _clients(

@@ -139,3 +139,15 @@ def test_an_error_of_our_own_spoils_only_its_scenario(monkeypatch: pytest.Monkey
     rows = Work({"": inputs}, SweepOptions(1e-3)).rows(scenarios)
     assert rows[5]["status"] == "failed" and "planted" in rows[5]["reason"]
     assert all(row["status"] != "failed" for n, row in enumerate(rows) if n != 5)
+
+
+def test_a_limit_of_nothing_at_all_is_one_like_others() -> None:
+    """No heat may go to liquid in any scenario: 0 of 0 is no reason for a warning."""
+    inputs = inputs_of(random_case(4))
+    off = (Change("site.cooling.liquid_limit", 0.0, ""),)
+    path = next(path for path in SUPPLIES if value_at(inputs, path) is not None)
+    most = value_at(inputs, path)
+    made = [Scenario(n, (*off, Change(path, most * (0.8 + 0.1 * n), ""))) for n in range(5)]
+    rows = Work({"": inputs}, SweepOptions(1e-3)).rows(made)
+    for scenario, row in zip(made, rows, strict=True):
+        check(inputs, scenario, row, 1e-3)

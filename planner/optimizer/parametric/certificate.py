@@ -62,7 +62,8 @@ def certificate(
     kept[(kept < 0) & np.isinf(rows.low)] = 0.0
     ends = np.where(kept > 0, rows.high, rows.low)
     slopes = kept[limited].copy()
-    terms = np.where(kept == 0.0, 0.0, np.where(kept == 0.0, 0.0, ends) * kept)
+    ends[kept == 0.0] = 0.0
+    terms = ends * kept
     terms[limited] = 0.0
     left = -rows.columns_of(kept)
     if costs is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,13 @@ class Node:
     """One of the parts into which the plans of a mode are divided.
 
     ``bounds`` holds what is proven of the part for each scenario: no plan in it is better; -inf:
-    none is in it. ``asked`` are the scenarios whose relaxation was solved here.
+    none is in it. ``fails`` counts searches that brought no better plan.
     """
 
     mode: int
     low: Vector
     high: Vector
     bounds: Vector
-    asked: set[int] = field(default_factory=set)
     fails: int = 0
 
     def prove(self, bounds: Vector) -> None:

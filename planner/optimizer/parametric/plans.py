@@ -45,21 +45,9 @@ class Plans:
         """
         return used(self.supplies, purchase.bill(self.case, units))
 
-    def fits(self, units: Mapping[str, int], limits: Vector) -> bool:
-        """Say whether a purchase keeps within limits."""
-        try:
-            return bool(np.all(self.takes(units) <= limits * (1 + TOLERANCE)))
-        except ValueError:
-            return False
-
     def may(self, units: Mapping[str, int]) -> bool:
         """Say whether a purchase may be made under the loosest limits."""
         return orderly(self.case, units) and not purchase.broken_rows(self.case, units)
-
-    def _join(self, uses: Mapping[str, int]) -> bool:
-        """Say whether the systems in use are in one compute fabric."""
-        used = (system for system in self.case.systems if uses.get(system.id))
-        return len({system.fabric for system in used if system.fabric is not None}) <= 1
 
     def offer(
         self,
@@ -73,7 +61,8 @@ class Plans:
 
         None where it may not be made, cannot be run, or scores less than ``floor``.
         """
-        key = (mode, tuple(units.values()), tuple(uses.items()), gpus)
+        counts = tuple(units[offer.id] for offer in self.case.offers())
+        key = (mode, counts, tuple(sorted(uses.items())), gpus)
         if key not in self.known:
             self.known[key] = self._run(mode, units, uses, gpus)
         run, score = self.known[key]
@@ -85,7 +74,7 @@ class Plans:
     def _run(
         self, mode: Mode, units: Mapping[str, int], uses: Mapping[str, int], gpus: int
     ) -> tuple[Operation | None, float]:
-        if not self.may(units) or not self._join(uses):
+        if not self.may(units):
             return None, -math.inf
         goal = self.goals[mode]
         run = operate.best(self.case, mode, units, uses, gpus, goal.prefer)

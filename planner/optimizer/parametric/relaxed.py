@@ -168,17 +168,12 @@ class Kept:
         """Look for a plan of a box that is better than ``cutoff``, in whole numbers."""
         self._limit(limits)
         self.session.limit_columns(low, high, relaxed=False)
-        floor = np.array([max(cutoff - self.offset_of_cut, -1e9)])
+        floor = np.array([max(cutoff - self.offset, -1e9)])
         self.session.limit_rows([CUT], floor, np.array([np.inf]))
         try:
             return self.master.solve(relaxed=False, gap=gap, relative=relative)
         finally:
             self.session.limit_rows([CUT], np.array([-np.inf]), np.array([np.inf]))
-
-    @property
-    def offset_of_cut(self) -> float:
-        """What the row of the cutoff leaves out: its constant is on the right."""
-        return self.offset
 
     def cut_at(self, values: Mapping[str, float], operations: Sequence[Operation]) -> int:
         """Add tangents where a search's values break links, and at feasible operations."""

@@ -88,7 +88,6 @@ class Search:
         self.nodes: list[Node] = []
         self.worked: set[int] = set()
         self.alone: set[int] = set()
-        self.relaxations = self.searches = 0
         for number, kept in enumerate(self.kept):
             low, high = kept.low.copy(), kept.high.copy()
             if kept.tighten(low, high):
@@ -118,7 +117,8 @@ class Search:
             alone: optimises a scenario by itself, where nothing else settles it; it returns the
                 plan (None: there is none) and the bound of its score.
         """
-        order = np.argsort(-(self.limits / self.limits.max(axis=0)).sum(axis=1), kind="stable")
+        scaled = self.limits / np.where(self.loosest > 0.0, self.loosest, 1.0)
+        order = np.argsort(-scaled.sum(axis=1), kind="stable")
         for place in order.tolist():
             if not self._closed(place):
                 self.worked.add(place)
@@ -143,31 +143,30 @@ class Search:
             return np.full(len(bounds), math.log1p(self.gap) * (1 - 1e-9))
         return np.abs(bounds) * self.gap / (1 + self.gap) * (1 - 1e-9)
 
-    def _closed(self, place: int) -> bool:
-        if self.divided:
-            return not self._open(place)
+    def _most(self, place: int) -> float:
+        """Return how high a scenario's bound may be for its best plan to be good enough."""
         score = float(self.plans.score[place])
-        return bool(self.least_bound[place] <= score + self.width(score))
+        return score + self.width(score)
 
-    def _open(self, place: int) -> list[Node]:
-        """Return the parts that may hold a plan that is too much better, best first."""
-        score = float(self.plans.score[place])
-        if self.least_bound[place] <= score + self.width(score):
-            return []
-        most = score + self.width(score)
-        nodes = [node for node in self.nodes if node.bounds[place] > most]
-        return sorted(nodes, key=lambda node: -node.bounds[place])
+    def _closed(self, place: int) -> bool:
+        most = self._most(place)
+        if self.least_bound[place] <= most:
+            return True
+        return self.divided and not any(node.bounds[place] > most for node in self.nodes)
+
+    def _highest(self, place: int) -> Node | None:
+        """Return the part with the highest bound, None where no part holds any plan."""
+        return max(self.nodes, key=lambda node: node.bounds[place], default=None)
 
     def _work(self, place: int, alone: Callable[[int], tuple[Operation | None, float]]) -> None:
         end = time.monotonic() + self.seconds
         for _ in range(MOST_STEPS if self.divided else 0):
             if time.monotonic() > end:
                 return
-            nodes = self._open(place)
-            if not nodes:
+            node = self._highest(place)
+            if node is None or self._closed(place):
                 self._thin(place)
                 return
-            node = nodes[0]
             if node.fails >= MOST_FAILS:
                 break
             self._explore(node, place)
@@ -186,7 +185,9 @@ class Search:
         best = int(self.plans.best[place])
         if best < 0:
             return
-        bound = min(float(self.bound()[place]), float(self.least_bound[place]))
+        node = self._highest(place)
+        bound = -math.inf if node is None else float(node.bounds[place])
+        bound = min(bound, float(self.least_bound[place]))
         floor = max(bound, float(self.plans.score[place]))
         floor -= self.width(floor)
         run = self.plans.plans[best]
@@ -212,7 +213,6 @@ class Search:
         """Relax a part; where that does not settle it, divide it or search it."""
         kept, limits = self.kept[node.mode], self.limits[place]
         seen = kept.relax(limits, node.low, node.high)
-        self.relaxations += 1
         if seen.proof is not None:
             node.prove(seen.proof.bounds(self.limits))
         if seen.empty:
@@ -223,8 +223,7 @@ class Search:
             self._search(node, place, limits)
             return
         self._guess(kept, seen.values, self.exact[place])
-        score = float(self.plans.score[place])
-        if node.bounds[place] <= score + self.width(score):
+        if node.bounds[place] <= self._most(place):
             return
         parts = divide(kept, node, seen.values)
         if parts is None:
@@ -251,8 +250,8 @@ class Search:
             if np.any(looser > limits):
                 before = float(self.plans.score[place])
                 self._search(node, place, looser)
-                score = float(self.plans.score[place])
-                if node.bounds[place] <= score + self.width(score) or score > before:
+                better = float(self.plans.score[place]) > before
+                if better or node.bounds[place] <= self._most(place):
                     return
         self._search(node, place, limits)
 
@@ -264,7 +263,6 @@ class Search:
         cutoff = score + CUTOFF * width if math.isfinite(score) else -math.inf
         gap = kept.goal.gap
         outcome = kept.search(limits, node.low, node.high, cutoff, gap / 4.0, kept.goal.relative)
-        self.searches += 1
         mask = below(self.limits, limits)
         if outcome.status == "infeasible":
             node.prove(np.where(mask, cutoff, np.inf))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -152,17 +151,6 @@ def _answer(asked: Asked, place: int, found: Found, sign: float) -> Answer:
         log_bound=bound if gap is not None else None,
         log_value=value,
     )
-
-
-def answered(inputs: Inputs, group: Group, options: SweepOptions) -> Iterator[Answer]:
-    """Yield an answer for each scenario of a group; where it may not be asked, the reason."""
-    try:
-        asked = prepare(inputs, group, options)
-    except InputError as error:
-        for scenario in group.scenarios:
-            yield Answer(scenario, "invalid", reason=reason(error))
-        return
-    yield from solve(asked)
 
 
 def reason(error: InputError) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from planner.assemble import assemble
 from planner.case import Case
+from planner.case.model import Limits
 from planner.errors import VerificationError
 from planner.optimizer import purchase
 from planner.optimizer.joint import Certificate
@@ -41,7 +42,7 @@ def rows(asked: Asked, answers: Sequence[Answer]) -> Iterator[Row]:
             yield blank(answer) | {"status": "failed", "reason": str(error)}
             continue
         plan = known[id(run)]
-        yield plan.row | _answer(answer) | {"binding": plan.binding(asked.case_of(place))}
+        yield plan.row | _answer(answer) | {"binding": plan.binding(asked.limits[place])}
 
 
 def blank(answer: Answer) -> Row:
@@ -97,12 +98,12 @@ class _Used:
         matrix = np.array(more).reshape(len(more), len(supplies))
         return cls(_columns(plan, run), frozenset(always), matrix)
 
-    def binding(self, case: Case) -> str | None:
-        """Return the names of the limits that hold the plan where it is, under a case's limits."""
-        supplies = given(case.limits)
+    def binding(self, limits: Limits) -> str | None:
+        """Return the names of the limits that hold the plan where it is."""
+        supplies = given(limits)
         names = set(self.always)
         if supplies and len(self.more):
-            over = self.more > amounts(supplies, case.limits) * (1 + purchase.TOLERANCE)
+            over = self.more > amounts(supplies, limits) * (1 + purchase.TOLERANCE)
             broken = np.any(over, axis=0).tolist()
             names |= {each.row for each, one in zip(supplies, broken, strict=True) if one}
         return ", ".join(sorted(names)) or None
