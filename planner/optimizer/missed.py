@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING
 from planner.case import Case
 from planner.case.model import Elastic
 from planner.optimizer import purchase
+from planner.optimizer.supply import SUPPLIES
 
 if TYPE_CHECKING:
     from planner.optimizer.operate import Operation
 
-BILLED = {
-    "it_power": "it_power_kw", "facility_power": "meter_kw", "heat_air": "air_kw",
-    "heat_liquid": "liquid_kw", "racks": "racks", "capex": "capex_usd",
-    "opex": "opex_usd_per_year", "tco": "tco_usd", "support": "support_usd_per_year",
-    "subscriptions": "subscriptions_usd_per_year", "energy": "energy_usd_per_year",
-    "colocation": "colocation_usd_per_year",
-}  # fmt: skip
+BILLED = {supply.row: supply.used for supply in SUPPLIES}
 WHOLE_FLOORS = frozenset({"min_gpus", "gpus_min", "capacity"})
 FLOORS = frozenset({"min_goodput", "min_useful_gpus", "min_useful_pflops", "interval_min"})
 LOGARITHMIC = FLOORS | {

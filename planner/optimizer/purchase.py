@@ -12,6 +12,7 @@ from planner.case.model import Split
 from planner.case.quantities import total
 from planner.optimizer import costs
 from planner.optimizer.context import Build
+from planner.optimizer.supply import SUPPLIES
 
 TOLERANCE = 1e-9
 
@@ -127,24 +128,11 @@ def broken_rows(case: Case, units: Mapping[str, int]) -> list[str]:
         spent = bill(case, units)
     except ValueError:
         return ["fabric"]
-    checks = (
-        ("it_power", spent.it_power_kw, limits.it_power_kw),
-        ("facility_power", spent.meter_kw, limits.meter_kw),
-        ("heat_air", spent.air_kw, limits.air_kw),
-        ("heat_liquid", spent.liquid_kw, limits.liquid_kw),
-        ("racks", spent.racks, limits.racks),
-        ("capex", spent.capex_usd, limits.capex_usd),
-        ("support", spent.support_usd_per_year, limits.support_usd_per_year),
-        ("subscriptions", spent.subscriptions_usd_per_year, limits.subscriptions_usd_per_year),
-        ("energy", spent.energy_usd_per_year, limits.energy_usd_per_year),
-        ("colocation", spent.colocation_usd_per_year, limits.colocation_usd_per_year),
-        ("opex", spent.opex_usd_per_year, limits.opex_usd_per_year),
-        ("tco", spent.tco_usd, limits.tco_usd),
-    )
     broken = [
-        name
-        for name, value, limit in checks
-        if limit is not None and value > limit * (1 + TOLERANCE)
+        supply.row
+        for supply in SUPPLIES
+        if (limit := getattr(limits, supply.field)) is not None
+        and getattr(spent, supply.used) > limit * (1 + TOLERANCE)
     ]
     broken += [
         f"stock_{good.id}"

@@ -7,6 +7,5 @@ limits that are no looser.
 """
 
 from planner.optimizer.parametric.search import Found, Search
-from planner.optimizer.parametric.supply import amounts, given
 
-__all__ = ["Found", "Search", "amounts", "given"]
+__all__ = ["Found", "Search"]

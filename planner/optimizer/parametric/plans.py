@@ -15,8 +15,8 @@ from planner.optimizer.goal import Goal
 from planner.optimizer.guess import orderly
 from planner.optimizer.operate import Operation
 from planner.optimizer.parametric.rows import Vector
-from planner.optimizer.parametric.supply import Supply, used
 from planner.optimizer.purchase import TOLERANCE
+from planner.optimizer.supply import Supply, used
 
 
 class Plans:

@@ -21,8 +21,8 @@ from planner.optimizer.objective import EXPRESSIONS
 from planner.optimizer.operate import Operation
 from planner.optimizer.parametric.certificate import Proof, certificate
 from planner.optimizer.parametric.rows import Rows, Vector
-from planner.optimizer.parametric.supply import Supply, amounts
 from planner.optimizer.solver import Outcome
+from planner.optimizer.supply import Supply, amounts
 
 CUT = "cutoff"
 RELAXED_CUT = 1e-6

@@ -26,7 +26,7 @@ from planner.optimizer.parametric.node import Node, below
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.parametric.relaxed import Kept, Seen
 from planner.optimizer.parametric.rows import Vector
-from planner.optimizer.parametric.supply import Supply
+from planner.optimizer.supply import Supply
 
 SLACK = 1e-7
 """Limits count as this much looser in proofs: plans may pass them by rounding."""

@@ -18,7 +18,8 @@ from planner.loader.vary import checked
 from planner.optimizer.joint import optimise, share, without_end
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Operation
-from planner.optimizer.parametric import Found, Search, amounts, given
+from planner.optimizer.parametric import Found, Search
+from planner.optimizer.supply import amounts, given
 from planner.schema.sensitivity import RowStatus
 from planner.studies.sensitivity.groups import SUPPLIES, Group, values
 from planner.studies.sensitivity.options import Answer, SweepOptions

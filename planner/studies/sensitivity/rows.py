@@ -16,8 +16,7 @@ from planner.errors import VerificationError
 from planner.optimizer import purchase
 from planner.optimizer.joint import Certificate
 from planner.optimizer.operate import Operation
-from planner.optimizer.parametric import amounts, given
-from planner.optimizer.parametric.supply import used
+from planner.optimizer.supply import amounts, given, used
 from planner.schema.plan import Plan
 from planner.studies.sensitivity.alike import Asked
 from planner.studies.sensitivity.options import Answer

@@ -13,20 +13,13 @@ from planner.optimizer import purchase
 from planner.optimizer.joint import FLOOR_TOLERANCE
 from planner.optimizer.missed import BILLED, amount
 from planner.optimizer.operate import TOLERANCE, Operation
+from planner.optimizer.supply import SUPPLIES
 from planner.sizing.demand import write_volume_tb_per_day
 
 Passed = float | None
 """By what share of itself a limit is passed; None where that is no matter of more or less."""
 
-_LIMITS = {
-    "it_power": "it_power_kw", "facility_power": "meter_kw", "heat_air": "air_kw",
-    "heat_liquid": "liquid_kw", "racks": "racks", "capex": "capex_usd",
-    "opex": "opex_usd_per_year", "tco": "tco_usd", "support": "support_usd_per_year",
-    "subscriptions": "subscriptions_usd_per_year", "energy": "energy_usd_per_year",
-    "colocation": "colocation_usd_per_year",
-}  # fmt: skip
-"""Where a case holds the limits that a purchase alone uses up."""
-
+_LIMITS = {supply.row: supply.field for supply in SUPPLIES}
 _NUMBERED = re.compile(r"(stock|require_vendor|split)_(.+)")
 
 

@@ -14,7 +14,7 @@ from planner.loader.change import Change
 from planner.loader.inputs import Inputs
 from planner.loader.vary.apply import applied
 from planner.optimizer.operate import Operation
-from planner.optimizer.parametric import given
+from planner.optimizer.supply import given
 from planner.studies.sensitivity.scenario import Scenario
 from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.uncertain.bought import Tried, operated, tried

@@ -1,23 +1,30 @@
-"""What may be used up, as vectors: the limits of a case, and what a purchase takes of them."""
+"""What may be used up: one table of the limits that a purchase alone takes of, and its vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.case.model import Limits
 from planner.optimizer.costs import MILLION
-from planner.optimizer.purchase import Bill
+
+if TYPE_CHECKING:
+    from planner.optimizer.purchase import Bill
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Supply:
-    """A limit that only a purchase uses up: its row, its place in ``Limits``, the row's scale."""
+    """A limit that only a purchase uses up.
+
+    ``row`` is its name in the model and the plan, ``field`` its place in ``Limits``, ``used`` what
+    takes of it in a bill, ``scale`` that of its row.
+    """
 
     row: str
     field: str
