@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.api import Options, load, solve_with
 from planner.commands import EXIT_CODES
-from planner.commands.report import Report, write_workbook
+from planner.commands.report import Report, drawn, write_workbook
 from planner.commands.solve import stem
 from planner.outputs.files import write_all
 
@@ -66,7 +66,6 @@ def _write(
     inputs: Inputs, options: SweepOptions, found: Sequence[Frontier], folder: Path, problem: Path
 ) -> tuple[Path, ...]:
     from planner.outputs.charts.build import charts
-    from planner.outputs.charts.picture import png, svg
     from planner.outputs.workbook.studies import frontier
 
     plan = solve_with(inputs, Options(time_limit_s=options.time_limit_s, explain=False))
@@ -76,8 +75,7 @@ def _write(
         path = f"{name}-{each.x_name}"
         contents[folder / f"{path}.json"] = f"{each.model_dump_json(indent=2)}\n".encode()
         for chart in charts(each) if each.points else ():
-            contents[folder / f"{path}.png"] = png(chart)
-            contents[folder / f"{path}.svg"] = svg(chart)
+            contents |= drawn(chart, folder, path)
     write_all(contents)
     sheets = [partial(frontier.add, study=each) for each in found if each.points]
     if not sheets:

@@ -13,6 +13,7 @@ from planner.outputs.files import write_all
 from planner.schema.plan import Plan
 
 if TYPE_CHECKING:
+    from planner.outputs.charts.model import Chart
     from planner.outputs.workbook.studies import Sheet
 
 
@@ -47,3 +48,10 @@ def write_workbook(
     path = folder / name
     write_all({path: stream.getvalue()})
     return (path,)
+
+
+def drawn(chart: Chart, folder: Path, stem: str) -> dict[Path, bytes]:
+    """Return a chart as the two pictures of it, by where they go."""
+    from planner.outputs.charts.picture import png, svg
+
+    return {folder / f"{stem}.png": png(chart), folder / f"{stem}.svg": svg(chart)}

@@ -89,7 +89,11 @@ def listed(paths: Sequence[Path]) -> str:
 
 def stem(plan: Plan, problem: Path) -> str:
     """Return how the names of a plan's files begin: the problem's, and the scenario's."""
-    scenario = plan.provenance.scenario
+    return stem_of(problem, plan.provenance.scenario)
+
+
+def stem_of(problem: Path, scenario: str | None) -> str:
+    """Return how the names of a problem's files begin under one of its scenarios."""
     stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
     return _NOT_IN_NAMES.sub("_", clean(stem, limit=None))
 

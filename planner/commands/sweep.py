@@ -12,8 +12,10 @@ from typing import Any
 
 from planner import __version__
 from planner.api import Options, load, solve_with
+from planner.commands import EXIT_CODES
 from planner.commands.progress import progress
-from planner.commands.report import Report, write_workbook
+from planner.commands.report import Report, drawn, write_workbook
+from planner.commands.solve import stem_of
 from planner.loader import Inputs
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
@@ -26,7 +28,6 @@ from planner.studies.sensitivity.workers import Workers
 SHOWN = 20_000
 """So many rows of a table are looked at for the workbook, the picture and the screen."""
 INTERRUPTED = 130
-FAILED, NO_PLAN_FOUND, GAP_TOO_LARGE = 1, 4, 5
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def report(
     chosen = scenarios(
         inputs, vary=asked.vary, table=asked.table, named=asked.named, problem=problem
     )
-    stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
+    stem = stem_of(problem, scenario)
     partial = folder / f".{stem}.sweep.partial"
     journal = Journal(partial, _key(inputs, asked, options))
     with progress("scenarios", quiet=quiet) as told:
@@ -85,7 +86,7 @@ def report(
     rows = _rows(written[0])
     if base is not None and study.rows:
         written += _shown(base, study, rows, folder, stem)
-    text = study.model_dump_json(indent=2) if as_json else _text(study, rows, stopped, partial)
+    text = study.model_dump_json(indent=2) if as_json else _text(study, rows, stopped)
     return Report(text, written, INTERRUPTED if stopped else _code(study))
 
 
@@ -147,21 +148,19 @@ def _shown(
     from functools import partial
 
     from planner.outputs.charts.build import charts
-    from planner.outputs.charts.picture import png, svg
     from planner.outputs.files import write_all
     from planner.outputs.workbook.studies import sweep as sheet
 
-    pictures = {}
+    pictures: dict[Path, bytes] = {}
     for chart in charts(study, rows):
-        pictures[folder / f"{stem}.sweep.png"] = png(chart)
-        pictures[folder / f"{stem}.sweep.svg"] = svg(chart)
+        pictures |= drawn(chart, folder, f"{stem}.sweep")
     write_all(pictures)
     add = partial(sheet.add, study=study, rows=rows)
     book = write_workbook(folder, f"{stem}.sweep.xlsx", base, [add])
     return (*pictures, *book)
 
 
-def _text(study: Sweep, rows: dict[str, Sequence[Any]], stopped: bool, partial: Path) -> str:
+def _text(study: Sweep, rows: dict[str, Sequence[Any]], stopped: bool) -> str:
     from planner.outputs.sweep_text import render
 
     text = render(study, rows).rstrip("\n")
@@ -173,9 +172,5 @@ def _text(study: Sweep, rows: dict[str, Sequence[Any]], stopped: bool, partial: 
 
 
 def _code(study: Sweep) -> int:
-    statuses = study.statuses
-    if statuses.get("failed"):
-        return FAILED
-    if statuses.get("no_solution"):
-        return NO_PLAN_FOUND
-    return GAP_TOO_LARGE if statuses.get("feasible") else 0
+    worst = ("failed", "no_solution", "feasible")
+    return next((EXIT_CODES[name] for name in worst if study.statuses.get(name)), 0)

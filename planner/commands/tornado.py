@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from planner.api import Options, load, solve_with
 from planner.commands import EXIT_CODES
 from planner.commands.progress import progress
-from planner.commands.report import Report, write_workbook
+from planner.commands.report import Report, drawn, write_workbook
 from planner.commands.solve import stem
 from planner.outputs.files import write_all
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from planner.loader import Inputs
     from planner.schema.sensitivity import Tornado
     from planner.studies.sensitivity.options import SweepOptions
-
-FAILED = 1
 
 
 def report(
@@ -61,7 +59,9 @@ def report(
     text = record if as_json else tornado_text.render(found).rstrip("\n")
     written = () if folder is None else _write(inputs, options, found, record, folder, problem)
     ends = {end.status for swing in found.swings for end in (swing.low, swing.high)}
-    return Report(text, written, FAILED if "failed" in ends else EXIT_CODES[found.status])
+    return Report(
+        text, written, EXIT_CODES["failed"] if "failed" in ends else EXIT_CODES[found.status]
+    )
 
 
 def _write(
@@ -73,15 +73,13 @@ def _write(
     problem: Path,
 ) -> tuple[Path, ...]:
     from planner.outputs.charts.build import charts
-    from planner.outputs.charts.picture import png, svg
     from planner.outputs.workbook.studies import tornado
 
     plan = solve_with(inputs, Options(time_limit_s=options.time_limit_s, explain=False))
     name = f"{stem(plan, problem)}.tornado"
     contents = {folder / f"{name}.json": f"{record}\n".encode()}
     for chart in charts(found):
-        contents[folder / f"{name}.png"] = png(chart)
-        contents[folder / f"{name}.svg"] = svg(chart)
+        contents |= drawn(chart, folder, name)
     write_all(contents)
     book = write_workbook(folder, f"{name}.xlsx", plan, [partial(tornado.add, study=found)])
     return (*contents, *book)

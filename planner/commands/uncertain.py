@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from planner.api import Options, load, solve_with
 from planner.commands import EXIT_CODES
 from planner.commands.progress import progress
-from planner.commands.report import Report, write_workbook
+from planner.commands.report import Report, drawn, write_workbook
 from planner.commands.solve import stem
 from planner.outputs.files import write_all
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from planner.schema.plan import Plan
     from planner.schema.sensitivity import Uncertain
     from planner.studies.sensitivity.options import SweepOptions
-
-FAILED = 1
 
 
 def report(
@@ -67,7 +65,7 @@ def report(
     record = found.model_dump_json(indent=2)
     text = record if as_json else uncertain_text.render(found).rstrip("\n")
     written = () if folder is None else _write(found, plan, record, folder, problem)
-    code = FAILED if found.statuses.get("failed") else EXIT_CODES[found.status]
+    code = EXIT_CODES["failed"] if found.statuses.get("failed") else EXIT_CODES[found.status]
     return Report(text, written, code)
 
 
@@ -75,14 +73,12 @@ def _write(
     found: Uncertain, plan: Plan, record: str, folder: Path, problem: Path
 ) -> tuple[Path, ...]:
     from planner.outputs.charts.build import charts
-    from planner.outputs.charts.picture import png, svg
     from planner.outputs.workbook.studies import uncertain
 
     name = f"{stem(plan, problem)}.uncertain"
     contents = {folder / f"{name}.json": f"{record}\n".encode()}
     for chart in charts(found):
-        contents[folder / f"{name}.{chart.name}.png"] = png(chart)
-        contents[folder / f"{name}.{chart.name}.svg"] = svg(chart)
+        contents |= drawn(chart, folder, f"{name}.{chart.name}")
     write_all(contents)
     book = write_workbook(folder, f"{name}.xlsx", plan, [partial(uncertain.add, study=found)])
     return (*contents, *book)

@@ -20,9 +20,6 @@ STATUS = {
 }
 """How a scenario ended, in the order in which they are told."""
 
-PLANNED = ("optimal", "feasible")
-"""The statuses of scenarios that have a plan."""
-
 _MOST_UNITS = 3
 _LEAST_ROOM = 10
 

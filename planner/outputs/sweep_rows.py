@@ -10,8 +10,8 @@ from numbers import Real
 from typing import Any
 
 from planner.outputs.comparison_words import plain
-from planner.outputs.sensitivity_words import PLANNED, units
-from planner.schema.sensitivity import Column, Sweep
+from planner.outputs.sensitivity_words import units
+from planner.schema.sensitivity import PLANNED, Column, Sweep
 
 Rows = Mapping[str, Sequence[Any]]
 """Columns by name."""

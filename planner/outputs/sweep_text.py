@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from planner.outputs.comparison_words import counted, fitted, listed
 from planner.outputs.scales import Scale, results, scale
 from planner.outputs.sensitivity_words import (
-    PLANNED,
     STATUS,
     amount,
     as_it_stands,
@@ -34,7 +33,7 @@ from planner.outputs.sweep_rows import (
     varied,
 )
 from planner.outputs.words import INDENT, wrapped
-from planner.schema.sensitivity import Column, Sweep
+from planner.schema.sensitivity import PLANNED, Column, Sweep
 
 MOST_ROWS = 20
 """Rows of the table on the screen."""

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from planner.outputs.comparison_words import changed_by, fitted, shown
 from planner.outputs.sensitivity_words import (
-    PLANNED,
     STATUS,
     as_it_stands,
     asked_gap,
@@ -21,7 +20,7 @@ from planner.outputs.sensitivity_words import (
 )
 from planner.outputs.size_text import table
 from planner.outputs.words import INDENT, wrapped
-from planner.schema.sensitivity import End, Swing, Tornado
+from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 
 _HALF = 12
 """Characters of a bar on either side of the base."""

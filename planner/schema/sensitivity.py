@@ -22,6 +22,10 @@ or a plan that its verification refused."""
 Kind = Literal["input", "answer", "count", "total", "job", "text"]
 
 
+PLANNED = ("optimal", "feasible")
+"""The statuses of scenarios that have a plan."""
+
+
 class Column(Record):
     """A column of a table: its name there, what to call it, the unit of its numbers.
 

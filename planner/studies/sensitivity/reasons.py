@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from planner.infeasible import clash
@@ -40,14 +40,15 @@ def explained(asked: Asked, answers: Sequence[Answer]) -> list[Answer]:
         columns = [paths.index(lever.path) for lever in levers if lever.path in paths]
         for other in places:
             if other not in told and (points[other] <= points[place])[columns].all():
-                told[other] = _said(levers, dict(zip(paths, points[other].tolist(), strict=True)))
+                told[other] = said(levers, dict(zip(paths, points[other].tolist(), strict=True)))
     found_out = list(answers)
     for place in places:
         found_out[place] = replace(answers[place], reason=told.get(place, NO_PLAN))
     return found_out
 
 
-def _said(levers: Sequence[Lever], here: dict[str, float]) -> str:
+def said(levers: Sequence[Lever], here: Mapping[str, float]) -> str:
+    """Return that limits cannot hold together, with the values of ``here`` where it has any."""
     if not levers:
         return NO_PLAN
     names = []

@@ -18,12 +18,11 @@ from planner.optimizer.joint import Certificate
 from planner.optimizer.operate import Operation
 from planner.optimizer.supply import amounts, given, used
 from planner.schema.plan import Plan
+from planner.schema.sensitivity import PLANNED
 from planner.studies.sensitivity.alike import Asked
 from planner.studies.sensitivity.options import Answer
 from planner.studies.sensitivity.scenario import COUNT_PREFIX, Row
 from planner.verify import verify
-
-PLAN_STATUSES = ("optimal", "feasible")
 
 
 def rows(asked: Asked, answers: Sequence[Answer]) -> Iterator[Row]:
@@ -31,7 +30,7 @@ def rows(asked: Asked, answers: Sequence[Answer]) -> Iterator[Row]:
     known: dict[int, _Used] = {}
     for place, answer in enumerate(answers):
         run = answer.operation
-        if run is None or answer.status not in PLAN_STATUSES:
+        if run is None or answer.status not in PLANNED:
             yield blank(answer)
             continue
         try:

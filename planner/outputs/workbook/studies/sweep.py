@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.outputs.sensitivity_words import (
-    PLANNED,
     STATUS,
     as_it_stands,
     asked_gap,
@@ -36,7 +35,7 @@ from planner.outputs.workbook.studies.stack import RECORD, Stack, headed
 from planner.outputs.workbook.studies.sweep_charts import CHART_ROWS, add_bars, add_curve, add_lines
 from planner.outputs.workbook.studies.sweep_matrix import Matrix, matrix
 from planner.outputs.workbook.studies.sweep_table import Table, format_of
-from planner.schema.sensitivity import Column, Sweep
+from planner.schema.sensitivity import PLANNED, Column, Sweep
 
 SHEET = "Sweep"
 

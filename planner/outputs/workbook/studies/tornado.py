@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from planner.outputs.sensitivity_words import (
-    PLANNED,
     STATUS,
     as_it_stands,
     asked_gap,
@@ -18,7 +17,7 @@ from planner.outputs.workbook.formats import GENERAL, INTEGER
 from planner.outputs.workbook.studies.grid import number_format, signed
 from planner.outputs.workbook.studies.stack import RECORD, Stack
 from planner.outputs.workbook.studies.tornado_chart import add_bars, chart_rows
-from planner.schema.sensitivity import End, Swing, Tornado
+from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 
 SHEET = "Tornado"
 

@@ -12,6 +12,7 @@ from planner.schema.sensitivity import Frontier
 from planner.studies.sensitivity.frontier import limited, storage
 from planner.studies.sensitivity.frontier.curve import Curve, Ended
 from planner.studies.sensitivity.frontier.question import LABELS, Question
+from planner.studies.sensitivity.reasons import NO_PLAN
 from planner.studies.sensitivity.scenario import Scenario
 from planner.studies.sensitivity.solve import SweepOptions, answers
 
@@ -26,7 +27,7 @@ AXIS_LABELS: dict[Against, tuple[str, str]] = {
     "power": ("power at the meter", "kW"),
 }
 MESSAGES: dict[str, str] = {
-    "infeasible": "no plan meets every limit",
+    "infeasible": NO_PLAN,
     "unbounded": "nothing limits useful work: give a power, space or cost budget",
     "no_solution": "the time limit was reached before the ends of the frontier were found",
 }

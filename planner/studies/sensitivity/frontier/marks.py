@@ -9,8 +9,7 @@ from planner.sizing.rules import VENDOR_RULES
 from planner.studies.sensitivity.frontier.axis import LESS_STORAGE
 from planner.studies.sensitivity.frontier.question import Question
 from planner.studies.sensitivity.frontier.walk import settled
-
-NO_PLAN = "no plan meets every limit"
+from planner.studies.sensitivity.reasons import NO_PLAN
 
 
 def marks(question: Question) -> tuple[FrontierMark, ...]:

@@ -10,12 +10,13 @@ from planner.case import resolve
 from planner.errors import Finding, InputError
 from planner.loader import Inputs
 from planner.schema.plan import Status
-from planner.schema.sensitivity import End, Swing, Tornado
+from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
+from planner.studies.sensitivity.reasons import NO_PLAN
 from planner.studies.sensitivity.scenario import Scenario
 from planner.studies.sensitivity.solve import Answer, SweepOptions, answers
 from planner.studies.sensitivity.tornado.defaults import defaults
 from planner.studies.sensitivity.tornado.span import Side, Span, asked
-from planner.studies.sensitivity.tornado.why import NO_PLAN, why
+from planner.studies.sensitivity.tornado.why import why
 from planner.studies.sensitivity.tornado.width import width
 
 __all__ = ["BY", "study"]
@@ -23,7 +24,6 @@ __all__ = ["BY", "study"]
 BY = 0.2
 MOST_EXPLAINED = 6
 """So many ends without a plan are told why; finding it out takes longer than solving."""
-PLANNED = ("optimal", "feasible")
 
 
 def study(

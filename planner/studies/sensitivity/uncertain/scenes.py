@@ -15,6 +15,7 @@ from planner.loader.inputs import Inputs
 from planner.loader.vary.apply import applied
 from planner.optimizer.operate import Operation
 from planner.optimizer.supply import given
+from planner.schema.sensitivity import PLANNED
 from planner.studies.sensitivity.scenario import Scenario
 from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.uncertain.bought import Tried, operated, tried
@@ -22,8 +23,6 @@ from planner.studies.sensitivity.uncertain.outcomes import Figures, figures, wor
 from planner.studies.sensitivity.uncertain.shapes import Numbers
 from planner.studies.sensitivity.uncertain.unknown import Unknown
 
-PLANNED = frozenset({"optimal", "feasible"})
-"""How scenarios end that have a plan."""
 ROOM = 4
 """Fabrics are worked out for so many times the limits: for purchases made under other ones."""
 _REFUSED = frozenset({"invalid", "failed"})

@@ -14,7 +14,7 @@ from planner.case import Case, resolve
 from planner.optimizer import operate
 from planner.optimizer.operate import Operation
 from planner.schema.plan import Plan, Status
-from planner.schema.sensitivity import Uncertain, UncertainInput
+from planner.schema.sensitivity import PLANNED, Uncertain, UncertainInput
 from planner.studies.sensitivity.scenario import Scenario
 from planner.studies.sensitivity.solve import Answer, SweepOptions, answers
 from planner.studies.sensitivity.uncertain import indices as sobol
@@ -24,7 +24,7 @@ from planner.studies.sensitivity.uncertain.candidates import candidates
 from planner.studies.sensitivity.uncertain.draw import Draw, unknowns
 from planner.studies.sensitivity.uncertain.outcomes import percentiles
 from planner.studies.sensitivity.uncertain.sample import points
-from planner.studies.sensitivity.uncertain.scenes import PLANNED, Scene, scenarios, scenes, values
+from planner.studies.sensitivity.uncertain.scenes import Scene, scenarios, scenes, values
 from planner.studies.sensitivity.uncertain.shapes import Numbers
 from planner.studies.sensitivity.uncertain.unknown import Unknown
 
@@ -123,7 +123,7 @@ def _head(
 def _status(found: Sequence[Answer]) -> Status:
     """Return how the study ended: where there are plans, whether all that was asked is proven."""
     ended = {answer.status for answer in found}
-    if ended & PLANNED:
+    if ended & set(PLANNED):
         return "optimal" if ended <= {"optimal", "infeasible", "invalid"} else "feasible"
     if "unbounded" in ended:
         return "unbounded"
