@@ -13,7 +13,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from planner import __version__, cli_sensitivity
+from planner import __version__, cli_sensitivity, cli_simulation, cli_synthesis, cli_telemetry
 from planner.cli_options import (
     AsJson,
     ChosenSolver,
@@ -85,6 +85,8 @@ class SchemaName(StrEnum):
     frontier = "frontier"
     tornado = "tornado"
     uncertain = "uncertain"
+    characterization = "characterization"
+    simulation = "simulation"
 
 
 def _version(wanted: bool) -> None:
@@ -367,6 +369,9 @@ def explain(
     raise typer.Exit(found.code)
 
 
+cli_telemetry.register(app)
+cli_synthesis.register(app)
+cli_simulation.register(app)
 cli_sensitivity.register(app)
 
 

@@ -27,7 +27,8 @@ Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="Change a value: --set site.facility_power='12 MW'. Repeatable.",
+        help="Change a value: --set site.facility_power='12 MW'; @FILE for a file of them. "
+        "Repeatable.",
         metavar="PATH=VALUE",
     ),
 ]
@@ -93,9 +94,22 @@ def seconds(option: str, text: str | None) -> float | None:
     """
     from planner import units
 
-    if text is None:
-        return None
-    value = _quantity(option, text, units.TIME)
+    return None if text is None else _more_than_0(option, text, units.TIME)
+
+
+def bandwidth(option: str, text: str | None) -> float | None:
+    """Return a bandwidth in GB/s, None where none is given.
+
+    Raises:
+        InputError: the text is none.
+    """
+    from planner import units
+
+    return None if text is None else _more_than_0(option, text, units.BANDWIDTH)
+
+
+def _more_than_0(option: str, text: str, dimension: Any) -> float:
+    value = _quantity(option, text, dimension)
     if value <= 0:
         raise InputError(Finding("option", f"{option} {text} must be more than 0"))
     return value

@@ -34,6 +34,8 @@ def _model(name: str) -> type[BaseModel]:
     from planner.schema.prices import PriceBook
     from planner.schema.problem import Problem
     from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
+    from planner.schema.simulation import Simulation
+    from planner.schema.telemetry import Characterization
 
     models: dict[str, type[BaseModel]] = {
         "problem": Problem,
@@ -50,5 +52,7 @@ def _model(name: str) -> type[BaseModel]:
         "frontier": Frontier,
         "tornado": Tornado,
         "uncertain": Uncertain,
+        "characterization": Characterization,
+        "simulation": Simulation,
     }
     return models[name]

@@ -42,7 +42,8 @@ def load_with_findings(
     problem = market.validated(Problem, document)
     catalogs = market.load_catalogs(_catalog_paths(problem, path.parent, document))
     prices = market.load_prices(_price_paths(problem, path.parent, document))
-    parts = [market.digest(path), *catalogs.digests, *prices.digests, scenario or "", *settings]
+    said = [_said(setting) for setting in settings]
+    parts = [market.digest(path), *catalogs.digests, *prices.digests, scenario or "", *said]
     inputs = Inputs(
         problem=problem,
         items=tuple(catalogs.items.values()),
@@ -62,6 +63,12 @@ def load_with_findings(
     findings = check_problem(inputs)
     doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=doubts), findings
+
+
+def _said(setting: str) -> str:
+    """Return what a setting says; of a file of them its contents."""
+    mark = overrides.FILE_MARK
+    return market.digest(Path(setting.removeprefix(mark))) if setting.startswith(mark) else setting
 
 
 def scenario_names(path: Path) -> tuple[str, ...]:

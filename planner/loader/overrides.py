@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from planner.errors import Finding, InputError, did_you_mean
@@ -13,6 +14,9 @@ from planner.loader.yaml12 import Document, Path_
 CHOICES = {"policy", "maximize", "minimize"}
 """A mapping with one of these replaces the old one whole, whose rest belongs to its choice."""
 SCENARIO_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
+FILE_MARK = "@"
+"""A setting that begins with it names a file of overrides."""
+
 SET_FIX = "write for example --set site.facility_power='12 MW'"
 
 
@@ -27,12 +31,20 @@ def apply_scenario(document: Document, name: str | None) -> None:
         known = ", ".join(scenarios) or "none"
         message = f"no scenario '{name}' (known: {known})"
         raise InputError(Finding("scenario", message, document.file, None, "scenarios", hint))
-    prefix: Path_ = ("scenarios", name)
-    for path, value in _leaves(scenarios[name], ()):
-        line = document.line((*prefix, *path)) or document.line(prefix)
+    _lay(document, scenarios[name], document, ("scenarios", name))
+
+
+def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: Path_) -> None:
+    """Lay a mapping over the document; every value remembers the line it stands in."""
+    for path, value in _leaves(data, ()):
+        line = source.line((*prefix, *path)) or source.line(prefix)
         steps = [part for step in path for part in str(step).split(".")]
-        _put(document, steps, value, f"{document.file}:{line}")
-        document.lines[tuple(_typed(steps, document.data))] = line or 1
+        _put(document, steps, value, f"{source.file}:{line}")
+        typed = tuple(_typed(steps, document.data))
+        if source is document:
+            document.lines[typed] = line or 1
+        else:
+            document.origins[typed] = f"{source.file}:{line or 1}"
 
 
 def _check_shape(document: Document, scenarios: Any) -> None:
@@ -62,8 +74,11 @@ def _leaves(data: Mapping[str, Any], path: Path_) -> list[tuple[Path_, Any]]:
 
 
 def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
-    """Apply ``path=value`` settings of the command line in their order."""
+    """Apply ``path=value`` settings of the command line, and files of them, in their order."""
     for setting in settings:
+        if setting.startswith(FILE_MARK):
+            _apply_file(document, setting)
+            continue
         origin = f"--set {setting if len(setting) <= 80 else setting[:77] + '...'}"
         path, separator, text = setting.partition("=")
         if not separator or not path.strip():
@@ -75,6 +90,16 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
         for known in [p for p in document.lines if p[: len(typed)] == typed]:
             del document.lines[known]
         document.origins[typed] = origin
+
+
+def _apply_file(document: Document, setting: str) -> None:
+    """Lay the overrides in a file over the document."""
+    source = yaml12.read(Path(setting.removeprefix(FILE_MARK)))
+    if not isinstance(source.data, dict) or not source.data:
+        message = "expected overrides, a mapping of paths to values"
+        fix = "write for example jobs.0.checkpoint.size: 13.8 TB"
+        raise InputError(Finding("set", message, source.file, 1, fix=fix))
+    _lay(document, source.data, source, ())
 
 
 def _put(document: Document, steps: list[str], value: Any, origin: str) -> None:

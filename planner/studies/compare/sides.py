@@ -63,11 +63,49 @@ def read_sides(
     Raises:
         InputError: too few files, one that cannot be read, or options that no file takes.
     """
+    if not 2 <= len(paths) <= MOST_SIDES:
+        few = "there must be two files or more to compare"
+        message = few if len(paths) < 2 else f"at most {MOST_SIDES} files fit side by side"
+        raise InputError(Finding("files", message, fix=_TAKES))
     kinds = _kinds(paths)
     if "problem" not in kinds and (settings or scenario is not None):
         message = "--set and --scenario change problem files, and none is compared"
         raise InputError(Finding("option", message, fix="add the problem file"))
-    options = options or Options()
+    return _read(paths, kinds, settings, scenario, options or Options())
+
+
+def read_side(
+    path: Path,
+    *,
+    settings: tuple[str, ...] = (),
+    scenario: str | None = None,
+    options: Options | None = None,
+) -> Read:
+    """Return the plan of one file; a problem file is solved.
+
+    Args:
+        path: the file.
+        settings: ``path=value`` changes, laid over a problem file.
+        scenario: a named scenario, laid over a problem file.
+        options: how to solve a problem file.
+
+    Raises:
+        InputError: it cannot be read, or is no problem file and options change it.
+    """
+    kinds = _kinds([path])
+    if kinds != ["problem"] and (settings or scenario is not None):
+        message = "--set and --scenario change problem files, and this is none"
+        raise InputError(Finding("option", message, str(path), fix="give the problem file"))
+    return _read([path], kinds, settings, scenario, options or Options())[0]
+
+
+def _read(
+    paths: Sequence[Path],
+    kinds: Sequence[SideKind],
+    settings: tuple[str, ...],
+    scenario: str | None,
+    options: Options,
+) -> tuple[Read, ...]:
     readers: dict[SideKind, Callable[[Path], Read]] = {
         "plan": _plan,
         "problem": lambda path: _problem(path, settings, scenario, options),
@@ -78,10 +116,6 @@ def read_sides(
 
 def _kinds(paths: Sequence[Path]) -> list[SideKind]:
     """Return what each file is by its name; whatever is wrong is told before anything is solved."""
-    if not 2 <= len(paths) <= MOST_SIDES:
-        few = "there must be two files or more to compare"
-        message = few if len(paths) < 2 else f"at most {MOST_SIDES} files fit side by side"
-        raise InputError(Finding("files", message, fix=_TAKES))
     unknown = [path for path in paths if path.suffix.lower() not in _KINDS]
     if unknown:
         message = f"a file named '{unknown[0].suffix}' holds no plan"

@@ -1,0 +1,223 @@
+"""Characterise telemetry: the screen or JSON, tables, pictures, jobs and overrides as files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.commands.progress import progress
+from planner.commands.report import Report, drawn
+from planner.errors import Finding, InputError, did_you_mean
+from planner.outputs.files import write_all
+
+if TYPE_CHECKING:
+    from planner.loader import Inputs
+    from planner.outputs.charts.telemetry import Window
+    from planner.schema.plan import Plan
+    from planner.schema.telemetry import Calibration, Characterization, JobFound
+    from planner.telemetry import Characterized, Cluster, ReadOptions
+    from planner.telemetry.calibration import Known
+
+NO_JOBS = 4
+"""Exit code where a trace shows no job."""
+
+_MOST_WINDOWS = 4
+_SHOWN_INTERVALS = 24.0
+_LEAST_WINDOW_S, _MOST_WINDOW_S = 3600.0, 5 * 86_400.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """What measurements are to calibrate, and what is known besides.
+
+    Attributes:
+        problem: the problem file, None for no calibration.
+        job: the found job that is its job, None for the one that wrote most.
+        plan: the plan that ran: its GPUs, and its storage's nameplate.
+        gpus, write_gb_per_s, read_gb_per_s: the same said one by one.
+        log, log_job: the job's log, and its name there.
+        settings, scenario: changes laid over the problem.
+    """
+
+    problem: Path | None = None
+    job: str | None = None
+    plan: Path | None = None
+    gpus: int | None = None
+    write_gb_per_s: float | None = None
+    read_gb_per_s: float | None = None
+    log: Path | None = None
+    log_job: str | None = None
+    settings: tuple[str, ...] = ()
+    scenario: str | None = None
+
+
+def report(
+    traces: Sequence[Path],
+    options: ReadOptions,
+    target: Target,
+    *,
+    folder: Path | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
+) -> Report:
+    """Tell which checkpoints and jobs traces show, and what they say of a problem's inputs.
+
+    Args:
+        traces: CSV, Parquet or HDF5 files.
+        options: how to read them.
+        target: what to calibrate.
+        folder: where files go, None for none.
+        as_json: print the record as JSON.
+        quiet: show no progress.
+
+    Raises:
+        InputError: a file or an option is wrong, or a file cannot be written.
+    """
+    from planner.outputs import telemetry_text
+    from planner.telemetry import characterize
+
+    problem = _problem(target)
+    windows: list[Window] = []
+    done: list[str] = []
+    with progress("clusters", quiet=quiet) as told:
+
+        def seen(cluster: Cluster) -> None:
+            done.append(cluster.record.name)
+            told(len(done), max(len(done), len(traces)))
+            if folder is not None and cluster.jobs and len(windows) < _MOST_WINDOWS:
+                windows.append(_window(cluster))
+
+        found = characterize(traces, options, seen)
+    record = found.record
+    if problem is not None and record.jobs:
+        measured = _calibration(record, problem, target)
+        record = record.model_copy(update={"calibration": measured})
+    text = record.model_dump_json(indent=2) if as_json else telemetry_text.render(record)
+    written = () if folder is None else _write(record, found, windows, folder, traces[0])
+    return Report(text.rstrip("\n"), written, 0 if record.jobs else NO_JOBS)
+
+
+def _problem(target: Target) -> Inputs | None:
+    """Return the problem to calibrate; all that only helps to is refused without one."""
+    if target.problem is not None:
+        from planner.api import load
+
+        return load(target.problem, settings=target.settings, scenario=target.scenario)
+    idle = {
+        "--plan": target.plan, "--gpus": target.gpus, "--nameplate": target.write_gb_per_s,
+        "--nameplate-read": target.read_gb_per_s, "--log": target.log, "--job": target.job,
+        "--set": target.settings, "--scenario": target.scenario,
+    }  # fmt: skip
+    for option, value in idle.items():
+        if value:
+            message = f"{option} serves to calibrate a problem, and none is given"
+            raise InputError(Finding("option", message, fix="add --problem PROBLEM.yaml"))
+    return None
+
+
+def _calibration(record: Characterization, inputs: Inputs, target: Target) -> Calibration:
+    from planner.telemetry.calibration import calibration
+
+    job = _chosen(record.jobs, target.job)
+    return calibration(job, inputs.problem, inputs.problem_file, _known(target))
+
+
+def _chosen(jobs: Sequence[JobFound], name: str | None) -> JobFound:
+    """Return the job of a name, or the one that wrote most."""
+    if name is None:
+        return max(jobs, key=lambda one: one.size_gb.value * one.checkpoints)
+    names = [job.name for job in jobs]
+    if name not in names:
+        known = ", ".join(names[:9])
+        message = f"the trace shows no job '{name}'"
+        fix = did_you_mean(name, names) or f"its jobs: {known}"
+        raise InputError(Finding("option", message, path="--job", fix=fix))
+    return jobs[names.index(name)]
+
+
+def _known(target: Target) -> Known:
+    from planner.telemetry import job_log
+    from planner.telemetry.calibration import Known
+
+    gpus, write, read = target.gpus, target.write_gb_per_s, target.read_gb_per_s
+    if target.plan is not None:
+        plan = _plan(target.plan)
+        gpus = gpus or plan.jobs[0].gpus_used
+        stores = [line for line in plan.lines if line.section == "Storage"]
+        write = write or sum(line.write_gb_per_s for line in stores)
+        read = read or sum(line.read_gb_per_s for line in stores)
+    log = None if target.log is None else job_log.read(target.log, target.log_job)
+    return Known(gpus, write or None, read or None, log)
+
+
+def _plan(path: Path) -> Plan:
+    from planner.studies.compare.sides import read_side
+
+    plan = read_side(path).plan
+    if not plan.jobs:
+        raise InputError(Finding("plan", "there is no job in this plan", str(path)))
+    return plan
+
+
+def _window(cluster: Cluster) -> Window:
+    """Return a stretch of a cluster's trace that shows its largest job, an interruption if any."""
+    import numpy as np
+
+    from planner.outputs.charts.telemetry import Window
+
+    job = _chosen(cluster.jobs, None)
+    length = min(max(_SHOWN_INTERVALS * job.interval_s.value, _LEAST_WINDOW_S), _MOST_WINDOW_S)
+    centre = (job.start_s + job.end_s) / 2
+    if len(job.segments) > 1:
+        centre = job.segments[0].end_s
+    low = max(cluster.record.start_s, centre - length / 2)
+    high = min(low + length, cluster.record.end_s)
+    trace = cluster.trace
+    inside = (trace.clock_s >= low) & (trace.clock_s < high)
+    start = cluster.table["start_s"]
+    rows = np.flatnonzero((start >= low) & (start < high))
+    return Window(
+        cluster.record.name,
+        trace.clock_s[inside],
+        trace.write[inside],
+        None if trace.read is None else trace.read[inside],
+        {name: column[rows] for name, column in cluster.table.items()},
+    )
+
+
+def _write(
+    record: Characterization,
+    found: Characterized,
+    windows: Sequence[Window],
+    folder: Path,
+    trace: Path,
+) -> tuple[Path, ...]:
+    from planner.commands.solve import stem_of
+    from planner.outputs.charts.telemetry import bandwidth, overlap
+    from planner.outputs.charts.telemetry import trace as trace_chart
+    from planner.outputs.telemetry_files import checkpoints_csv, checkpoints_parquet, jobs_csv
+    from planner.outputs.telemetry_jobs import jobs_yaml, overrides_yaml
+
+    stem = stem_of(trace, None).removesuffix(".trace")
+    contents = {
+        folder / f"{stem}.characterization.json": f"{record.model_dump_json(indent=2)}\n".encode(),
+        folder / f"{stem}.checkpoints.parquet": checkpoints_parquet(record, found.table),
+        folder / f"{stem}.checkpoints.csv": checkpoints_csv(record, found.table),
+        folder / f"{stem}.jobs.csv": jobs_csv(record),
+    }
+    if record.jobs:
+        contents[folder / f"{stem}.jobs.yaml"] = jobs_yaml(record).encode()
+        contents |= drawn(bandwidth(record, found.table), folder, f"{stem}.bandwidth")
+        contents |= drawn(overlap(record), folder, f"{stem}.overlap")
+    if record.calibration is not None and record.calibration.overrides:
+        text = overrides_yaml(record.calibration)
+        contents[folder / f"{stem}.overrides.yaml"] = text.encode()
+    for window in windows:
+        name = (
+            stem if len(record.clusters) == 1 else f"{stem}.{stem_of(Path(window.cluster), None)}"
+        )
+        contents |= drawn(trace_chart(record, window), folder, f"{name}.trace")
+    write_all(contents)
+    return tuple(contents)

@@ -1,0 +1,163 @@
+"""What a simulation of a plan found. Additive changes only, as with the plan."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from planner.schema.record import Record
+
+SIMULATION_SCHEMA_VERSION = 1
+
+CONFIDENCE = 0.95
+"""How likely the truth lies between ``low`` and ``high``."""
+
+Doing = Literal[
+    "compute", "lost", "capture", "wait", "restart", "restore", "planned", "drain", "read"
+]
+"""What a job does (``lost``: it computes what a failure will throw away), and what it has storage
+do: let a checkpoint drain, have one read."""
+
+FailureKind = Literal["exponential", "weibull", "empirical"]
+
+
+class Estimate(Record):
+    """The mean over all runs with its confidence interval, and how far single runs are apart."""
+
+    mean: float
+    low: float
+    high: float
+    p5: float
+    p95: float
+
+
+class LossBudget(Record):
+    """Shares of wall-clock time that are lost; with goodput they make up all of it.
+
+    ``stall`` counts captures and waits for a drain, ``slowdown`` computing slowed by a drain,
+    ``rework`` computing lost back to the newest checkpoint captured, ``drain`` what is lost further
+    back because that one was not safe yet.
+    """
+
+    stall: float
+    slowdown: float
+    rework: float
+    drain: float
+    restart: float
+    restore: float
+    planned: float
+
+
+class FailuresAssumed(Record):
+    """When a job fails: the kind, its shape (Weibull), the file and how many times it holds.
+
+    ``variation`` is the standard deviation of times between interruptions over their mean.
+    """
+
+    kind: FailureKind
+    mean_s: float
+    variation: float
+    shape: float | None = None
+    file: str | None = None
+    times: int | None = None
+    scaled: bool = False
+
+
+class JobSimulated(Record):
+    """A job: how it runs, what the formula predicts, and what came out.
+
+    ``planned_goodput`` is what its plan states, None for a job that is no plan's. ``predicted`` is
+    the formula's for what was simulated: this interval, this mean time between interruptions,
+    without memory, all appliances up, no other job. ``waits`` is the part of ``loss.stall`` that is
+    waiting. Counts are per year of simulated time.
+    """
+
+    name: str
+    mode: Literal["async", "sync"]
+    interval_s: float
+    stall_s: float
+    checkpoint_gb: float
+    drain_s: float
+    restart_s: float
+    restore_s: float
+    failures: FailuresAssumed
+    planned_goodput: float | None
+    predicted: float
+    predicted_loss: LossBudget
+    goodput: Estimate
+    loss: LossBudget
+    waits: float
+    interruptions_per_year: float
+    stops_per_year: float
+    waits_per_year: float
+
+
+class StorageSeen(Record):
+    """The appliances: how many, how often one fails in a year, how long some and all are down."""
+
+    units: int
+    write_gb_per_s: float
+    read_gb_per_s: float
+    outages_per_year: float
+    some_down: float
+    all_down: float
+
+
+class IntervalTried(Record):
+    """Another interval under the same failures, against the one that was simulated.
+
+    ``low`` and ``high`` bound ``difference`` so that all of the intervals' bounds hold together.
+    ``breaks`` are limits of the plan that it does not keep.
+    """
+
+    factor: float
+    interval_s: float
+    predicted: float
+    goodput: float
+    difference: float
+    low: float
+    high: float
+    breaks: tuple[str, ...] = ()
+
+
+class TimelineBar(Record):
+    """What a job does for a stretch, s from the start of the run."""
+
+    job: int
+    doing: Doing
+    start_s: float
+    end_s: float
+
+
+class Timeline(Record):
+    """A stretch of one run about an interruption, ``at_s``; None where there is none."""
+
+    start_s: float
+    end_s: float
+    at_s: float | None
+    bars: tuple[TimelineBar, ...]
+
+
+class Simulation(Record):
+    """A plan's job run event by event many times, beside what the formula predicts.
+
+    ``best`` is the place in ``intervals`` of the one with the highest goodput of those that break
+    no limit, ``better`` whether it beats the simulated one by more than the noise. ``planned`` and
+    ``outages`` are (every, lasting) and (between failures, repair) in s.
+    """
+
+    kind: Literal["simulation"] = "simulation"
+    schema_version: int = SIMULATION_SCHEMA_VERSION
+    problem: str
+    problem_file: str
+    scenario: str | None
+    length_s: float
+    replications: int
+    seed: int
+    planned: tuple[float, float] | None = None
+    outages: tuple[float, float] | None = None
+    jobs: tuple[JobSimulated, ...]
+    storage: StorageSeen
+    intervals: tuple[IntervalTried, ...] = ()
+    best: int | None = None
+    better: bool = False
+    timeline: Timeline

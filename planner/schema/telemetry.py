@@ -1,0 +1,169 @@
+"""What storage telemetry says of checkpoints and jobs. Additive changes only, as with the plan.
+
+Checkpoints are many and stand in a table beside the record (Parquet, CSV): one row per burst of
+writing, with the columns of ``CHECKPOINT_COLUMNS``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from planner.schema.record import Record
+
+TELEMETRY_SCHEMA_VERSION = 1
+
+CONFIDENCE = 0.9
+"""How likely the truth lies within a measured figure's range."""
+
+BurstKind = Literal["checkpoint", "inferred", "aborted", "cut", "other"]
+"""``inferred``: one of several that were written at once, told apart by the jobs' rhythm;
+``aborted``: broken off before all was written; ``cut``: samples are missing; ``other``: no job's."""
+
+CHECKPOINT_COLUMNS: dict[str, str] = {
+    "cluster": "",
+    "job": "",
+    "kind": "",
+    "start_s": "s",
+    "start_error_s": "s",
+    "duration_s": "s",
+    "duration_error_s": "s",
+    "size_gb": "GB",
+    "size_error_gb": "GB",
+    "peak_gb_per_s": "GB/s",
+    "mean_gb_per_s": "GB/s",
+}
+"""The table's columns and their units.
+
+``start_s`` counts on the trace's own clock (``Characterization.clock``). An error is half of the
+range that sampling and noise leave. ``mean_gb_per_s`` is size over duration.
+"""
+
+
+class Measured(Record):
+    """A figure with the range in which it lies with ``CONFIDENCE``; ``low`` may be None where
+    nothing bounds it from below, ``high`` likewise."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Segment(Record):
+    """A stretch of a job between two interruptions, on the trace's clock."""
+
+    start_s: float
+    end_s: float
+    checkpoints: int
+
+
+class JobFound(Record):
+    """A training job as its checkpoints show it.
+
+    ``checkpoints`` are those complete in the trace, ``inferred`` of them told apart from others
+    written at the same time; ``missed`` fell where the rhythm asks for one and none was seen.
+    ``interval_s`` is start to start. ``drain_s`` is only an upper bound where ``resolved`` is False:
+    a drain shorter than two samples. ``restarts`` are interruptions of the rhythm that no missing
+    samples or clock steps explain, ``confirmed`` of them with a restoring read. ``mtti_s`` is None
+    where no restart was seen. ``parameters`` follow from the size at ``bytes_per_parameter``.
+    """
+
+    name: str
+    cluster: str
+    start_s: float
+    end_s: float
+    segments: tuple[Segment, ...]
+    checkpoints: int
+    inferred: int = 0
+    aborted: int = 0
+    missed: int = 0
+    size_gb: Measured
+    interval_s: Measured
+    drain_s: Measured
+    resolved: bool = True
+    overlap: Measured
+    write_gb_per_s: Measured
+    peak_gb_per_s: Measured
+    bytes_per_parameter: float
+    parameters: Measured
+    restarts: int = 0
+    confirmed: int = 0
+    observed_s: float
+    mtti_s: Measured | None = None
+    restore_gb: Measured | None = None
+    restore_s: Measured | None = None
+    read_gb_per_s: Measured | None = None
+    notes: tuple[str, ...] = ()
+
+
+class ClusterFound(Record):
+    """One cluster's trace: how it was sampled, and what is in it.
+
+    ``missing`` are samples that should be there and are not; ``steps`` sudden changes of the clock,
+    ``resets`` of counters. ``reads`` says whether the trace has a column of reads.
+    """
+
+    name: str
+    start_s: float
+    end_s: float
+    samples: int
+    sample_s: float
+    missing: int = 0
+    steps: int = 0
+    resets: int = 0
+    repeated: int = 0
+    reads: bool
+    background_gb_per_s: float
+    noise_gb_per_s: float
+    peak_gb_per_s: float
+    peak_read_gb_per_s: float | None = None
+    bursts: int
+    checkpoints: int
+    other: int
+    jobs: int
+
+
+class Override(Record):
+    """A measured figure as a change of a problem.
+
+    ``setting`` is what ``--set`` takes, ``distribution`` what ``planner uncertain --dist`` takes,
+    None where the range is not known. ``now`` is what the problem says.
+    """
+
+    path: str
+    label: str
+    unit: str
+    measured: Measured
+    setting: str
+    distribution: str | None = None
+    now: str | None = None
+    source: str
+
+
+class Calibration(Record):
+    """What measurements say of a problem's inputs, as overrides; and what they do not say."""
+
+    job: str
+    problem: str
+    gpus: int | None
+    overrides: tuple[Override, ...]
+    not_measured: tuple[str, ...] = ()
+
+
+class Characterization(Record):
+    """Checkpoints and jobs found in storage telemetry.
+
+    ``clock`` says what times count from: seconds since 1970 (UTC), or since the zero of a trace
+    that has no dates. ``kind`` is how the figures in the trace were read.
+    """
+
+    kind: Literal["characterization"] = "characterization"
+    schema_version: int = TELEMETRY_SCHEMA_VERSION
+    traces: tuple[str, ...]
+    clock: Literal["unix", "zero"]
+    read_as: Literal["rate", "bytes", "counter"]
+    clusters: tuple[ClusterFound, ...]
+    jobs: tuple[JobFound, ...]
+    bursts: int
+    checkpoints: int
+    calibration: Calibration | None = None
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,71 @@
+"""What one simulated run did, event by event, for pictures and for synthetic telemetry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["compute", "capture", "wait", "restart", "restore", "planned"]
+"""What the GPUs of a job do: compute; stand still while a checkpoint is captured, or wait for
+storage; are being restarted; read the checkpoint back; stand still as planned."""
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A stretch that a job spends in one state, s from the start of the run."""
+
+    job: int
+    state: State
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Data on its way between a job and storage, at the rates of its stretches.
+
+    Attributes:
+        job: position of the job.
+        kind: writing a checkpoint or reading one back.
+        asked_gb: what is to be moved; less arrives where a failure breaks it off.
+        stretches: (start s, end s, GB/s), in order, without gaps.
+        complete: whether all of it arrived.
+    """
+
+    job: int
+    kind: Literal["checkpoint", "restore"]
+    asked_gb: float
+    stretches: tuple[tuple[float, float, float], ...]
+    complete: bool
+
+    @property
+    def start_s(self) -> float:
+        """When it began."""
+        return self.stretches[0][0]
+
+    @property
+    def end_s(self) -> float:
+        """When it was done or broken off."""
+        return self.stretches[-1][1]
+
+
+@dataclass(frozen=True)
+class Interruption:
+    """A failure (or a planned stop) of a job, and what it cost: computing since the checkpoint
+    that it goes back to, s."""
+
+    job: int
+    at_s: float
+    planned: bool
+    lost_s: float
+
+
+@dataclass(frozen=True)
+class History:
+    """One run: its length, the jobs' names, and what happened, each list in order of time."""
+
+    length_s: float
+    jobs: tuple[str, ...]
+    stays: tuple[Stay, ...]
+    transfers: tuple[Transfer, ...]
+    interruptions: tuple[Interruption, ...]

@@ -1,0 +1,177 @@
+"""Many runs, in blocks on several processes; what comes out does not depend on how many."""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+import numpy as np
+
+from planner.simulation.disturbances import Disturbances, draw
+from planner.simulation.failures import Array
+from planner.simulation.lanes import Lanes
+from planner.simulation.world import JobRun, World
+
+Told = Callable[[int, int], None]
+
+_MOST_TIMES = 4_000_000
+"""Drawn times that a block may hold, for memory's sake."""
+_ALONE, _SHARING = 250, 500
+"""Runs of a block; of several jobs more, because each event costs the same for few and many."""
+_CELL_STEPS = 10_000_000
+"""Steps of cells that are sooner done here than in processes that must be started."""
+_EVENTS = 6
+"""What happens about an interruption."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to simulate: ``variants`` of the first job are tried, each in every run."""
+
+    world: World
+    length_s: float
+    replications: int
+    seed: int
+    variants: tuple[JobRun, ...]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What came out: seconds and counts by their names in ``Budget``, by job, variant and run;
+    how many appliances failed in each run, and how long some and all of them were down, s."""
+
+    found: dict[str, Array]
+    outages: Array
+    some_down_s: Array
+    all_down_s: Array
+
+
+def replicate(asked: Asked, processes: int = 1, told: Told | None = None) -> Runs:
+    """Make many runs.
+
+    Args:
+        asked: what to simulate.
+        processes: how many to use at most.
+        told: is told how many runs of how many are done.
+    """
+    blocks = list(_blocks(asked))
+    ended: dict[int, Runs] = {}
+    for number, runs in _done(asked, blocks, min(processes, len(blocks))):
+        ended[number] = runs
+        if told is not None:
+            told(sum(blocks[each] for each in ended), asked.replications)
+    return _joined([ended[number] for number in range(len(blocks))])
+
+
+def events(world: World, length_s: float) -> float:
+    """Return about how many events a run steps through."""
+    failures = sum(length_s / job.failures.mean_s for job in world.jobs)
+    cycles = sum(length_s / job.interval_s for job in world.jobs)
+    stops = length_s / world.planned.every_s if world.planned else 0.0
+    sharing = 2 * cycles if len(world.jobs) > 1 else 0.0
+    return _EVENTS * (failures + stops * len(world.jobs)) + 2 * _outages(world, length_s) + sharing
+
+
+def _outages(world: World, length_s: float) -> float:
+    if world.outages is None:
+        return 0.0
+    units = sum(kind.count for kind in world.appliances)
+    return units * length_s / (world.outages.between_s + world.outages.repair_s)
+
+
+def _blocks(asked: Asked) -> Iterator[int]:
+    """Yield how many runs each block has."""
+    world, length_s = asked.world, asked.length_s
+    times = sum(length_s / job.failures.mean_s for job in world.jobs)
+    times += 4 * _outages(world, length_s) + 20 * len(world.jobs)
+    most = min(_ALONE if len(world.jobs) == 1 else _SHARING, max(1, int(_MOST_TIMES / times)))
+    left = asked.replications
+    while left > 0:
+        yield min(left, most)
+        left -= most
+
+
+def _done(asked: Asked, blocks: Sequence[int], processes: int) -> Iterator[tuple[int, Runs]]:
+    small = (
+        events(asked.world, asked.length_s) * asked.replications * len(asked.variants) < _CELL_STEPS
+    )
+    left = dict(enumerate(blocks))
+    if processes > 1 and not small:
+        try:
+            for number, runs in _elsewhere(asked, blocks, processes):
+                del left[number]
+                yield number, runs
+        except BrokenProcessPool:  # no processes can be started, or one was ended: go on here
+            pass
+    for number, lanes in left.items():
+        yield number, block(asked, number, lanes)
+
+
+def _elsewhere(asked: Asked, blocks: Sequence[int], processes: int) -> Iterator[tuple[int, Runs]]:
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), initializer=_begin)
+    try:
+        running: dict[Future[Runs], int] = {
+            pool.submit(block, asked, number, lanes): number for number, lanes in enumerate(blocks)
+        }
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
+    finally:
+        workers = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.kill()
+
+
+def _begin() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us decides when to end
+
+
+def block(asked: Asked, number: int, lanes: int) -> Runs:
+    """Return the runs of a block."""
+    given = draw(asked.world, asked.length_s, asked.seed, lanes, number)
+    tried: list[tuple[JobRun, ...]] = [asked.variants]
+    if len(asked.world.jobs) > 1:  # other intervals take other numbers of steps
+        tried = [(variant,) for variant in asked.variants]
+    each = [Lanes(asked.world, given, asked.length_s, some).run() for some in tried]
+    found = {name: np.concatenate([runs[name] for runs in each], 1) for name in each[0]}
+    return Runs(found, *_down(asked.world, given, asked.length_s))
+
+
+def _down(world: World, given: Disturbances, length_s: float) -> tuple[Array, Array, Array]:
+    """Return how many appliances failed, and how long some and all were down, by lane."""
+    edges = np.minimum(np.pad(given.changes, ((0, 0), (1, 0))), length_s)
+    spans = np.diff(np.pad(edges, ((0, 0), (0, 1)), constant_values=length_s), axis=1)
+    units = sum(kind.count for kind in world.appliances)
+    failed = (np.diff(given.down, axis=1) > 0).sum(1).astype(np.float64)
+    some = (spans * (given.down > 0)).sum(1)
+    return failed, some, (spans * (given.down == units)).sum(1)
+
+
+def _joined(blocks: Sequence[Runs]) -> Runs:
+    names = blocks[0].found
+    return Runs(
+        {name: np.concatenate([each.found[name] for each in blocks], 2) for name in names},
+        np.concatenate([each.outages for each in blocks]),
+        np.concatenate([each.some_down_s for each in blocks]),
+        np.concatenate([each.all_down_s for each in blocks]),
+    )
+
+
+def confidence(values: Array, of: int = 1) -> float:
+    """Return how far the mean may lie from the truth with 95 % confidence, to either side.
+
+    Args:
+        values: independent ones.
+        of: how many such statements are to hold together.
+    """
+    from scipy.special import stdtrit
+
+    count = len(values)
+    quantile = float(stdtrit(count - 1, 1.0 - 0.025 / of))
+    return quantile * float(np.std(values, ddof=1)) / math.sqrt(count)

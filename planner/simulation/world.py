@@ -1,0 +1,164 @@
+"""What is simulated, in plain numbers: jobs, the appliances they share, what disturbs them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from planner.schema.plan import JobPlan, Plan
+from planner.simulation.failures import Exponential, Failures
+
+
+@dataclass(frozen=True)
+class JobRun:
+    """A job.
+
+    Attributes:
+        name: what it is called.
+        interval_s: start of one checkpoint to the start of the next.
+        stall_s: seconds the GPUs stand still for one; of a synchronous checkpoint, what it takes to
+            write with every appliance up and no other job.
+        checkpoint_gb: what a checkpoint writes.
+        restore_gb: what a restore reads.
+        restart_s: from a failure until the restore begins.
+        failures: when it is interrupted.
+        drain_slowdown: share of computing speed lost while a checkpoint drains.
+        sync: whether the GPUs stand still until a checkpoint is written.
+        client_write_gb_per_s: what its GPU systems can write at most.
+        client_read_gb_per_s: what they can read at most.
+    """
+
+    name: str
+    interval_s: float
+    stall_s: float
+    checkpoint_gb: float
+    restore_gb: float
+    restart_s: float
+    failures: Failures
+    drain_slowdown: float = 0.0
+    sync: bool = False
+    client_write_gb_per_s: float = math.inf
+    client_read_gb_per_s: float = math.inf
+
+    @property
+    def compute_s(self) -> float:
+        """From the end of a capture until the next one is due."""
+        return self.interval_s - self.stall_s
+
+
+@dataclass(frozen=True)
+class Appliances:
+    """Appliances of one kind, and what each of them delivers."""
+
+    count: int
+    write_gb_per_s: float
+    read_gb_per_s: float
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Planned stops of all jobs: every so many s, so many s long."""
+
+    every_s: float
+    lasting_s: float
+
+
+@dataclass(frozen=True)
+class Outages:
+    """How long one appliance runs until it fails, and how long it is down, s on average."""
+
+    between_s: float
+    repair_s: float
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything that is simulated together."""
+
+    jobs: tuple[JobRun, ...]
+    appliances: tuple[Appliances, ...]
+    planned: Planned | None = None
+    outages: Outages | None = None
+
+    @property
+    def write_gb_per_s(self) -> float:
+        """What all appliances together write."""
+        return math.fsum(kind.count * kind.write_gb_per_s for kind in self.appliances)
+
+    @property
+    def read_gb_per_s(self) -> float:
+        """What all appliances together read."""
+        return math.fsum(kind.count * kind.read_gb_per_s for kind in self.appliances)
+
+
+def world_of(
+    plan: Plan,
+    *,
+    beside: Sequence[JobRun] = (),
+    failures: Failures | None = None,
+    interval_s: float | None = None,
+    planned: Planned | None = None,
+    outages: Outages | None = None,
+) -> World:
+    """Return what is to be simulated of a plan that has a job.
+
+    Args:
+        plan: the plan; its storage is shared by all jobs.
+        beside: further jobs on the same storage.
+        failures: when its job fails, by default without memory at the plan's mean.
+        interval_s: another interval between checkpoints than the plan's.
+        planned: planned stops, which all jobs make together.
+        outages: how appliances fail.
+    """
+    stores = appliances(plan)
+    job = job_run(plan.jobs[0], stores, failures=failures, interval_s=interval_s)
+    return World((job, *beside), stores, planned, outages)
+
+
+def appliances(plan: Plan) -> tuple[Appliances, ...]:
+    """Return a plan's appliances, each with its share of what its kind delivers."""
+    site = plan.site
+    return tuple(
+        Appliances(
+            line.quantity,
+            site.delivered_fraction_write * line.write_gb_per_s / line.quantity,
+            site.delivered_fraction_read * line.read_gb_per_s / line.quantity,
+        )
+        for line in plan.lines
+        if line.section == "Storage"
+        and line.quantity
+        and (line.write_gb_per_s or line.read_gb_per_s)
+    )
+
+
+def job_run(
+    job: JobPlan,
+    stores: Sequence[Appliances],
+    *,
+    failures: Failures | None = None,
+    interval_s: float | None = None,
+) -> JobRun:
+    """Return a plan's job as it runs on some appliances.
+
+    Args:
+        job: the job.
+        stores: what it writes to and reads from.
+        failures: when it fails, by default without memory at its mean.
+        interval_s: another interval than its own.
+    """
+    sync = job.mode == "sync"
+    alone = min(World((), tuple(stores)).write_gb_per_s, job.client_write_limit_gb_per_s)
+    return JobRun(
+        name=job.name,
+        interval_s=job.interval_s if interval_s is None else interval_s,
+        stall_s=job.checkpoint_gb / alone if sync else job.stall_s,
+        checkpoint_gb=job.checkpoint_gb,
+        restore_gb=job.fan_out * job.checkpoint_gb,
+        restart_s=job.restart_s,
+        failures=failures or Exponential(job.mtti_s),
+        drain_slowdown=0.0 if sync else job.drain_slowdown,
+        sync=sync,
+        client_write_gb_per_s=job.client_write_limit_gb_per_s,
+        client_read_gb_per_s=job.client_read_limit_gb_per_s,
+    )

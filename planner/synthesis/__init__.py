@@ -1,0 +1,1 @@
+"""Storage telemetry as a simulated cluster would leave it."""

@@ -1,0 +1,133 @@
+"""The record of what happened behind a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import fsum
+from statistics import median
+
+from planner.schema.plan import JobPlan
+from planner.schema.synthesis import ClockStep, ClusterTruth, Interrupted, JobTruth, Moved, Truth
+from planner.simulation.history import History, Transfer
+from planner.synthesis.quality import Quality
+from planner.synthesis.samples import Sampler
+
+
+def truth(quality: Quality, *, plans: Sequence[str], trace: str, seed: int) -> Truth:
+    """Return what is true of a whole trace, no cluster in it yet.
+
+    Args:
+        quality: how it is sampled.
+        plans: the files that it is made from.
+        trace: the name of its file.
+        seed: of all that is drawn.
+    """
+    return Truth(
+        plans=tuple(plans),
+        trace=trace,
+        read_as="counter" if quality.counter else "rate",
+        start=quality.start.isoformat().replace("+00:00", "Z"),
+        start_s=quality.start_ms / 1000,
+        length_s=quality.sampled_s,
+        sample_s=quality.sample_s,
+        seed=seed,
+        background_gb_per_s=quality.background_gb_per_s,
+        noise=quality.noise,
+        missing=quality.missing,
+        jitter_s=quality.jitter_s,
+        clusters=(),
+    )
+
+
+def of_cluster(
+    name: str, history: History, jobs: Sequence[JobPlan], quality: Quality, sampler: Sampler
+) -> ClusterTruth:
+    """Return what is true of one cluster, all of whose samples have been made."""
+    steps = zip(sampler.steps.at_s.tolist(), sampler.steps.by_s.tolist(), strict=True)
+    return ClusterTruth(
+        name=name,
+        samples=quality.samples,
+        missing=sampler.missing,
+        peak_write_gb_per_s=sampler.peak_write_gb_per_s,
+        peak_read_gb_per_s=sampler.peak_read_gb_per_s,
+        clock_steps=tuple(ClockStep(at_s=at, by_s=by) for at, by in steps),
+        resets_s=tuple(sampler.resets_s.tolist()),
+        jobs=tuple(_job(history, position, job) for position, job in enumerate(jobs)),
+        checkpoints=_moved(history, "checkpoint"),
+        restores=_moved(history, "restore"),
+        interruptions=tuple(
+            Interrupted(
+                job=history.jobs[one.job],
+                at_s=_to_us(one.at_s),
+                planned=one.planned,
+                lost_s=_to_us(one.lost_s),
+            )
+            for one in history.interruptions
+        ),
+    )
+
+
+def _moved(history: History, kind: str) -> tuple[Moved, ...]:
+    return tuple(
+        Moved(
+            job=history.jobs[one.job],
+            start_s=_to_us(one.start_s),
+            end_s=_to_us(one.end_s),
+            size_gb=_arrived_gb(one),
+            complete=one.complete,
+        )
+        for one in history.transfers
+        if one.kind == kind
+    )
+
+
+def _job(history: History, position: int, plan: JobPlan) -> JobTruth:
+    moved = [one for one in history.transfers if one.job == position]
+    saved = [one for one in moved if one.kind == "checkpoint"]
+    whole = [one for one in saved if one.complete]
+    breaks = [one for one in history.interruptions if one.job == position]
+    failures = sum(not one.planned for one in breaks)
+    interval_s = _median(_intervals(saved, [one.at_s for one in breaks]))
+    drain_s = _median([one.end_s - one.start_s for one in whole])
+    return JobTruth(
+        name=history.jobs[position],
+        gpus=plan.gpus_used,
+        checkpoints=len(whole),
+        restores=sum(one.kind == "restore" and one.complete for one in moved),
+        restarts=len(breaks),
+        size_gb=_median([_arrived_gb(one) for one in whole]),
+        interval_s=interval_s,
+        drain_s=drain_s,
+        overlap=drain_s / interval_s if drain_s is not None and interval_s else None,
+        mtti_s=history.length_s / failures if failures else None,
+        planned_size_gb=plan.checkpoint_gb,
+        planned_interval_s=plan.interval_s,
+        planned_drain_s=plan.stall_s if plan.mode == "sync" else plan.drain_s,
+        planned_mtti_s=plan.mtti_s,
+    )
+
+
+def _intervals(saved: Sequence[Transfer], breaks_s: Sequence[float]) -> list[float]:
+    """Return times from one checkpoint to the next, where the job ran on from one to the other."""
+    found, broken = [], iter([*breaks_s, float("inf")])
+    next_break = next(broken)
+    for one, other in pairwise(saved):
+        while next_break < one.start_s:
+            next_break = next(broken)
+        if other.start_s <= next_break:
+            found.append(other.start_s - one.start_s)
+    return found
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return _to_us(median(values)) if values else None
+
+
+def _arrived_gb(transfer: Transfer) -> float:
+    """Return what was moved, to the byte."""
+    return round(fsum((end - start) * rate for start, end, rate in transfer.stretches), 9)
+
+
+def _to_us(seconds: float) -> float:
+    return round(seconds, 6)

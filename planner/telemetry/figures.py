@@ -1,0 +1,55 @@
+"""Figures over many checkpoints, with the range in which the truth lies."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from planner.schema.telemetry import Measured
+from planner.telemetry.raw import Numbers
+
+_Z = 1.645
+_MEDIAN = 1.2533
+"""A median scatters so much more than a mean where figures are normally distributed."""
+_MAD = 1.4826
+
+
+def middle(values: Numbers, error: float = 0.0) -> Measured:
+    """Return the median with the range that scatter and a common error leave.
+
+    Args:
+        values: one per checkpoint; not empty.
+        error: half of the range of an error that they share.
+    """
+    value = float(np.median(values))
+    scatter = _MAD * float(np.median(np.abs(values - value)))
+    half = math.hypot(_Z * _MEDIAN * scatter / math.sqrt(len(values)), error)
+    return Measured(value=value, low=max(0.0, value - half), high=value + half)
+
+
+def ratio(over: Measured, under: Measured) -> Measured:
+    """Return a quotient whose parts err independently."""
+    value = over.value / under.value
+    half = value * math.hypot(_share(over), _share(under))
+    return Measured(value=value, low=max(0.0, value - half), high=value + half)
+
+
+def _share(of: Measured) -> float:
+    if of.low is None or of.high is None or not of.value:
+        return 0.0
+    return (of.high - of.low) / 2 / of.value
+
+
+def scaled(of: Measured, by: float) -> Measured:
+    """Return a figure in another unit."""
+    ends = (None if end is None else end * by for end in (of.low, of.high))
+    low, high = ends
+    return Measured(value=of.value * by, low=low, high=high)
+
+
+def minus(of: Measured, other: Measured) -> Measured:
+    """Return a difference of times that err independently, 0 at least."""
+    value = max(0.0, of.value - other.value)
+    half = math.hypot(_share(of) * of.value, _share(other) * other.value)
+    return Measured(value=value, low=max(0.0, value - half), high=value + half)

@@ -1,0 +1,156 @@
+"""A job's own log: when it saves, fails and computes again.
+
+A CSV file with the columns ``time``, ``job`` and ``event``. Events: ``start`` and ``end``;
+``checkpoint_begin`` and ``checkpoint_end`` (the GPUs stop, and go on); ``failure``, ``stop``
+(planned) and ``resume`` (computing again). Others are passed over.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from planner.errors import Finding, InputError, did_you_mean
+from planner.schema.telemetry import CONFIDENCE, Measured
+from planner.telemetry.figures import middle
+from planner.telemetry.tables import unreadable
+
+COLUMNS = ("time", "job", "event")
+_LEAST = 3
+"""So many stalls or restarts are needed for a figure with a range."""
+
+
+@dataclass(frozen=True)
+class JobLog:
+    """What a log says of one job; None where it says too little.
+
+    Attributes:
+        job: its name there.
+        stall_s: how long the GPUs stop for a checkpoint.
+        restart_s: from a failure until computing goes on, the restoring read included.
+        mtti_s: wall-clock time per failure.
+        failures, checkpoints: how many the log has.
+    """
+
+    job: str
+    stall_s: Measured | None
+    restart_s: Measured | None
+    mtti_s: Measured | None
+    failures: int
+    checkpoints: int
+
+
+@dataclass(frozen=True)
+class _Row:
+    at_s: float
+    job: str
+    event: str
+
+
+def read(path: Path, job: str | None = None) -> JobLog:
+    """Return what a log says of a job.
+
+    Args:
+        path: the CSV file.
+        job: the job's name in it; it may be left out where there is only one.
+
+    Raises:
+        InputError: the file or a row is wrong, or it is not clear which job is meant.
+    """
+    rows = sorted(_rows(path), key=lambda row: row.at_s)
+    names = list(dict.fromkeys(row.job for row in rows))
+    if job is None and len(names) == 1:
+        job = names[0]
+    if job is None or job not in names:
+        known = ", ".join(names[:9])
+        message = "the log has several jobs" if job is None else f"the log has no job '{job}'"
+        hint = did_you_mean(job, names) if job else None
+        fix = hint or f"name one of them with --log-job: {known}"
+        raise InputError(Finding("log", message, str(path), fix=fix))
+    return _log([row for row in rows if row.job == job], job)
+
+
+def _rows(path: Path) -> Iterator[_Row]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            lines = csv.DictReader(stream)
+            missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
+            if missing:
+                message = f"no column '{missing[0]}'"
+                fix = f"a log has the columns {', '.join(COLUMNS)}"
+                raise InputError(Finding("log", message, str(path), 1, fix=fix))
+            for cells in lines:
+                at_s = _time(cells["time"] or "", path, lines.line_num)
+                yield _Row(at_s, cells["job"] or "", (cells["event"] or "").strip())
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise unreadable(path, error) from None
+
+
+def _time(text: str, path: Path, line: int) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        fix = "write seconds, or for example 2026-01-01T00:00:00Z"
+        message = f"'{text[:40]}' is not a time"
+        raise InputError(Finding("log", message, str(path), line, "time", fix)) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _log(rows: list[_Row], job: str) -> JobLog:
+    stalls = _spans(rows, "checkpoint_begin", "checkpoint_end", ("failure", "stop", "end"))
+    restarts = _spans(rows, "failure", "resume", ("stop", "end"))
+    failures = sum(row.event == "failure" for row in rows)
+    return JobLog(
+        job,
+        stall_s=_usual(stalls),
+        restart_s=_usual(restarts),
+        mtti_s=per_event(rows[-1].at_s - rows[0].at_s, failures),
+        failures=failures,
+        checkpoints=sum(row.event == "checkpoint_begin" for row in rows),
+    )
+
+
+def _spans(rows: list[_Row], first: str, last: str, broken: tuple[str, ...]) -> list[float]:
+    """Return how long it takes from one event to another; the last of several first ones counts."""
+    found, since = [], None
+    for row in rows:
+        if row.event == first:
+            since = row.at_s
+        elif row.event in broken:
+            since = None
+        elif row.event == last and since is not None:
+            found.append(row.at_s - since)
+            since = None
+    return found
+
+
+def _usual(spans: list[float]) -> Measured | None:
+    return middle(np.array(spans)) if len(spans) >= _LEAST else None
+
+
+def per_event(time_s: float, events: int) -> Measured | None:
+    """Return the time per event with the range of a Poisson count; None without events."""
+    if not events or time_s <= 0:
+        return None
+    low, high = poisson(events)
+    return Measured(value=time_s / events, low=time_s / high, high=time_s / low)
+
+
+def poisson(events: int) -> tuple[float, float]:
+    """Return the range in which the mean of a Poisson count lies (Garwood's interval)."""
+    from scipy.stats import chi2
+
+    tail = (1 - CONFIDENCE) / 2
+    return chi2.ppf(tail, 2 * events) / 2, chi2.ppf(1 - tail, 2 * events + 2) / 2
+
+
+__all__ = ["COLUMNS", "JobLog", "per_event", "poisson", "read"]

@@ -1,0 +1,131 @@
+"""What the checkpoints of a job say of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.schema.telemetry import JobFound, Measured, Segment
+from planner.telemetry.bursts import Bursts
+from planner.telemetry.figures import middle, ratio, scaled
+from planner.telemetry.raw import Numbers
+from planner.telemetry.restarts import Breaks, Holes, breaks, mtti
+from planner.telemetry.series import Series
+from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
+
+_RESOLVED_SAMPLES = 2.0
+_FILLED, _HIGH, _OFF = 1.1, 0.9, 0.1
+
+
+def job(
+    name: str,
+    track: Track,
+    trace: Series,
+    writes: Bursts,
+    reads: Bursts | None,
+    holes: Holes,
+    bytes_per_parameter: float,
+) -> JobFound:
+    """Return a job with its figures.
+
+    Args:
+        name: what to call it.
+        track: its checkpoints.
+        trace: what they were found in.
+        writes: all bursts of writing.
+        reads: all bursts of reading.
+        holes: what is not known of the trace.
+        bytes_per_parameter: what its size is divided by for the parameters implied.
+    """
+    alone = track.places[track.kinds == WHOLE]
+    found = breaks(track, holes, writes, reads)
+    size = middle(writes.size_gb[alone], float(np.median(writes.size_error_gb[alone])) / 4)
+    interval = _interval(track, found)
+    drain, resolved = _drain(writes.chosen(alone), size, trace.sample_s)
+    peak = middle(writes.peak[alone])
+    bandwidth = _bandwidth(size, drain, resolved)
+    restored = _restores(found, reads, trace.sample_s)
+    clock = trace.clock(track.times)
+    return JobFound(
+        name=name,
+        cluster=trace.cluster,
+        start_s=float(clock[0]),
+        end_s=float(clock[-1]) + drain.value,
+        segments=_segments(clock, found, drain.value),
+        checkpoints=int(np.sum(track.kinds != CUT)),
+        inferred=int(np.sum(track.kinds == INFERRED)),
+        missed=int(found.missed.sum()),
+        size_gb=size,
+        interval_s=interval,
+        drain_s=drain,
+        resolved=resolved,
+        overlap=ratio(drain, interval)
+        if resolved
+        else Measured(value=drain.value / interval.value, high=_high(drain) / interval.value),
+        write_gb_per_s=bandwidth,
+        peak_gb_per_s=peak,
+        bytes_per_parameter=bytes_per_parameter,
+        parameters=scaled(size, 1e9 / bytes_per_parameter),
+        restarts=int(found.attempts.sum()),
+        confirmed=int(found.attempts[found.confirmed].sum()),
+        observed_s=float(track.end_s - track.start_s),
+        mtti_s=mtti(track, found),
+        **restored,
+    )
+
+
+def _high(of: Measured) -> float:
+    return of.value if of.high is None else of.high
+
+
+def _drain(own: Bursts, size: Measured, sample_s: float) -> tuple[Measured, bool]:
+    """Return the usual drain, and whether sampling resolves it.
+
+    A drain shorter than two samples fills at most one of them. Where many are seen, some fill one
+    wholly, so that the largest bandwidths tell how long it takes; one shorter than a sample never
+    does, and only that much is known.
+    """
+    edges = middle(own.duration_s, float(np.median(own.edge_error_s)) / len(own) ** 0.5)
+    if edges.value >= _RESOLVED_SAMPLES * sample_s:
+        return edges, True
+    least = size.value / float(np.quantile(own.peak, _HIGH))
+    if least < _FILLED * sample_s:
+        return Measured(value=least, low=None, high=max(least, sample_s)), False
+    return Measured(value=least, low=(1 - _OFF) * least, high=(1 + _OFF) * least), True
+
+
+def _interval(track: Track, found: Breaks) -> Measured:
+    one = found.steps >= 1
+    gaps = np.diff(track.times)[one] / found.steps[one]
+    return middle(gaps if len(gaps) else np.array([track.interval_s]))
+
+
+def _segments(clock: Numbers, found: Breaks, drain_s: float) -> tuple[Segment, ...]:
+    """Return the stretches between interruptions."""
+    cuts = np.flatnonzero(found.broken) + 1
+    parts = np.split(clock, cuts)
+    return tuple(
+        Segment(start_s=float(part[0]), end_s=float(part[-1]) + drain_s, checkpoints=len(part))
+        for part in parts
+    )
+
+
+def _restores(found: Breaks, reads: Bursts | None, sample_s: float) -> dict[str, Measured]:
+    """Return what restores read, how long they take and at which bandwidth."""
+    if reads is None or not len(found.reads):
+        return {}
+    some = found.reads
+    own = reads.chosen(some)
+    size = middle(own.size_gb, float(np.median(own.size_error_gb)) / 4)
+    time, resolved = _drain(own, size, sample_s)
+    return {
+        "restore_gb": size,
+        "restore_s": time,
+        "read_gb_per_s": _bandwidth(size, time, resolved),
+    }
+
+
+def _bandwidth(size: Measured, time: Measured, resolved: bool) -> Measured:
+    found = ratio(size, time)
+    if resolved:
+        return found
+    return found.model_copy(update={"low": size.value / _high(time), "high": None})

@@ -1,0 +1,236 @@
+"""A trace put in order: elapsed time, the width of each sample, bandwidth; what is missing is said.
+
+Rows that come late or twice are dropped, steps of the clock are taken out of the elapsed time,
+counters become rates, and where samples are missing one sample stands for the gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import Finding, InputError
+from planner.telemetry.options import ReadAs, ReadOptions
+from planner.telemetry.raw import Figures, Numbers, Raw
+
+FILLED_SAMPLES = 3
+"""A gap of so many samples is bridged; a longer one is a hole in what is known."""
+
+LATE_ROWS = 3
+"""So many rows that are older than the one before them came late; more are a step of the clock."""
+
+_LEAST_SAMPLES = 8
+_GAP, _STEP = 1.5, 0.5
+_BLOCK = 4096
+_FALLS = 0.05
+"""A counter falls, when it starts again, less often than it rises by this share."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A cluster's traffic by sample.
+
+    Attributes:
+        start_s: elapsed time at which a sample begins, never falling.
+        width_s: how long it is.
+        clock_s: the time that the file gives to its beginning.
+        write, read: mean bandwidth, GB/s; over a hole NaN.
+        known: whether the sample was there; a bridged gap was not.
+        sample_s: the usual width.
+    """
+
+    cluster: str
+    start_s: Numbers
+    width_s: Numbers
+    clock_s: Numbers
+    write: Numbers
+    read: Numbers | None
+    known: NDArray[np.bool_]
+    sample_s: float
+    read_as: ReadAs
+    dated: bool
+    samples: int
+    missing: int = 0
+    steps: int = 0
+    resets: int = 0
+    repeated: int = 0
+
+    def clock(self, elapsed_s: Numbers) -> Numbers:
+        """Return times of the file's clock for elapsed times."""
+        place = np.clip(np.searchsorted(self.start_s, elapsed_s, "right") - 1, 0, None)
+        return self.clock_s[place] + (elapsed_s - self.start_s[place])
+
+
+def series(raw: Raw, options: ReadOptions) -> Series:
+    """Return a cluster's trace in order.
+
+    Raises:
+        InputError: there are too few samples, or times do not move.
+    """
+    raw = _usable(raw)
+    usual = _usual_step(raw)
+    raw, repeated = _without_late(raw)
+    step = np.diff(raw.time_s)
+    widths = _local_usual(step, usual)
+    back = step < _STEP * widths
+    step = np.where(back, widths, step)
+    elapsed = np.concatenate(([0.0], np.cumsum(step)))
+    ordered = replace(raw, time_s=elapsed)
+    clock = raw.time_s
+    read_as = _kind(raw, options)
+    if read_as == "counter":
+        found = _from_counter(ordered, clock, widths)
+    else:
+        found = _from_samples(ordered, clock, widths, options.stamp, read_as)
+    return replace(
+        found,
+        steps=int(np.sum(np.diff(clock) <= 0)),
+        repeated=repeated,
+        samples=len(clock),
+    )
+
+
+def _usable(raw: Raw) -> Raw:
+    """Drop rows that say nothing: no time, no write, or less than nothing written."""
+    good = np.isfinite(raw.time_s) & np.isfinite(raw.write) & (raw.write >= 0)
+    if good.sum() < _LEAST_SAMPLES:
+        message = f"cluster '{raw.cluster}' has {int(good.sum())} samples with time and write"
+        fix = f"a trace needs {_LEAST_SAMPLES} at least"
+        raise InputError(Finding("trace", message, raw.file, fix=fix))
+    return _chosen(raw, good)
+
+
+def _chosen(raw: Raw, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Raw:
+    read = None if raw.read is None else raw.read[rows]
+    return replace(raw, time_s=raw.time_s[rows], write=raw.write[rows], read=read)
+
+
+def _usual_step(raw: Raw) -> float:
+    step = np.diff(raw.time_s)
+    ahead = step[step > 0]
+    if not len(ahead):
+        message = f"times of cluster '{raw.cluster}' do not move on"
+        raise InputError(Finding("trace", message, raw.file, fix="name the right column: --time"))
+    return float(np.median(ahead))
+
+
+def _without_late(raw: Raw) -> tuple[Raw, int]:
+    """Drop rows that are there twice or came late; return how many."""
+    step = np.diff(raw.time_s)
+    if np.mean(step < 0) > 0.01:  # written in no order at all
+        raw = _chosen(raw, np.argsort(raw.time_s, kind="stable"))
+        step = np.diff(raw.time_s)
+    kept = np.concatenate(([True], step != 0))
+    behind = raw.time_s < np.maximum.accumulate(raw.time_s)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], behind, [False])).astype(np.int8)))
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        if end - begin <= LATE_ROWS and end < len(behind):
+            kept[begin:end] = False
+    return _chosen(raw, kept), int(len(kept) - kept.sum())
+
+
+def _local_usual(step: Numbers, usual: float) -> Numbers:
+    """Return the usual step where each step is: sampling may change along a trace."""
+    result = np.full(len(step), usual)
+    for begin in range(0, len(step), _BLOCK):
+        block = step[begin : begin + _BLOCK]
+        ahead = block[block > 0]
+        if len(ahead) >= _BLOCK // 8:
+            result[begin : begin + _BLOCK] = np.median(ahead)
+    return result
+
+
+def _kind(raw: Raw, options: ReadOptions) -> ReadAs:
+    """Return what the figures are: by the unit, and whether they hardly ever fall."""
+    if options.read_as is not None:
+        if raw.is_rate != (options.read_as == "rate"):
+            unit = "a bandwidth" if raw.is_rate else "a size"
+            message = f"the unit is {unit}, so the figures cannot be read as {options.read_as}"
+            raise InputError(Finding("option", message, path="--read-as"))
+        return options.read_as
+    if raw.is_rate:
+        return "rate"
+    step = np.diff(raw.write)
+    return "counter" if np.sum(step < 0) <= _FALLS * np.sum(step > 0) else "bytes"
+
+
+def _from_samples(raw: Raw, clock: Numbers, usual: Numbers, stamp: str, read_as: ReadAs) -> Series:
+    """Return rates of samples that stand for themselves, gaps bridged or left open."""
+    step = np.diff(raw.time_s)
+    last = float(usual[-1])
+    gap_after = step > _GAP * usual
+    width = np.append(np.where(gap_after, usual, step), last)
+    if stamp == "end":
+        width = np.concatenate(([float(usual[0])], np.where(gap_after, usual, step)))
+        raw, clock = replace(raw, time_s=raw.time_s - width), clock - width
+        holes = raw.time_s[1:] - (raw.time_s[:-1] + width[:-1])
+    else:
+        holes = np.where(gap_after, step - usual, 0.0)
+    holes = np.where(gap_after, holes, 0.0)
+    write, read = _rates(raw.write, width, read_as), None
+    if raw.read is not None:
+        read = _rates(np.nan_to_num(raw.read), width, read_as)
+    after = np.flatnonzero(gap_after) + 1
+    short = holes[after - 1] <= (FILLED_SAMPLES + _STEP) * usual[after - 1]
+
+    def bridged(values: Numbers) -> Numbers:
+        between = np.where(short, (values[after - 1] + values[after]) / 2, np.nan)
+        return np.insert(values, after, between)
+
+    return Series(
+        raw.cluster,
+        start_s=np.insert(raw.time_s, after, raw.time_s[after - 1] + width[after - 1]),
+        width_s=np.insert(width, after, holes[after - 1]),
+        clock_s=np.insert(clock, after, clock[after - 1] + width[after - 1]),
+        write=bridged(write),
+        read=None if read is None else bridged(read),
+        known=np.insert(np.ones(len(width), dtype=bool), after, False),
+        sample_s=float(np.median(usual)),
+        read_as=read_as,
+        dated=raw.dated,
+        samples=len(width),
+        missing=int(np.round(holes[after - 1] / usual[after - 1]).sum()),
+    )
+
+
+def _rates(figures: Figures, width: Numbers, read_as: ReadAs) -> Numbers:
+    values = figures.astype(np.float64)
+    return values if read_as == "rate" else values / width
+
+
+def _from_counter(raw: Raw, clock: Numbers, usual: Numbers) -> Series:
+    """Return rates between readings of a counter; a reading below the one before starts at 0."""
+    width = np.diff(raw.time_s)
+    write, resets = _increase(raw.write)
+    read = None if raw.read is None else _increase(_held(raw.read))[0] / width
+    missed = np.round(width / usual - 1).clip(0)
+    hole = missed > FILLED_SAMPLES
+    return Series(
+        raw.cluster,
+        start_s=raw.time_s[:-1],
+        width_s=width,
+        clock_s=clock[:-1],
+        write=np.where(hole, np.nan, write / width),
+        read=None if read is None else np.where(hole, np.nan, read),
+        known=missed == 0,
+        sample_s=float(np.median(usual)),
+        read_as="counter",
+        dated=raw.dated,
+        samples=len(clock),
+        missing=int(missed.sum()),
+        resets=resets,
+    )
+
+
+def _increase(figures: Figures) -> tuple[Numbers, int]:
+    step = np.diff(figures.astype(np.float64))
+    fell = step < 0
+    return np.where(fell, figures[1:], step), int(fell.sum())
+
+
+def _held(figures: Figures) -> Figures:
+    """Return readings, where one is missing the one before it."""
+    place = np.maximum.accumulate(np.where(np.isnan(figures), 0, np.arange(len(figures))))
+    return np.nan_to_num(figures[place])

@@ -1,0 +1,241 @@
+"""Jobs among bursts: those of one size that keep a rhythm, taken out one after another.
+
+The strongest rhythm at the narrowest scatter of sizes is followed first. Events of one size and
+one rhythm that overlap in time belong to several jobs; those that follow one another to one, with
+an interruption between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.telemetry.bursts import Bursts
+from planner.telemetry.filling import Pool, filled, neighbours
+from planner.telemetry.raw import Numbers
+from planner.telemetry.rhythm import Places, Rhythm, chains, linked, rhythm
+from planner.telemetry.sizes import SCALES, groups
+from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
+
+_MOST_JOBS = 60
+_LEAST_CHAIN = 3
+_LEAST_EVENTS = 4
+_SPREADS = 4.0
+_NARROWEST = 0.025
+_SURE = 3.0
+_BEHIND = 0.2
+"""A stretch of a job may begin so soon after the one before, in intervals: clocks are set."""
+
+_ALIKE, _TOO_NEAR, _FEW = 0.03, 0.6, 0.05
+_STRAYS, _STRAY_SIZE, _BESIDE = 0.1, 0.1, 20.0
+
+_EARLY = 0.9
+"""A checkpoint follows the one before it by at least so much of an interval."""
+
+
+def tracks(bursts: Bursts, sample_s: float) -> list[Track]:
+    """Return the jobs that bursts show, one after another.
+
+    Each takes the bursts that its rhythm asks for before the next is looked for, and its share of
+    those that hold more than one checkpoint.
+
+    Args:
+        bursts: bursts of writing, in order of time.
+        sample_s: the usual width of a sample.
+    """
+    pool = Pool(~bursts.cut & (bursts.size_gb > 0), bursts.size_gb.copy())
+    found: list[Track] = []
+    while len(found) < _MOST_JOBS:
+        more = _next(bursts, pool, sample_s)
+        if not more:
+            break
+        for track in more:
+            pool.free[track.places] = False
+        found += [filled(track, bursts, pool, sample_s) for track in more]
+    found = united(_with_singles(found, bursts, pool.free, sample_s), sample_s)
+    clean = [_clean(track, bursts) for track in found]
+    return [track for track in clean if len(track.times) >= _LEAST_EVENTS]
+
+
+def _clean(track: Track, bursts: Bursts) -> Track:
+    """Return a job with the bursts that are surely its own: all jobs together tell the others."""
+    off = np.abs(bursts.size_gb[track.places] / track.size_gb - 1)
+    return track.cleaned((track.kinds == WHOLE) & (off <= _SURE * track.spread))
+
+
+def _next(bursts: Bursts, pool: Pool, sample_s: float) -> list[Track]:
+    """Return the jobs of the strongest rhythm among bursts that are no job's yet."""
+    left = np.flatnonzero(pool.free & (pool.left_gb > 0))
+    for scale in SCALES:
+        best: tuple[Rhythm, Places] | None = None
+        for group in groups(pool.left_gb[left], scale):
+            members = left[group]
+            one = rhythm(bursts.start_s[members], sample_s)
+            if one is not None and (best is None or one.links > best[0].links):
+                best = one, members
+        if best is not None:
+            made = _tracks_of(bursts, pool, best[1], best[0])
+            if made:
+                return made
+    return []
+
+
+def _tracks_of(bursts: Bursts, pool: Pool, members: Places, kept: Rhythm) -> list[Track]:
+    """Return the jobs that a rhythm makes of bursts of one size."""
+    times = bursts.start_s[members]
+    first, second = linked(times, kept.interval_s, kept.tolerance_s)
+    lanes: list[list[Places]] = []
+    ends: list[float] = []
+    long = [chain for chain in chains(first, second) if len(chain) >= _LEAST_CHAIN]
+    for chain in sorted(long, key=lambda one: int(one[0])):
+        begin, end = float(times[chain[0]]), float(times[chain[-1]])
+        fitting = [
+            lane for lane, last in enumerate(ends) if last + _BEHIND * kept.interval_s <= begin
+        ]
+        if fitting:
+            lane = max(fitting, key=lambda one: ends[one])
+            lanes[lane].append(chain)
+            ends[lane] = end
+        else:
+            lanes.append([chain])
+            ends.append(end)
+    joined = [np.concatenate(lane) for lane in lanes]
+    most = max((len(lane) for lane in joined), default=0)
+    enough = max(_LEAST_EVENTS, 0.1 * most)
+    return [_track(bursts, pool, members[lane], kept) for lane in joined if len(lane) >= enough]
+
+
+def _track(bursts: Bursts, pool: Pool, places: Places, kept: Rhythm) -> Track:
+    size = pool.left_gb[places]
+    middle = float(np.median(size))
+    whole = size == bursts.size_gb[places]
+    spread = 1.4826 * float(np.median(np.abs(size / middle - 1)))
+    return Track(
+        size_gb=middle,
+        drain_s=float(np.median(bursts.duration_s[places])),
+        interval_s=kept.interval_s,
+        tolerance_s=kept.tolerance_s,
+        spread=max(spread, _NARROWEST / _SPREADS),
+        times=bursts.start_s[places],
+        places=places,
+        kinds=np.where(whole, WHOLE, INFERRED).astype(np.int8),
+    )
+
+
+def _with_singles(
+    found: Sequence[Track], bursts: Bursts, free: NDArray[np.bool_], sample_s: float
+) -> list[Track]:
+    """Add bursts of a job's size that stand alone between interruptions."""
+    result = []
+    for track in found:
+        while True:
+            wanted = track.interval_s
+            near = free & (bursts.start_s > track.start_s - wanted * 1.5)
+            near &= bursts.start_s < track.end_s + wanted * 1.5
+            reach = max(_SPREADS * track.spread, _NARROWEST)
+            near &= np.abs(bursts.size_gb / track.size_gb - 1) <= reach
+            places = np.flatnonzero(near)
+            places = places[_apart(track, bursts.start_s[places])]
+            if not len(places):
+                break
+            free[places] = False
+            track = track.with_events(bursts.start_s[places], places.astype(np.intp), WHOLE)
+        result.append(track.refitted(sample_s))
+    return result
+
+
+def _apart(track: Track, times: Numbers) -> NDArray[np.bool_]:
+    """Return which of some times are no nearer to the job's events than its rhythm allows.
+
+    Of those that are too near to one another the first is taken.
+    """
+    least = _EARLY * track.interval_s - track.tolerance_s
+    before, after = neighbours(track.times, times)
+    fits = (times - before >= least) & (after - times >= least)
+    last = -np.inf
+    for place in np.flatnonzero(fits):
+        if times[place] - last < least:
+            fits[place] = False
+        else:
+            last = times[place]
+    return np.asarray(fits)
+
+
+def united(found: Sequence[Track], sample_s: float) -> list[Track]:
+    """Return the jobs with those joined that are one: of one size, and never too near in time.
+
+    A job may be found in parts where interruptions shift its rhythm, or where others' writes hide
+    in turn every second of its checkpoints.
+    """
+    result: list[Track] = []
+    for track in sorted(found, key=lambda one: -len(one.times)):
+        for place, other in enumerate(result):
+            if _one_job(other, track):
+                events = other
+                for kind in (WHOLE, INFERRED, CUT):
+                    which = track.kinds == kind
+                    events = events.with_events(track.times[which], track.places[which], kind)
+                result[place] = events.refitted(sample_s)
+                break
+            if _stray(other, track):
+                break
+        else:
+            result.append(track)
+    return result
+
+
+def _one_job(track: Track, other: Track) -> bool:
+    reach = max(_NARROWEST, _SPREADS * max(track.spread, other.spread))
+    if abs(other.size_gb / track.size_gb - 1) > reach:
+        return False
+    ratio = other.interval_s / track.interval_s
+    if round(ratio) < 1 or abs(ratio / round(ratio) - 1) > _ALIKE:
+        return False
+    times = np.sort(np.concatenate((track.times, other.times)))
+    near = np.sum(np.diff(times) < _TOO_NEAR * track.interval_s)
+    return bool(near <= _FEW * min(len(track.times), len(other.times)))
+
+
+def _stray(track: Track, other: Track) -> bool:
+    """Return whether a few bursts only look like a job, because another's were disturbed."""
+    few = len(other.times) <= _STRAYS * len(track.times)
+    near = abs(other.size_gb / track.size_gb - 1) <= _STRAY_SIZE
+    slack = _BESIDE * track.interval_s
+    during = other.start_s >= track.start_s - slack and other.end_s <= track.end_s + slack
+    ratio = other.interval_s / track.interval_s
+    return few and near and during and abs(ratio / max(1, round(ratio)) - 1) <= _ALIKE
+
+
+def merged_away(found: Sequence[Track]) -> list[Track]:
+    """Return the jobs that are not several others' checkpoints written at the same time."""
+    kept = sorted(found, key=lambda one: one.size_gb)
+    result: list[Track] = []
+    for track in kept:
+        if not _is_sum(track, [other for other in kept if other is not track]):
+            result.append(track)
+    return sorted(result, key=lambda one: (one.start_s, one.size_gb))
+
+
+def _is_sum(track: Track, others: Sequence[Track]) -> bool:
+    beside = [
+        one for one in others
+        if one.size_gb < 0.95 * track.size_gb
+        and one.start_s < track.end_s and one.end_s > track.start_s
+    ]  # fmt: skip
+    for place, one in enumerate(beside):
+        for other in beside[place:]:
+            if abs((one.size_gb + other.size_gb) / track.size_gb - 1) > 0.06 or one is other:
+                continue
+            if _asked_for(track, one) > 0.5 and _asked_for(track, other) > 0.5:
+                return True
+    return False
+
+
+def _asked_for(track: Track, other: Track) -> float:
+    """Return at which share of a job's events another's rhythm asks for one that is missing."""
+    expected = other.expected()
+    before, after = neighbours(expected, track.times)
+    reach = other.tolerance_s + track.drain_s
+    return float(np.mean((track.times - before <= reach) | (after - track.times <= reach)))
