@@ -31,20 +31,30 @@ class Pool:
     left_gb: Numbers
 
 
-def asked(track: Track, bursts: Bursts, places: Places, slack_s: float) -> Numbers:
-    """Return when a job's rhythm asks for a checkpoint within each burst, NaN where it does not.
+def asked(track: Track, bursts: Bursts, places: Places, slack_s: float) -> tuple[Places, Numbers]:
+    """Return when a job's rhythm asks for checkpoints within bursts, and which of them.
 
     Args:
         track: the job.
         bursts: all bursts.
-        places: the ones to look at.
+        places: the ones to look at, in order of time.
         slack_s: how far a checkpoint may begin outside of its burst.
+
+    Returns:
+        Positions in ``places`` and times, in order of time; a burst may be there several times.
     """
+    if not len(places):
+        return np.zeros(0, dtype=np.intp), np.zeros(0)
     start, end = bursts.start_s[places], bursts.end_s[places]
-    before, after = neighbours(track.expected(), start)
     latest = np.maximum(end - 0.5 * track.drain_s, start) + slack_s
-    wanted = np.where(start - before <= slack_s, before, np.where(after <= latest, after, np.nan))
-    return np.asarray(np.where(np.isfinite(wanted), wanted, np.nan))
+    expected = track.expected()
+    row = np.searchsorted(start - slack_s, expected, side="right") - 1
+    inside = (row >= 0) & (expected <= latest[np.maximum(row, 0)])
+    # Just before a burst the one before it may hold the checkpoint as well.
+    earlier = ~inside & (row >= 1) & (expected <= latest[np.maximum(row - 1, 0)])
+    row = np.where(earlier, row - 1, row)
+    kept = inside | earlier
+    return row[kept], expected[kept]
 
 
 def neighbours(events: Numbers, times: Numbers) -> tuple[Numbers, Numbers]:
@@ -68,10 +78,9 @@ def filled(track: Track, bursts: Bursts, pool: Pool, sample_s: float) -> Track:
     """
     for _ in range(_ROUNDS):
         places = np.flatnonzero(pool.free & (pool.left_gb >= (1 - ALONE) * track.size_gb))
-        places = places[~np.isin(places, track.places)]
-        wanted = asked(track, bursts, places, track.tolerance_s + sample_s)
-        there = ~np.isnan(wanted)
-        places, wanted = places[there], wanted[there]
+        rows, wanted = asked(track, bursts, places, track.tolerance_s + sample_s)
+        rows, first = np.unique(rows, return_index=True)
+        places, wanted = places[rows], wanted[first]
         own = np.abs(pool.left_gb[places] / track.size_gb - 1) <= _reach(track)
         held = ~own & (pool.left_gb[places] >= LARGER * track.size_gb)
         if not (own.any() or held.any()):

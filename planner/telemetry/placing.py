@@ -15,6 +15,9 @@ from planner.telemetry.track import INFERRED, WHOLE, Track
 
 _SPREADS = 3.0
 _LONGER = 1.25
+_CLEAR = 0.25
+"""A checkpoint of less than this share of a burst is hard to see in what else scatters there."""
+
 _STEPS = 2
 """Places that are tried in a sample."""
 
@@ -82,7 +85,8 @@ def _place(
     step = float(np.median(width_s[first:last])) / _STEPS
     tried = np.append(np.arange(low, latest, step), latest)
     held = np.interp(tried + track.drain_s, edges, moved) - np.interp(tried, edges, moved)
-    gain = np.minimum(held / track.size_gb, 1.0)
+    weight = min(1.0, track.size_gb / (_CLEAR * float(bursts.size_gb[burst])))
+    gain = weight * np.minimum(held / track.size_gb, 1.0)
     if inferred:
         gain = gain - _DOUBT * np.abs(tried - wanted_s) / track.tolerance_s
     at = float(tried[int(np.argmax(gain))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,12 @@ from planner.telemetry.rhythm import Places
 from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
 
 _ROUNDS = 12
-_MOST, _MOST_ASKING = 4, 8
+_MOST, _MOST_ASKING = 4, 5
 _OFF = 0.06
 _SPREADS = 3.0
+_LEFT_OUT = 0.02
+"""A job that is asked for is left out only where the size agrees better by so much."""
+
 _LARGER = 0.9
 
 
@@ -47,30 +50,46 @@ def _round(
     found: list[Track], bursts: Bursts, free: NDArray[np.bool_], sample_s: float
 ) -> list[Track]:
     left = np.flatnonzero(free)
-    wanted = np.array([asked(track, bursts, left, track.tolerance_s + sample_s) for track in found])
-    wanted = wanted.reshape(len(found), len(left))
-    chosen = _choice(found, bursts, left, ~np.isnan(wanted))
+    asking = [asked(track, bursts, left, track.tolerance_s + sample_s) for track in found]
+    counts = np.array([np.bincount(rows, minlength=len(left)) for rows, _ in asking])
+    chosen = _choice(found, bursts, left, counts.reshape(len(found), len(left)))
     result = []
     for place, track in enumerate(found):
-        rows = np.flatnonzero(chosen[:, place])
+        rows, times = _taken(*asking[place], chosen[:, place])
         if len(rows):
-            track = _with(track, bursts, left[rows], wanted[place, rows], chosen[rows].sum(axis=1))
-            free[left[rows]] = False
+            track = _with(track, bursts, left[rows], times, chosen[rows].sum(axis=1))
             track = track.refitted(sample_s)
         result.append(track)
+    free[left[chosen.any(axis=1)]] = False
     return result
 
 
+def _taken(rows: Places, times: Numbers, many: NDArray[np.intp]) -> tuple[Places, Numbers]:
+    """Return as many of the times asked for in each burst as it holds, the first ones."""
+    if not len(rows):
+        return rows, times
+    first = np.searchsorted(rows, rows)
+    kept = np.arange(len(rows)) - first < many[rows]
+    return rows[kept], times[kept]
+
+
 def _choice(
-    found: Sequence[Track], bursts: Bursts, left: Places, asked: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Return which jobs each burst is of: all of them asked for, their sizes make up the burst."""
-    chosen = np.zeros((len(left), len(found)), dtype=bool)
+    found: Sequence[Track], bursts: Bursts, left: Places, asked: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return how many checkpoints of each job a burst holds: of those asked for, what makes it up.
+
+    Args:
+        found: the jobs.
+        bursts: all bursts.
+        left: those that are no job's.
+        asked: how many checkpoints each job's rhythm asks for in each of these.
+    """
+    chosen = np.zeros((len(left), len(found)), dtype=np.intp)
     size = bursts.size_gb[left]
-    patterns, which = np.unique(asked, axis=1, return_inverse=True)
+    patterns, which = np.unique(np.minimum(asked, _MOST), axis=1, return_inverse=True)
     for number, pattern in enumerate(patterns.T):
         rows = np.flatnonzero(np.ravel(which) == number)
-        _divide(found, size, rows, np.flatnonzero(pattern)[:_MOST_ASKING].tolist(), chosen)
+        _divide(found, size, rows, pattern, chosen)
     _among_others(found, size, asked, chosen)
     _cut(bursts, left, asked, chosen)
     return chosen
@@ -80,34 +99,40 @@ def _divide(
     found: Sequence[Track],
     size: Numbers,
     rows: Places,
-    asking: list[int],
-    chosen: NDArray[np.bool_],
+    pattern: NDArray[np.intp],
+    chosen: NDArray[np.intp],
 ) -> None:
     """Choose for bursts that the same jobs ask for those whose sizes make them up best."""
+    asking = np.flatnonzero(pattern)[:_MOST_ASKING]
     best = np.full(len(rows), np.inf)
-    for many in range(1, min(_MOST, len(asking)) + 1):
-        for jobs in combinations(asking, many):
-            total = sum(found[job].size_gb for job in jobs)
-            spread = max(found[job].spread for job in jobs)
-            limit = ALONE if many == 1 else max(_OFF, _SPREADS * spread)
-            off = np.abs(size[rows] / total - 1)
-            nearer = (off <= limit) & (off < best)
-            best[nearer] = off[nearer]
-            chosen[rows[nearer]] = np.isin(np.arange(len(found)), jobs)
+    for many in product(*(range(int(pattern[job]) + 1) for job in asking)):
+        if not 1 <= sum(many) <= _MOST:
+            continue
+        jobs = [int(job) for job, count in zip(asking, many, strict=True) if count]
+        total = sum(found[job].size_gb * n for job, n in zip(asking, many, strict=True))
+        spread = max(found[job].spread for job in jobs)
+        limit = ALONE if sum(many) == 1 else max(_OFF, _SPREADS * spread)
+        off = np.abs(size[rows] / total - 1)
+        doubt = off + _LEFT_OUT * (len(asking) - len(jobs))
+        nearer = (off <= limit) & (doubt < best)
+        best[nearer] = doubt[nearer]
+        made = np.zeros(len(found), dtype=np.intp)
+        made[asking] = many
+        chosen[rows[nearer]] = made
 
 
 def _among_others(
-    found: Sequence[Track], size: Numbers, asked: NDArray[np.bool_], chosen: NDArray[np.bool_]
+    found: Sequence[Track], size: Numbers, asked: NDArray[np.intp], chosen: NDArray[np.intp]
 ) -> None:
     """Give a burst that is larger than the only job that asks for it to that job."""
     sizes = np.array([track.size_gb for track in found])
     for row in np.flatnonzero(~chosen.any(axis=1) & (asked.sum(axis=0) >= 1)):
         jobs = np.flatnonzero(asked[:, row])
         if size[row] >= _LARGER * sizes[jobs].sum():
-            chosen[row, jobs] = True
+            chosen[row, jobs] = 1
 
 
-def _cut(bursts: Bursts, left: Places, asked: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> None:
+def _cut(bursts: Bursts, left: Places, asked: NDArray[np.intp], chosen: NDArray[np.intp]) -> None:
     """Give a burst that a hole cuts to the one job that asks for it."""
     for row in np.flatnonzero(bursts.cut[left] & ~chosen.any(axis=1)):
         if asked[:, row].sum() == 1:

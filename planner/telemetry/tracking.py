@@ -31,6 +31,9 @@ _BEHIND = 0.2
 _ALIKE, _TOO_NEAR, _FEW = 0.03, 0.6, 0.05
 _STRAYS, _STRAY_SIZE, _BESIDE = 0.1, 0.1, 20.0
 
+_BEYOND = 2.5
+"""How far before or after a job's events one more may be, in intervals: it may have failed."""
+
 _EARLY = 0.9
 """A checkpoint follows the one before it by at least so much of an interval."""
 
@@ -132,8 +135,8 @@ def _with_singles(
     for track in found:
         while True:
             wanted = track.interval_s
-            near = free & (bursts.start_s > track.start_s - wanted * 1.5)
-            near &= bursts.start_s < track.end_s + wanted * 1.5
+            near = free & (bursts.start_s > track.start_s - wanted * _BEYOND)
+            near &= bursts.start_s < track.end_s + wanted * _BEYOND
             reach = max(_SPREADS * track.spread, _NARROWEST)
             near &= np.abs(bursts.size_gb / track.size_gb - 1) <= reach
             places = np.flatnonzero(near)
@@ -204,8 +207,7 @@ def _stray(track: Track, other: Track) -> bool:
     near = abs(other.size_gb / track.size_gb - 1) <= _STRAY_SIZE
     slack = _BESIDE * track.interval_s
     during = other.start_s >= track.start_s - slack and other.end_s <= track.end_s + slack
-    ratio = other.interval_s / track.interval_s
-    return few and near and during and abs(ratio / max(1, round(ratio)) - 1) <= _ALIKE
+    return few and near and during and abs(other.interval_s / track.interval_s - 1) <= _ALIKE
 
 
 def merged_away(found: Sequence[Track]) -> list[Track]:
