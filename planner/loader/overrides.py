@@ -94,11 +94,7 @@ def apply_settings(document: Document, settings: tuple[str, ...]) -> None:
 
 def _apply_file(document: Document, setting: str) -> None:
     """Lay the overrides in a file over the document."""
-    source = yaml12.read(Path(setting.removeprefix(FILE_MARK)))
-    if not isinstance(source.data, dict) or not source.data:
-        message = "expected overrides, a mapping of paths to values"
-        fix = "write for example jobs.0.checkpoint.size: 13.8 TB"
-        raise InputError(Finding("set", message, source.file, 1, fix=fix))
+    source = yaml12.read(Path(setting.removeprefix(FILE_MARK)), yaml12.OVERRIDES)
     _lay(document, source.data, source, ())
 
 

@@ -16,6 +16,7 @@ import yaml
 from planner.errors import Finding, InputError
 
 Path_ = tuple[str | int, ...]
+OVERRIDES = "file of overrides"
 MAX_BYTES = 5_000_000
 MAX_NODES = 200_000
 MAX_DEPTH = 40
@@ -120,7 +121,11 @@ def read(path: Path, what: str = "problem file") -> Document:
 def _no_mapping(document: Document, what: str) -> Finding:
     kind = "empty" if document.data is None else "not a mapping of keys to values"
     begin = f"begin with '{what.removesuffix(' file').replace(' ', '_')}: ' and its title"
-    fix = "start from an example: planner init" if what == "problem file" else begin
+    fixes = {
+        "problem file": "start from an example: planner init",
+        OVERRIDES: "write for example jobs.0.checkpoint.size: 13.8 TB",
+    }
+    fix = fixes.get(what, begin)
     return Finding("not-a-mapping", f"the {what} is {kind}", document.file, 1, fix=fix)
 
 

@@ -93,10 +93,9 @@ def _failures(record: Characterization, job: JobFound) -> str:
 
 
 def _restore(job: JobFound) -> str:
-    """Return the slowest restore measured as the limit of its read."""
+    """Return what restores took, as a comment: what was is no limit for what will be bought."""
     if job.restore_s is None or job.restore_s.value <= 0:
         return "# restore: no read of one was seen"
-    slowest = max(job.restore_s.value, job.restore_s.high or 0.0)
     told = [f"{measured(job.restore_s, 's')} each"]
     if job.restore_gb is not None and job.size_gb.value > 0:
         times = f"{job.restore_gb.value / job.size_gb.value:.2f} x the checkpoint"
@@ -104,13 +103,7 @@ def _restore(job: JobFound) -> str:
     if job.read_gb_per_s is not None:
         told.append(f"at {measured(job.read_gb_per_s, 'GB/s')}")
     seen = counted(job.confirmed, "restore")
-    return f"restore: {{max_time: {_up(slowest)} s}}  # {seen}: {', '.join(told)}"
-
-
-def _up(value: float) -> str:
-    """Return a figure rounded up to two digits."""
-    digits = 1 - math.floor(math.log10(value))
-    return f"{math.ceil(value * 10.0**digits - 1e-9) / 10.0**digits:.{max(0, digits)}f}"
+    return f"# restore: {seen}, {', '.join(told)}; set max_time to what it may take"
 
 
 def _comment(text: str) -> str:

@@ -17,7 +17,7 @@ CONFIDENCE = 0.9
 
 BurstKind = Literal["checkpoint", "inferred", "aborted", "cut", "other"]
 """``inferred``: one of several that were written at once, told apart by the jobs' rhythm;
-``aborted``: broken off before all was written; ``cut``: samples are missing; ``other``: no job's."""
+``aborted``: broken off by an interruption; ``cut``: samples are missing; ``other``: no job's."""
 
 CHECKPOINT_COLUMNS: dict[str, str] = {
     "cluster": "",
@@ -61,8 +61,8 @@ class JobFound(Record):
 
     ``checkpoints`` are those complete in the trace, ``inferred`` of them told apart from others
     written at the same time; ``missed`` fell where the rhythm asks for one and none was seen.
-    ``interval_s`` is start to start. ``drain_s`` is only an upper bound where ``resolved`` is False:
-    a drain shorter than two samples. ``restarts`` are interruptions of the rhythm that no missing
+    ``interval_s`` is start to start. ``drain_s`` is but an upper bound where ``resolved`` is False,
+    since sampling hides shorter ones. ``restarts`` are interruptions of the rhythm that no missing
     samples or clock steps explain, ``confirmed`` of them with a restoring read. ``mtti_s`` is None
     where no restart was seen. ``parameters`` follow from the size at ``bytes_per_parameter``.
     """

@@ -7,8 +7,10 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
+from threading import current_thread, main_thread
 
 import numpy as np
 
@@ -113,23 +115,34 @@ def _done(asked: Asked, blocks: Sequence[int], processes: int) -> Iterator[tuple
 
 
 def _elsewhere(asked: Asked, blocks: Sequence[int], processes: int) -> Iterator[tuple[int, Runs]]:
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), initializer=_begin)
+    pool = ProcessPoolExecutor(processes, get_context("spawn"))
     try:
-        running: dict[Future[Runs], int] = {
-            pool.submit(block, asked, number, lanes): number for number, lanes in enumerate(blocks)
-        }
+        with _unheard():
+            running: dict[Future[Runs], int] = {
+                pool.submit(block, asked, number, lanes): number
+                for number, lanes in enumerate(blocks)
+            }
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(future), future.result()
     finally:
         workers = list((pool._processes or {}).values())
-        pool.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
             worker.kill()
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _begin() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started us decides when to end
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Let processes that are started not hear of Ctrl-C: whoever starts them ends them."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard)
 
 
 def block(asked: Asked, number: int, lanes: int) -> Runs:

@@ -14,8 +14,9 @@ _CLEAR, _OVER = 6.0, 2.0
 """So many times the scatter above the background a burst rises, and as many it lasts above."""
 _FLOOR = 2e-4
 """Least height, as a share of the largest bandwidth seen."""
-_EDGE = 0.08
-"""A sample at the edge of a burst has so much of its largest bandwidth."""
+_EDGE, _NOISY, _MOST_EDGE = 0.01, 5.0, 0.2
+"""A sample at the edge of a burst has more than so much of its largest bandwidth, and more than so
+many times the scatter, but that counts up to the last of these shares only."""
 
 _Z = 1.645
 """Half of the range that holds nine tenths of a normal distribution."""
@@ -118,7 +119,7 @@ def _measured(
     size = total[ends] - total[begins] + _at(moved, begins - 1, left) + _at(moved, ends, right)
     variance = np.concatenate(([0.0], np.cumsum((noise * width_s) ** 2)))
     error = _Z * np.sqrt(variance[ends] - variance[begins] + 2 * (noise * width_s)[begins] ** 2)
-    peak, height, first, final = _heights(excess, begins, ends)
+    peak, height, first, final = _heights(excess, noise, begins, ends)
     start = start_s[first] + width_s[first] * _empty(excess[first], height)
     end = (start_s + width_s)[final] - width_s[final] * _empty(excess[final], height)
     one = first == final
@@ -149,7 +150,7 @@ def _empty(edge: Numbers, height: Numbers) -> Numbers:
 
 
 def _heights(
-    excess: Numbers, begins: NDArray[np.intp], ends: NDArray[np.intp]
+    excess: Numbers, noise: Numbers, begins: NDArray[np.intp], ends: NDArray[np.intp]
 ) -> tuple[Numbers, Numbers, NDArray[np.intp], NDArray[np.intp]]:
     """Return the largest and the usual bandwidth of each burst, and the samples at its edges.
 
@@ -162,7 +163,8 @@ def _heights(
     for place, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         inside = excess[begin:end]
         peak[place] = inside.max()
-        high = np.flatnonzero(inside >= _EDGE * peak[place])
+        edge = min(max(_NOISY * noise[begin], _EDGE * peak[place]), _MOST_EDGE * peak[place])
+        high = np.flatnonzero(inside >= edge)
         first[place], final[place] = begin + high[0], begin + high[-1]
         core = inside[high[0] + 1 : high[-1]]
         height[place] = np.median(core) if len(core) else peak[place]

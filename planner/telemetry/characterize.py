@@ -17,7 +17,8 @@ from planner.telemetry.jobs import job
 from planner.telemetry.options import ReadOptions
 from planner.telemetry.placing import placed
 from planner.telemetry.raw import Raw
-from planner.telemetry.restarts import Holes
+from planner.telemetry.restarts import Holes, broken_off
+from planner.telemetry.rhythm import Places
 from planner.telemetry.series import Series, series
 from planner.telemetry.together import shared
 from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
@@ -124,6 +125,7 @@ def cluster(raw: Raw, options: ReadOptions) -> Cluster:
         reads = bursts(trace.read, trace.start_s, trace.width_s, trace.sample_s)
     found = _tracks(writes, trace)
     holes = _holes(trace)
+    ended = _broken_off(found, writes.bursts)
     jobs = tuple(
         job(
             f"{trace.cluster}-{number}",
@@ -133,10 +135,10 @@ def cluster(raw: Raw, options: ReadOptions) -> Cluster:
             None if reads is None else reads.bursts,
             holes,
             options.bytes_per_parameter,
-        )
+        ).model_copy(update={"aborted": len(ended[number - 1])})
         for number, track in enumerate(found, start=1)
     )
-    table = _table(trace, writes.bursts, found, jobs)
+    table = _table(trace, writes.bursts, found, ended, jobs)
     return Cluster(trace, writes, reads, _record(trace, writes, jobs, table), jobs, table)
 
 
@@ -161,14 +163,32 @@ def _holes(trace: Series) -> Holes:
     return Holes(start[order], end[order])
 
 
+def _broken_off(found: Sequence[Track], writes: Bursts) -> list[Places]:
+    """Return the bursts that each job did not finish."""
+    free = np.ones(len(writes), dtype=bool)
+    for track in found:
+        free[track.places] = False
+    result = []
+    for track in found:
+        result.append(broken_off(track, writes, free))
+        free[result[-1]] = False
+    return result
+
+
 def _table(
-    trace: Series, writes: Bursts, found: Sequence[Track], jobs: Sequence[JobFound]
+    trace: Series,
+    writes: Bursts,
+    found: Sequence[Track],
+    ended: Sequence[Places],
+    jobs: Sequence[JobFound],
 ) -> Columns:
     """Return a row for each checkpoint, and for each burst that is none."""
     free = np.ones(len(writes), dtype=bool)
     parts = []
-    for track, one in zip(found, jobs, strict=True):
+    for track, unfinished, one in zip(found, ended, jobs, strict=True):
         free[track.places] = False
+        free[unfinished] = False
+        parts.append(_as_seen(writes.chosen(unfinished), one.name, "aborted"))
         inferred = track.kinds == INFERRED
         part = writes.chosen(track.places)
         duration = np.where(inferred, track.drain_s, part.duration_s)
@@ -187,7 +207,7 @@ def _table(
                 "peak_gb_per_s": part.peak,
             }
         )
-    parts.append(_others(writes.chosen(free)))
+    parts.append(_as_seen(writes.chosen(free), "", "other"))
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.argsort(joined["start_s"], kind="stable")
     table = {name: column[order] for name, column in joined.items()}
@@ -197,17 +217,18 @@ def _table(
     return {name: table[name] for name in CHECKPOINT_COLUMNS}
 
 
-def _others(rest: Bursts) -> dict[str, Any]:
+def _as_seen(bursts: Bursts, job: str, kind: str) -> dict[str, Any]:
+    """Return the rows of bursts as they were measured."""
     return {
-        "job": np.full(len(rest), "", dtype=object),
-        "kind": np.where(rest.cut, "cut", "other").astype(object),
-        "start_s": rest.start_s,
-        "start_error_s": rest.edge_error_s,
-        "duration_s": rest.duration_s,
-        "duration_error_s": rest.edge_error_s,
-        "size_gb": rest.size_gb,
-        "size_error_gb": rest.size_error_gb,
-        "peak_gb_per_s": rest.peak,
+        "job": np.full(len(bursts), job, dtype=object),
+        "kind": np.where(bursts.cut, "cut", kind).astype(object),
+        "start_s": bursts.start_s,
+        "start_error_s": bursts.edge_error_s,
+        "duration_s": bursts.duration_s,
+        "duration_error_s": bursts.edge_error_s,
+        "size_gb": bursts.size_gb,
+        "size_error_gb": bursts.size_error_gb,
+        "peak_gb_per_s": bursts.peak,
     }
 
 

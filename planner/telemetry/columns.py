@@ -16,8 +16,8 @@ _READS = re.compile(r"(?i)(^|[^a-z])(read|rd$|rd_)|(?-i:[a-z]Read)")
 _CLUSTERS = re.compile(r"(?i)^(cluster|cluster_?name|cluster_?id|system|site)$")
 _PREFIX = {"k": "k", "m": "M", "g": "G", "t": "T", "p": "P", "": ""}
 _NAMED = re.compile(
-    r"(?:^|[^a-z])(?P<prefix>[kmgtp]?)(?P<binary>i?)(?P<byte>b|bytes?)"
-    r"(?P<rate>(?:_per_|/|_)s(?:ec(?:ond)?)?|ps)?(?![a-z])"
+    r"(?:^|(?<=[^A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:(?P<prefix>[kmgtp]?)(?P<binary>i?)(?P<byte>b|bytes?)"
+    r"(?P<rate>(?:_per_|/|_)s(?:ec(?:ond)?)?|ps)?(?![a-z]))"
 )
 _BITS = re.compile(r"[kMGTP]?b(it)?s?(/s|ps)|(?i:(^|[^a-z])[kmgtp]bps)")
 FIX_UNIT = "say it, for example --unit GB/s, or --unit B for bytes"
@@ -107,11 +107,11 @@ def unit_of(name: str, unit: str | None, file: str) -> tuple[float, bool]:
     """
     if unit is not None:
         return _asked(unit)
-    match = None if _BITS.search(name) else _NAMED.search(name.lower())
+    match = None if _BITS.search(name) else _NAMED.search(name)
     if match is None:
         message = f"column '{name}' does not say its unit"
         raise InputError(Finding("trace", message, file, 1, fix=FIX_UNIT))
-    prefix = _PREFIX[match["prefix"]] + ("i" if match["binary"] and match["prefix"] else "")
+    prefix = _PREFIX[match["prefix"].lower()] + ("i" if match["binary"] and match["prefix"] else "")
     return _asked(f"{prefix}B" + ("/s" if match["rate"] else ""))
 
 

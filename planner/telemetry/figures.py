@@ -49,7 +49,11 @@ def scaled(of: Measured, by: float) -> Measured:
 
 
 def minus(of: Measured, other: Measured) -> Measured:
-    """Return a difference of times that err independently, 0 at least."""
-    value = max(0.0, of.value - other.value)
-    half = math.hypot(_share(of) * of.value, _share(other) * other.value)
-    return Measured(value=value, low=max(0.0, value - half), high=value + half)
+    """Return a difference of times, 0 at least; its ends are those of the worst cases."""
+    high = other.value if other.high is None else other.high
+    ends = (
+        (of.value if of.low is None else of.low) - high,
+        (of.value if of.high is None else of.high) - (other.low or 0.0),
+    )
+    low, high = (max(0.0, end) for end in ends)
+    return Measured(value=max(0.0, of.value - other.value), low=low, high=high)

@@ -14,6 +14,9 @@ from planner.telemetry.job_log import poisson
 from planner.telemetry.raw import Numbers
 from planner.telemetry.track import Track
 
+_BEGUN, _UNFINISHED = 0.02, 0.9
+"""A checkpoint that was broken off has between these shares of its size."""
+
 _RESTORED = 0.3
 """A read of so much of a checkpoint's size may be a restore."""
 
@@ -77,6 +80,29 @@ def breaks(track: Track, holes: Holes, busy: Bursts, reads: Bursts | None) -> Br
     confirmed = broken & (count > 0)
     kept = inside[np.isin(inside[:, 0], np.flatnonzero(confirmed)), 1]
     return Breaks(np.where(broken, 0, steps), broken, missed, attempts, confirmed, kept)
+
+
+def broken_off(track: Track, bursts: Bursts, free: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the bursts that a job began when its rhythm asked for it, and did not finish.
+
+    Args:
+        track: the job.
+        bursts: bursts of writing.
+        free: which of them are no job's.
+    """
+    gaps = np.flatnonzero(track.multiples() == 0)
+    wanted = np.append(track.times[gaps], track.times[-1]) + track.interval_s
+    places = np.flatnonzero(free & (bursts.size_gb < _UNFINISHED * track.size_gb))
+    places = places[bursts.size_gb[places] > _BEGUN * track.size_gb]
+    if not len(places):
+        return places
+    nearest = np.clip(np.searchsorted(wanted, bursts.start_s[places]), 1, len(wanted)) - 1
+    after = np.minimum(nearest + 1, len(wanted) - 1)
+    off = np.minimum(
+        np.abs(bursts.start_s[places] - wanted[nearest]),
+        np.abs(bursts.start_s[places] - wanted[after]),
+    )
+    return np.asarray(places[off <= track.tolerance_s])
 
 
 def _hidden(track: Track, steps: NDArray[np.int64], busy: Bursts) -> NDArray[np.bool_]:

@@ -71,7 +71,7 @@ def series(raw: Raw, options: ReadOptions) -> Series:
     """
     raw = _usable(raw)
     usual = _usual_step(raw)
-    raw, repeated = _without_late(raw)
+    raw, repeated = _without_late(raw, usual)
     step = np.diff(raw.time_s)
     widths = _local_usual(step, usual)
     back = step < _STEP * widths
@@ -116,7 +116,7 @@ def _usual_step(raw: Raw) -> float:
     return float(np.median(ahead))
 
 
-def _without_late(raw: Raw) -> tuple[Raw, int]:
+def _without_late(raw: Raw, usual: float) -> tuple[Raw, int]:
     """Drop rows that are there twice or came late; return how many."""
     step = np.diff(raw.time_s)
     if np.mean(step < 0) > 0.01:  # written in no order at all
@@ -126,7 +126,8 @@ def _without_late(raw: Raw) -> tuple[Raw, int]:
     behind = raw.time_s < np.maximum.accumulate(raw.time_s)
     edges = np.flatnonzero(np.diff(np.concatenate(([False], behind, [False])).astype(np.int8)))
     for begin, end in zip(edges[::2], edges[1::2], strict=True):
-        if end - begin <= LATE_ROWS and end < len(behind):
+        late = end < len(behind) and step[end - 1] > _GAP * usual
+        if end - begin <= LATE_ROWS and late:  # else the clock was set, and goes on from there
             kept[begin:end] = False
     return _chosen(raw, kept), int(len(kept) - kept.sum())
 

@@ -36,7 +36,7 @@ def timeline(world: World, given: Disturbances, length_s: float) -> Timeline:
     history, _ = record(world, given, min(length_s, last))
     struck = _chosen(history, world)
     start, end = _stretch(history, struck, world)
-    bars = (bar for bar in _bars(history, world) if bar.end_s > start and bar.start_s < end)
+    bars = (bar for bar in _bars(history, world) if max(bar.start_s, start) < min(bar.end_s, end))
     clipped = (
         TimelineBar(
             job=bar.job,

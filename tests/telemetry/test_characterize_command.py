@@ -1,0 +1,231 @@
+"""`planner characterize`: screen and files, calibration, wrong use; and the loop closed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from planner.schema.plan import Plan
+from planner.schema.telemetry import Characterization
+from tests.ran import ran
+
+STALL_S, RESTART_S, MTTI_S = 4.0, 300.0, 20_000.0
+INTERVAL_S, DRAIN_S, SIZE_GB = 600.0, 40.0, 2_000.0
+LENGTH_S = 4 * 86_400.0
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a trace of one job that fails now and then, with its log beside it."""
+    folder = tmp_path_factory.mktemp("trace")
+    random = np.random.default_rng(5)
+    log = ["time,job,event", "0,big,start"]
+    starts: list[float] = []
+    reads: list[float] = []
+    now, fails = 0.0, float(random.exponential(MTTI_S))
+    while now < LENGTH_S:
+        due = now + INTERVAL_S - STALL_S
+        if fails < due + STALL_S + DRAIN_S:
+            log.append(f"{fails},big,failure")
+            reads.append(fails + RESTART_S)
+            now = fails + RESTART_S + 20
+            log.append(f"{now},big,resume")
+            fails = now + float(random.exponential(MTTI_S))
+            continue
+        log += [f"{due},big,checkpoint_begin", f"{due + STALL_S},big,checkpoint_end"]
+        starts.append(due + STALL_S)
+        now = due + STALL_S
+    log.append(f"{LENGTH_S},big,end")
+    edges = 10.0 * np.arange(int(LENGTH_S / 10) + 1)
+
+    def rate(begun: list[float], long_s: float) -> np.ndarray:
+        moved = sum(np.clip(edges - at, 0, long_s) for at in begun) * SIZE_GB / long_s
+        return np.diff(moved) / 10
+
+    noise = random.normal(1, 0.1, len(edges) - 1).clip(0)
+    lines = ["time,write_gb_per_s,read_gb_per_s"]
+    lines += [
+        f"{t:.0f},{w + n:.6f},{r:.6f}"
+        for t, w, r, n in zip(edges, rate(starts, DRAIN_S), rate(reads, 20.0), noise, strict=False)
+    ]
+    (folder / "hall.trace.csv").write_text("\n".join(lines))
+    (folder / "hall.log.csv").write_text("\n".join(log))
+    return folder / "hall.trace.csv"
+
+
+@pytest.fixture(scope="module")
+def record(trace: Path) -> Characterization:
+    found = ran("characterize", str(trace), "--json")
+    assert found.code == 0
+    return Characterization.model_validate_json(found.out)
+
+
+def test_the_job_as_it_was(record: Characterization) -> None:
+    (job,) = record.jobs
+    assert job.size_gb.value == pytest.approx(SIZE_GB, rel=0.005)
+    assert job.interval_s.value == pytest.approx(INTERVAL_S, rel=0.001)
+    assert job.drain_s.value == pytest.approx(DRAIN_S, abs=0.5)
+    assert job.overlap.value == pytest.approx(DRAIN_S / INTERVAL_S, abs=0.001)
+    assert job.write_gb_per_s.value == pytest.approx(SIZE_GB / DRAIN_S, rel=0.01)
+    assert job.restarts == job.confirmed > 5
+    assert job.restore_gb is not None and job.restore_gb.value == pytest.approx(SIZE_GB, rel=0.01)
+    assert job.mtti_s is not None and job.mtti_s.low is not None and job.mtti_s.high is not None
+    assert job.mtti_s.low < MTTI_S < job.mtti_s.high
+    assert record.clock == "zero" and record.clusters[0].name == "hall"
+
+
+def test_files(trace: Path, tmp_path: Path) -> None:
+    found = ran("characterize", str(trace), "-o", str(tmp_path))
+    assert found.code == 0 and "wrote" in found.err
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {
+        f"hall.{end}"
+        for end in (
+            "characterization.json", "checkpoints.csv", "checkpoints.parquet", "jobs.csv",
+            "jobs.yaml", "bandwidth.png", "bandwidth.svg", "overlap.png", "overlap.svg",
+            "trace.png", "trace.svg",
+        )
+    }  # fmt: skip
+    again = tmp_path / "again"
+    ran("characterize", str(trace), "-o", str(again), "--quiet")
+    for path in again.iterdir():
+        assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
+    jobs = yaml.safe_load((tmp_path / "hall.jobs.yaml").read_text())["jobs"]
+    assert [job["name"] for job in jobs] == ["hall-1"]
+
+
+def test_calibration_with_a_log(trace: Path, small: str, tmp_path: Path) -> None:
+    log = str(trace.with_name("hall.log.csv"))
+    found = ran(
+        "characterize", str(trace), "--problem", small, "--log", log, "--gpus", "1000",
+        "--nameplate", "100 GB/s", "--nameplate-read", "200 GB/s", "-o", str(tmp_path), "--json",
+    )  # fmt: skip
+    assert found.code == 0, found.err
+    measured = Characterization.model_validate_json(found.out).calibration
+    assert measured is not None and measured.gpus == 1000
+    by_path = {each.path: each for each in measured.overrides}
+    assert by_path["jobs.0.checkpoint.stall"].measured.value == pytest.approx(STALL_S)
+    assert by_path["jobs.0.restore.restart"].measured.value == pytest.approx(RESTART_S, abs=6)
+    assert by_path["storage.delivered_fraction.write"].measured.value == pytest.approx(
+        0.5, rel=0.02
+    )
+    rate = by_path["jobs.0.failures.per_gpu_day"].measured
+    assert rate.low is not None and rate.high is not None
+    assert rate.low < 86_400 / MTTI_S / 1000 < rate.high
+    assert {path for path, each in by_path.items() if each.distribution is None} == {
+        "jobs.0.checkpoint.stall"  # always the same
+    }
+    laid = ran("check", small, "--set", f"@{tmp_path / 'hall.overrides.yaml'}")
+    assert laid.code == 0, laid.out
+
+
+def test_what_is_not_measured_is_said(trace: Path, small: str) -> None:
+    out = ran("characterize", str(trace), "--problem", small).out
+    for words in ("stall: storage does not see it", "on how many GPUs? say --gpus", "--nameplate"):
+        assert words in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--gpus", "8"], "--gpus serves to calibrate a problem, and none is given"),
+        (["--log", "x.csv"], "--log serves to calibrate a problem"),
+        (["--problem", "{small}", "--job", "hall-2"], "the trace shows no job 'hall-2'; did you"),
+        (["--problem", "{small}", "--gpus", "0"], "--gpus 0 must be 1 or more"),
+        (["--problem", "{small}", "--nameplate", "5"], "'5' has no unit"),
+        (["--problem", "{small}", "--nameplate", "0 GB/s"], "must be more than 0"),
+        (["--problem", "{small}", "--log", "{trace}"], "no column 'job'; a log has the columns"),
+        (["--problem", "{small}", "--log", "none.csv"], "no such file"),
+        (["--problem", "{small}", "--log", "{log}", "--log-job", "bg"], "did you mean 'big'?"),
+        (["--bytes-per-parameter", "0"], "must lie between 0 and 100"),
+        (["--read-as", "bytes"], "the unit is a bandwidth"),
+        (["--unit", "GW"], "neither a bandwidth nor a data size"),
+        (["{trace}"], "cluster 'hall' is in two files"),
+    ],
+)
+def test_wrong_use(trace: Path, small: str, arguments: list[str], words: str) -> None:
+    places = {
+        "{small}": small,
+        "{trace}": str(trace),
+        "{log}": str(trace.with_name("hall.log.csv")),
+    }
+    found = ran("characterize", str(trace), *(places.get(each, each) for each in arguments))
+    assert (found.code, found.out) == (2, "")
+    assert words in found.err and found.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("time,job,event\nsoon,a,start\n", "log.csv:2: time: 'soon' is not a time"),
+        ("time,job,event\n1,a,start\n2,b,start\n", "the log has several jobs"),
+        ("job,event\na,start\n", "log.csv:1: no column 'time'"),
+    ],
+)
+def test_wrong_logs(trace: Path, small: str, tmp_path: Path, text: str, words: str) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(text)
+    found = ran("characterize", str(trace), "--problem", small, "--log", str(log))
+    assert found.code == 2 and words in found.err
+
+
+def test_a_trace_without_jobs_ends_with_4(tmp_path: Path) -> None:
+    path = tmp_path / "idle.csv"
+    path.write_text("time,write_gb_per_s\n" + "\n".join(f"{10 * n},0" for n in range(100)))
+    found = ran("characterize", str(path), "-o", str(tmp_path / "out"))
+    assert found.code == 4 and "No job was found" in found.out
+    assert (tmp_path / "out" / "idle.characterization.json").exists()
+
+
+def bound_hall(small: str, folder: Path) -> Path:
+    """Return a problem in which the demand of checkpoints decides how much storage is bought."""
+    for path in Path(small).parent.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    problem = folder / "problem.yaml"
+    text = problem.read_text()
+    for old, new in (
+        ("maximize: goodput}", "minimize: cost}\ntargets: {min_gpus: 512}"),
+        ("{policy: optimal, min: 1 min, max: 4 h}", "{policy: fixed, every: 10 min}"),
+        ("stall: 5 s", "stall: 5 s\n      max_overlap: 1 %"),
+        ("failures: llama3", "failures: {per_gpu_day: 0.004}"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    problem.write_text(text)
+    return problem
+
+
+def test_the_loop_closes(small: str, tmp_path: Path) -> None:
+    """Plan, its telemetry, what that shows, and the plan with it: the same purchase."""
+    problem = str(bound_hall(small, tmp_path))
+    assert ran("solve", problem, "-o", str(tmp_path), "--quiet").code == 0
+    plan_file = tmp_path / "problem.plan.json"
+    plan = Plan.model_validate_json(plan_file.read_bytes())
+    made = ran(
+        "synthesize", str(plan_file), "--length", "30 d", "--background", "0.05 GB/s",
+        "--noise", "3 %", "--missing", "0.1 %", "-o", str(tmp_path), "--quiet",
+    )  # fmt: skip
+    assert made.code == 0, made.err
+    found = ran(
+        "characterize", str(tmp_path / "problem.trace.csv"), "--problem", problem,
+        "--plan", str(plan_file), "--log", str(tmp_path / "problem.log.csv"), "-o", str(tmp_path),
+        "--json",
+    )  # fmt: skip
+    assert found.code == 0, found.err
+    (job,) = json.loads(found.out)["jobs"]
+    planned = plan.jobs[0]
+    assert job["size_gb"]["value"] == pytest.approx(planned.checkpoint_gb, rel=0.01)
+    assert job["interval_s"]["value"] == pytest.approx(planned.interval_s, rel=0.001)
+    overrides = f"@{tmp_path / 'problem.overrides.yaml'}"
+    again = ran("solve", problem, "--set", overrides, "-o", str(tmp_path / "b"), "--json")
+    assert again.code == 0, again.err
+    second = Plan.model_validate_json(again.out)
+    bought = [(line.sku, line.quantity) for line in plan.lines]
+    assert [(line.sku, line.quantity) for line in second.lines] == bought
+    job_again = second.jobs[0]
+    assert job_again.failures_per_gpu_day == pytest.approx(0.004, rel=0.3)
+    assert job_again.goodput == pytest.approx(planned.goodput, abs=0.02)
