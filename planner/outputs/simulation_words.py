@@ -152,7 +152,7 @@ def advice(study: Simulation) -> str:
     low, high = 100 * best.low, 100 * best.high
     places = min(4, max(2, math.ceil(-math.log10(max(high - low, 1e-9))) + 1))
     said = (
-        f"Every {duration(best.interval_s)} would have been better, by "
+        f"A checkpoint every {duration(best.interval_s)} would have been better, by "
         f"{100 * best.difference:.{places}f} points, between {low:.{places}f} and "
         f"{high:.{places}f}."
     )

@@ -63,6 +63,7 @@ def _entry(record: Characterization, job: JobFound) -> Iterator[str]:
     yield f"      max_overlap: {_limit(job)}"
     yield f"    {_failures(record, job)}"
     yield f"    {_restore(job)}"
+    yield f"    {_gpus(record, job)}"
     yield from (f"    {_comment(text)}" for text in job.notes)
 
 
@@ -90,6 +91,15 @@ def _failures(record: Characterization, job: JobFound) -> str:
         return f"# failures: {{per_gpu_day: 86,400 / ({seconds} x GPUs)}}  # {every}"
     rate = DAY_S / (job.mtti_s.value * found.gpus)
     return f"failures: {{per_gpu_day: {rate:.3g}}}  # {every} of {found.gpus:,} GPUs"
+
+
+def _gpus(record: Characterization, job: JobFound) -> str:
+    """Return how many GPUs it ran on, as a comment: how many to use is the planner's to decide."""
+    found = record.calibration
+    count = found.gpus if found is not None and found.job == job.name else None
+    return (
+        f"# gpus: {{min: {count or 'N'}}}  # what it ran on; planner simulate --beside asks for it"
+    )
 
 
 def _restore(job: JobFound) -> str:

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from planner.schema.telemetry import Measured
 from planner.telemetry.bursts import Bursts
-from planner.telemetry.job_log import poisson
+from planner.telemetry.job_log import per_event, poisson
 from planner.telemetry.raw import Numbers
 from planner.telemetry.track import Track
 
 _BEGUN, _UNFINISHED = 0.02, 0.9
 """A checkpoint that was broken off has between these shares of its size."""
 
-_RESTORED = 0.3
+_MOSTLY = 0.8
+_RESTORED, _RESTORED_AGAIN = 0.3, 0.6
 """A read of so much of a checkpoint's size may be a restore."""
 
 
@@ -128,21 +129,41 @@ def _restores(
     gap = np.searchsorted(start, reads.start_s[large], side="right") - 1
     good = (gap >= 0) & (reads.start_s[large] < end[np.clip(gap, 0, len(end) - 1)])
     pairs = np.column_stack((gap[good], large[good])).astype(np.intp)
+    pairs = pairs[_as_large_as_usual(track, pairs, reads.size_gb)]
     np.add.at(count, pairs[:, 0], 1)
     return pairs, count
 
 
-def mtti(track: Track, found: Breaks) -> Measured | None:
-    """Return the mean time to interruption that a job's intervals show; None without a break.
+def _as_large_as_usual(
+    track: Track, pairs: NDArray[np.intp], size_gb: Numbers
+) -> NDArray[np.bool_]:
+    """Return which reads are as large as the usual one where the job surely broke off.
 
-    An interval that begins with a checkpoint ends with the next, or breaks. With memoryless
-    failures it is whole with probability exp(-I/M), so M = -I / ln(share that is whole): what
-    happens between a break and the next checkpoint does not matter. The range is that of a
-    Poisson count.
+    Every restore reads the same; what is much smaller is other traffic.
+    """
+    broken = track.multiples() == 0
+    sizes = size_gb[pairs[:, 1]]
+    largest = np.zeros(len(broken))
+    np.maximum.at(largest, pairs[:, 0], sizes)
+    sure = largest[broken & (largest > 0)]
+    usual = float(np.median(sure)) if len(sure) else track.size_gb
+    return np.asarray(sizes >= _RESTORED_AGAIN * usual)
+
+
+def mtti(track: Track, found: Breaks) -> Measured | None:
+    """Return the mean time to interruption that a job shows; None without a break.
+
+    Where restoring reads confirm most breaks, each of them is an interruption, and time is divided
+    by them. Where they do not, intervals tell: one that begins with a checkpoint ends with the
+    next, or breaks. With memoryless failures it is whole with probability exp(-I/M), so that
+    M = -I / ln(share that is whole): what happens between a break and the next checkpoint does not
+    matter. The range is that of a Poisson count.
     """
     broken = int(found.broken.sum())
     if not broken:
         return None
+    if found.confirmed.sum() >= _MOSTLY * broken:
+        return per_event(track.end_s - track.start_s, int(found.attempts.sum()))
     whole = int(found.steps.sum())
     rate = -math.log(max(whole, 0.5) / (max(whole, 0.5) + broken)) / track.interval_s
     low, high = (end / broken for end in poisson(broken))

@@ -12,14 +12,13 @@ from planner.simulation.replicate import Runs, confidence
 from planner.simulation.world import JobRun, World
 from planner.studies.simulation.predict import drain_s, predicted
 
-STEPS = 4
-"""How many intervals to either side of the one simulated, the farthest 4 times as long."""
+POWERS = (-2.0, -1.5, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 1.5, 2.0)
+"""Powers of 2 by which the interval is made longer: from a quarter to four times as long."""
 
 
 def variants(job: JobRun) -> tuple[JobRun, ...]:
     """Return a job with each of the intervals to try beside its own, from short to long."""
-    factors = [2.0 ** (step / 2.0) for step in range(-STEPS, STEPS + 1) if step]
-    found = (replace(job, interval_s=factor * job.interval_s) for factor in factors)
+    found = (replace(job, interval_s=2.0**power * job.interval_s) for power in POWERS)
     return tuple(each for each in found if each.compute_s > 1e-9 * each.interval_s)
 
 
