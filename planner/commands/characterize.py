@@ -86,7 +86,7 @@ def report(
         def seen(cluster: Cluster) -> None:
             done.append(cluster.record.name)
             told(len(done), max(len(done), len(traces)))
-            if folder is not None and cluster.jobs and len(windows) < _MOST_WINDOWS:
+            if folder is not None and len(windows) < _MOST_WINDOWS:
                 windows.append(_window(cluster))
 
         found = characterize(traces, options, seen)
@@ -162,16 +162,17 @@ def _plan(path: Path) -> Plan:
 
 
 def _window(cluster: Cluster) -> Window:
-    """Return a stretch of a cluster's trace that shows its largest job, an interruption if any."""
+    """Return a stretch of a cluster's trace: of its largest job, around an interruption if any."""
     import numpy as np
 
     from planner.outputs.charts.telemetry import Window
 
-    job = _chosen(cluster.jobs, None)
-    length = min(max(_SHOWN_INTERVALS * job.interval_s.value, _LEAST_WINDOW_S), _MOST_WINDOW_S)
-    centre = (job.start_s + job.end_s) / 2
-    if len(job.segments) > 1:
-        centre = job.segments[0].end_s
+    length, centre = _MOST_WINDOW_S, cluster.record.start_s
+    if cluster.jobs:
+        job = _chosen(cluster.jobs, None)
+        length = min(max(_SHOWN_INTERVALS * job.interval_s.value, _LEAST_WINDOW_S), length)
+        whole = (job.start_s + job.end_s) / 2
+        centre = job.segments[0].end_s if len(job.segments) > 1 else whole
     low = max(cluster.record.start_s, centre - length / 2)
     high = min(low + length, cluster.record.end_s)
     trace = cluster.trace

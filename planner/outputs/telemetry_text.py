@@ -18,7 +18,7 @@ from planner.outputs.telemetry_words import (
     one_line,
     within,
 )
-from planner.outputs.words import DAY_S, INDENT, number, percent, wrapped
+from planner.outputs.words import INDENT, duration, percent, wrapped
 from planner.schema.telemetry import CONFIDENCE, Characterization, ClusterFound
 
 _READ_AS = {"rate": "rates", "bytes": "bytes in each sample", "counter": "counters that grow"}
@@ -88,11 +88,11 @@ def _read(record: Characterization) -> str:
 def _read_texts(record: Characterization) -> Iterator[str]:
     all_of = record.clusters
     start, end = min(each.start_s for each in all_of), max(each.end_s for each in all_of)
-    days = sum(each.end_s - each.start_s for each in all_of) / DAY_S
+    time_s = sum(each.end_s - each.start_s for each in all_of)
     utc = " (UTC)" if record.clock == "unix" else ""
     span = f"from {moment(start, record.clock)} to {moment(end, record.clock)}{utc}"
     many = "" if len(all_of) == 1 else f"{len(all_of):,} clusters, together "
-    yield f"{many}{number(days, 1)} days, {span}, from {_traces(record)}"
+    yield f"{many}{duration(time_s)}, {span}, from {_traces(record)}"
     samples = sum(each.samples for each in all_of)
     yield f"{counted(samples, 'sample')}, {_sampling(all_of)}, read as {_READ_AS[record.read_as]}"
     flaws = list(_flaws(record, samples))

@@ -23,8 +23,8 @@ Told = Callable[[int, int], None]
 
 _MOST_TIMES = 4_000_000
 """Drawn times that a block may hold, for memory's sake."""
-_ALONE, _SHARING = 250, 500
-"""Runs of a block; of several jobs more, because each event costs the same for few and many."""
+_BLOCK = 500
+"""Runs of a block: an event costs nearly the same for few of them and for many."""
 _CELL_STEPS = 10_000_000
 """Steps of cells that are sooner done here than in processes that must be started."""
 _EVENTS = 6
@@ -91,7 +91,7 @@ def _blocks(asked: Asked) -> Iterator[int]:
     world, length_s = asked.world, asked.length_s
     times = sum(length_s / job.failures.mean_s for job in world.jobs)
     times += 4 * _outages(world, length_s) + 20 * len(world.jobs)
-    most = min(_ALONE if len(world.jobs) == 1 else _SHARING, max(1, int(_MOST_TIMES / times)))
+    most = min(_BLOCK, max(1, int(_MOST_TIMES / times)))
     left = asked.replications
     while left > 0:
         yield min(left, most)

@@ -170,7 +170,7 @@ def test_the_screen_keeps_to_its_width(plan: Plan, folder: Path) -> None:
 
 
 def test_the_result_depends_neither_on_processes_nor_on_when(folder: Path, tmp_path: Path) -> None:
-    """600 runs of 3 blocks, enough that processes are started."""
+    """600 runs of 2 blocks, enough that processes are started."""
     plan = str(folder / "small.plan.json")
     options = ("--replications", "600", "--length", "4 years", "--no-intervals", "--json", "-q")
     one = ran("simulate", plan, *options, "--jobs", "1", "-o", str(tmp_path / "one"))
