@@ -15,7 +15,7 @@ from planner.telemetry import hdf5, tables
 from planner.telemetry.bursts import Bursts, Found, bursts
 from planner.telemetry.jobs import job
 from planner.telemetry.options import ReadOptions
-from planner.telemetry.placing import placed
+from planner.telemetry.placing import Traffic, placed
 from planner.telemetry.raw import Raw
 from planner.telemetry.restarts import Holes, broken_off
 from planner.telemetry.rhythm import Places
@@ -149,8 +149,9 @@ def _tracks(writes: Found, trace: Series) -> list[Track]:
     found = shared(alone, seen, trace.sample_s)
     if len(merged_away(found)) < len(found):
         found = shared(merged_away(alone), seen, trace.sample_s)
-    excess = trace.write - writes.background.level
-    return placed(found, seen, excess, trace.start_s, trace.width_s)
+    found = [track for track in found if track.is_steady()]
+    excess = np.nan_to_num(trace.write - writes.background.level)
+    return placed(found, seen, Traffic(excess, trace.start_s, trace.width_s))
 
 
 def _holes(trace: Series) -> Holes:

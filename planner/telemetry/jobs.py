@@ -12,6 +12,7 @@ from planner.telemetry.restarts import Breaks, Holes, breaks, mtti
 from planner.telemetry.series import Series
 from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
 
+_Z = 1.645
 _RESOLVED_SAMPLES = 2.0
 _FILLED, _HIGH, _OFF = 1.1, 0.9, 0.1
 
@@ -36,24 +37,27 @@ def job(
         holes: what is not known of the trace.
         bytes_per_parameter: what its size is divided by for the parameters implied.
     """
+    sure = track.anchors()
+    found = breaks(sure, holes, writes, reads)
     alone = track.places[track.kinds == WHOLE]
-    found = breaks(track, holes, writes, reads)
-    size = middle(writes.size_gb[alone], float(np.median(writes.size_error_gb[alone])) / 4)
-    interval = _interval(track, found)
-    drain, resolved = _drain(writes.chosen(alone), size, trace.sample_s)
-    peak = middle(writes.peak[alone])
+    own = writes.chosen(alone if len(alone) else track.places)
+    size = _size(own) if len(alone) else _size_of_parts(track)
+    interval = _interval(sure, found)
+    drain, resolved = _drain(own, size, trace.sample_s)
+    peak = middle(own.peak)
     bandwidth = _bandwidth(size, drain, resolved)
     restored = _restores(found, reads, trace.sample_s)
     clock = trace.clock(track.times)
+    begun = trace.clock(sure.times[1:][found.broken])
     return JobFound(
         name=name,
         cluster=trace.cluster,
         start_s=float(clock[0]),
         end_s=float(clock[-1]) + drain.value,
-        segments=_segments(clock, found, drain.value),
+        segments=_segments(clock, begun, drain.value),
         checkpoints=int(np.sum(track.kinds != CUT)),
         inferred=int(np.sum(track.kinds == INFERRED)),
-        missed=int(found.missed.sum()),
+        missed=max(0, int(found.missed.sum()) - int(np.sum(track.kinds == INFERRED))),
         size_gb=size,
         interval_s=interval,
         drain_s=drain,
@@ -93,16 +97,31 @@ def _drain(own: Bursts, size: Measured, sample_s: float) -> tuple[Measured, bool
     return Measured(value=least, low=(1 - _OFF) * least, high=(1 + _OFF) * least), True
 
 
-def _interval(track: Track, found: Breaks) -> Measured:
-    one = found.steps >= 1
-    gaps = np.diff(track.times)[one] / found.steps[one]
-    return middle(gaps if len(gaps) else np.array([track.interval_s]))
+def _size(own: Bursts) -> Measured:
+    return middle(own.size_gb, float(np.median(own.size_error_gb)) / 4)
 
 
-def _segments(clock: Numbers, found: Breaks, drain_s: float) -> tuple[Segment, ...]:
-    """Return the stretches between interruptions."""
-    cuts = np.flatnonzero(found.broken) + 1
-    parts = np.split(clock, cuts)
+def _size_of_parts(track: Track) -> Measured:
+    """Return the size of checkpoints of which none stands alone: what others leave of bursts."""
+    half = _Z * track.spread * track.size_gb / np.sqrt(len(track.times))
+    return Measured(value=track.size_gb, low=track.size_gb - half, high=track.size_gb + half)
+
+
+def _interval(sure: Track, found: Breaks) -> Measured:
+    """Return the mean interval: a stretch tells it by its ends, however coarse the samples are."""
+    kept = found.steps >= 1
+    if not kept.any():
+        return Measured(value=sure.interval_s)
+    gaps, steps = np.diff(sure.times)[kept], found.steps[kept]
+    value = float(gaps.sum() / steps.sum())
+    half = _Z * float(np.std(gaps - value * steps)) / np.sqrt(steps.sum())
+    return Measured(value=value, low=value - half, high=value + half)
+
+
+def _segments(clock: Numbers, begun: Numbers, drain_s: float) -> tuple[Segment, ...]:
+    """Return the stretches between interruptions; ``begun`` are the first events after each."""
+    cuts = np.flatnonzero(np.isin(clock, begun))
+    parts = [part for part in np.split(clock, cuts) if len(part)]
     return tuple(
         Segment(start_s=float(part[0]), end_s=float(part[-1]) + drain_s, checkpoints=len(part))
         for part in parts

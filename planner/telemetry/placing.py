@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ _LONGER = 1.25
 _CLEAR = 0.25
 """A checkpoint of less than this share of a burst is hard to see in what else scatters there."""
 
+_APART = 0.5
 _STEPS = 2
 """Places that are tried in a sample."""
 
@@ -25,9 +26,17 @@ _DOUBT = 0.15
 """Share of a checkpoint's size that a place must gain for each tolerance it is off the rhythm."""
 
 
-def placed(
-    found: Sequence[Track], bursts: Bursts, excess: Numbers, start_s: Numbers, width_s: Numbers
-) -> list[Track]:
+@dataclass(frozen=True)
+class Traffic:
+    """What is moved above the background by sample, GB/s: ``rest`` is what no checkpoint accounts
+    for yet; where samples begin, and how long they are."""
+
+    rest: Numbers
+    start_s: Numbers
+    width_s: Numbers
+
+
+def placed(found: Sequence[Track], bursts: Bursts, traffic: Traffic) -> list[Track]:
     """Return jobs with their doubtful checkpoints put where the traffic is that suits them.
 
     The job that writes fastest is placed first, where its drain holds the most traffic, and its
@@ -36,22 +45,15 @@ def placed(
     Args:
         found: the jobs.
         bursts: bursts of writing.
-        excess: bandwidth above the background by sample, GB/s.
-        start_s: where each sample begins.
-        width_s: how long it is.
+        traffic: what is written above the background; changed.
     """
-    rest = np.nan_to_num(excess)
     result = list(found)
     order = sorted(range(len(found)), key=lambda one: -found[one].size_gb / found[one].drain_s)
     for job in order:
         track = result[job]
         times = track.times.copy()
         for event in np.flatnonzero(_doubtful(track, bursts)):
-            burst = track.places[event]
-            times[event] = _place(
-                track, float(times[event]), bursts, int(burst), rest, start_s, width_s,
-                inferred=bool(track.kinds[event] == INFERRED),
-            )  # fmt: skip
+            times[event] = _place(track, times, int(event), bursts, traffic)
         result[job] = _moved(track, times)
     return result
 
@@ -64,36 +66,37 @@ def _doubtful(track: Track, bursts: Bursts) -> NDArray[np.bool_]:
     return np.asarray((track.kinds == INFERRED) | ((track.kinds == WHOLE) & off & stretched))
 
 
-def _place(
-    track: Track,
-    wanted_s: float,
-    bursts: Bursts,
-    burst: int,
-    rest: Numbers,
-    start_s: Numbers,
-    width_s: Numbers,
-    *,
-    inferred: bool,
-) -> float:
-    """Return where a checkpoint begins in a burst, and take its part from ``rest``."""
+def _place(track: Track, times: Numbers, event: int, bursts: Bursts, traffic: Traffic) -> float:
+    """Return where a checkpoint begins in its burst, and take its part from the traffic."""
+    burst = track.places[event]
     low, high = float(bursts.start_s[burst]), float(bursts.end_s[burst])
-    first = max(int(np.searchsorted(start_s, low, "right")) - 1, 0)
-    last = int(np.searchsorted(start_s, high, "left"))
-    edges = np.append(start_s[first:last], start_s[last - 1] + width_s[last - 1])
-    moved = np.concatenate(([0.0], np.cumsum(rest[first:last] * width_s[first:last])))
+    first = max(int(np.searchsorted(traffic.start_s, low, "right")) - 1, 0)
+    last = int(np.searchsorted(traffic.start_s, high, "left"))
+    width, rest = traffic.width_s[first:last], traffic.rest[first:last]
+    edges = np.append(traffic.start_s[first:last], traffic.start_s[last - 1] + width[-1])
+    moved = np.concatenate(([0.0], np.cumsum(rest * width)))
     latest = max(low, high - track.drain_s)
-    step = float(np.median(width_s[first:last])) / _STEPS
-    tried = np.append(np.arange(low, latest, step), latest)
+    tried = np.append(np.arange(low, latest, float(np.median(width)) / _STEPS), latest)
     held = np.interp(tried + track.drain_s, edges, moved) - np.interp(tried, edges, moved)
     weight = min(1.0, track.size_gb / (_CLEAR * float(bursts.size_gb[burst])))
     gain = weight * np.minimum(held / track.size_gb, 1.0)
-    if inferred:
-        gain = gain - _DOUBT * np.abs(tried - wanted_s) / track.tolerance_s
+    if track.kinds[event] == INFERRED:
+        gain = gain - _DOUBT * np.abs(tried - times[event]) / track.tolerance_s
+    gain = gain - _crowded(track, times, event, tried)
     at = float(tried[int(np.argmax(gain))])
-    inside = np.clip((at + track.drain_s - edges[:-1]) / width_s[first:last], 0, 1)
-    inside -= np.clip((at - edges[:-1]) / width_s[first:last], 0, 1)
-    rest[first:last] -= inside * track.size_gb / track.drain_s
+    inside = np.clip((at + track.drain_s - edges[:-1]) / width, 0, 1)
+    inside -= np.clip((at - edges[:-1]) / width, 0, 1)
+    rest -= inside * track.size_gb / track.drain_s
     return at
+
+
+def _crowded(track: Track, times: Numbers, event: int, tried: Numbers) -> Numbers:
+    """Return what speaks against places that are too near to the job's other checkpoints."""
+    near = np.zeros(len(tried))
+    for other in (event - 1, event + 1):
+        if 0 <= other < len(times):
+            near += np.abs(tried - times[other]) < _APART * track.interval_s
+    return near
 
 
 def _moved(track: Track, times: Numbers) -> Track:

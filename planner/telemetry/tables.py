@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ DATED_FROM_S = 5e8
 """Numbers above this are taken for seconds since 1970 (it was 1985); smaller ones have no date."""
 
 _BLOCK_BYTES = 8 << 20
+_LARGE_BYTES = 256 << 20
 _BATCH_ROWS = 1 << 18
 _EMPTY = ["", "NaN", "nan", "NA", "N/A", "null", "NULL", "None", "-"]
 _ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
@@ -66,8 +67,13 @@ class CsvTable:
             self._types[self.columns.cluster] = pa.string()
 
     def contiguous(self) -> bool:
-        """Return False: it is not known before all of it is read."""
-        return self.columns.cluster is None
+        """Return whether no cluster's rows go on after another's began; small files are not read
+        twice to know it.
+        """
+        cluster = self.columns.cluster
+        if cluster is None or self.path.stat().st_size < _LARGE_BYTES:
+            return cluster is None
+        return _unbroken(piece.column(0) for piece in self._read([cluster]))
 
     def pieces(self) -> Iterator[pa.RecordBatch]:
         """Yield its rows in order.
@@ -75,10 +81,11 @@ class CsvTable:
         Raises:
             InputError: a row is broken, named by its line.
         """
+        return self._read(self.columns.names)
+
+    def _read(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         types = {name: kind for name, kind in self._types.items() if name is not None}
-        convert = csv.ConvertOptions(
-            column_types=types, include_columns=self.columns.names, null_values=_EMPTY
-        )
+        convert = csv.ConvertOptions(column_types=types, include_columns=names, null_values=_EMPTY)
         read = csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES)
         try:
             yield from csv.open_csv(self.path, read_options=read, convert_options=convert)
@@ -158,15 +165,8 @@ class ParquetTable:
         """Return whether no cluster's rows go on after another's began."""
         if self.columns.cluster is None:
             return True
-        seen: set[str | None] = set()
-        last: str | None = None
-        for batch in self._file.iter_batches(_BATCH_ROWS, columns=[self.columns.cluster]):
-            for run in _runs(batch.column(0)):
-                if run != last and run in seen:
-                    return False
-                seen.add(run)
-                last = run
-        return True
+        batches = self._file.iter_batches(_BATCH_ROWS, columns=[self.columns.cluster])
+        return _unbroken(batch.column(0) for batch in batches)
 
     def pieces(self) -> Iterator[pa.RecordBatch]:
         """Yield its rows in order."""
@@ -174,6 +174,19 @@ class ParquetTable:
             yield from self._file.iter_batches(_BATCH_ROWS, columns=self.columns.names)
         except (OSError, pa.ArrowInvalid) as error:
             raise unreadable(self.path, error) from None
+
+
+def _unbroken(pieces: Iterable[Any]) -> bool:
+    """Return whether no value of a column comes again after another one."""
+    seen: set[str | None] = set()
+    last: str | None = None
+    for piece in pieces:
+        for run in _runs(piece):
+            if run != last and run in seen:
+                return False
+            seen.add(run)
+            last = run
+    return True
 
 
 def _runs(column: Any) -> list[str | None]:
@@ -224,7 +237,7 @@ def _by_cluster(
 
 
 def _numbers(column: Any) -> Any:
-    return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
 def _seconds(column: Any) -> tuple[Any, bool]:

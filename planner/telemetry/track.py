@@ -42,14 +42,19 @@ class Track:
     hints: Numbers = field(default_factory=lambda: np.zeros(0))
 
     @property
+    def seen(self) -> Numbers:
+        """When its checkpoints begin; what was made out before where none is sure yet."""
+        return self.times if len(self.times) else self.hints
+
+    @property
     def start_s(self) -> float:
         """When its first checkpoint begins."""
-        return float(self.times[0])
+        return float(self.seen[0])
 
     @property
     def end_s(self) -> float:
         """When its last checkpoint begins."""
-        return float(self.times[-1])
+        return float(self.seen[-1])
 
     def with_events(self, times: Numbers, places: Places, kind: int) -> Track:
         """Return the job with further events."""
@@ -73,6 +78,8 @@ class Track:
 
     def expected(self) -> Numbers:
         """Return when the rhythm asks for checkpoints that are not among the events, in order."""
+        if not len(self.times):
+            return self.hints
         count = self.multiples()
         found = [self.times[-1:] + self.interval_s, self.times[:1] - self.interval_s]
         found.append(self._new(self.hints))
@@ -88,10 +95,22 @@ class Track:
 
     def _new(self, times: Numbers) -> Numbers:
         """Return the times that are not near an event."""
+        if len(self.times) < 2:
+            return times
         place = np.clip(np.searchsorted(self.times, times), 1, len(self.times) - 1)
         left, right = self.times[place - 1], self.times[place]
         near = np.minimum(np.abs(times - left), np.abs(right - times)) < 0.5 * self.interval_s
         return np.asarray(times[~near])
+
+    def is_steady(self) -> bool:
+        """Return whether the rhythm is kept more often than broken: else chance made it."""
+        kept = self.multiples() > 0
+        return bool(len(kept) and np.mean(kept) >= 0.5)
+
+    def anchors(self) -> Track:
+        """Return the job with the events whose time is sure; all of them where none is."""
+        sure = self.kinds != INFERRED
+        return self.cleaned(sure) if sure.any() else self
 
     def cleaned(self, which: NDArray[np.bool_]) -> Track:
         """Return the job with some of its events, the others as hints."""

@@ -58,14 +58,14 @@ def tracks(bursts: Bursts, sample_s: float) -> list[Track]:
             pool.free[track.places] = False
         found += [filled(track, bursts, pool, sample_s) for track in more]
     found = united(_with_singles(found, bursts, pool.free, sample_s), sample_s)
-    clean = [_clean(track, bursts) for track in found]
-    return [track for track in clean if len(track.times) >= _LEAST_EVENTS]
+    return [_clean(track, bursts) for track in found if len(track.times) >= _LEAST_EVENTS]
 
 
 def _clean(track: Track, bursts: Bursts) -> Track:
     """Return a job with the bursts that are surely its own: all jobs together tell the others."""
     off = np.abs(bursts.size_gb[track.places] / track.size_gb - 1)
-    return track.cleaned((track.kinds == WHOLE) & (off <= _SURE * track.spread))
+    sure = (track.kinds == WHOLE) & (off <= _SURE * track.spread)
+    return track.cleaned(sure & (sure.sum() >= _LEAST_EVENTS))
 
 
 def _next(bursts: Bursts, pool: Pool, sample_s: float) -> list[Track]:
@@ -238,6 +238,6 @@ def _is_sum(track: Track, others: Sequence[Track]) -> bool:
 def _asked_for(track: Track, other: Track) -> float:
     """Return at which share of a job's events another's rhythm asks for one that is missing."""
     expected = other.expected()
-    before, after = neighbours(expected, track.times)
+    before, after = neighbours(expected, track.seen)
     reach = other.tolerance_s + track.drain_s
-    return float(np.mean((track.times - before <= reach) | (after - track.times <= reach)))
+    return float(np.mean((track.seen - before <= reach) | (after - track.seen <= reach)))

@@ -60,18 +60,18 @@ def random_job(luck: random.Random, number: int, rate: float) -> JobRun:
     )
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 def test_recorder_and_lanes_agree(seed: int) -> None:
     jobs, length_s = (1, 1, 2, 3)[seed % 4], 20 * MEAN_S
     world = random_world(seed, jobs, length_s)
-    given = draw(world, length_s, seed, lanes=3)
+    given = draw(world, length_s, seed, lanes=2)
     skipped = Lanes(world, given, length_s).run()
     stepped = Lanes(world, given, length_s, skip=False).run()
     for name in NAMES:
         np.testing.assert_allclose(skipped[name], stepped[name], rtol=0, atol=1e-9 * length_s)
     total = sum(skipped[name] for name in TIMES)
     np.testing.assert_allclose(total, length_s, rtol=1e-12)
-    for lane in range(3):
+    for lane in range(2):
         history, budgets = record(world, given, length_s, lane)
         for number, budget in enumerate(budgets):
             for name in NAMES:

@@ -86,10 +86,9 @@ def test_formula_and_simulation_agree_within_half_a_percent(mean_s: float) -> No
 
 def test_a_wrong_formula_would_be_noticed() -> None:
     mean_s = HOUR
-    jobs, _ = zip(*cases(mean_s), strict=True)
+    jobs, formula = zip(*cases(mean_s)[-8:], strict=True)
     length_s = GAPS * mean_s
     slower = tuple(replace(each, checkpoint_gb=1.2 * each.checkpoint_gb) for each in jobs)
     runs = Lanes(World(slower[:1], TWO), struck(mean_s, length_s), length_s, slower).run()
     simulated = runs["kept"][0].mean(1) / length_s
-    formula = np.array([value for _, value in cases(mean_s)])
-    assert np.abs(simulated / formula - 1.0).max() > 0.005
+    assert np.abs(simulated / np.array(formula) - 1.0).max() > 0.005

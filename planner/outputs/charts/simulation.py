@@ -94,7 +94,8 @@ def _hover(study: Simulation, bar: TimelineBar, name: str) -> str:
 
 def loss(study: Simulation) -> Chart:
     """Return the chart of where time is lost, of each job what is predicted and simulated."""
-    words = [f"{capital(drawn(study))}.", verdict(study, study.jobs[0]), SPLIT]
+    about = f"{study.jobs[0].name}: " if len(study.jobs) > 1 else ""
+    words = [f"{capital(drawn(study))}.", f"{about}{verdict(study, study.jobs[0])}", SPLIT]
     causes = [cause for cause in CAUSES if any(_ever(job, cause) for job in study.jobs)]
     panels = tuple(_losses(study, job, causes) for job in study.jobs)
     title = f"{short(study.problem, _LABEL)}: where time is lost"
