@@ -87,6 +87,7 @@ class SchemaName(StrEnum):
     uncertain = "uncertain"
     characterization = "characterization"
     simulation = "simulation"
+    truth = "truth"
 
 
 def _version(wanted: bool) -> None:

@@ -35,6 +35,7 @@ def _model(name: str) -> type[BaseModel]:
     from planner.schema.problem import Problem
     from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
     from planner.schema.simulation import Simulation
+    from planner.schema.synthesis import Truth
     from planner.schema.telemetry import Characterization
 
     models: dict[str, type[BaseModel]] = {
@@ -53,6 +54,7 @@ def _model(name: str) -> type[BaseModel]:
         "tornado": Tornado,
         "uncertain": Uncertain,
         "characterization": Characterization,
+        "truth": Truth,
         "simulation": Simulation,
     }
     return models[name]

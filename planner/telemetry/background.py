@@ -15,7 +15,7 @@ _BLOCK_S = 1800.0
 _LEAST_BLOCK, _MOST_BLOCK = 12, 720
 _AROUND = 6
 """Blocks on either side: with blocks of half an hour a window of some six hours."""
-_LOW = 20.0
+_LOWEST, _LOW, _TAIL = 5.0, 20.0, 3.0
 _MAD = 1.4826
 _CLEAR = 6.0
 
@@ -42,9 +42,10 @@ def background(rate: Numbers, sample_s: float) -> Background:
     size = max(1, min(size, len(rate) // 2 or 1))
     blocks = _blocks(rate, size)
     with np.errstate(all="ignore"):
-        low, middle = _quantiles(blocks)
+        lowest, low, middle = _quantiles(blocks, _LOWEST, _LOW, 50.0)
+    # Where bursts fill more than half of the time, the median is one of theirs.
+    spread = _smooth(np.minimum(middle - low, _TAIL * (low - lowest)).clip(0.0), np.median)
     low = _lowered(low)
-    spread = _smooth(np.maximum(middle - low, 0.0), np.median)
     rough = _along(low, size, len(rate))
     limit = rough + _CLEAR * np.maximum(_along(spread, size, len(rate)), 1e-3 * _peak(rate))
     quiet = ~_widened(rate > limit)
@@ -61,16 +62,16 @@ def _blocks(values: Numbers, size: int) -> Numbers:
     return np.asarray(padded.reshape(-1, size))
 
 
-def _quantiles(blocks: Numbers) -> tuple[Numbers, Numbers]:
-    """Return a low quantile and the median of each block, NaN where nothing is known."""
+def _quantiles(blocks: Numbers, *percents: float) -> list[Numbers]:
+    """Return quantiles of each block, NaN where nothing is known."""
     ordered = np.sort(blocks, axis=1)  # NaN last
     known = np.sum(~np.isnan(blocks), axis=1)
     rows = np.arange(len(blocks))
     found = []
-    for percent in (_LOW, 50.0):
+    for percent in percents:
         place = np.clip((known - 1) * percent / 100, 0, None).astype(int)
         found.append(np.where(known > 0, ordered[rows, place], np.nan))
-    return found[0], found[1]
+    return found
 
 
 def _lowered(low: Numbers) -> Numbers:
@@ -116,8 +117,8 @@ def _refined(rate: Numbers, quiet: NDArray[np.bool_], size: int) -> Background:
     blocks = _blocks(np.where(quiet, rate, np.nan), size)
     few = np.sum(~np.isnan(blocks), axis=1) < size // 6 + 1
     blocks[few] = np.nan
-    _, middle = _quantiles(blocks)
-    _, scatter = _quantiles(np.abs(blocks - middle[:, None]))
+    (middle,) = _quantiles(blocks, 50.0)
+    (scatter,) = _quantiles(np.abs(blocks - middle[:, None]), 50.0)
     scatter = _filled(_MAD * scatter)
     outlying = np.abs(blocks - middle[:, None]) > _CLEAR * scatter[:, None] + 1e-12
     blocks[outlying] = np.nan

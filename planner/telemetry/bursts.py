@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.telemetry.background import Background, background
-from planner.telemetry.raw import Numbers
+from planner.telemetry.raw import Numbers, Places
 
 _CLEAR, _OVER = 6.0, 2.0
 """So many times the scatter above the background a burst rises, and as many it lasts above."""
@@ -18,6 +18,7 @@ _EDGE, _NOISY, _MOST_EDGE = 0.01, 5.0, 0.2
 """A sample at the edge of a burst has more than so much of its largest bandwidth, and more than so
 many times the scatter, but that counts up to the last of these shares only."""
 
+_TINY = 1e-300
 _Z = 1.645
 """Half of the range that holds nine tenths of a normal distribution."""
 
@@ -50,7 +51,7 @@ class Bursts:
         """How many there are."""
         return len(self.start_s)
 
-    def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Bursts:
+    def chosen(self, which: NDArray[np.bool_] | Places) -> Bursts:
         """Return some of them."""
         return Bursts(*(getattr(self, each.name)[which] for each in fields(self)))
 
@@ -68,6 +69,24 @@ class Found:
     background: Background
 
 
+@dataclass(frozen=True)
+class _Samples:
+    """Samples above the background: where they begin, how long they are, by how much they rise."""
+
+    start_s: Numbers
+    width_s: Numbers
+    excess: Numbers
+    noise: Numbers
+
+
+@dataclass(frozen=True)
+class _Stretches:
+    """Where bursts begin, and end (one sample behind the last)."""
+
+    begins: Places
+    ends: Places
+
+
 def bursts(rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: float) -> Found:
     """Return the bursts in a column of bandwidth.
 
@@ -79,92 +98,107 @@ def bursts(rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: float) -
     """
     under = background(rate, sample_s)
     excess = rate - under.level
-    peak = float(np.nanmax(rate, initial=0.0))
-    floor = _FLOOR * peak
-    over = excess > np.maximum(_OVER * under.noise, floor)
+    floor = _FLOOR * float(np.nanmax(rate, initial=0.0))
+    over = _runs(excess > np.maximum(_OVER * under.noise, floor))
     clear = excess > np.maximum(_CLEAR * under.noise, 2 * floor)
-    begins, ends = _runs(over)
-    risen = np.add.reduceat(clear, begins) > 0 if len(begins) else np.zeros(0, dtype=bool)
-    if len(begins):
-        total = np.concatenate(([0], np.cumsum(clear)))
-        risen = total[ends] > total[begins]
-    begins, ends = begins[risen], ends[risen]
-    return Found(_measured(excess, start_s, width_s, under.noise, begins, ends, sample_s), under)
+    total = np.concatenate(([0], np.cumsum(clear)))
+    risen = total[over.ends] > total[over.begins]
+    found = _Stretches(over.begins[risen], over.ends[risen])
+    samples = _Samples(start_s, width_s, excess, under.noise)
+    return Found(_measured(samples, found, sample_s), under)
 
 
-def _runs(mask: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where stretches of True begin and end (one behind the last)."""
+def _runs(mask: NDArray[np.bool_]) -> _Stretches:
+    """Return the stretches of True."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(np.int8)))
-    return edges[::2], edges[1::2]
+    return _Stretches(edges[::2], edges[1::2])
 
 
-def _measured(
-    excess: Numbers,
-    start_s: Numbers,
-    width_s: Numbers,
-    noise: Numbers,
-    begins: NDArray[np.intp],
-    ends: NDArray[np.intp],
-    sample_s: float,
-) -> Bursts:
-    last = len(excess) - 1
-    before, after = np.maximum(begins - 1, 0), np.minimum(ends, last)
-    hole = np.isnan(excess)
-    cut = (begins == 0) | (ends > last) | hole[before] | hole[after]
-    # A sample on either side may hold the rest of an edge that is too small to stand out.
+def _measured(samples: _Samples, found: _Stretches, sample_s: float) -> Bursts:
+    hole = np.isnan(samples.excess)
+    last = len(hole) - 1
+    cut = (found.begins == 0) | (found.ends > last)
+    cut |= hole[np.maximum(found.begins - 1, 0)] | hole[np.minimum(found.ends, last)]
+    size, error = _sizes(samples, found, hole)
+    peak, height, first, final = _heights(samples, found)
+    start, end = _edges(samples, size, peak, height, first, final, sample_s)
+    whole = np.maximum(final - first - 1, 0).astype(float)
+    blurred = 0.1 + _Z * samples.noise[found.begins] / np.maximum(height, _TINY)
+    edge = sample_s * np.where(whole > 0, blurred, 1.0)
+    return Bursts(start, end, size, peak, height, error, edge, whole, cut)
+
+
+def _sizes(
+    samples: _Samples, found: _Stretches, hole: NDArray[np.bool_]
+) -> tuple[Numbers, Numbers]:
+    """Return what each burst moved, and half of the range that the background's scatter leaves.
+
+    A sample on either side may hold the rest of an edge that is too small to stand out.
+    """
+    begins, ends = found.begins, found.ends
     left = _shared(begins - 1, np.concatenate(([-1], ends[:-1])), hole)
-    right = _shared(ends, np.concatenate((begins[1:] - 1, [last + 1])), hole)
-    moved = np.nan_to_num(excess) * width_s
+    right = _shared(ends, np.concatenate((begins[1:] - 1, [len(hole)])), hole)
+    moved = np.nan_to_num(samples.excess) * samples.width_s
     total = np.concatenate(([0.0], np.cumsum(moved)))
     size = total[ends] - total[begins] + _at(moved, begins - 1, left) + _at(moved, ends, right)
-    variance = np.concatenate(([0.0], np.cumsum((noise * width_s) ** 2)))
-    error = _Z * np.sqrt(variance[ends] - variance[begins] + 2 * (noise * width_s)[begins] ** 2)
-    peak, height, first, final = _heights(excess, noise, begins, ends)
-    start = start_s[first] + width_s[first] * _empty(excess[first], height)
-    end = (start_s + width_s)[final] - width_s[final] * _empty(excess[final], height)
+    scatter = (samples.noise * samples.width_s) ** 2
+    variance = np.concatenate(([0.0], np.cumsum(scatter)))
+    error = _Z * np.sqrt(variance[ends] - variance[begins] + 2 * scatter[begins])
+    return np.maximum(size, 0.0), error
+
+
+def _edges(
+    samples: _Samples,
+    size: Numbers,
+    peak: Numbers,
+    height: Numbers,
+    first: Places,
+    final: Places,
+    sample_s: float,
+) -> tuple[Numbers, Numbers]:
+    """Return where bursts begin and end: a sample at the edge is filled in part.
+
+    One that lies in a single sample is put in its middle, as long as its size and bandwidth say.
+    """
+    width = samples.width_s
+    start = samples.start_s[first] + width[first] * _empty(samples.excess[first], height)
+    end = samples.start_s[final] + width[final] * (1 - _empty(samples.excess[final], height))
+    middle = samples.start_s[first] + width[first] / 2
+    half = np.minimum(size / np.maximum(peak, _TINY), sample_s) / 2
     one = first == final
-    middle = (start_s + width_s / 2)[first]
-    half = np.where(one, np.minimum(size / np.maximum(peak, 1e-300), sample_s) / 2, 0.0)
-    start, end = np.where(one, middle - half, start), np.where(one, middle + half, end)
-    whole = np.maximum(final - first - 1, 0).astype(float)
-    edge = np.where(whole > 0, sample_s * (0.1 + _Z * noise[begins] / np.maximum(height, 1e-300)),
-                    sample_s)  # fmt: skip
-    return Bursts(start, end, np.maximum(size, 0.0), peak, height, error, edge, whole, cut)
+    return np.where(one, middle - half, start), np.where(one, middle + half, end)
 
 
-def _shared(
-    place: NDArray[np.intp], other: NDArray[np.intp], hole: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def _shared(place: Places, other: Places, hole: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return whether the sample beside a burst is there, known and no other burst's."""
     inside = (place >= 0) & (place < len(hole)) & (place != other)
     return np.asarray(inside & ~hole[np.clip(place, 0, len(hole) - 1)])
 
 
-def _at(values: Numbers, place: NDArray[np.intp], which: NDArray[np.bool_]) -> Numbers:
+def _at(values: Numbers, place: Places, which: NDArray[np.bool_]) -> Numbers:
     return np.where(which, values[np.clip(place, 0, len(values) - 1)], 0.0)
 
 
 def _empty(edge: Numbers, height: Numbers) -> Numbers:
     """Return the share of a sample at the edge in which nothing was moved yet."""
-    return np.clip(1.0 - edge / np.maximum(height, 1e-300), 0.0, 1.0)
+    return np.clip(1.0 - edge / np.maximum(height, _TINY), 0.0, 1.0)
 
 
-def _heights(
-    excess: Numbers, noise: Numbers, begins: NDArray[np.intp], ends: NDArray[np.intp]
-) -> tuple[Numbers, Numbers, NDArray[np.intp], NDArray[np.intp]]:
+def _heights(samples: _Samples, found: _Stretches) -> tuple[Numbers, Numbers, Places, Places]:
     """Return the largest and the usual bandwidth of each burst, and the samples at its edges.
 
     The usual one is the median of the samples between the first and the last that stand out; of a
     burst of two samples or one it is the largest. Samples far below the largest are no edge: the
     background had risen there.
     """
-    peak, height = np.zeros(len(begins)), np.zeros(len(begins))
-    first, final = begins.copy(), ends - 1
-    for place, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        inside = excess[begin:end]
+    count = len(found.begins)
+    peak, height = np.zeros(count), np.zeros(count)
+    first, final = found.begins.copy(), found.ends - 1
+    for place, (begin, end) in enumerate(zip(found.begins, found.ends, strict=True)):
+        inside = samples.excess[begin:end]
         peak[place] = inside.max()
-        edge = min(max(_NOISY * noise[begin], _EDGE * peak[place]), _MOST_EDGE * peak[place])
-        high = np.flatnonzero(inside >= edge)
+        edge = max(_NOISY * samples.noise[begin], _EDGE * peak[place])
+        high = np.flatnonzero(inside >= min(edge, _MOST_EDGE * peak[place]))
         first[place], final[place] = begin + high[0], begin + high[-1]
         core = inside[high[0] + 1 : high[-1]]
         height[place] = np.median(core) if len(core) else peak[place]

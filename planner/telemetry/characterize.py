@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,18 +15,13 @@ from planner.telemetry.bursts import Bursts, Found, bursts
 from planner.telemetry.jobs import job
 from planner.telemetry.options import ReadOptions
 from planner.telemetry.placing import Traffic, placed
-from planner.telemetry.raw import Raw
+from planner.telemetry.raw import Places, Raw
 from planner.telemetry.restarts import Holes, broken_off
-from planner.telemetry.rhythm import Places
 from planner.telemetry.series import Series, series
+from planner.telemetry.table import Columns, table_of
 from planner.telemetry.together import shared
-from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
+from planner.telemetry.track import Track
 from planner.telemetry.tracking import merged_away, tracks
-
-Columns = Mapping[str, np.ndarray[Any, Any]]
-"""A table, a column each."""
-
-_KINDS = {WHOLE: "checkpoint", INFERRED: "inferred", CUT: "cut"}
 
 
 @dataclass(frozen=True)
@@ -138,7 +132,7 @@ def cluster(raw: Raw, options: ReadOptions) -> Cluster:
         ).model_copy(update={"aborted": len(ended[number - 1])})
         for number, track in enumerate(found, start=1)
     )
-    table = _table(trace, writes.bursts, found, ended, jobs)
+    table = table_of(trace, writes.bursts, found, ended, jobs)
     return Cluster(trace, writes, reads, _record(trace, writes, jobs, table), jobs, table)
 
 
@@ -174,63 +168,6 @@ def _broken_off(found: Sequence[Track], writes: Bursts) -> list[Places]:
         result.append(broken_off(track, writes, free))
         free[result[-1]] = False
     return result
-
-
-def _table(
-    trace: Series,
-    writes: Bursts,
-    found: Sequence[Track],
-    ended: Sequence[Places],
-    jobs: Sequence[JobFound],
-) -> Columns:
-    """Return a row for each checkpoint, and for each burst that is none."""
-    free = np.ones(len(writes), dtype=bool)
-    parts = []
-    for track, unfinished, one in zip(found, ended, jobs, strict=True):
-        free[track.places] = False
-        free[unfinished] = False
-        parts.append(_as_seen(writes.chosen(unfinished), one.name, "aborted"))
-        inferred = track.kinds == INFERRED
-        part = writes.chosen(track.places)
-        duration = np.where(inferred, track.drain_s, part.duration_s)
-        parts.append(
-            {
-                "job": np.full(len(part), one.name, dtype=object),
-                "kind": np.array([_KINDS[int(kind)] for kind in track.kinds], dtype=object),
-                "start_s": track.times,
-                "start_error_s": np.where(inferred, track.tolerance_s, part.edge_error_s),
-                "duration_s": duration,
-                "duration_error_s": np.where(inferred, part.duration_s / 2, part.edge_error_s),
-                "size_gb": np.where(inferred, track.size_gb, part.size_gb),
-                "size_error_gb": np.where(
-                    inferred, 1.645 * track.spread * track.size_gb, part.size_error_gb
-                ),
-                "peak_gb_per_s": part.peak,
-            }
-        )
-    parts.append(_as_seen(writes.chosen(free), "", "other"))
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    order = np.argsort(joined["start_s"], kind="stable")
-    table = {name: column[order] for name, column in joined.items()}
-    table["start_s"] = trace.clock(table["start_s"])
-    table["mean_gb_per_s"] = table["size_gb"] / np.maximum(table["duration_s"], 1e-9)
-    table["cluster"] = np.full(len(order), trace.cluster, dtype=object)
-    return {name: table[name] for name in CHECKPOINT_COLUMNS}
-
-
-def _as_seen(bursts: Bursts, job: str, kind: str) -> dict[str, Any]:
-    """Return the rows of bursts as they were measured."""
-    return {
-        "job": np.full(len(bursts), job, dtype=object),
-        "kind": np.where(bursts.cut, "cut", kind).astype(object),
-        "start_s": bursts.start_s,
-        "start_error_s": bursts.edge_error_s,
-        "duration_s": bursts.duration_s,
-        "duration_error_s": bursts.edge_error_s,
-        "size_gb": bursts.size_gb,
-        "size_error_gb": bursts.size_error_gb,
-        "peak_gb_per_s": bursts.peak,
-    }
 
 
 def _record(trace: Series, writes: Found, jobs: Sequence[JobFound], table: Columns) -> ClusterFound:

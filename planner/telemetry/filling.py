@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.telemetry.bursts import Bursts
-from planner.telemetry.raw import Numbers
-from planner.telemetry.rhythm import Places
+from planner.telemetry.raw import Numbers, Places
 from planner.telemetry.track import INFERRED, WHOLE, Track
 
 ALONE = 0.12

@@ -15,7 +15,7 @@ import numpy as np
 from planner.errors import Finding, InputError
 from planner.telemetry.options import ReadOptions
 from planner.telemetry.raw import Raw
-from planner.telemetry.tables import unreadable
+from planner.telemetry.unreadable import unreadable
 
 HDF5 = {".hdf5", ".h5", ".h5lmt"}
 _GB = 1e9
@@ -70,6 +70,8 @@ def _tokio(file: Any, path: Path) -> Raw | None:
 def _times(file: Any, group: str, name: str) -> Any:
     """Return the times of a data set: its own, its group's or the file's."""
     asked = file[f"{group}/{name}"].attrs.get("timestamps")
+    if isinstance(asked, bytes):
+        asked = asked.decode(errors="replace")
     places = [asked] if isinstance(asked, str) else []
     for place in (*places, f"{group}/timestamps", "timestamps"):
         if place in file:

@@ -18,7 +18,7 @@ import numpy as np
 from planner.errors import Finding, InputError, did_you_mean
 from planner.schema.telemetry import CONFIDENCE, Measured
 from planner.telemetry.figures import middle
-from planner.telemetry.tables import unreadable
+from planner.telemetry.unreadable import unreadable
 
 COLUMNS = ("time", "job", "event")
 _LEAST = 3

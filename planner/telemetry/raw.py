@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
+Places = NDArray[np.intp]
+"""Positions in an array."""
+
 Figures = NDArray[np.floating]
 """Single or double precision: rates need no more than the one, counters the other."""
 

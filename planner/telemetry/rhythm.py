@@ -6,11 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from planner.telemetry.raw import Numbers
-
-Places = NDArray[np.intp]
+from planner.telemetry.raw import Numbers, Places
 
 _LAGS = 5
 _BIN = 0.02

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from planner.telemetry.raw import Numbers
-from planner.telemetry.rhythm import Places
+from planner.telemetry.raw import Numbers, Places
 
 SCALES = (0.008, 0.02, 0.05)
 """Scatter of sizes that is tried, the narrowest first, as a share."""

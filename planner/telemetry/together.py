@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.filling import ALONE, asked
-from planner.telemetry.raw import Numbers
-from planner.telemetry.rhythm import Places
+from planner.telemetry.raw import Numbers, Places
 from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
 
 _ROUNDS = 12

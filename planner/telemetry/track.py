@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.telemetry.raw import Numbers
-from planner.telemetry.rhythm import Places
+from planner.telemetry.raw import Numbers, Places
 
 WHOLE, INFERRED, CUT = 0, 1, 2
 """What an event is: a burst of its own, a part of one, one that a hole in the trace cuts."""

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.filling import Pool, filled, neighbours
-from planner.telemetry.raw import Numbers
-from planner.telemetry.rhythm import Places, Rhythm, chains, linked, rhythm
+from planner.telemetry.raw import Numbers, Places
+from planner.telemetry.rhythm import Rhythm, chains, linked, rhythm
 from planner.telemetry.sizes import SCALES, groups
 from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
 
