@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from planner.errors import Finding, InputError
 from planner.telemetry.columns import Columns
 from planner.telemetry.csv_table import CsvTable
 from planner.telemetry.options import ReadOptions
@@ -55,6 +56,9 @@ def read(path: Path, options: ReadOptions) -> Iterator[Raw]:
             if early and held and cluster not in held:
                 yield _joined(held, table.columns, path)
             held.setdefault(cluster, []).append(rows)
+    if not held:
+        fix = "a trace has a row per sample"
+        raise InputError(Finding("trace", "no rows", str(path), fix=fix))
     while held:
         yield _joined(held, table.columns, path)
 
@@ -95,7 +99,7 @@ def _seconds(column: Any) -> tuple[Any, bool]:
         whole = column.cast(pa.timestamp("us", tz=kind.tz)).cast(pa.int64())
         return _numbers(whole) / 1e6, True
     seconds = _numbers(column)
-    largest = float(np.nanmax(np.abs(seconds))) if len(seconds) else 0.0
+    largest = float(np.abs(seconds[np.isfinite(seconds)]).max(initial=0.0))
     for scale in (1e9, 1e6, 1e3):  # nanoseconds, microseconds, milliseconds since 1970
         if largest > DATED_FROM_S * scale:
             return seconds / scale, True

@@ -157,6 +157,12 @@ def test_files_of_another_kind(tmp_path: Path, name: str) -> None:
         list(tables.read(tmp_path / f"no{name}", OPTIONS))
 
 
+def test_a_table_without_rows(tmp_path: Path) -> None:
+    columns = {"time": np.zeros(0), "write_gb_per_s": np.zeros(0)}
+    with pytest.raises(InputError, match=r"a\.parquet: no rows"):
+        only(written(tmp_path / "a.parquet", columns))
+
+
 def test_words_where_numbers_should_be(tmp_path: Path) -> None:
     columns = {"time": TIME, "write_gb_per_s": ["1"] * 120}
     with pytest.raises(InputError, match="holds string, not numbers"):
