@@ -13,7 +13,6 @@ from planner.cli_options import (
     Quiet,
     Scenario,
     Settings,
-    StudyFolder,
     bandwidth,
     count,
     tell,
@@ -87,7 +86,10 @@ def characterize(
     log_job: Annotated[str | None, typer.Option(help="The job's name in the log.")] = None,
     set_: Settings = None,
     scenario: Scenario = None,
-    output: StudyFolder = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder for tables, pictures, jobs; else none."),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

@@ -19,11 +19,16 @@ if TYPE_CHECKING:
     from planner.schema.telemetry import Calibration, Characterization, JobFound
     from planner.telemetry import Characterized, Cluster, ReadOptions
     from planner.telemetry.calibration import Known
+    from planner.telemetry.job_log import JobLog
 
 NO_JOBS = 4
 """Exit code where a trace shows no job."""
 
+_DATED_FROM_S = 5e8
 _MOST_WINDOWS = 4
+_OF_JOBS = (
+    "jobs.yaml", "overrides.yaml", "bandwidth.png", "bandwidth.svg", "overlap.png", "overlap.svg",
+)  # fmt: skip
 _SHOWN_INTERVALS = 24.0
 _LEAST_WINDOW_S, _MOST_WINDOW_S = 3600.0, 5 * 86_400.0
 
@@ -121,7 +126,19 @@ def _calibration(record: Characterization, inputs: Inputs, target: Target) -> Ca
     from planner.telemetry.calibration import calibration
 
     job = _chosen(record.jobs, target.job)
-    return calibration(job, inputs.problem, inputs.problem_file, _known(target))
+    known = _known(target)
+    if record.clock == "unix" and known.log is not None:
+        _same_time(job, known.log, target)
+    return calibration(job, inputs.problem, inputs.problem_file, known)
+
+
+def _same_time(job: JobFound, log: JobLog, target: Target) -> None:
+    """Refuse a log of another time than the job's."""
+    dated = log.start_s > _DATED_FROM_S
+    if dated and (log.end_s < job.start_s or log.start_s > job.end_s):
+        message = f"the log ends before '{job.name}' begins, or begins after it ends"
+        fix = "give the log of the job in this trace"
+        raise InputError(Finding("log", message, str(target.log), fix=fix))
 
 
 def _chosen(jobs: Sequence[JobFound], name: str | None) -> JobFound:
@@ -221,4 +238,7 @@ def _write(
         )
         contents |= drawn(trace_chart(record, window), folder, f"{name}.trace")
     write_all(contents)
+    for old in _OF_JOBS:  # of an earlier run that found jobs, or calibrated a problem
+        if (path := folder / f"{stem}.{old}") not in contents:
+            path.unlink(missing_ok=True)
     return tuple(contents)

@@ -54,10 +54,11 @@ def _findings(record: Characterization) -> Iterator[str]:
         return
     rates = [job.write_gb_per_s.value for job in record.jobs]
     if len(rates) == 1:
+        most, least = ("", "") if record.jobs[0].resolved else ("at most ", "at least ")
         yield (
-            f"The drain of a checkpoint takes {percent(overlap)} of the interval, "
+            f"The drain of a checkpoint takes {most}{percent(overlap)} of the interval, "
             f"{'under' if within(record.jobs) else 'not under'} {percent(USUAL_OVERLAP, 0)}. "
-            f"The job writes at {figure(rates[0], 'GB/s')}."
+            f"The job writes at {least}{figure(rates[0], 'GB/s')}."
         )
         return
     yield (

@@ -87,7 +87,11 @@ def _override(
 
 
 def _seen(found: JobFound) -> str:
-    return f"telemetry, {found.checkpoints} checkpoints"
+    return f"telemetry, {_many(found.checkpoints, 'checkpoint')}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _size(found: JobFound, job: Job) -> Override:
@@ -115,7 +119,7 @@ def _stall(job: Job, log: JobLog | None) -> Override | str:
         return "stall: the problem's job waits for storage, so its stall follows from the drain"
     if log is None or log.stall_s is None:
         return "stall: storage does not see it; a job log does (--log)"
-    source = f"job log, {log.checkpoints} checkpoints"
+    source = f"job log, {_many(log.checkpoints, 'checkpoint')}"
     now = f"{job.checkpoint.stall_s:g} s"
     return _override(f"{_JOB}.checkpoint.stall", "stall", "s", log.stall_s, source, now)
 
@@ -123,7 +127,7 @@ def _stall(job: Job, log: JobLog | None) -> Override | str:
 def _restart(found: JobFound, job: Job, log: JobLog | None) -> Override | str:
     if log is None or log.restart_s is None:
         return "restart time: storage does not see when a job fails; a job log does (--log)"
-    source, time = f"job log, {log.failures} failures", log.restart_s
+    source, time = f"job log, {_many(log.failures, 'failure')}", log.restart_s
     if found.restore_s is not None:
         source += ", less the restoring read"
         time = minus(time, found.restore_s)
@@ -133,9 +137,9 @@ def _restart(found: JobFound, job: Job, log: JobLog | None) -> Override | str:
 
 def _failures(found: JobFound, known: Known) -> Override | str:
     log = known.log
-    mtti, source = found.mtti_s, f"telemetry, {found.restarts} restarts"
+    mtti, source = found.mtti_s, f"telemetry, {_many(found.restarts, 'restart')}"
     if log is not None and log.mtti_s is not None:
-        mtti, source = log.mtti_s, f"job log, {log.failures} failures"
+        mtti, source = log.mtti_s, f"job log, {_many(log.failures, 'failure')}"
     if mtti is None:
         return f"failures: none seen in {found.observed_s / 3600:.1f} h"
     if known.gpus is None:

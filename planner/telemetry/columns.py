@@ -20,6 +20,11 @@ _NAMED = re.compile(
     r"(?P<rate>(?:_per_|/|_)s(?:ec(?:ond)?)?|ps)?(?![a-z]))"
 )
 _BITS = re.compile(r"[kMGTP]?b(it)?s?(/s|ps)|(?i:(^|[^a-z])[kmgtp]bps)")
+_TIME_UNITS = {
+    "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0,
+    "minutes": 60.0, "h": 3600.0, "hours": 3600.0, "d": 86_400.0, "days": 86_400.0,
+}  # fmt: skip
+_TIME_UNIT = re.compile(r"(?i)[^a-z](ns|us|ms|s|sec|seconds|min|minutes|h|hours|d|days)\W*$")
 FIX_UNIT = "say it, for example --unit GB/s, or --unit B for bytes"
 
 
@@ -36,6 +41,12 @@ class Columns:
     cluster: str | None
     to_gb: float
     is_rate: bool
+
+    @property
+    def time_unit_s(self) -> float | None:
+        """The unit of numbers in the column of times, where its name tells one."""
+        match = _TIME_UNIT.search(self.time)
+        return None if match is None else _TIME_UNITS[match[1].lower()]
 
     @property
     def names(self) -> list[str]:
@@ -60,11 +71,34 @@ def find(names: Sequence[str], options: ReadOptions, file: str) -> Columns:
     reads = [name for name in names if name != write]
     read = _perhaps(reads, options.read, _READS, "read", file)
     cluster = _perhaps(names, options.cluster, _CLUSTERS, "cluster", file)
+    _distinct(names, (time, write, read, cluster), file)
     to_gb, is_rate = unit_of(write, options.unit, file)
+    _in_its_unit(write, options.unit, is_rate, file)
     if read is not None and options.unit is None and unit_of(read, None, file) != (to_gb, is_rate):
         message = f"columns '{write}' and '{read}' are in different units"
         raise InputError(Finding("trace", message, file, 1, fix="bring them into one, in GB/s"))
     return Columns(time, write, read, cluster, to_gb, is_rate)
+
+
+def _distinct(names: Sequence[str], chosen: Sequence[str | None], file: str) -> None:
+    """Refuse a column that is there twice, or is to be two things."""
+    for name in filter(None, chosen):
+        if chosen.count(name) > 1:
+            message = f"column '{name}' cannot be two things at once"
+            fix = "give each of --time, --write, --read and --cluster a column of its own"
+            raise InputError(Finding("trace", message, file, 1, fix=fix))
+        if names.count(name) > 1:
+            message = f"there are {names.count(name)} columns named '{name}'"
+            raise InputError(Finding("trace", message, file, 1, fix="give them different names"))
+
+
+def _in_its_unit(name: str, unit: str | None, is_rate: bool, file: str) -> None:
+    """Refuse a unit that is said where the column's own name tells another kind."""
+    told = None if _BITS.search(name) else _NAMED.search(name)
+    if unit is not None and told is not None and bool(told["rate"]) != is_rate:
+        kinds = ("a bandwidth", "a size") if told["rate"] else ("a size", "a bandwidth")
+        message = f"column '{name}' is named as {kinds[0]}, and '{unit[:40]}' is {kinds[1]}"
+        raise InputError(Finding("option", message, file, 1, "--unit", "leave --unit out"))
 
 
 def _one(
@@ -121,6 +155,10 @@ def _asked(unit: str) -> tuple[float, bool]:
             return units.parse(f"1 {unit}", dimension), is_rate
         except units.QuantityError:
             continue
+    try:
+        return units.parse(f"1 {unit}", units.LINK_SPEED) / 8, True
+    except units.QuantityError:
+        pass
     message = f"'{unit[:40]}' is neither a bandwidth nor a data size"
-    fix = "write for example --unit GB/s, MiB/s, B/s, or B for bytes"
+    fix = "write for example --unit GB/s, MiB/s, Gbit/s, or B for bytes"
     raise InputError(Finding("option", message, path="--unit", fix=fix))

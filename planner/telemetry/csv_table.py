@@ -17,7 +17,7 @@ from planner.telemetry.order import unbroken
 from planner.telemetry.unreadable import unreadable
 
 _BLOCK_BYTES = 8 << 20
-_LARGE_BYTES = 256 << 20
+_LARGE_BYTES, _HEAD_BYTES = 256 << 20, 1 << 16
 _EMPTY = ["", "NaN", "nan", "NA", "N/A", "null", "NULL", "None", "-"]
 _ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 _ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
@@ -68,11 +68,22 @@ def _first_lines(path: Path) -> tuple[list[str], list[str]]:
     import csv as plain
 
     try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            lines = plain.reader(stream)
-            names, first = next(lines, []), next(lines, [])
-    except (OSError, UnicodeDecodeError, plain.Error) as error:
+        with pa.input_stream(path, compression="detect") as stream:
+            head = stream.read(_HEAD_BYTES).decode("utf-8-sig", errors="strict")
+        lines = plain.reader(head.splitlines())
+        names, first = next(lines, []), next(lines, [])
+    except UnicodeDecodeError:
+        message = "is not text in UTF-8"
+        fix = "give a CSV, Parquet or HDF5 file"
+        raise InputError(
+            Finding("trace", f"cannot be read: {message}", str(path), fix=fix)
+        ) from None
+    except (OSError, plain.Error, pa.ArrowInvalid) as error:
         raise unreadable(path, error) from None
+    other = [mark for mark in ";\t" if mark in (names or [""])[0]]
+    if len(names) == 1 and other:
+        message = f"columns are separated by {other[0]!r}"
+        raise InputError(Finding("trace", message, str(path), 1, fix="separate them by commas"))
     if not first:
         message = "no rows" if names else "the file is empty"
         fix = "a trace has a line of names and a line per sample"
@@ -89,7 +100,8 @@ def _broken(path: Path, error: Exception) -> InputError:
     if wrong:
         kind = "a number" if wrong[1] == "double" else "a time"
         cell = wrong[2].rstrip("'")
-        return InputError(Finding("trace", f"'{cell}' is not {kind}", str(path), line))
+        fix = None if kind == "a number" else "write seconds, or for example 2026-01-01T00:00:00Z"
+        return InputError(Finding("trace", f"'{cell}' is not {kind}", str(path), line, fix=fix))
     return InputError(Finding("trace", said[:200], str(path), line))
 
 

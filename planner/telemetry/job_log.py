@@ -2,7 +2,7 @@
 
 A CSV file with the columns ``time``, ``job`` and ``event``. Events: ``start`` and ``end``;
 ``checkpoint_begin`` and ``checkpoint_end`` (the GPUs stop, and go on); ``failure``, ``stop``
-(planned) and ``resume`` (computing again). Others are passed over.
+(planned) and ``resume`` (computing again).
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from planner.telemetry.figures import middle
 from planner.telemetry.unreadable import unreadable
 
 COLUMNS = ("time", "job", "event")
+EVENTS = (
+    "start", "checkpoint_begin", "checkpoint_end", "failure", "stop", "resume", "end",
+)  # fmt: skip
 _LEAST = 3
 """So many stalls or restarts are needed for a figure with a range."""
 
@@ -35,6 +38,7 @@ class JobLog:
         restart_s: from a failure until computing goes on, the restoring read included.
         mtti_s: wall-clock time per failure.
         failures, checkpoints: how many the log has.
+        start_s, end_s: its first and last event, on its own clock.
     """
 
     job: str
@@ -43,6 +47,8 @@ class JobLog:
     mtti_s: Measured | None
     failures: int
     checkpoints: int
+    start_s: float
+    end_s: float
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,8 @@ def read(path: Path, job: str | None = None) -> JobLog:
         InputError: the file or a row is wrong, or it is not clear which job is meant.
     """
     rows = sorted(_rows(path), key=lambda row: row.at_s)
+    if not rows:
+        raise InputError(Finding("log", "no events", str(path), 1))
     names = list(dict.fromkeys(row.job for row in rows))
     if job is None and len(names) == 1:
         job = names[0]
@@ -79,6 +87,8 @@ def _rows(path: Path) -> Iterator[_Row]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as stream:
             lines = csv.DictReader(stream)
+            if lines.fieldnames is None:
+                raise InputError(Finding("log", "the file is empty", str(path), 1))
             missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
             if missing:
                 message = f"no column '{missing[0]}'"
@@ -86,9 +96,19 @@ def _rows(path: Path) -> Iterator[_Row]:
                 raise InputError(Finding("log", message, str(path), 1, fix=fix))
             for cells in lines:
                 at_s = _time(cells["time"] or "", path, lines.line_num)
-                yield _Row(at_s, cells["job"] or "", (cells["event"] or "").strip())
+                event = _event((cells["event"] or "").strip(), path, lines.line_num)
+                yield _Row(at_s, cells["job"] or "", event)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise unreadable(path, error) from None
+
+
+def _event(text: str, path: Path, line: int) -> str:
+    if text not in EVENTS:
+        fix = did_you_mean(text, EVENTS) or f"events are {', '.join(EVENTS)}"
+        raise InputError(
+            Finding("log", f"'{text[:40]}' is no event", str(path), line, "event", fix)
+        )
+    return text
 
 
 def _time(text: str, path: Path, line: int) -> float:
@@ -116,6 +136,8 @@ def _log(rows: list[_Row], job: str) -> JobLog:
         mtti_s=per_event(rows[-1].at_s - rows[0].at_s, failures),
         failures=failures,
         checkpoints=sum(row.event == "checkpoint_begin" for row in rows),
+        start_s=rows[0].at_s,
+        end_s=rows[-1].at_s,
     )
 
 

@@ -17,6 +17,9 @@ from planner.telemetry.track import Track
 _BEGUN, _UNFINISHED = 0.02, 0.9
 """A checkpoint that was broken off has between these shares of its size."""
 
+_STOP_INTERVALS, _STOP_S = 20.0, 86_400.0
+"""A job that is away for so many intervals and a day was stopped, and did not fail."""
+
 _MOSTLY = 0.8
 _RESTORED, _RESTORED_AGAIN = 0.3, 0.6
 """A read of so much of a checkpoint's size may be a restore."""
@@ -75,12 +78,14 @@ def breaks(track: Track, holes: Holes, busy: Bursts, reads: Bursts | None) -> Br
     inside, count = _restores(track, start, end, reads)
     hidden = unknown | _hidden(track, steps, busy)
     late = end - start > track.interval_s + track.tolerance_s
+    stopped = end - start > np.maximum(_STOP_INTERVALS * track.interval_s, _STOP_S)
     broken = late & ~unknown & ((steps == 0) | ((steps > 1) & (~hidden | (count > 0))))
-    missed = np.where(~broken & (steps > 1), steps - 1, 0)
+    broken &= ~stopped
+    missed = np.where(~broken & ~stopped & (steps > 1), steps - 1, 0)
     attempts = np.where(broken, np.maximum(count, 1), 0)
     confirmed = broken & (count > 0)
     kept = inside[np.isin(inside[:, 0], np.flatnonzero(confirmed)), 1]
-    return Breaks(np.where(broken, 0, steps), broken, missed, attempts, confirmed, kept)
+    return Breaks(np.where(broken | stopped, 0, steps), broken, missed, attempts, confirmed, kept)
 
 
 def broken_off(track: Track, bursts: Bursts, free: NDArray[np.bool_]) -> NDArray[np.intp]:

@@ -17,7 +17,7 @@ Columns = Mapping[str, np.ndarray[Any, Any]]
 """A table, a column each."""
 
 _KINDS = {WHOLE: "checkpoint", INFERRED: "inferred", CUT: "cut"}
-_Z = 1.645
+_Z, _MAD = 1.645, 1.4826
 
 
 def table_of(
@@ -46,9 +46,7 @@ def table_of(
                 "duration_s": duration,
                 "duration_error_s": np.where(inferred, part.duration_s / 2, part.edge_error_s),
                 "size_gb": np.where(inferred, track.size_gb, part.size_gb),
-                "size_error_gb": np.where(
-                    inferred, _Z * track.spread * track.size_gb, part.size_error_gb
-                ),
+                "size_error_gb": np.hypot(part.size_error_gb, _scatter(track, writes)),
                 "peak_gb_per_s": part.peak,
             }
         )
@@ -60,6 +58,14 @@ def table_of(
     table["mean_gb_per_s"] = table["size_gb"] / np.maximum(table["duration_s"], 1e-9)
     table["cluster"] = np.full(len(order), trace.cluster, dtype=object)
     return {name: table[name] for name in CHECKPOINT_COLUMNS}
+
+
+def _scatter(track: Track, writes: Bursts) -> float:
+    """Return half of the range in which a job's sizes scatter: they are the same in truth."""
+    size = writes.size_gb[track.places[track.kinds == WHOLE]]
+    if not len(size):
+        return _Z * track.spread * track.size_gb
+    return float(_Z * _MAD * np.median(np.abs(size - np.median(size))))
 
 
 def _as_seen(bursts: Bursts, job: str, kind: str) -> dict[str, Any]:

@@ -67,12 +67,13 @@ def _by_cluster(
     piece: pa.RecordBatch, columns: Columns, stem: str
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
     dtype = np.float32 if columns.is_rate else np.float64
-    time, dated = _seconds(piece.column(columns.time))
-    figures = [
-        _numbers(piece.column(name)).astype(dtype)
-        for name in (columns.write, columns.read)
-        if name is not None
-    ]
+    time, dated = _seconds(piece.column(columns.time), columns.time_unit_s)
+    with np.errstate(over="ignore"):  # what is beyond all reason becomes infinite, so missing
+        figures = [
+            _numbers(piece.column(name)).astype(dtype)
+            for name in (columns.write, columns.read)
+            if name is not None
+        ]
     if columns.cluster is None:
         yield stem, (dated, time, *figures)
         return
@@ -87,8 +88,13 @@ def _numbers(column: Any) -> Any:
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
-def _seconds(column: Any) -> tuple[Any, bool]:
-    """Return times in seconds, NaN where there is none, and whether they have a date."""
+def _seconds(column: Any, unit_s: float | None) -> tuple[Any, bool]:
+    """Return times in seconds, NaN where there is none, and whether they have a date.
+
+    Args:
+        column: times with a date, or numbers.
+        unit_s: the unit of numbers; None for seconds, or what suits a date since 1970.
+    """
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         column = pc.cast(column, pa.timestamp("us", tz="UTC"))
@@ -99,9 +105,11 @@ def _seconds(column: Any) -> tuple[Any, bool]:
         whole = column.cast(pa.timestamp("us", tz=kind.tz)).cast(pa.int64())
         return _numbers(whole) / 1e6, True
     seconds = _numbers(column)
+    if unit_s is not None:
+        seconds = seconds * unit_s
     largest = float(np.abs(seconds[np.isfinite(seconds)]).max(initial=0.0))
     for scale in (1e9, 1e6, 1e3):  # nanoseconds, microseconds, milliseconds since 1970
-        if largest > DATED_FROM_S * scale:
+        if unit_s in (None, 1.0) and largest > DATED_FROM_S * scale:
             return seconds / scale, True
     return seconds, largest > DATED_FROM_S
 

@@ -196,6 +196,9 @@ def _one_job(track: Track, other: Track) -> bool:
     ratio = other.interval_s / track.interval_s
     if round(ratio) < 1 or abs(ratio / round(ratio) - 1) > _ALIKE:
         return False
+    apart = other.start_s >= track.end_s or other.end_s <= track.start_s
+    if round(ratio) > 1 and apart:  # another interval from some day on is another job
+        return False
     times = np.sort(np.concatenate((track.times, other.times)))
     near = np.sum(np.diff(times) < _TOO_NEAR * track.interval_s)
     return bool(near <= _FEW * min(len(track.times), len(other.times)))

@@ -11,11 +11,13 @@ import yaml
 
 from planner.schema.plan import Plan
 from planner.schema.telemetry import Characterization
+from planner.telemetry import characterize
 from tests.ran import ran
 
 STALL_S, RESTART_S, MTTI_S = 4.0, 300.0, 20_000.0
 INTERVAL_S, DRAIN_S, SIZE_GB = 600.0, 40.0, 2_000.0
 LENGTH_S = 4 * 86_400.0
+DAY_S = 86_400.0
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +166,12 @@ def test_wrong_use(trace: Path, small: str, arguments: list[str], words: str) ->
         ("time,job,event\nsoon,a,start\n", "log.csv:2: time: 'soon' is not a time"),
         ("time,job,event\n1,a,start\n2,b,start\n", "the log has several jobs"),
         ("job,event\na,start\n", "log.csv:1: no column 'time'"),
+        ("", "log.csv:1: the file is empty"),
+        ("time,job,event\n", "log.csv:1: no events"),
+        (
+            "time,job,event\n1,a,start\n2,a,failre\n",
+            "'failre' is no event; did you mean 'failure'?",
+        ),
     ],
 )
 def test_wrong_logs(trace: Path, small: str, tmp_path: Path, text: str, words: str) -> None:
@@ -171,6 +179,67 @@ def test_wrong_logs(trace: Path, small: str, tmp_path: Path, text: str, words: s
     log.write_text(text)
     found = ran("characterize", str(trace), "--problem", small, "--log", str(log))
     assert found.code == 2 and words in found.err
+
+
+def pulses(starts: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    moved = sum(np.clip(edges - at, 0, DRAIN_S) for at in starts) * SIZE_GB / DRAIN_S
+    return np.diff(moved) / np.diff(edges)
+
+
+def written(path: Path, rate: np.ndarray, epoch_s: float = 0.0) -> Path:
+    lines = [f"{epoch_s + 10 * n:.0f},{each + 0.5:.6f}" for n, each in enumerate(rate)]
+    path.write_text("\n".join(["time,write_gb_per_s", *lines]))
+    return path
+
+
+@pytest.mark.parametrize("later_s", [1200.0, 850.0])
+def test_another_interval_is_another_job_and_no_failure(tmp_path: Path, later_s: float) -> None:
+    edges = 10.0 * np.arange(8 * 8640 + 1)
+    starts = np.concatenate((np.arange(300, 345_000, 600.0), np.arange(346_000, 690_000, later_s)))
+    found = ran("characterize", str(written(tmp_path / "a.csv", pulses(starts, edges))), "--json")
+    jobs = Characterization.model_validate_json(found.out).jobs
+    assert sorted(round(job.interval_s.value) for job in jobs) == sorted([600, round(later_s)])
+    assert [job.restarts for job in jobs] == [0, 0]
+
+
+def test_a_job_that_is_away_for_days_did_not_fail(tmp_path: Path) -> None:
+    edges = 10.0 * np.arange(9 * 8640 + 1)
+    starts = np.concatenate(
+        (np.arange(300, 2 * DAY_S, 600.0), np.arange(7.1 * DAY_S, 8.9 * DAY_S, 600))
+    )
+    found = ran("characterize", str(written(tmp_path / "a.csv", pulses(starts, edges))), "--json")
+    (job,) = Characterization.model_validate_json(found.out).jobs
+    assert job.restarts == 0 and job.mtti_s is None and job.missed == 0
+
+
+def test_a_log_of_another_time_is_refused(small: str, tmp_path: Path) -> None:
+    edges = 10.0 * np.arange(8640 + 1)
+    rate = pulses(np.arange(300, 86_000, 600.0), edges)
+    path = written(tmp_path / "a.csv", rate, epoch_s=1.7e9)
+    log = tmp_path / "log.csv"
+    log.write_text("time,job,event\n1999-01-01T00:00:00Z,a,start\n1999-01-02T00:00:00Z,a,end\n")
+    found = ran("characterize", str(path), "--problem", small, "--log", str(log))
+    assert found.code == 2 and "the log ends before 'a-1' begins" in found.err
+
+
+def test_files_of_an_earlier_run_do_not_stay(trace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    copy = tmp_path / "hall.csv"
+    copy.write_bytes(trace.read_bytes())
+    ran("characterize", str(copy), "-o", str(out), "--quiet")
+    assert (out / "hall.jobs.yaml").exists()
+    copy.write_text("time,write_gb_per_s\n" + "\n".join(f"{10 * n},0" for n in range(100)))
+    assert ran("characterize", str(copy), "-o", str(out), "--quiet").code == 4
+    assert not (out / "hall.jobs.yaml").exists() and not (out / "hall.overlap.png").exists()
+
+
+def test_errors_of_sizes_hold_their_scatter(record: Characterization, trace: Path) -> None:
+    """Nine in ten checkpoints lie within their error of the truth, give or take."""
+    found = characterize([trace]).table
+    whole = found["kind"] == "checkpoint"
+    off = np.abs(found["size_gb"][whole] - SIZE_GB)
+    assert 0.8 <= np.mean(off <= found["size_error_gb"][whole]) <= 1.0
+    assert record.jobs[0].checkpoints >= whole.sum()
 
 
 def test_a_trace_without_jobs_ends_with_4(tmp_path: Path) -> None:

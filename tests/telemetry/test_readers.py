@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import h5py
@@ -64,6 +65,22 @@ def test_times_without_a_date(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "per_s"),
+    [("time_ms", 1000), ("t_time_us", 1e6), ("time_min", 1 / 60), ("time (h)", 1 / 3600)],
+)
+def test_times_in_the_unit_of_their_name(tmp_path: Path, name: str, per_s: float) -> None:
+    columns = {name: (TIME - TIME[0]) * per_s, "write_gb_per_s": RATE}
+    np.testing.assert_allclose(only(written(tmp_path / "a.csv", columns)).time_s, TIME - TIME[0])
+
+
+def test_a_packed_table(tmp_path: Path) -> None:
+    columns = {"time": TIME, "write_gb_per_s": RATE}
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(written(tmp_path / "a.csv", columns).read_bytes()))
+    np.testing.assert_allclose(only(path).write, RATE)
+
+
+@pytest.mark.parametrize(
     ("name", "gb", "is_rate"),
     [
         ("write_gb_per_s", 1.0, True), ("Write GB/s", 1.0, True), ("writeMBps", 1e-3, True),
@@ -86,6 +103,8 @@ def test_names_that_do_not_tell_a_unit(name: str) -> None:
 def test_a_unit_that_is_said(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", {"time": TIME, "write": RATE * 1000})
     np.testing.assert_allclose(only(path, ReadOptions(unit="MB/s")).write, RATE, rtol=1e-6)
+    bits = only(path, ReadOptions(unit="Gbit/s"))
+    np.testing.assert_allclose(bits.write, RATE * 125, rtol=1e-6)
     with pytest.raises(InputError, match="neither a bandwidth nor a data size"):
         only(path, ReadOptions(unit="parsec"))
 
@@ -99,6 +118,9 @@ def test_a_unit_that_is_said(tmp_path: Path) -> None:
         (["time", "write_gb"], ReadOptions(write="wrte_gb"), "no column 'wrte_gb'; did you mean"),
         (["time", "write_gb_per_s", "read_mb_per_s"], OPTIONS, "are in different units"),
         (["time", "write_gb"], ReadOptions(cluster="hall"), "no column 'hall'"),
+        (["time", "write_gb"], ReadOptions(cluster="write_gb"), "cannot be two things at once"),
+        (["time", "w_gb", "w_gb"], ReadOptions(write="w_gb"), "there are 2 columns named 'w_gb'"),
+        (["time", "write_gb_per_s"], ReadOptions(unit="GB"), "is named as a bandwidth, and 'GB'"),
     ],
 )
 def test_columns_that_are_not_clear(names: list[str], options: ReadOptions, match: str) -> None:
@@ -137,6 +159,8 @@ def test_empty_cells_are_samples_without_a_figure(tmp_path: Path) -> None:
         ("time,write_gb_per_s\n", r"a\.csv:1: no rows"),
         ("time,write_gb_per_s\n1,2\n2,abc\n", r"a\.csv:3: 'abc' is not a number"),
         ("time,write_gb_per_s\n1,2\n2,3,4\n", r"a\.csv:3: Expected 2 columns, got 3"),
+        ("time;write_gb_per_s\n1;2\n", r"a\.csv:1: columns are separated by ';'"),
+        ("time,write_gb_per_s\n01/01/2026,2\n", r"is not a time; write seconds, or for example"),
         ("time,write_gb_per_s\n2026-01-01T00:00:00Z,2\nsoon,3\n", r"a\.csv:3: 'soon' is not a ti"),
     ],
 )
