@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -12,6 +13,10 @@ from planner.studies.sensitivity.work import Work
 from planner.studies.sensitivity.workers import AHEAD, Numbered, do, lost
 
 SECONDS_TO_CONNECT = 10
+_GONE = ("cancelled", "lost")
+"""How a piece ends whose needs were on a worker that is no more: it is handed out again."""
+
+_TRIES = 3
 
 
 class Cluster:
@@ -47,19 +52,32 @@ class Cluster:
 
         as_completed: Any = distributed.as_completed
         client, waiting = self._client, iter(pieces)
-        shared = client.scatter(self.work, broadcast=True, hash=False)
+        shared = self._shared()
         running: dict[Any, Numbered] = {}
+        again: Counter[int] = Counter()
         threads = max(1, sum(client.nthreads().values()))
 
-        def handed_out(count: int) -> list[Any]:
-            tasks = list(islice(waiting, count))
+        def handed_out(tasks: list[Numbered]) -> list[Any]:
             futures = [client.submit(do, shared, "rows", task[1], pure=False) for task in tasks]
             running.update(zip(futures, tasks, strict=True))
             return futures
 
-        coming = as_completed(handed_out(threads * AHEAD), loop=client.loop)
+        coming = as_completed(handed_out(list(islice(waiting, threads * AHEAD))), loop=client.loop)
         for future in coming:
-            number, piece = running.pop(future)
-            yield number, future.result() if future.status == "finished" else lost("rows", piece)
-            for more in handed_out(1):
+            task = running.pop(future)
+            number, piece = task
+            tasks = list(islice(waiting, 1))
+            if future.status in _GONE and again[number] < _TRIES:
+                again[number] += 1
+                tasks = [task, *tasks]
+                if shared.status != "finished":
+                    shared = self._shared()
+            else:
+                done = future.status == "finished"
+                yield number, future.result() if done else lost("rows", piece)
+            for more in handed_out(tasks):
                 coming.add(more)
+
+    def _shared(self) -> Any:
+        """Give every worker what all pieces need."""
+        return self._client.scatter(self.work, broadcast=True, hash=False)
