@@ -108,6 +108,18 @@ def bandwidth(option: str, text: str | None) -> float | None:
     return None if text is None else _more_than_0(option, text, units.BANDWIDTH)
 
 
+def amount(option: str, text: str, dimension: Any) -> float:
+    """Return a quantity that may be 0.
+
+    Raises:
+        InputError: the text is none.
+    """
+    value = _quantity(option, text, dimension)
+    if value < 0:
+        raise InputError(Finding("option", f"{option} {text} must be 0 or more"))
+    return value
+
+
 def _more_than_0(option: str, text: str, dimension: Any) -> float:
     value = _quantity(option, text, dimension)
     if value <= 0:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from planner.cli_options import Output, Quiet, Scenario, Settings, count, seconds, tell
-from planner.errors import Finding, InputError
-
-if TYPE_CHECKING:
-    from planner.units import Dimension
+from planner.cli_options import Output, Quiet, Scenario, Settings, amount, count, seconds, tell
 
 
 class TraceFormat(StrEnum):
@@ -76,10 +72,10 @@ def synthesize(
         start=start_of(start),
         length_s=seconds("--length", length) or 0.0,
         sample_s=seconds("--sample", sample) or 0.0,
-        background_gb_per_s=_amount("--background", background, units.BANDWIDTH),
-        noise=_amount("--noise", noise, units.SHARE),
-        missing=_amount("--missing", missing, units.SHARE),
-        jitter_s=_amount("--jitter", jitter, units.TIME),
+        background_gb_per_s=amount("--background", background, units.BANDWIDTH),
+        noise=amount("--noise", noise, units.SHARE),
+        missing=amount("--missing", missing, units.SHARE),
+        jitter_s=amount("--jitter", jitter, units.TIME),
         counter=counter,
         resets=count("--resets", resets, 0),
         clock_steps=count("--clock-steps", clock_steps, 0),
@@ -102,16 +98,3 @@ def synthesize(
 def register(app: typer.Typer) -> None:
     """Add the command to the command line."""
     app.command()(synthesize)
-
-
-def _amount(option: str, text: str, dimension: Dimension) -> float:
-    """Return a quantity that may be 0."""
-    from planner import units
-
-    try:
-        value = units.parse(text, dimension)
-    except units.QuantityError as error:
-        raise InputError(Finding("option", f"{option}: {error}", fix=error.fix)) from None
-    if value < 0:
-        raise InputError(Finding("option", f"{option} {text} must be 0 or more"))
-    return value

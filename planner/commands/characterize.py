@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 NO_JOBS = 4
 """Exit code where a trace shows no job."""
 
-_DATED_FROM_S = 5e8
 _MOST_WINDOWS = 4
 _OF_JOBS = (
     "jobs.yaml", "overrides.yaml", "bandwidth.png", "bandwidth.svg", "overlap.png", "overlap.svg",
@@ -134,7 +133,9 @@ def _calibration(record: Characterization, inputs: Inputs, target: Target) -> Ca
 
 def _same_time(job: JobFound, log: JobLog, target: Target) -> None:
     """Refuse a log of another time than the job's."""
-    dated = log.start_s > _DATED_FROM_S
+    from planner.telemetry.raw import DATED_FROM_S
+
+    dated = log.start_s > DATED_FROM_S
     if dated and (log.end_s < job.start_s or log.start_s > job.end_s):
         message = f"the log ends before '{job.name}' begins, or begins after it ends"
         fix = "give the log of the job in this trace"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.telemetry.figures import MAD
 from planner.telemetry.raw import Numbers
 
 _BLOCK_S = 1800.0
@@ -16,7 +17,6 @@ _LEAST_BLOCK, _MOST_BLOCK = 12, 720
 _AROUND = 6
 """Blocks on either side: with blocks of half an hour a window of some six hours."""
 _LOWEST, _LOW, _TAIL = 5.0, 20.0, 3.0
-_MAD = 1.4826
 _CLEAR = 6.0
 
 
@@ -119,7 +119,7 @@ def _refined(rate: Numbers, quiet: NDArray[np.bool_], size: int) -> Background:
     blocks[few] = np.nan
     (middle,) = _quantiles(blocks, 50.0)
     (scatter,) = _quantiles(np.abs(blocks - middle[:, None]), 50.0)
-    scatter = _filled(_MAD * scatter)
+    scatter = _filled(MAD * scatter)
     outlying = np.abs(blocks - middle[:, None]) > _CLEAR * scatter[:, None] + 1e-12
     blocks[outlying] = np.nan
     known = np.sum(~np.isnan(blocks), axis=1)

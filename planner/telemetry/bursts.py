@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.telemetry.background import Background, background
+from planner.telemetry.figures import Z
 from planner.telemetry.raw import Numbers, Places
 
 _CLEAR, _OVER = 6.0, 2.0
@@ -19,8 +20,6 @@ _EDGE, _NOISY, _MOST_EDGE = 0.01, 5.0, 0.2
 many times the scatter, but that counts up to the last of these shares only."""
 
 _TINY = 1e-300
-_Z = 1.645
-"""Half of the range that holds nine tenths of a normal distribution."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,7 @@ class Bursts:
         start_s, end_s: where the traffic begins and ends, within their samples by what is in them.
         size_gb: what was moved above the background.
         peak: largest bandwidth of a sample above the background, GB/s.
-        height: the usual bandwidth within the burst, GB/s.
         size_error_gb, edge_error_s: half of the range that noise and sampling leave.
-        whole: samples that the burst fills.
         cut: whether it touches a hole in the trace, or its end.
     """
 
@@ -41,10 +38,8 @@ class Bursts:
     end_s: Numbers
     size_gb: Numbers
     peak: Numbers
-    height: Numbers
     size_error_gb: Numbers
     edge_error_s: Numbers
-    whole: Numbers
     cut: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -122,10 +117,9 @@ def _measured(samples: _Samples, found: _Stretches, sample_s: float) -> Bursts:
     size, error = _sizes(samples, found, hole)
     peak, height, first, final = _heights(samples, found)
     start, end = _edges(samples, size, peak, height, first, final, sample_s)
-    whole = np.maximum(final - first - 1, 0).astype(float)
-    blurred = 0.1 + _Z * samples.noise[found.begins] / np.maximum(height, _TINY)
-    edge = sample_s * np.where(whole > 0, blurred, 1.0)
-    return Bursts(start, end, size, peak, height, error, edge, whole, cut)
+    blurred = 0.1 + Z * samples.noise[found.begins] / np.maximum(height, _TINY)
+    edge = sample_s * np.where(final - first > 1, blurred, 1.0)
+    return Bursts(start, end, size, peak, error, edge, cut)
 
 
 def _sizes(
@@ -143,7 +137,7 @@ def _sizes(
     size = total[ends] - total[begins] + _at(moved, begins - 1, left) + _at(moved, ends, right)
     scatter = (samples.noise * samples.width_s) ** 2
     variance = np.concatenate(([0.0], np.cumsum(scatter)))
-    error = _Z * np.sqrt(variance[ends] - variance[begins] + 2 * scatter[begins])
+    error = Z * np.sqrt(variance[ends] - variance[begins] + 2 * scatter[begins])
     return np.maximum(size, 0.0), error
 
 

@@ -140,10 +140,7 @@ def _tracks(writes: Found, trace: Series) -> list[Track]:
     """Return the jobs in bursts of writing."""
     seen = writes.bursts
     alone = merged_away(tracks(seen, trace.sample_s))
-    found = shared(alone, seen, trace.sample_s)
-    if len(merged_away(found)) < len(found):
-        found = shared(merged_away(alone), seen, trace.sample_s)
-    found = [track for track in found if track.is_steady()]
+    found = [track for track in shared(alone, seen, trace.sample_s) if track.is_steady()]
     excess = np.nan_to_num(trace.write - writes.background.level)
     return placed(found, seen, Traffic(excess, trace.start_s, trace.width_s))
 

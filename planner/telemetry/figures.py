@@ -9,10 +9,13 @@ import numpy as np
 from planner.schema.telemetry import Measured
 from planner.telemetry.raw import Numbers
 
-_Z = 1.645
+Z = 1.645
+"""Half of the range that holds nine tenths of a normal distribution, in standard deviations."""
+
 _MEDIAN = 1.2533
 """A median scatters so much more than a mean where figures are normally distributed."""
-_MAD = 1.4826
+MAD = 1.4826
+"""The standard deviation of a normal distribution over its median absolute deviation."""
 
 
 def middle(values: Numbers, error: float = 0.0) -> Measured:
@@ -23,9 +26,13 @@ def middle(values: Numbers, error: float = 0.0) -> Measured:
         error: half of the range of an error that they share.
     """
     value = float(np.median(values))
-    scatter = _MAD * float(np.median(np.abs(values - value)))
-    half = math.hypot(_Z * _MEDIAN * scatter / math.sqrt(len(values)), error)
+    half = math.hypot(Z * _MEDIAN * scatter(values) / math.sqrt(len(values)), error)
     return Measured(value=value, low=max(0.0, value - half), high=value + half)
+
+
+def scatter(values: Numbers) -> float:
+    """Return how much values scatter about their median, as a standard deviation."""
+    return MAD * float(np.median(np.abs(values - np.median(values))))
 
 
 def ratio(over: Measured, under: Measured) -> Measured:

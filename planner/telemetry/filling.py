@@ -56,13 +56,6 @@ def asked(track: Track, bursts: Bursts, places: Places, slack_s: float) -> tuple
     return row[kept], expected[kept]
 
 
-def neighbours(events: Numbers, times: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the last event before each time and the first after it, infinite where none is."""
-    padded = np.concatenate(([-np.inf], events, [np.inf]))
-    place = np.searchsorted(events, times)
-    return padded[place], padded[place + 1]
-
-
 def filled(track: Track, bursts: Bursts, pool: Pool, sample_s: float) -> Track:
     """Return a job with the checkpoints that its rhythm asks for, where bursts can hold them.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.errors import Finding, InputError
 from planner.telemetry.options import ReadOptions
-from planner.telemetry.raw import Raw
+from planner.telemetry.raw import DATED_FROM_S, Raw
 from planner.telemetry.unreadable import unreadable
 
 HDF5 = {".hdf5", ".h5", ".h5lmt"}
@@ -115,6 +115,6 @@ def _summed(dataset: Any, times: int, lost: Any = None) -> Any:
 
 
 def _raw(path: Path, time: Any, write: Any, reads: Any, is_rate: bool) -> Raw:
-    dated = bool(time.max(initial=0.0) > 5e8)
+    dated = bool(time.max(initial=0.0) > DATED_FROM_S)
     scaled = None if reads is None else reads / _GB
     return Raw(path.stem, str(path), time, write / _GB, scaled, is_rate, dated)

@@ -6,13 +6,12 @@ import numpy as np
 
 from planner.schema.telemetry import JobFound, Measured, Segment
 from planner.telemetry.bursts import Bursts
-from planner.telemetry.figures import middle, ratio, scaled
+from planner.telemetry.figures import Z, middle, ratio, scaled
 from planner.telemetry.raw import Numbers
 from planner.telemetry.restarts import Breaks, Holes, breaks, mtti
 from planner.telemetry.series import Series
 from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
 
-_Z = 1.645
 _RESOLVED_SAMPLES = 2.0
 _FILLED, _HIGH, _OFF = 1.1, 0.9, 0.1
 
@@ -103,7 +102,7 @@ def _size(own: Bursts) -> Measured:
 
 def _size_of_parts(track: Track) -> Measured:
     """Return the size of checkpoints of which none stands alone: what others leave of bursts."""
-    half = _Z * track.spread * track.size_gb / np.sqrt(len(track.times))
+    half = Z * track.spread * track.size_gb / np.sqrt(len(track.times))
     return Measured(value=track.size_gb, low=track.size_gb - half, high=track.size_gb + half)
 
 
@@ -114,7 +113,7 @@ def _interval(sure: Track, found: Breaks) -> Measured:
         return Measured(value=sure.interval_s)
     gaps, steps = np.diff(sure.times)[kept], found.steps[kept]
     value = float(gaps.sum() / steps.sum())
-    half = _Z * float(np.std(gaps - value * steps)) / np.sqrt(steps.sum())
+    half = Z * float(np.std(gaps - value * steps)) / np.sqrt(steps.sum())
     return Measured(value=value, low=value - half, high=value + half)
 
 

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
+DATED_FROM_S = 5e8
+"""Numbers above this are taken for seconds since 1970 (it was 1985); smaller ones have no date."""
+
 Places = NDArray[np.intp]
 """Positions in an array."""
 

@@ -12,6 +12,7 @@ from planner.schema.telemetry import Measured
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.job_log import per_event, poisson
 from planner.telemetry.raw import Numbers
+from planner.telemetry.rhythm import neighbours
 from planner.telemetry.track import Track
 
 _BEGUN, _UNFINISHED = 0.02, 0.9
@@ -100,15 +101,9 @@ def broken_off(track: Track, bursts: Bursts, free: NDArray[np.bool_]) -> NDArray
     wanted = np.append(track.times[gaps], track.times[-1]) + track.interval_s
     places = np.flatnonzero(free & (bursts.size_gb < _UNFINISHED * track.size_gb))
     places = places[bursts.size_gb[places] > _BEGUN * track.size_gb]
-    if not len(places):
-        return places
-    nearest = np.clip(np.searchsorted(wanted, bursts.start_s[places]), 1, len(wanted)) - 1
-    after = np.minimum(nearest + 1, len(wanted) - 1)
-    off = np.minimum(
-        np.abs(bursts.start_s[places] - wanted[nearest]),
-        np.abs(bursts.start_s[places] - wanted[after]),
-    )
-    return np.asarray(places[off <= track.tolerance_s])
+    start = bursts.start_s[places]
+    before, after = neighbours(wanted, start)
+    return np.asarray(places[np.minimum(start - before, after - start) <= track.tolerance_s])
 
 
 def _hidden(track: Track, steps: NDArray[np.int64], busy: Bursts) -> NDArray[np.bool_]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.telemetry.figures import scatter
 from planner.telemetry.raw import Numbers, Places
 
 _LAGS = 5
@@ -20,7 +21,6 @@ _RESOLVED = 2.5
 """An interval is to be longer than so many samples."""
 
 _SPREAD = 4.0
-_MAD = 1.4826
 _NEARLY = 0.85
 _PART, _MOST_PARTS = 0.2, 6
 
@@ -100,9 +100,8 @@ def _judged(times: Numbers, interval_s: float, sample_s: float) -> Rhythm:
     if len(first) >= _LEAST_LINKS:
         gaps = times[second] - times[first]
         interval_s = float(np.median(gaps))
-        scatter = _MAD * float(np.median(np.abs(gaps - interval_s)))
         low = max(_TIGHTEST * interval_s, _SAMPLES * sample_s)
-        tolerance = min(max(_SPREAD * scatter, low), max(_WIDEST * interval_s, low))
+        tolerance = min(max(_SPREAD * scatter(gaps), low), max(_WIDEST * interval_s, low))
         tolerance = min(tolerance, _MOST_OFF * interval_s)
         first, second = linked(times, interval_s, tolerance)
     else:
@@ -129,6 +128,13 @@ def linked(times: Numbers, interval_s: float, tolerance_s: float) -> tuple[Place
     return first[mutual], after[mutual]
 
 
+def neighbours(events: Numbers, times: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the last event before each time and the first after it, infinite where none is."""
+    padded = np.concatenate(([-np.inf], events, [np.inf]))
+    place = np.searchsorted(events, times)
+    return padded[place], padded[place + 1]
+
+
 def _nearest(times: Numbers, wanted: Numbers) -> Places:
     right = np.clip(np.searchsorted(times, wanted), 1, len(times) - 1)
     left = right - 1
@@ -136,7 +142,7 @@ def _nearest(times: Numbers, wanted: Numbers) -> Places:
 
 
 def chains(first: Places, second: Places) -> list[Places]:
-    """Return the chains that links make, each as places in order, the longest first."""
+    """Return the chains that links make, each as places in order, by where they begin."""
     following = dict(zip(first.tolist(), second.tolist(), strict=True))
     heads = sorted(set(following) - set(following.values()))
     found = []
@@ -145,4 +151,4 @@ def chains(first: Places, second: Places) -> list[Places]:
         while chain[-1] in following:
             chain.append(following[chain[-1]])
         found.append(np.array(chain, dtype=np.intp))
-    return sorted(found, key=lambda chain: (-len(chain), int(chain[0])))
+    return found

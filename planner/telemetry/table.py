@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, JobFound
 from planner.telemetry.bursts import Bursts
+from planner.telemetry.figures import Z, scatter
 from planner.telemetry.raw import Places
 from planner.telemetry.series import Series
 from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
@@ -17,7 +18,6 @@ Columns = Mapping[str, np.ndarray[Any, Any]]
 """A table, a column each."""
 
 _KINDS = {WHOLE: "checkpoint", INFERRED: "inferred", CUT: "cut"}
-_Z, _MAD = 1.645, 1.4826
 
 
 def table_of(
@@ -64,8 +64,8 @@ def _scatter(track: Track, writes: Bursts) -> float:
     """Return half of the range in which a job's sizes scatter: they are the same in truth."""
     size = writes.size_gb[track.places[track.kinds == WHOLE]]
     if not len(size):
-        return _Z * track.spread * track.size_gb
-    return float(_Z * _MAD * np.median(np.abs(size - np.median(size))))
+        return Z * track.spread * track.size_gb
+    return Z * scatter(size)
 
 
 def _as_seen(bursts: Bursts, job: str, kind: str) -> dict[str, Any]:

@@ -15,10 +15,7 @@ from planner.telemetry.columns import Columns
 from planner.telemetry.csv_table import CsvTable
 from planner.telemetry.options import ReadOptions
 from planner.telemetry.parquet_table import PARQUET, ParquetTable
-from planner.telemetry.raw import Raw
-
-DATED_FROM_S = 5e8
-"""Numbers above this are taken for seconds since 1970 (it was 1985); smaller ones have no date."""
+from planner.telemetry.raw import DATED_FROM_S, Raw
 
 
 class Table(Protocol):

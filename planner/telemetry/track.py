@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.telemetry.figures import scatter
 from planner.telemetry.raw import Numbers, Places
+from planner.telemetry.rhythm import neighbours
 
 WHOLE, INFERRED, CUT = 0, 1, 2
 """What an event is: a burst of its own, a part of one, one that a hole in the trace cuts."""
@@ -55,16 +57,16 @@ class Track:
         """When its last checkpoint begins."""
         return float(self.seen[-1])
 
-    def with_events(self, times: Numbers, places: Places, kind: int) -> Track:
-        """Return the job with further events."""
+    def with_events(self, times: Numbers, places: Places, kinds: int | NDArray[np.int8]) -> Track:
+        """Return the job with further events, of one kind or each of its own."""
         every = np.concatenate((self.times, times))
         order = np.argsort(every, kind="stable")
-        kinds = np.concatenate((self.kinds, np.full(len(times), kind, dtype=np.int8)))
+        more = np.broadcast_to(np.asarray(kinds, dtype=np.int8), len(times))
         return replace(
             self,
             times=every[order],
             places=np.concatenate((self.places, places))[order],
-            kinds=kinds[order],
+            kinds=np.concatenate((self.kinds, more))[order],
         )
 
     def multiples(self) -> NDArray[np.int64]:
@@ -96,9 +98,8 @@ class Track:
         """Return the times that are not near an event."""
         if len(self.times) < 2:
             return times
-        place = np.clip(np.searchsorted(self.times, times), 1, len(self.times) - 1)
-        left, right = self.times[place - 1], self.times[place]
-        near = np.minimum(np.abs(times - left), np.abs(right - times)) < 0.5 * self.interval_s
+        before, after = neighbours(self.times, times)
+        near = np.minimum(times - before, after - times) < 0.5 * self.interval_s
         return np.asarray(times[~near])
 
     def is_steady(self) -> bool:
@@ -129,7 +130,6 @@ class Track:
             return self
         gaps = np.diff(self.times)[one]
         interval = float(np.median(gaps))
-        scatter = 1.4826 * float(np.median(np.abs(gaps - interval)))
         low = max(0.02 * interval, 1.5 * sample_s)
-        tolerance = min(max(4 * scatter, low), max(0.12 * interval, low))
+        tolerance = min(max(4 * scatter(gaps), low), max(0.12 * interval, low))
         return replace(self, interval_s=interval, tolerance_s=tolerance)

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.telemetry.bursts import Bursts
-from planner.telemetry.filling import Pool, filled, neighbours
+from planner.telemetry.figures import scatter
+from planner.telemetry.filling import Pool, filled
 from planner.telemetry.raw import Numbers, Places
-from planner.telemetry.rhythm import Rhythm, chains, linked, rhythm
+from planner.telemetry.rhythm import Rhythm, chains, linked, neighbours, rhythm
 from planner.telemetry.sizes import SCALES, groups
-from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
+from planner.telemetry.track import INFERRED, WHOLE, Track
 
 _MOST_JOBS = 60
 _LEAST_CHAIN = 3
@@ -92,7 +93,7 @@ def _tracks_of(bursts: Bursts, pool: Pool, members: Places, kept: Rhythm) -> lis
     lanes: list[list[Places]] = []
     ends: list[float] = []
     long = [chain for chain in chains(first, second) if len(chain) >= _LEAST_CHAIN]
-    for chain in sorted(long, key=lambda one: int(one[0])):
+    for chain in long:
         begin, end = float(times[chain[0]]), float(times[chain[-1]])
         fitting = [
             lane for lane, last in enumerate(ends) if last + _BEHIND * kept.interval_s <= begin
@@ -114,13 +115,12 @@ def _track(bursts: Bursts, pool: Pool, places: Places, kept: Rhythm) -> Track:
     size = pool.left_gb[places]
     middle = float(np.median(size))
     whole = size == bursts.size_gb[places]
-    spread = 1.4826 * float(np.median(np.abs(size / middle - 1)))
     return Track(
         size_gb=middle,
         drain_s=float(np.median(bursts.duration_s[places])),
         interval_s=kept.interval_s,
         tolerance_s=kept.tolerance_s,
-        spread=max(spread, _NARROWEST / _SPREADS),
+        spread=max(scatter(size / middle), _NARROWEST / _SPREADS),
         times=bursts.start_s[places],
         places=places,
         kinds=np.where(whole, WHOLE, INFERRED).astype(np.int8),
@@ -176,11 +176,8 @@ def united(found: Sequence[Track], sample_s: float) -> list[Track]:
     for track in sorted(found, key=lambda one: -len(one.times)):
         for place, other in enumerate(result):
             if _one_job(other, track):
-                events = other
-                for kind in (WHOLE, INFERRED, CUT):
-                    which = track.kinds == kind
-                    events = events.with_events(track.times[which], track.places[which], kind)
-                result[place] = events.refitted(sample_s)
+                joined = other.with_events(track.times, track.places, track.kinds)
+                result[place] = joined.refitted(sample_s)
                 break
             if _stray(other, track):
                 break
