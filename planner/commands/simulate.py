@@ -9,15 +9,13 @@ from planner.api import Options
 from planner.commands import EXIT_CODES
 from planner.commands.progress import progress
 from planner.commands.report import Report, drawn
-from planner.commands.solve import stem
+from planner.commands.solve import stem_of_side
 from planner.outputs.files import write_all
 
 if TYPE_CHECKING:
     from planner.schema.plan import Plan
     from planner.schema.simulation import Simulation
     from planner.studies.simulation import SimulationOptions
-
-_PLAN = ".plan"
 
 
 def report(
@@ -67,8 +65,7 @@ def _write(
 ) -> tuple[Path, ...]:
     from planner.outputs.charts.simulation import loss, timeline
 
-    named = path.with_name(path.stem.removesuffix(_PLAN) + path.suffix)
-    name = stem(plan, named) if path.suffix.lower() != ".json" else named.stem
+    name = stem_of_side(path, plan)
     contents = {folder / f"{name}.simulation.json": f"{record}\n".encode()}
     contents |= drawn(timeline(found), folder, f"{name}.timeline")
     contents |= drawn(loss(found), folder, f"{name}.loss")

@@ -27,6 +27,9 @@ BillFormat = Literal["csv", "json"]
 Studies = Sequence[tuple[str, "Callable[[Book], None]"]]
 """Sheets of studies by name, and what fills them."""
 
+PROBLEMS = (".yaml", ".yml")
+"""How names of problem files end."""
+
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
 """What a system does not take in the name of a file, or takes for a folder."""
 
@@ -90,6 +93,16 @@ def listed(paths: Sequence[Path]) -> str:
 def stem(plan: Plan, problem: Path) -> str:
     """Return how the names of a plan's files begin: the problem's, and the scenario's."""
     return stem_of(problem, plan.provenance.scenario)
+
+
+def stem_of_side(path: Path, plan: Plan) -> str:
+    """Return how the names of files begin that are made of a plan's file, a workbook or a problem.
+
+    A plan's own file names its scenario already.
+    """
+    solved = path.suffix.lower() in PROBLEMS
+    named = path.with_name(path.stem.removesuffix(".plan") + path.suffix)
+    return stem_of(named, plan.provenance.scenario if solved else None)
 
 
 def stem_of(problem: Path, scenario: str | None) -> str:

@@ -11,22 +11,18 @@ from planner.api import Options
 from planner.commands import EXIT_CODES
 from planner.commands.progress import progress
 from planner.commands.report import Report
-from planner.commands.solve import stem_of
+from planner.commands.solve import PROBLEMS, stem_of_side
 from planner.errors import Finding, InputError
 from planner.outputs.bill_csv import harmless
 from planner.outputs.sensitivity_words import printable
 from planner.outputs.words import DAY_S, duration, size, wrapped
 
 if TYPE_CHECKING:
-    from planner.schema.plan import Plan
     from planner.schema.synthesis import JobTruth
     from planner.studies.compare.sides import Read
     from planner.synthesis.make import Made
     from planner.synthesis.quality import Quality
     from planner.synthesis.trace_files import Format
-
-_PROBLEMS = (".yaml", ".yml")
-_PLAN = ".plan"
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ def report(files: Sequence[Path], quality: Quality, request: Request) -> Report:
             said += side.reason or side.plan.status
             return Report(said, (), EXIT_CODES[side.plan.status])
     plans = [side.plan for side in sides]
-    stem = _stem(files[0], plans[0])
+    stem = stem_of_side(files[0], plans[0])
     names = (f"{stem}.trace.{request.kind}", f"{stem}.truth.json", f"{stem}.log.csv")
     targets = Targets(*(request.folder / name for name in names))
     with progress("samples", quiet=request.quiet) as told:
@@ -87,7 +83,7 @@ def report(files: Sequence[Path], quality: Quality, request: Request) -> Report:
 
 def _no_idle_changes(files: Sequence[Path], request: Request) -> None:
     changes = request.settings or request.scenario is not None
-    if changes and not any(path.suffix.lower() in _PROBLEMS for path in files):
+    if changes and not any(path.suffix.lower() in PROBLEMS for path in files):
         message = "--set and --scenario change problem files, and none is given"
         raise InputError(Finding("option", message, fix="give the problem file, not its plan"))
 
@@ -97,16 +93,9 @@ def _read(path: Path, request: Request) -> Read:
     from planner.studies.compare.sides import read_side
 
     options = Options(explain=False)
-    if path.suffix.lower() not in _PROBLEMS:
+    if path.suffix.lower() not in PROBLEMS:
         return read_side(path, options=options)
     return read_side(path, settings=request.settings, scenario=request.scenario, options=options)
-
-
-def _stem(path: Path, plan: Plan) -> str:
-    """Return how the files' names begin: a plan's own file names the scenario already."""
-    solved = path.suffix.lower() in _PROBLEMS
-    named = path.with_name(path.stem.removesuffix(_PLAN) + path.suffix)
-    return stem_of(named, plan.provenance.scenario if solved else None)
 
 
 def _text(stem: str, quality: Quality, made: Made) -> str:

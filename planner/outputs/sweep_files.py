@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import io
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -14,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from planner.errors import Finding, InputError
+from planner.growing_files import whole
 from planner.outputs import sweep_csv, sweep_parquet
 from planner.schema.sensitivity import Column
 
@@ -55,7 +52,7 @@ def write(
             proofs.update(row.get("certificate") or "" for row in rows)
             yield rows
 
-    with _both(parquet, csv) as (one, other):
+    with whole((parquet, csv)) as (one, other):
         _write(one, other, columns, types, counted())
     return Counted(statuses, proofs)
 
@@ -79,31 +76,3 @@ def _write(
             stream.write(text.getvalue().partition("\n")[2])
         stream.flush()
         os.fsync(stream.fileno())
-
-
-@contextlib.contextmanager
-def _both(parquet: Path, csv: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield a temporary file beside each target; put both in place where all went well."""
-    made: list[Path] = []
-    try:
-        for target in (parquet, csv):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if target.is_dir():
-                raise IsADirectoryError(errno.EISDIR, "there is a folder of this name")
-            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-            os.close(handle)
-            made.append(Path(name))
-        yield made[0], made[1]
-        for temporary, target in zip(made, (parquet, csv), strict=True):
-            temporary.chmod(0o644)
-            temporary.replace(target)
-    except OSError as error:
-        said = (error.strerror or str(error)).lower()
-        fix = "free some space, or choose another folder with -o"
-        raise InputError(
-            Finding("unwritable", f"cannot write: {said}", str(parquet.parent), fix=fix)
-        ) from None
-    finally:
-        for temporary in made:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
