@@ -85,6 +85,7 @@ def assemble(
             "fabrics": fabrics,
             "racks": rack_groups(inputs, case, operation),
             "assumptions": assumptions(inputs, case, operation),
+            "not_counted": case.kit.missing,
             "warnings": warnings(inputs, case, operation, bill, job, fabrics),
         }
     )
@@ -101,8 +102,20 @@ def _objective(case: Case, answer: Certificate, gap: float) -> ObjectiveReport:
         gap=answer.gap,
         log_value=answer.value if logarithmic else None,
         log_bound=answer.bound if logarithmic else None,
-        gap_asked=case.gap_allowed(gap),
+        gap_asked=gap,
+        best=_natural(case, answer.best),
+        given_away=answer.given_away,
+        best_capex_usd=_best_capex_usd(case, answer),
+        indifference=case.indifference,
     )
+
+
+def _best_capex_usd(case: Case, answer: Certificate) -> float | None:
+    """Return what the cheapest of the best plans costs, where the plan taken is another."""
+    taken, best = answer.operation, answer.untouched
+    if taken is None or best is None or dict(best.units) == dict(taken.units):
+        return None
+    return bill_of(case, best.units).capex_usd
 
 
 def _natural(case: Case, value: float | None) -> float | None:

@@ -40,7 +40,7 @@ def _missed(case: Case, operation: Operation) -> Iterator[str]:
         units = {**operation.units, offer.id: count}
         used = {key: min(number, units[key]) for key, number in operation.used.items()}
         used = {key: number for key, number in used.items() if number}
-        gpus = sum(s.gpus * used.get(s.id, 0) for s in case.systems)
+        gpus = sum(case.job.most_gpus(s, used.get(s.id, 0)) for s in case.systems)
         yield from purchase.broken_rows(case, units)
         run = operate.operate(loose, operation.mode, units, used, min(gpus, operation.gpus))
         if run is not None:

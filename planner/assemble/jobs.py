@@ -21,7 +21,7 @@ from planner.sizing.reliability import daly_s, exact_period_s, young_s
 
 def job_plan(inputs: Inputs, case: Case, operation: Operation) -> JobPlan:
     """Return the job on the plan."""
-    job, o = case.job, operation
+    job, o, asked = case.job, operation, inputs.problem.job
     transfer_s = job.checkpoint_gb / o.write_gb_per_s
     slowdown = job.drain_slowdown if o.mode == "async" else 0.0
     stall = o.stall_s + slowdown * o.drain_s
@@ -59,7 +59,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Operation) -> JobPlan:
         writing_systems=o.writing_systems,
         reading_systems=o.reading_systems,
         interval_s=o.interval_s,
-        interval_policy=inputs.problem.job.checkpoint.interval.policy,
+        interval_policy=asked.checkpoint.interval.policy,
         young_s=young_s(stall, o.mtti_s) if stall > 0 else 0.0,
         daly_s=daly_s(stall, o.mtti_s) if stall > 0 else 0.0,
         exact_s=exact_period_s(stall, o.mtti_s),
@@ -98,6 +98,11 @@ def job_plan(inputs: Inputs, case: Case, operation: Operation) -> JobPlan:
         active_parameters=job.active_parameters,
         max_overlap=job.max_overlap if case.rule is None else None,
         max_blocking=job.max_blocking,
+        whole_replicas=job.whole_replicas,
+        tensor_gpus=asked.parallelism.tensor if asked.parallelism else None,
+        per_system_gpus=asked.gpus.per_system,
+        usable_gpus_by_type={s.id: s.usable_gpus for s in case.systems if s.id in o.used},
+        idle_gpus=sum(s.gpus * o.used.get(s.id, 0) for s in case.systems) - o.gpus,
     )
 
 

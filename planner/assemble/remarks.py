@@ -48,8 +48,7 @@ def _preference(case: Case) -> Iterator[str]:
     if case.policy.disliked:
         given = f"{100 * case.policy.within:.3g} %"
         yield (
-            f"up to {given} of the objective may go for units of preferred vendors "
-            "(policy.prefer); the gap includes it"
+            f"up to {given} of the objective may go for units of preferred vendors (policy.prefer)"
         )
 
 

@@ -28,7 +28,7 @@ def warnings(
     groups = (_prices(lines), _unknown(lines), _figures(inputs, operation), _job(case, job))
     texts = (text for group in groups for text in group)
     more = remarks(inputs, case, operation, lines, job, fabrics)
-    return (*inputs.warnings, *texts, *more, *_ports(inputs, lines), *_missing(case))
+    return (*inputs.warnings, *texts, *more, *_ports(inputs, lines))
 
 
 def _ports(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
@@ -41,11 +41,6 @@ def _ports(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
         if getattr(network, name) is not None and silent:
             words = name.replace("_", "-")
             yield f"no {words} ports are stated, so none are counted, for: {', '.join(silent)}"
-
-
-def _missing(case: Case) -> Iterator[str]:
-    if case.kit.missing:
-        yield f"not in this bill: {', '.join(case.kit.missing)}"
 
 
 def _prices(lines: list[Line]) -> Iterator[str]:

@@ -27,14 +27,13 @@ def apply(name: str, inputs: Inputs, plan: Plan, edits: Sequence[Edit]) -> Draft
         InputError: an edit does not fit the problem.
     """
     job = plan.jobs[0]
-    bought = sum(line.gpus for line in plan.lines if line.sku in job.gpu_types)
     draft = Draft(
         inputs=inputs,
         plan=plan,
         quantities={line.sku: line.quantity for line in plan.lines if line.parent is None},
         mode=job.mode,
         interval_s=job.interval_s,
-        gpus_idle=bought - job.gpus_used,
+        gpus_idle=_usable(plan) - job.gpus_used,
     )
     # The sheet holds size and bytes apart; the problem would derive the one from the other.
     if any(edit.key in ("checkpoint_gb", "bytes_per_parameter") for edit in edits):
@@ -50,6 +49,13 @@ def apply(name: str, inputs: Inputs, plan: Plan, edits: Sequence[Edit]) -> Draft
     if findings:
         raise InputError(findings)
     return draft
+
+
+def _usable(plan: Plan) -> int:
+    """Return the GPUs that the job could use of all systems of its types in the plan."""
+    job = plan.jobs[0]
+    lines = [line for line in plan.lines if line.parent is None and line.sku in job.gpu_types]
+    return sum(job.most_gpus(line.sku, line.quantity) for line in lines)
 
 
 def _applied(name: str, draft: Draft, edit: Edit) -> Finding | None:

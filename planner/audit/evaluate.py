@@ -80,11 +80,11 @@ def _operation(case: Case, draft: Draft) -> Operation:
     units = {offer.id: draft.quantities.get(offer.id, 0) for offer in case.offers()}
     _check_sizes(case, units)
     used = _used(case, draft, units)
-    gpus = sum(s.gpus * used.get(s.id, 0) for s in case.systems)
+    gpus = sum(case.job.most_gpus(s, used.get(s.id, 0)) for s in case.systems)
     if len(used) == 1:
         (only,) = used
         system = next(s for s in case.systems if s.id == only)
-        gpus = units[only] * system.gpus - draft.gpus_idle
+        gpus = case.job.most_gpus(system, units[only]) - draft.gpus_idle
     _check_whole(case, used, gpus)
     mode: Mode = "sync" if draft.mode == "sync" else "async"
     operation = run_at(case, mode, units, used, gpus, draft.interval_s)
@@ -107,7 +107,7 @@ def _check_whole(case: Case, used: Mapping[str, int], gpus: int) -> None:
     if case.job.whole_replicas and replica is not None:
         if gpus % replica:
             raise NothingRunsError(f"idle GPUs must leave whole replicas of {replica} GPUs")
-    elif gpus != sum(s.gpus * used.get(s.id, 0) for s in case.systems):
+    elif gpus != sum(s.usable_gpus * used.get(s.id, 0) for s in case.systems):
         raise NothingRunsError("idle GPUs must leave whole systems")
 
 
@@ -143,14 +143,17 @@ def _used(case: Case, draft: Draft, units: Mapping[str, int]) -> dict[str, int]:
     if not types:
         raise NothingRunsError("no GPU system of a type that the job uses is left")
     if len(job.gpu_types) == 1:
-        gpus = units[types[0].id] * types[0].gpus - draft.gpus_idle
-        return {types[0].id: max(0, math.ceil(gpus / types[0].gpus))}
+        gpus = case.job.most_gpus(types[0], units[types[0].id]) - draft.gpus_idle
+        return {types[0].id: max(0, math.ceil(gpus / types[0].usable_gpus))}
     solved = {line.sku: line.quantity for line in draft.plan.lines}
     idle = {s.id: solved[s.id] - job.systems_by_type.get(s.id, 0) for s in types}
     largest = max(types, key=lambda s: (units[s.id], s.id))
-    more = draft.gpus_idle - sum(s.gpus * idle[s.id] for s in types)
-    if more % largest.gpus:
-        raise NothingRunsError(f"idle GPUs must leave whole systems of {largest.id}")
-    idle[largest.id] += more // largest.gpus
-    used = {s.id: max(0, units[s.id] - idle[s.id]) for s in types}
+    most = {s.id: case.job.most_gpus(s, units[s.id]) for s in types}
+    held = {s.id: case.job.most_gpus(s, units[s.id] - idle[s.id]) for s in types}
+    more = draft.gpus_idle - sum(most[s.id] - held[s.id] for s in types)
+    step = case.job.step(largest)
+    if more % step:
+        raise NothingRunsError(f"idle GPUs must leave whole steps of {step} on {largest.id}")
+    held[largest.id] -= more
+    used = {s.id: max(0, math.ceil(held[s.id] / s.usable_gpus)) for s in types}
     return {sku: count for sku, count in used.items() if count}

@@ -43,7 +43,7 @@ def cap_in_use(case: Case, system: System) -> int:
     most = cap(case, system)
     if case.job.gpus_max is None:
         return most
-    needed = math.ceil(case.job.gpus_max / system.gpus)
+    needed = math.ceil(case.job.gpus_max / system.usable_gpus)
     return min(most, max(needed + case.job.hot(needed), system.low, system.min_units))
 
 
@@ -61,7 +61,7 @@ def unlimited(case: Case, offer: Offer) -> int:
             gpus.append(
                 (case.useful_pflops_floor() or 0.0) * 1000.0 / offer.tflops_per_gpu / job.mfu
             )
-        demands += [count / offer.gpus for count in gpus]
+        demands += [count / offer.usable_gpus for count in gpus]
     if isinstance(offer, Storage):
         demands += _storage_demands(case, offer)
     return max(UNLIMITED_UNITS, math.ceil(GENEROUS * max(demands)))

@@ -12,6 +12,7 @@ from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item
 from planner.schema.plan import RackClassName
 from planner.schema.problem import Job, Problem
+from planner.sizing import checkpoint as sizing
 from planner.sizing.placement import Space
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY
 
@@ -172,6 +173,15 @@ def failures_per_gpu_day(item: Item, job: Job) -> float:
     return job.failures.per_gpu_day
 
 
+def usable_gpus(gpus: int, job: Job) -> int:
+    """Return the GPUs of one system that the job can use; 0 where a tensor group does not fit."""
+    if not job.whole_replicas:
+        return min(gpus, job.gpus.per_system or gpus)
+    assert job.parallelism is not None
+    tensor, replica = job.parallelism.tensor, job.parallelism.replica_gpus
+    return sizing.usable_gpus(gpus, tensor, replica, job.gpus.per_system)
+
+
 def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
     """Return what one GPU system moves as a client, GB/s, before the family's factor."""
     return figure.value if figure else CLIENT_GB_PER_S_PER_GPU * gpus
@@ -186,6 +196,7 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or _no_room(item, inputs)
         or _no_fabric(item, inputs)
         or _no_memory(item, inputs.problem.job)
+        or _no_domain(item, inputs.problem.job)
     )
 
 
@@ -251,6 +262,18 @@ def _no_memory(item: Item, job: Job) -> str | None:
     return (
         f"its GPUs have {memory.value:g} GB each, less than the {need_gb:.4g} GB of weights that "
         "jobs.0.parallelism puts there"
+    )
+
+
+def _no_domain(item: Item, job: Job) -> str | None:
+    """Return why a tensor group finds no place within one system, or None where it does."""
+    if item.provides.gpus is None or usable_gpus(item.provides.gpus.value, job):
+        return None
+    assert job.parallelism is not None
+    gpus = min(item.provides.gpus.value, job.gpus.per_system or item.provides.gpus.value)
+    return (
+        f"a tensor group of {job.parallelism.tensor} GPUs does not fit into the {gpus} that the "
+        "job uses of one system (jobs.0.parallelism)"
     )
 
 

@@ -41,7 +41,7 @@ def job_numbers(problem: Problem) -> JobNumbers:
         gpus_max=job.gpus.max,
         hot_spares=job.gpus.hot[0],
         hot_share=job.gpus.hot[1],
-        whole_replicas=job.gpus.whole == "replicas",
+        whole_replicas=job.whole_replicas,
         max_types=job.gpus.max_types,
         ingest_per_gpu_gb_per_s=job.ingest_per_gpu_gb_per_s,
         capacity_needed_tb=capacity_tb(

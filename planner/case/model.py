@@ -83,9 +83,10 @@ class Offer(Good):
 
 @dataclass(frozen=True)
 class System(Offer):
-    """A GPU system."""
+    """A GPU system; the job can use ``usable_gpus`` of its ``gpus``."""
 
     gpus: int
+    usable_gpus: int
     tflops_per_gpu: float
     failures_per_gpu_day: float
     client_write_gb_per_s: float
@@ -179,6 +180,18 @@ class Job:
     max_types: int
     ingest_per_gpu_gb_per_s: float
     capacity_needed_tb: float
+
+    def step(self, system: System) -> int:
+        """Return by how many the GPUs in use of a type come: whole replicas, or whole systems."""
+        if self.whole_replicas:
+            assert self.replica_gpus is not None
+            return self.replica_gpus
+        return system.usable_gpus
+
+    def most_gpus(self, system: System, systems: int) -> int:
+        """Return the most GPUs that the job can use of so many systems of a type."""
+        step = self.step(system)
+        return systems * system.usable_gpus // step * step
 
     def hot(self, used: int) -> int:
         """Return the hot spares of a type with ``used`` systems in use."""
@@ -332,12 +345,6 @@ class Case:
     def given_away(self) -> float:
         """The largest share of the objective that may go for something else than its best."""
         return max(self.indifference, self.policy.within)
-
-    def gap_allowed(self, gap: float) -> float:
-        """Return the gap of a plan that is proven within ``gap`` and gives away what it may."""
-        if self.maximise:
-            return (1.0 + gap) / ((1.0 - self.policy.within) * (1.0 - self.indifference)) - 1.0
-        return (1.0 + gap) * (1.0 + self.policy.within) * (1.0 + self.indifference) - 1.0
 
     def offers(self) -> tuple[Offer, ...]:
         """Return everything that may be bought."""

@@ -75,7 +75,7 @@ def resolve(inputs: Inputs) -> Case:
         rates=_rates(problem),
         kit=Kit(),
         policy=_policy(problem, systems, storage),
-        indifference=problem.objective.indifference,
+        indifference=problem.objective.indifferent,
         not_considered=tuple(left_out),
     )
     return with_kit(inputs, case)
@@ -140,6 +140,7 @@ def _system(item: Item, inputs: Inputs) -> System:
     return System(
         **vars(_base(item, inputs)),
         gpus=gpus,
+        usable_gpus=figures.usable_gpus(gpus, job),
         tflops_per_gpu=figures.tflops_per_gpu(item, job) or 0.0,
         failures_per_gpu_day=rate,
         client_write_gb_per_s=limit.write or figures.client_gb_per_s(item.client.write, gpus),

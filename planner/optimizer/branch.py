@@ -85,7 +85,5 @@ def _split_gpus(master: Master, goal: Goal, node: Node, outcome: Outcome) -> lis
 
 
 def _step(build: Build, single: System | None) -> int:
-    job = build.case.job
-    if job.whole_replicas and job.replica_gpus is not None:
-        return job.replica_gpus
-    return single.gpus if single else math.gcd(*(system.gpus for system in build.case.systems))
+    job, systems = build.case.job, build.case.systems
+    return math.gcd(*(job.step(system) for system in ([single] if single else systems)))

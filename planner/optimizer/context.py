@@ -79,9 +79,9 @@ class Build:
     @cached_property
     def gpus_range(self) -> tuple[float, float]:
         """Least and most GPUs in use."""
-        high = sum(system.gpus * self.caps[system.id] for system in self.case.systems)
+        high = sum(system.usable_gpus * self.caps[system.id] for system in self.case.systems)
         if self.case.job.max_types == 1:
-            sizes = (system.gpus * self.caps[system.id] for system in self.case.systems)
+            sizes = (system.usable_gpus * self.caps[system.id] for system in self.case.systems)
             high = max(sizes, default=0)
         limit = self.case.job.gpus_max
         low = self.case.job.gpus_min

@@ -49,13 +49,17 @@ class Goal:
 
 @dataclass
 class Found:
-    """Where a stage ended: the best operation, the proven bound, and whether it was stopped."""
+    """Where a stage ended: the best operation, the proven bound, and whether it was stopped.
+
+    ``untouched`` is the cheapest of the best, where the operation kept is another.
+    """
 
     operation: Operation | None = None
     value: float | None = None
     bound: float | None = None
     stopped: bool = False
     unbounded: bool = False
+    untouched: Operation | None = None
 
     def closed(self, goal: Goal, bound: float) -> bool:
         """Say whether ``bound`` leaves no more than the goal's gap."""

@@ -87,14 +87,12 @@ def _rounded(
         return
     system = types[0]
     used = operate.most_in_use(case, units[system.id])
-    step = case.job.replica_gpus if case.job.whole_replicas else system.gpus
-    assert step is not None
-    gpus = used * system.gpus // step * step
+    step, gpus = case.job.step(system), case.job.most_gpus(system, used)
     if case.job.gpus_max is not None:
         gpus = min(gpus, case.job.gpus_max // step * step)
     if gpus <= 0:
         return
-    start = {system.id: math.ceil(gpus / system.gpus)}
+    start = {system.id: math.ceil(gpus / system.usable_gpus)}
     found = operate.best(case, mode, units, start, gpus, lambda o: o.useful_gpus)
     if found is not None:
         yield found

@@ -18,7 +18,7 @@ from planner.optimizer.elastic import overrun
 from planner.optimizer.goal import Found, Goal
 from planner.optimizer.master import Master
 from planner.optimizer.measure import measure
-from planner.optimizer.model import Linear, save_mps
+from planner.optimizer.model import Linear, Row, save_mps
 from planner.optimizer.objective import (
     EXPRESSIONS,
     LOGARITHMIC,
@@ -37,8 +37,14 @@ Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"
 
 @dataclass(frozen=True)
 class Certificate:
-    """The answer with its proof. ``value`` and ``bound`` are natural logarithms where the objective
-    is maximised by its logarithm; ``gap`` is a share of the objective itself."""
+    """The answer with its proof.
+
+    ``value`` is the plan's, ``best`` the best that was found: the plan may give something away to
+    ``indifference`` and preferred vendors. ``gap`` is from ``best`` to ``bound``; it and
+    ``given_away`` are shares of the objective itself, the three values natural logarithms where
+    the objective is maximised by its logarithm. ``untouched`` is the cheapest plan as good as
+    ``best``, where the plan taken is not.
+    """
 
     status: Status
     operation: Operation | None
@@ -48,6 +54,9 @@ class Certificate:
     iterations: int
     seconds: float
     late: bool
+    best: float | None = None
+    given_away: float | None = None
+    untouched: Operation | None = None
 
 
 def optimise(
@@ -80,11 +89,13 @@ def optimise(
     if save_model is not None and proofs:  # as the proof left it, before ties add their rows
         last = proofs[-1]
         save_mps(last.master.build.model, last.goal.expression, case.maximise, save_model)
-    best = _settle(case, proofs, gap, deadline) if ties else _first(case, proofs)
+    best = _best(case, proofs)
+    taken = _settle(case, proofs, best, gap, deadline) if ties else _first(case, proofs)
     solves = sum(proof.master.solves for proof in proofs)
     late = time.monotonic() >= deadline
     seconds = time.monotonic() - started
-    return _certificate(case, best, [proof.found for proof in proofs], gap, solves, seconds, late)
+    answers = [proof.found for proof in proofs]
+    return _certificate(case, taken, best, answers, gap, solves, seconds, late)
 
 
 @dataclass(frozen=True)
@@ -126,6 +137,13 @@ def goal_of(case: Case, expression: Linear, gap: float) -> Goal:
     )
 
 
+def _best(case: Case, proofs: list[_Proof]) -> float | None:
+    """Return the best value over the modes, None where there is no plan."""
+    pick = max if case.maximise else min
+    values = [proof.found.value for proof in proofs if proof.found.value is not None]
+    return pick(values) if values else None
+
+
 def _first(case: Case, proofs: list[_Proof]) -> Found:
     """Return the best answer over the modes, of equal ones the first."""
     found = [proof.found for proof in proofs if proof.found.value is not None]
@@ -133,13 +151,13 @@ def _first(case: Case, proofs: list[_Proof]) -> Found:
     return pick(found, key=lambda answer: answer.value or 0.0) if found else Found()
 
 
-def _settle(case: Case, proofs: list[_Proof], gap: float, deadline: float) -> Found:
+def _settle(
+    case: Case, proofs: list[_Proof], best: float | None, gap: float, deadline: float
+) -> Found:
     """Return the answer over the modes: of those as good as the best, the first by tie-breaks."""
     found = [proof for proof in proofs if proof.found.value is not None]
-    if not found:
+    if best is None:
         return Found()
-    pick = max if case.maximise else min
-    best = pick(proof.found.value for proof in found if proof.found.value is not None)
     tolerance = min(TIE_TOLERANCE, gap / 2.0)
     width = _width(case.objective, best, max(tolerance, case.given_away))
     rivals = [proof for proof in found if abs((proof.found.value or 0.0) - best) <= width]
@@ -151,7 +169,9 @@ def _settle(case: Case, proofs: list[_Proof], gap: float, deadline: float) -> Fo
     for proof in rivals[1:]:
         if _cheaper(case, proof.found, answer):
             answer = proof.found
-    return answer
+    untouched = [o for proof in rivals if (o := proof.found.untouched) is not None]
+    cost = measure(case, "capex")
+    return replace(answer, untouched=min(untouched, key=cost, default=None))
 
 
 def _width(name: str, value: float, tolerance: float) -> float:
@@ -165,6 +185,7 @@ def _break_ties(proof: _Proof, best: float, tolerance: float) -> None:
     """Among plans as good as ``best`` take the cheapest, then least power, then fewest units."""
     master, goal, found = proof.master, proof.goal, proof.found
     case = master.build.case
+    _keep_untouched(proof, best, tolerance)
     if case.policy.disliked:
         preferred = _prefer(master, goal, found, best, tolerance)
         if preferred is None:
@@ -191,6 +212,39 @@ def _break_ties(proof: _Proof, best: float, tolerance: float) -> None:
             return
         found.operation, last, last_value = better.operation, stage, better.value
         found.value = goal.value(found.operation)
+
+
+def _keep_untouched(proof: _Proof, best: float, tolerance: float) -> None:
+    """Where something may be given away, find the cheapest plan that gives nothing away.
+
+    What indifference saves is told against this plan; the plan taken is looked for from it on.
+    """
+    master, goal, found = proof.master, proof.goal, proof.found
+    case = master.build.case
+    least = _width(goal.name, best, tolerance)
+    if case.given_away <= tolerance or goal.beyond(found.value or best, best) > least:
+        return
+    found.untouched = found.operation
+    if case.objective == "cost":
+        return
+    row, allowed = _hold_row(master, goal, best, goal.allowed, tolerance)
+    cheapest = Goal(
+        name="capex",
+        expression=proof.ties["capex"],
+        maximise=False,
+        value=measure(case, "capex"),
+        allowed=allowed,
+        prefer=goal.prefer,
+        gap=tolerance / 5,
+        relative=True,
+    )
+    probed, master.probed = master.probed, True  # nothing is ruled out for good by a passing row
+    better = run(master, cheapest, found.operation)
+    master.probed = probed
+    master.release(row)
+    if better.operation is not None and not better.stopped:
+        found.untouched = found.operation = better.operation
+        found.value = goal.value(better.operation)
 
 
 def _prefer(
@@ -234,20 +288,31 @@ def _hold(
     tolerance: float,
 ) -> Callable[[Operation], bool]:
     """Keep ``goal`` at ``value`` within the tolerance of ties from now on."""
+    return _hold_row(master, goal, value, allowed, tolerance)[1]
+
+
+def _hold_row(
+    master: Master,
+    goal: Goal,
+    value: float,
+    allowed: Callable[[Operation], bool],
+    tolerance: float,
+) -> tuple[Row, Callable[[Operation], bool]]:
+    """Return the row that keeps ``goal`` at ``value``, and the check that goes with it."""
     width = _width(goal.name, value, tolerance)
     # The check is a little looser than the row, so that what the solver's tolerance lets through
     # the row passes it.
     loose = width + _width(goal.name, value, min(LOOSE, tolerance / 5))
     floor = value - loose if goal.maximise else value + loose
-    row = value - width if goal.maximise else value + width
-    sense: Literal[">=", "<="] = ">=" if goal.maximise else "<="
+    sign = -1.0 if goal.maximise else 1.0
     # A preference for vendors holds the objective twice: within its share, then at its best.
-    master.row(f"hold_{goal.name}_{len(master.build.model.rows)}", goal.expression, sense, row)
+    name = f"hold_{goal.name}_{len(master.build.model.rows)}"
+    row = master.row(name, sign * goal.expression, "<=", sign * value + width)
 
     def still_allowed(operation: Operation) -> bool:
         return allowed(operation) and not goal.better(floor, goal.value(operation))
 
-    return still_allowed
+    return row, still_allowed
 
 
 def floors(case: Case) -> Callable[[Operation], bool]:
@@ -318,37 +383,54 @@ def _cheaper(case: Case, one: Found, other: Found) -> bool:
 
 def _certificate(
     case: Case,
-    best: Found,
+    taken: Found,
+    best: float | None,
     answers: list[Found],
     gap: float,
     solves: int,
     seconds: float,
     late: bool,
 ) -> Certificate:
-    if any(answer.unbounded for answer in answers) or without_end(case, best.operation):
+    if any(answer.unbounded for answer in answers) or without_end(case, taken.operation):
         return Certificate("unbounded", None, None, None, None, solves, seconds, late)
     stopped = any(answer.stopped for answer in answers)
     bounds = [answer.bound for answer in answers if answer.bound is not None]
     unknown = any(answer.stopped and answer.bound is None for answer in answers)
     pick = max if case.maximise else min
     bound = pick(bounds) if bounds and not unknown else None
-    if best.operation is None:
+    if taken.operation is None:
         # A bound without a plan: something was left open, so nothing is proven impossible.
         status: Status = "no_solution" if stopped or bounds else "infeasible"
         return Certificate(status, None, None, bound, None, solves, seconds, late)
-    value = best.value
-    assert value is not None
+    value = taken.value
+    assert value is not None and best is not None
+    best = pick(best, value)  # breaking ties may find more by the solver's tolerance
     if bound is None and not stopped:
-        bound = value
+        bound = best
     elif bound is not None:
-        # Breaking ties may find what the bound misses by the solver's tolerance.
-        bound = pick(bound, value)
-    distance = None if bound is None else share(case, value, bound)
-    proven = distance is not None and distance <= case.gap_allowed(gap) + 1e-12
+        bound = pick(bound, best)
+    distance = None if bound is None else share(case, best, bound)
+    proven = distance is not None and distance <= gap + 1e-12
     return Certificate(
-        "optimal" if proven else "feasible",
-        best.operation, value, bound, distance, solves, seconds, late,
-    )  # fmt: skip
+        status="optimal" if proven else "feasible",
+        operation=taken.operation,
+        value=value,
+        bound=bound,
+        gap=distance,
+        iterations=solves,
+        seconds=seconds,
+        late=late,
+        best=best,
+        given_away=_given_away(case, value, best),
+        untouched=taken.untouched,
+    )
+
+
+def _given_away(case: Case, value: float, best: float) -> float:
+    """Return how much less than the best the plan is worth, as a share of the best."""
+    if case.objective in LOGARITHMIC:
+        return max(0.0, -math.expm1(value - best))
+    return abs(best - value) / max(abs(best), 1e-12)
 
 
 def without_end(case: Case, operation: Operation | None) -> bool:

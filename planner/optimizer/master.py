@@ -13,6 +13,8 @@ from planner.optimizer.solver import Outcome, Session
 Bounds = dict[str, tuple[Variable, float, float]]
 MAGNIFY = 1e3
 CONFINE_SLACK = 1e-6
+RELEASED = 1e30
+"""Infinite to both solvers: a row with this on its right holds nothing back."""
 
 
 class Master:
@@ -40,9 +42,15 @@ class Master:
             relaxed=relaxed, gap=gap, relative=relative, deadline=self.deadline, careful=careful
         )
 
-    def row(self, name: str, left: Linear, sense: Sense, right: float) -> None:
+    def row(self, name: str, left: Linear, sense: Sense, right: float) -> Row:
         """Add a row to model and solver."""
-        self.session.add(self.build.model.row(name, left, sense, right))
+        row = self.build.model.row(name, left, sense, right)
+        self.session.add(row)
+        return row
+
+    def release(self, row: Row) -> None:
+        """Let a ``<=`` row hold nothing back any more."""
+        self.session.change(row, {}, RELEASED)
 
     def cut(self, values: Mapping[str, float], tolerance: float) -> int:
         """Add tangents where ``values`` break links by more than ``tolerance``; return how many."""

@@ -76,9 +76,8 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
     if len(used) != 1:
         return start
     system = next(s for s in case.systems if s.id in used)
-    step = case.job.replica_gpus if case.job.whole_replicas else system.gpus
-    assert step is not None
-    most = most_in_use(case, units[system.id]) * system.gpus // step
+    step = case.job.step(system)
+    most = case.job.most_gpus(system, most_in_use(case, units[system.id])) // step
     found, here, moved = start, gpus // step, True
     while moved:  # a long step may have gone past the best N: turn round until neither side helps
         moved = False
@@ -106,7 +105,7 @@ def _at(
     case: Case, mode: Mode, units: Mapping[str, int], system: System, steps: int, step: int
 ) -> Operation | None:
     gpus = steps * step
-    return operate(case, mode, units, {system.id: math.ceil(gpus / system.gpus)}, gpus)
+    return operate(case, mode, units, {system.id: math.ceil(gpus / system.usable_gpus)}, gpus)
 
 
 def operate(
@@ -260,11 +259,11 @@ def _clients(
     read_factor = min((family.read_factor for family in families), default=1.0)
     job = case.job
     write, writers = _side(
-        [(s.client_write_gb_per_s, s.gpus, used[s.id]) for s in types],
+        [(s.client_write_gb_per_s, s.usable_gpus, used[s.id]) for s in types],
         job.replica_gpus if job.one_replica_writes else None,
     )
     read, readers = _side(
-        [(s.client_read_gb_per_s, s.gpus, used[s.id]) for s in types],
+        [(s.client_read_gb_per_s, s.usable_gpus, used[s.id]) for s in types],
         job.replica_gpus if job.one_replica_reads else None,
     )
     return write * write_factor, read * read_factor, writers, readers

@@ -32,7 +32,7 @@ def read(build: Build, values: Mapping[str, float]) -> Purchase:
     for (item, _, _), variable in build.counts.items():
         units[item] = units.get(item, 0) + round(values[variable.name])
     used = {k: round(values[v.name]) for k, v in build.used.items() if round(values[v.name]) > 0}
-    gpus = sum(system.gpus * used.get(system.id, 0) for system in build.case.systems)
+    gpus = sum(system.usable_gpus * used.get(system.id, 0) for system in build.case.systems)
     if build.case.job.whole_replicas:
         assert build.case.job.replica_gpus is not None
         gpus = round(values[build.gpus.name] / build.case.job.replica_gpus)

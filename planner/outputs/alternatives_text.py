@@ -14,13 +14,9 @@ from planner.outputs.alternatives_words import (
     what_it_is,
 )
 from planner.outputs.size_text import table
-from planner.outputs.words import INDENT, millions, money, number, wrapped
+from planner.outputs.words import INDENT, OBJECTIVES, millions, money, number, wrapped
 from planner.schema.alternatives import Alternative, Alternatives
 
-_NAMES = {
-    "goodput": "useful work", "useful_gpus": "useful GPUs", "gpus": "GPUs in use",
-    "cost": "capital cost", "tco": "TCO", "power": "IT power",
-}  # fmt: skip
 _FIRST = ("", "useful", "behind", "GPUs", "GPU", "storage", "capex", "TCO", "IT", "days to")
 _SECOND = ("", "", "at most", "in use", "systems", "units", "MUSD", "MUSD", "kW", "train")
 
@@ -104,7 +100,7 @@ def _proof(found: Alternatives) -> str:
     amount = money(found.bound) if found.unit == "USD" else f"{found.bound:,.2f} {found.unit}"
     better = "more" if found.sense == "maximize" else "less"
     text = (
-        f"no plan has {_NAMES[found.objective]} of {better} than {amount}; 'behind' is measured "
+        f"no plan has {OBJECTIVES[found.objective]} of {better} than {amount}; 'behind' is measured "
         "from there. Every plan is verified by independent arithmetic. What is least or most is so "
         "among all plans within the tolerance."
     )

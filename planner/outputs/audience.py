@@ -38,7 +38,7 @@ def for_audience(plan: Plan, audience: Audience) -> Plan:
 def _shown(model: ModelT, speaks: MoneyWords) -> ModelT:
     """Return what an edition without money shows of a plan or of a part of one."""
     if isinstance(model, ObjectiveReport) and "USD" in model.unit:
-        hidden = {"name": HIDDEN_OBJECTIVE, "unit": "", "value": None, "bound": None}
+        hidden = {"name": HIDDEN_OBJECTIVE, "unit": "", "value": None, "bound": None, "best": None}
         model = model.model_copy(update=hidden)
     rule = RULES[type(model)]
     fields: dict[str, Any] = {name: _passed(getattr(model, name), speaks) for name in rule.kept}
@@ -88,8 +88,10 @@ def _amounts(plan: Plan) -> Iterator[float]:
             if yearly is not None and line.purchased:
                 yield yearly / line.purchased
     goal = plan.objective
+    yield from _removed(goal)
     if "USD" in goal.unit:
-        yield from (amount for amount in (goal.value, goal.bound) if amount is not None)
+        amounts = (goal.value, goal.bound, goal.best)
+        yield from (amount for amount in amounts if amount is not None)
     for limit in plan.limits:
         if "USD" in limit.unit:
             yield from (limit.value, limit.limit, limit.slack)

@@ -51,7 +51,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
     Plan: Rule(
         _names(
             "schema_version status objective site lines totals jobs limits fabrics racks "
-            "assumptions not_considered provenance"
+            "assumptions not_considered not_counted provenance"
         ),
         {"problem": "Plan", "description": None, "message": None, "warnings": ()},
         {"infeasibility": None},  # it names budgets, and what else the buyer could give up
@@ -118,7 +118,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
     JobPlan: Rule(
         _names(
             "gpu_type gpu_types storage_family storage_families mode gpus_used systems_used "
-            "systems_by_type replica_gpus replicas tflops_per_gpu mfu failures_per_gpu_day "
+            "systems_by_type replica_gpus replicas whole_replicas tensor_gpus per_system_gpus "
+            "usable_gpus_by_type idle_gpus tflops_per_gpu mfu failures_per_gpu_day "
             "checkpoint_gb delivered_write_gb_per_s delivered_read_gb_per_s write_limited_by "
             "read_limited_by client_write_limit_gb_per_s client_read_limit_gb_per_s "
             "writing_systems reading_systems interval_s interval_policy young_s daly_s exact_s "
@@ -136,7 +137,11 @@ RULES: Mapping[type[PlanModel], Rule] = {
         _names("name label value sense limit unit slack binding exact"), {"source": None}
     ),
     ObjectiveReport: Rule(
-        _names("name sense value unit bound gap log_value log_bound gap_asked"),
+        _names(
+            "name sense value unit bound gap log_value log_bound gap_asked best given_away "
+            "indifference"
+        ),
+        removed={"best_capex_usd": None},
     ),
     Assumption: Rule(
         _names("name label value unit date confidence"), {"source": "not shown", "note": None}

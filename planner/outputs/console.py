@@ -13,26 +13,21 @@ from planner.outputs.words import (
     NETWORKS,
     WIDTH,
     duration,
-    gap,
-    money,
     percent,
+    proof,
     quantity,
     size,
+    status,
     wrapped,
 )
 from planner.schema.plan import FabricReport, JobPlan, Plan
 from planner.sizing.rules import VENDOR_RULES, rule_demand
 
+FABRICS_NOT_COUNTED = ("compute fabric", "storage fabric", "racks")
+NOT_COUNTED_TAKES = "TODO"
+
 _MOST_LINES = 3
 """Lines of one note next to a long bill; the workbook has all of it."""
-
-_STATUS = {
-    "optimal": "proven best",
-    "feasible": "best found so far, not proven",
-    "infeasible": "no plan is possible",
-    "unbounded": "nothing limits the plan",
-    "no_solution": "no plan found in time",
-}
 
 
 def render(plan: Plan) -> str:
@@ -54,7 +49,13 @@ def render(plan: Plan) -> str:
 def _title(plan: Plan) -> str:
     scenario = plan.provenance.scenario
     name = plan.problem if scenario is None else f"{plan.problem}, scenario {scenario}"
-    return f"{name}  ({_STATUS[plan.status]})"
+    title = f"{name}  ({status(plan)})"
+    if not plan.not_counted:
+        return title
+    parts = f"not counted: {', '.join(plan.not_counted)}"
+    if any(name in plan.not_counted for name in FABRICS_NOT_COUNTED):
+        parts += f"; {NOT_COUNTED_TAKES}"
+    return "\n".join([title, *wrapped(parts)])
 
 
 def _fabrics(plan: Plan) -> str:
@@ -87,7 +88,7 @@ def _job(plan: Plan, job: JobPlan) -> str:
 
 def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
     bought = plan.totals.gpus if plan.totals else job.gpus_used
-    idle = "" if bought == job.gpus_used else f" of {bought:,} bought"
+    idle = "" if bought == job.gpus_used else f" of {bought:,} in place"
     if job.hot_spare_systems:
         systems = (
             "system is a hot spare" if job.hot_spare_systems == 1 else "systems are hot spares"
@@ -97,6 +98,7 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
     if job.useful_pflops is not None:
         work += f", {job.useful_pflops:,.0f} useful PFLOP/s"
     yield f"{job.name}: {job.gpus_used:,} GPUs{idle}, goodput {percent(job.goodput, 2)}: {work}"
+    yield from _replicas(job)
     if job.days_to_train is not None:
         yield f"trains in {job.days_to_train:,.1f} days"
     yield _checkpoints(job)
@@ -117,6 +119,28 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
         f"limited by {job.write_limited_by}), read {job.delivered_read_gb_per_s:,.0f} GB/s "
         f"(limited by {job.read_limited_by})"
     )
+
+
+def _replicas(job: JobPlan) -> Iterator[str]:
+    """How the replicas fill the systems, and which GPUs stand idle in them."""
+    if job.replicas is None or job.replica_gpus is None:
+        return
+    each = f"{job.replica_gpus:,} GPUs"
+    if not job.whole_replicas:
+        lost = job.gpus_used - int(job.replicas) * job.replica_gpus
+        text = f"{job.replicas:,.2f} replicas of {each}, because gpus.whole is systems"
+        yield f"{text}: {lost:,} of the GPUs in use hold no whole replica" if lost else text
+        return
+    text = f"{job.replicas:,.0f} replicas of {each}"
+    fills = sorted(set(job.usable_gpus_by_type.values()))
+    spread = [count for count in fills if job.replica_gpus > count]
+    if spread:
+        text += f", each over {job.replica_gpus / max(spread):,.3g} systems"
+        shared = any(job.replica_gpus % count for count in spread)
+        text += ", which replicas share" if shared else ""
+    if job.idle_gpus:
+        text += f"; {job.idle_gpus:,} GPUs of the systems in use stand idle"
+    yield text
 
 
 def _appliances_down(job: JobPlan) -> Iterator[str]:
@@ -182,30 +206,12 @@ def _limits(plan: Plan) -> str:
 
 
 def _proof(plan: Plan) -> str:
-    goal = plan.objective
-    names = {
-        "goodput": "useful work", "useful_gpus": "useful GPUs", "gpus": "GPUs in use",
-        "cost": "capital cost", "tco": "TCO", "power": "IT power",
-    }  # fmt: skip
-    assert goal.value is not None
-    value = _objective(goal.value, goal.unit)
-    if goal.bound is None:
-        text = (
-            f"{names[goal.name]} {value}; nothing is proven about how much better a plan could be"
-        )
-    else:
-        better = "more than" if goal.sense == "maximize" else "less than"
-        bound = _objective(goal.bound, goal.unit)
-        text = f"{names[goal.name]} {value}; no plan has {better} {bound} (gap {gap(goal.gap)})"
+    text = proof(plan.objective)
     made = plan.provenance
     solver = {"highs": "HiGHS", "cbc": "CBC"}[made.solver]
     seconds = "" if made.seconds is None else f", {made.seconds:.2f} s"
     text += f"; {solver}, {made.iterations} solves{seconds}; verified by independent arithmetic"
     return "Proof\n" + "\n".join(wrapped(text))
-
-
-def _objective(value: float, unit: str) -> str:
-    return money(value) if unit == "USD" else f"{value:,.2f} {unit}"
 
 
 def _notes(plan: Plan) -> str:

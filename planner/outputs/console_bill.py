@@ -6,7 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from planner.outputs import scope
-from planner.outputs.words import WIDTH, days, money, number, percent, product, wrapped
+from planner.outputs.words import (
+    WIDTH,
+    days,
+    given_away,
+    money,
+    number,
+    percent,
+    product,
+    wrapped,
+)
 from planner.schema.plan import Line, Plan, Section, Totals
 
 _INDENT = "  "
@@ -30,7 +39,7 @@ def bill(plan: Plan, totals: Totals) -> str:
     total = ["", "together", f"{totals.gpus:,} GPUs", power]
     total += [number(totals.racks), money(totals.capex_usd)]
     lines = _table(rows, sections, total)
-    for text in _texts(plan, totals):
+    for text in (*filter(None, [given_away(plan)]), *_texts(plan, totals)):
         lines += wrapped(text)
     bought = any(line.purchased for line in known)
     return ("Buy\n" if bought else "Run what is installed\n") + "\n".join(lines)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planner.outputs.comparison_words import counted, fitted, listed
-from planner.outputs.why_not_words import OBJECTIVES
-from planner.outputs.words import INDENT, WIDTH, money
+from planner.outputs.words import INDENT, OBJECTIVES, WIDTH, money
 from planner.schema.sensitivity import End, Study, Swing, Tornado
 
 STATUS = {

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.outputs.why_not_words import (
-    OBJECTIVES,
     details,
     difference,
     enters,
     price_today,
     verdict,
 )
-from planner.outputs.words import INDENT, WIDTH, millions, number, percent, wrapped
+from planner.outputs.words import INDENT, OBJECTIVES, WIDTH, millions, number, percent, wrapped
 from planner.schema.why_not import Figures, Forced, Item, WhyNot
 
 _GROUPS = {

@@ -13,16 +13,6 @@ _WORSE = {
     "tco": "costs {share} more over the term",
     "power": "draws {share} more power",
 }
-OBJECTIVES = {
-    "goodput": "useful work",
-    "useful_gpus": "useful GPUs",
-    "gpus": "GPUs in use",
-    "cost": "capex",
-    "tco": "TCO",
-    "power": "IT power",
-}
-"""What an objective is called."""
-
 _SMALL = 5e-7
 """A share of the objective below which nothing is worth telling."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from planner.schema.plan import Line
+from planner.schema.plan import Line, ObjectiveReport, Plan
 
 WIDTH = 100
 INDENT = "  "
@@ -99,3 +99,76 @@ def quantity(value: float, unit: str) -> str:
         unit = COUNTED[unit]
     digits = 0 if float(value).is_integer() else 1 if abs(value) >= 100 else 2
     return f"{value:,.{digits}f} {unit}"
+
+
+STATUS_WORDS = {
+    "optimal": "proven best",
+    "feasible": "best found so far, not proven",
+    "infeasible": "no plan is possible",
+    "unbounded": "nothing limits the plan",
+    "no_solution": "no plan found in time",
+}
+
+LEAST_GIVEN_AWAY = 5e-6
+"""A share of the objective that is not worth telling: what breaking ties takes."""
+
+OBJECTIVES = {
+    "goodput": "useful work",
+    "useful_gpus": "useful GPUs",
+    "gpus": "GPUs in use",
+    "cost": "capex",
+    "tco": "TCO",
+    "power": "IT power",
+}
+"""What an objective is called."""
+
+
+def gives_away(goal: ObjectiveReport) -> bool:
+    """Return whether a plan is knowingly worse than the best that was found."""
+    return goal.given_away is not None and goal.given_away > LEAST_GIVEN_AWAY
+
+
+def status(plan: Plan) -> str:
+    """Return how good a plan is: proven, and how far below the best on purpose."""
+    words, goal = STATUS_WORDS[plan.status], plan.objective
+    if plan.status != "optimal" or not gives_away(goal) or goal.given_away is None:
+        return words
+    side = "below" if goal.sense == "maximize" else "above"
+    return f"{percent(goal.given_away, 2)} {side} the {words}"
+
+
+def amount_of(goal: ObjectiveReport, value: float) -> str:
+    """Return a value of an objective with its unit."""
+    return money(value) if goal.unit == "USD" else f"{value:,.2f} {goal.unit}"
+
+
+def proof(goal: ObjectiveReport) -> str:
+    """Return what is proven: the best value found, and how much better any plan could be."""
+    name, best = OBJECTIVES[goal.name], goal.value if goal.best is None else goal.best
+    assert best is not None
+    if goal.bound is None:
+        unknown = "nothing is proven about how much better a plan could be"
+        return f"{name} {amount_of(goal, best)}; {unknown}"
+    better = "more than" if goal.sense == "maximize" else "less than"
+    text = (
+        f"the best found has {amount_of(goal, best)}"
+        if gives_away(goal)
+        else (f"{name} {amount_of(goal, best)}")
+    )
+    return f"{text}; no plan has {better} {amount_of(goal, goal.bound)} (gap {gap(goal.gap)})"
+
+
+def given_away(plan: Plan) -> str | None:
+    """Return what a plan gives away of its objective and what that saves, None where nothing."""
+    goal = plan.objective
+    if not gives_away(goal) or goal.given_away is None:
+        return None
+    less = "less" if goal.sense == "maximize" else "more"
+    text = f"{percent(goal.given_away, 2)} {less} {OBJECTIVES[goal.name]} than the best plan"
+    capex = None if plan.totals is None else plan.totals.capex_usd
+    if goal.best_capex_usd is not None and capex is not None:
+        saved = goal.best_capex_usd - capex
+        text += f" saves {money(saved)}" if saved >= 0 else f" costs {money(-saved)} more"
+    if goal.given_away <= goal.indifference * 1.001:
+        return f"{text}; `indifference: 0` takes the last of it"
+    return f"{text} (policy.prefer, objective.indifference)"

@@ -203,6 +203,8 @@ class JobPlan(PlanModel):
 
     ``checkpoints_held`` counts the one being written; ``other_data_tb`` are data set and exports.
     ``max_overlap`` limits the async, ``max_blocking`` the sync mode, whichever the plan is in.
+    The job uses at most ``per_system_gpus`` of a system; ``usable_gpus_by_type`` are the GPUs of
+    one system that its replicas can fill, ``idle_gpus`` those of systems in use that they do not.
     """
 
     name: str
@@ -268,6 +270,16 @@ class JobPlan(PlanModel):
     active_parameters: float | None = None
     max_overlap: float | None = None
     max_blocking: float | None = None
+    whole_replicas: bool = False
+    tensor_gpus: int | None = None
+    per_system_gpus: int | None = None
+    usable_gpus_by_type: dict[str, int] = {}
+    idle_gpus: int = 0
+
+    def most_gpus(self, sku: str, systems: int) -> int:
+        """Return the most GPUs that the job can use of so many systems of a type."""
+        step = self.replica_gpus if self.whole_replicas and self.replica_gpus else 1
+        return systems * self.usable_gpus_by_type[sku] // step * step
 
 
 class LimitReport(PlanModel):
@@ -294,8 +306,12 @@ class LimitReport(PlanModel):
 class ObjectiveReport(PlanModel):
     """The objective with its certificate.
 
-    ``gap`` is relative to the value (share of useful work, of cost, ...). For goodput and useful
-    GPUs ``log_value`` and ``log_bound`` are the natural logarithms the optimiser works with.
+    ``gap`` is the proof's: from ``best``, the best value found, to ``bound``, relative to ``best``
+    (share of useful work, of cost, ...). ``given_away`` is how much less than ``best`` the plan's
+    own ``value`` is, as a share of ``best``: what ``indifference`` and preferred vendors took of
+    it. ``best_capex_usd`` is what the cheapest plan costs that is as good as ``best``; None where
+    nothing was given away. For goodput and useful GPUs ``log_value`` and ``log_bound`` are the
+    natural logarithms the optimiser works with.
     """
 
     name: str
@@ -307,6 +323,10 @@ class ObjectiveReport(PlanModel):
     log_value: float | None = None
     log_bound: float | None = None
     gap_asked: float
+    best: float | None = None
+    given_away: float | None = None
+    best_capex_usd: float | None = None
+    indifference: float = 0.0
 
 
 class Assumption(PlanModel):
@@ -364,7 +384,10 @@ class Site(PlanModel):
 
 
 class Plan(PlanModel):
-    """A verified plan, or why there is none."""
+    """A verified plan, or why there is none.
+
+    ``not_counted`` is what the bill leaves out because the problem does not ask for it.
+    """
 
     schema_version: int = SCHEMA_VERSION
     status: Status
@@ -383,4 +406,5 @@ class Plan(PlanModel):
     assumptions: tuple[Assumption, ...] = ()
     not_considered: tuple[NotConsidered, ...] = ()
     warnings: tuple[str, ...] = ()
+    not_counted: tuple[str, ...] = ()
     provenance: Provenance

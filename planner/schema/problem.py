@@ -387,12 +387,18 @@ HotSpares = Annotated[
 
 
 class GpuRange(Model):
-    """Bounds on the GPUs in use, whether whole systems or whole replicas are used."""
+    """Bounds on the GPUs in use, and in what steps they are used.
+
+    ``whole`` is in replicas where the job gives ``parallelism``, unless systems are asked for:
+    those count GPUs, too, that no replica holds. ``per_system`` is the most GPUs of one system
+    that the job uses, such as 64 of a rack of 72.
+    """
 
     min: PositiveWhole | None = None
     max: PositiveWhole | None = None
     hot_spares: HotSpares = 0
-    whole: Literal["systems", "replicas"] = "systems"
+    whole: Literal["systems", "replicas"] | None = None
+    per_system: PositiveWhole | None = None
     max_types: PositiveWhole = 1
 
     @property
@@ -406,8 +412,6 @@ class GpuRange(Model):
     def _ordered(self) -> GpuRange:
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min {self.min} is more than max {self.max}")
-        if self.whole == "replicas" and self.max_types > 1:
-            raise ValueError("whole: replicas needs max_types: 1")
         return self
 
 
@@ -430,6 +434,11 @@ class Job(Model):
     dataset_tb: CapacityOrZero = Field(default=0.0, alias="dataset")
     ingest_per_gpu_gb_per_s: BandwidthOrZero = Field(default=0.0, alias="ingest_per_gpu")
 
+    @property
+    def whole_replicas(self) -> bool:
+        """Whether only whole replicas run: always, unless systems are asked for."""
+        return self.parallelism is not None and self.gpus.whole != "systems"
+
     @model_validator(mode="after")
     def _has_a_size(self) -> Job:
         if self.parameters is None and self.checkpoint.size_gb is None:
@@ -447,12 +456,27 @@ class Job(Model):
         return self
 
 
+DEFAULT_INDIFFERENCE = 0.005
+"""Far below what any figure of a job is known to, and worth much money at the last watt."""
+
+
 class Objective(Model):
-    """What is best: exactly one of the two; plans within ``indifference`` of it count as equal."""
+    """What is best: exactly one of the two; plans within ``indifference`` of it count as equal.
+
+    The cheapest of these is taken. Where money itself is minimised, nothing is given away unless
+    asked for.
+    """
 
     maximize: Literal["goodput", "useful_gpus", "gpus"] | None = None
     minimize: Literal["cost", "tco", "power"] | None = None
-    indifference: Indifference = 0.0
+    indifference: Indifference | None = None
+
+    @property
+    def indifferent(self) -> float:
+        """The share of the objective within which plans count as equal."""
+        if self.indifference is not None:
+            return self.indifference
+        return 0.0 if self.minimize in ("cost", "tco") else DEFAULT_INDIFFERENCE
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Objective:

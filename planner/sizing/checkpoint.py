@@ -77,6 +77,30 @@ def replicas(gpus: int, replica_gpus: int) -> int:
     return gpus // replica_gpus
 
 
+def usable_gpus(
+    gpus_per_system: int, tensor: int, replica_gpus: int, most_per_system: int | None = None
+) -> int:
+    """Return how many GPUs of one system can hold parts of replicas; 0 where none can.
+
+    A system is one NVLink domain. A replica that fits into a domain stays within one: 64 of 72
+    GPUs hold a replica of 64. A larger one spans several, and may share them with others, but
+    each of its tensor groups, which talk all the time, stays within one.
+
+    Args:
+        gpus_per_system: GPUs of the system.
+        tensor: tensor parallel degree: GPUs that must share a domain.
+        replica_gpus: GPUs that hold one model replica, a multiple of `tensor`.
+        most_per_system: the most GPUs of a system that the job may use; None for all.
+
+    Raises:
+        ValueError: a count is not positive.
+    """
+    require_positive(gpus_per_system=gpus_per_system, tensor=tensor, replica_gpus=replica_gpus)
+    domain = min(gpus_per_system, most_per_system or gpus_per_system)
+    unit = replica_gpus if replica_gpus <= domain else tensor
+    return domain // unit * unit
+
+
 def writing_systems(
     policy: WritersPolicy, systems_in_use: int, gpus_per_system: int, replica_gpus: int
 ) -> int:

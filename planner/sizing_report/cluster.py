@@ -33,7 +33,7 @@ def _rank(kind: GpuType) -> tuple[bool, float, int, str]:
 
 def _gpu_type(inputs: Inputs, case: Case, system: System) -> GpuType:
     most = cap_in_use(case, system)
-    gpus = most * system.gpus
+    gpus = case.job.most_gpus(system, most)
     return GpuType(
         item=system.id,
         name=name(inputs, system.id),
@@ -75,13 +75,13 @@ def cluster(
     gpus = _most_gpus(case, system, kind) if asked_gpus is None else asked_gpus
     job = case.job
     _refuse_less_than_a_replica(gpus, job.replica_gpus, asked_gpus is not None)
-    systems = -(-gpus // system.gpus)
+    systems = -(-gpus // system.usable_gpus)
     replica = job.replica_gpus
     readers = writers = systems
     if replica is not None and job.one_replica_writes:
-        writers = writing_systems("one_replica", systems, system.gpus, replica)
+        writers = writing_systems("one_replica", systems, system.usable_gpus, replica)
     if replica is not None and job.one_replica_reads:
-        readers = writing_systems("one_replica", systems, system.gpus, replica)
+        readers = writing_systems("one_replica", systems, system.usable_gpus, replica)
     return Cluster(
         item=kind.item,
         name=kind.name,
@@ -112,7 +112,7 @@ def _most_gpus(case: Case, system: System, kind: GpuType) -> int:
         raise InputError(Finding("unlimited", message, fix=fix))
     job = case.job
     gpus = kind.gpus if job.gpus_max is None else min(kind.gpus, job.gpus_max)
-    step = job.replica_gpus if job.whole_replicas and job.replica_gpus else system.gpus
+    step = job.step(system)
     if gpus < step:
         what = "replica" if step == job.replica_gpus else "system"
         message = f"the site holds {gpus:,} GPUs of {kind.name}, and one {what} is {step:,}"

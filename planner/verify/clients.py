@@ -8,6 +8,7 @@ from itertools import product
 
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan
+from planner.schema.problem import Job
 from planner.verify.basis import Basis
 from planner.verify.decisions import Decisions
 from planner.verify.ledger import Ledger
@@ -28,7 +29,8 @@ class Clients:
 
 @dataclass(frozen=True)
 class _Type:
-    """A GPU type in use: GPUs per system, systems in the plan, client limits per system."""
+    """A GPU type in use: GPUs of a system that the job can use, systems in the plan, client limits
+    per system."""
 
     gpus: int
     systems: int
@@ -49,13 +51,13 @@ def find_clients(
             any split that fits the GPUs and systems in use is allowed.
     """
     types = [_describe(basis, decisions, sku) for sku in decisions.gpu_types]
-    replicas = basis.problem.job.gpus.whole == "replicas"
+    replica = replica_gpus(basis.problem.job)
     if stated.systems_by_type:
         split = tuple(stated.systems_by_type.get(sku, 0) for sku in decisions.gpu_types)
         named = set(stated.systems_by_type) == set(decisions.gpu_types)
-        splits = [split] if named and _fits(types, decisions, replicas, split) else []
+        splits = [split] if named and _fits(types, decisions, replica, split) else []
     else:
-        splits = list(_splits(types, decisions, replicas))
+        splits = list(_splits(types, decisions, replica))
     choices = [_clients(basis, types, split) for split in splits]
     if not choices:
         field = "systems_by_type" if stated.systems_by_type else "systems_used"
@@ -79,7 +81,28 @@ def _describe(basis: Basis, decisions: Decisions, sku: str) -> _Type:
     write = _per_system(given.write, item, "write", gpus)
     read = _per_system(given.read, item, "read", gpus)
     write_factor, read_factor = _client_factors(basis, decisions)
-    return _Type(gpus, decisions.counts[sku], write * write_factor, read * read_factor)
+    usable = usable_gpus(basis.problem.job, gpus)
+    return _Type(usable, decisions.counts[sku], write * write_factor, read * read_factor)
+
+
+def replica_gpus(job: Job) -> int | None:
+    """Return the GPUs of a replica where only whole replicas may run, else None."""
+    if job.parallelism is None or job.gpus.whole == "systems":
+        return None
+    return job.parallelism.tensor * job.parallelism.pipeline
+
+
+def usable_gpus(job: Job, gpus: int) -> int:
+    """Return the GPUs of a system of so many that the job can use.
+
+    Whole replicas where one fits into the system, which is an NVLink domain, else whole tensor
+    groups; whole systems where replicas do not matter.
+    """
+    most = gpus if job.gpus.per_system is None else min(gpus, job.gpus.per_system)
+    replica = replica_gpus(job)
+    if replica is None or job.parallelism is None:
+        return most
+    return most - most % (replica if replica <= most else job.parallelism.tensor)
 
 
 def _per_system(given: float | None, item: Item, direction: str, gpus: int) -> float:
@@ -100,39 +123,34 @@ def _client_factors(basis: Basis, decisions: Decisions) -> tuple[float, float]:
     return min(write), min(read)
 
 
-def _splits(types: list[_Type], decisions: Decisions, replicas: bool) -> Iterator[tuple[int, ...]]:
+def _splits(
+    types: list[_Type], decisions: Decisions, replica: int | None
+) -> Iterator[tuple[int, ...]]:
     """Yield each way to spread the systems in use over the types."""
-    least = 0 if replicas else 1
-    for head in product(*(range(least, t.systems + 1) for t in types[:-1])):
+    for head in product(*(range(1, t.systems + 1) for t in types[:-1])):
         split = (*head, decisions.systems_used - sum(head))
-        if _fits(types, decisions, replicas, split):
+        if _fits(types, decisions, replica, split):
             yield split
 
 
-def _fits(types: list[_Type], decisions: Decisions, replicas: bool, split: tuple[int, ...]) -> bool:
-    """Say whether so many systems of each type make the GPUs and systems in use."""
-    least = 0 if replicas else 1
+def _fits(
+    types: list[_Type], decisions: Decisions, replica: int | None, split: tuple[int, ...]
+) -> bool:
+    """Say whether so many systems of each type make the GPUs and systems in use.
+
+    With whole replicas each type's systems are the fewest that hold its replicas.
+    """
     pairs = list(zip(types, split, strict=True))
     if sum(split) != decisions.systems_used:
         return False
-    if not all(least <= used <= t.systems for t, used in pairs):
+    if not all(1 <= used <= t.systems for t, used in pairs):
         return False
-    gpus = sum(t.gpus * used for t, used in pairs)
-    if not replicas:
-        return gpus == decisions.gpus_used
-    fewest = _fewest_systems(types, decisions.gpus_used)
-    return gpus >= decisions.gpus_used and decisions.systems_used == fewest
-
-
-def _fewest_systems(types: list[_Type], gpus: int) -> int | None:
-    """Return the fewest systems that hold so many GPUs, None where all do not."""
-    systems = 0
-    for each in sorted(types, key=lambda t: -t.gpus):
-        used = min(each.systems, -(-gpus // each.gpus))
-        systems, gpus = systems + used, gpus - used * each.gpus
-        if gpus <= 0:
-            return systems
-    return None
+    if replica is None:
+        return sum(t.gpus * used for t, used in pairs) == decisions.gpus_used
+    most = [t.gpus * used // replica for t, used in pairs]
+    least = [t.gpus * (used - 1) // replica + 1 for t, used in pairs]
+    possible = all(low <= high for low, high in zip(least, most, strict=True))
+    return possible and sum(least) * replica <= decisions.gpus_used <= sum(most) * replica
 
 
 def _clients(basis: Basis, types: list[_Type], split: tuple[int, ...]) -> Clients:

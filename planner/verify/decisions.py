@@ -121,6 +121,8 @@ def _why_not_usable(basis: Basis, item: Item, count: int) -> str | None:
     if item.category == "gpu_system" and not _holds_the_weights(basis, item):
         return "the memory of its GPUs does not hold the weights of a replica"
     rated = item.provides.read is not None and item.provides.write is not None
+    if item.category == "gpu_system" and not _holds_a_tensor_group(basis, item):
+        return "a tensor group does not fit into one system"
     if item.category == "storage" and item.sizes is None and not rated:
         return "its bandwidth is not known"
     placement = place(basis, item)
@@ -141,6 +143,15 @@ def _holds_the_weights(basis: Basis, item: Item) -> bool:
     weights_gb = job.parameters * (1.0 if job.training.precision == "fp8" else 2.0) / 1e9
     gpus = job.parallelism.tensor * job.parallelism.pipeline
     return weights_gb <= memory.value * gpus * (1.0 + 1e-8)
+
+
+def _holds_a_tensor_group(basis: Basis, item: Item) -> bool:
+    """Say whether a tensor group finds room in one system, where only whole replicas may run."""
+    job = basis.problem.job
+    if job.parallelism is None or job.gpus.whole == "systems" or item.provides.gpus is None:
+        return True
+    most = min(item.provides.gpus.value, job.gpus.per_system or item.provides.gpus.value)
+    return job.parallelism.tensor <= most
 
 
 def _considered(basis: Basis, item: Item) -> bool:

@@ -10,7 +10,7 @@ from planner.schema.problem import Job
 from planner.verify import progress
 from planner.verify.bandwidth import total_nameplate_gb_per_s
 from planner.verify.basis import Basis
-from planner.verify.clients import Clients, find_clients
+from planner.verify.clients import Clients, find_clients, replica_gpus, usable_gpus
 from planner.verify.decisions import Decisions
 from planner.verify.figures import JobFigures, bytes_per_parameter, checkpoint_gb, compute_figures
 from planner.verify.ledger import Ledger, close
@@ -45,7 +45,7 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
     _check_slowdown(ledger, job, stated)
     _check_bottlenecks(ledger, basis, clients, stated, (read, write))
     _check_losses(ledger, stated, rhythm)
-    _check_replicas(ledger, job, decisions)
+    _check_replicas(ledger, basis, decisions, stated)
     hot = hot_spares(basis, systems_by_type(decisions, stated))
     ledger.equal("jobs.hot_spare_systems", stated.hot_spare_systems, sum(hot.values()))
     ledger.require(figures.goodput > 0, "jobs.goodput: the job makes no progress")
@@ -107,8 +107,21 @@ def _check_losses(ledger: Ledger, stated: JobPlan, rhythm: progress.Rhythm) -> N
     ledger.same("jobs.loss: the sum of the parts", total, 1 - stated.goodput)
 
 
-def _check_replicas(ledger: Ledger, job: Job, decisions: Decisions) -> None:
-    if job.gpus.whole != "replicas" or job.parallelism is None:
-        return
-    if decisions.gpus_used % job.parallelism.replica_gpus:
+def _check_replicas(ledger: Ledger, basis: Basis, decisions: Decisions, stated: JobPlan) -> None:
+    """Whole replicas, what each system can hold of them, and GPUs in use that hold nothing."""
+    job, replica = basis.problem.job, replica_gpus(basis.problem.job)
+    if replica is not None and decisions.gpus_used % replica:
         ledger.fail("jobs.gpus_used: not a whole multiple of one replica's GPUs")
+    ledger.equal("jobs.whole_replicas", stated.whole_replicas, replica is not None)
+    tensor = None if job.parallelism is None else job.parallelism.tensor
+    ledger.equal("jobs.tensor_gpus", stated.tensor_gpus, tensor)
+    ledger.equal("jobs.per_system_gpus", stated.per_system_gpus, job.gpus.per_system)
+    sizes = {}
+    for sku in decisions.gpu_types:
+        provided = basis.items[sku].provides.gpus
+        sizes[sku] = 0 if provided is None else provided.value
+    usable = {sku: usable_gpus(job, size) for sku, size in sizes.items()}
+    ledger.equal("jobs.usable_gpus_by_type", stated.usable_gpus_by_type, usable)
+    used = systems_by_type(decisions, stated)
+    idle = sum(sizes[sku] * count for sku, count in used.items()) - decisions.gpus_used
+    ledger.equal("jobs.idle_gpus", stated.idle_gpus, idle)

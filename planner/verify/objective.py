@@ -19,6 +19,8 @@ _UNITS = {
     "power": "kW",
 }
 _GAP_NOISE = 1e-9
+_TIES = 2e-6
+"""What breaking ties may take besides, each of a few times: see docs/model.md."""
 
 
 def check_status(ledger: Ledger, plan: Plan) -> None:
@@ -60,7 +62,9 @@ def check_objective(
     if value is None:
         ledger.fail(f"objective.value: {name} cannot be computed, a figure is not known")
     else:
-        _check_bound(ledger, stated, sense, value)
+        _check_given_away(ledger, basis, stated, value)
+        _check_bound(ledger, stated)
+        _check_logs(ledger, stated, value)
     _check_optimal(ledger, plan)
 
 
@@ -76,27 +80,54 @@ def _value(name: str, totals: TotalFigures, figures: JobFigures) -> float | None
     return values[name]
 
 
-def _check_bound(ledger: Ledger, stated: ObjectiveReport, sense: str, value: float) -> None:
-    bound, gap = stated.bound, stated.gap
+def _check_given_away(ledger: Ledger, basis: Basis, stated: ObjectiveReport, value: float) -> None:
+    """Compare what the plan gives away with what the problem allows."""
+    asked, prefer = basis.problem.objective, basis.problem.policy.prefer
+    ledger.same("objective.indifference", stated.indifference, asked.indifferent)
+    best, maximise = stated.best, stated.sense == "maximize"
+    if best is None or stated.given_away is None:
+        ledger.fail("objective.best: a plan states the best value found, and what it gives away")
+        return
+    less = best - value if maximise else value - best
+    if not less >= -RELATIVE * max(abs(value), abs(best)):
+        ledger.fail(f"objective.best: {best!r} is worse than the value {value:.12g}")
+    share = max(0.0, less) / abs(best) if best else 0.0
+    if not math.isclose(stated.given_away, share, rel_tol=1e-6, abs_tol=_GAP_NOISE):
+        said = f"the plan says {stated.given_away!r}, computed {share:.12g}"
+        ledger.fail(f"objective.given_away: {said}")
+    within = 0.0 if prefer is None else prefer.within
+    kept = (1 - within) * (1 - asked.indifferent) / (1 + _TIES)
+    most = 1 - kept if maximise else (1 + within) * (1 + asked.indifferent) * (1 + _TIES) - 1
+    if not share <= most:
+        ledger.fail(
+            f"objective.given_away: {share:.6g} is more than the problem allows, {most:.6g}"
+        )
+
+
+def _check_bound(ledger: Ledger, stated: ObjectiveReport) -> None:
+    """Compare bound and gap with the best value that the plan states."""
+    bound, gap, best = stated.bound, stated.gap, stated.best
     if (bound is None) != (gap is None):
         ledger.fail("objective.gap: bound and gap go together")
-    if bound is None or gap is None:
+    if bound is None or gap is None or best is None:
         return
-    better = bound - value if sense == "maximize" else value - bound
-    if not better >= -RELATIVE * max(abs(value), abs(bound)):
-        ledger.fail(f"objective.bound: {bound!r} is on the wrong side of the value {value:.12g}")
+    better = bound - best if stated.sense == "maximize" else best - bound
+    if not better >= -RELATIVE * max(abs(best), abs(bound)):
+        ledger.fail(f"objective.bound: {bound!r} is on the wrong side of the best, {best:.12g}")
     if not gap >= 0:
         ledger.fail(f"objective.gap: {gap!r} is negative")
-    elif value != 0:
-        expected = max(0.0, better / abs(value))
+    elif best != 0:
+        expected = max(0.0, better / abs(best))
         if not math.isclose(gap, expected, rel_tol=1e-6, abs_tol=_GAP_NOISE):
             ledger.fail(f"objective.gap: the plan says {gap!r}, computed {expected:.12g}")
-        _check_logs(ledger, stated, bound, value)
 
 
-def _check_logs(ledger: Ledger, stated: ObjectiveReport, bound: float, value: float) -> None:
+def _check_logs(ledger: Ledger, stated: ObjectiveReport, value: float) -> None:
     """The optimiser may leave constants out of its logarithms; their difference has none."""
-    if stated.log_value is None or stated.log_bound is None or bound <= 0 or value <= 0:
+    bound = stated.bound
+    if stated.log_value is None or stated.log_bound is None or bound is None:
+        return
+    if bound <= 0 or value <= 0:
         return
     stated_log, log = stated.log_bound - stated.log_value, math.log(bound / value)
     if not math.isclose(stated_log, log, rel_tol=1e-6, abs_tol=_GAP_NOISE):

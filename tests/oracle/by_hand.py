@@ -70,7 +70,7 @@ class Request:
             "restore": {"restart": "600 s"},
             "training": {"mfu": 0.5},
         }
-        self.more: Raw = {"objective": objective}
+        self.more: Raw = {"objective": {"indifference": 0, **objective}}
 
     def case(self) -> Case:
         job = self.job | {"checkpoint": self.checkpoint}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.schema.catalog import Family, Item
-from planner.schema.problem import Problem, Quantity
+from planner.schema.problem import Job, Problem, Quantity
 from tests.oracle import fabric, facility
 from tests.oracle.money import Array, Market, within
 
@@ -107,13 +107,21 @@ def _power_matters(problem: Problem) -> bool:
 
 def _has_performance(item: Item, problem: Problem) -> bool:
     if item.category == "gpu_system":
-        return item.provides.gpus is not None and (
-            not flops_needed(problem) or gpu_tflops(item, problem) is not None
-        )
+        if item.provides.gpus is None or not _holds_a_tensor_group(item, problem.job):
+            return False
+        return not flops_needed(problem) or gpu_tflops(item, problem) is not None
     bandwidth = item.sizes is not None or (
         item.provides.read is not None and item.provides.write is not None
     )
     return bandwidth and item.provides.usable is not None
+
+
+def _holds_a_tensor_group(item: Item, job: Job) -> bool:
+    """Return whether the GPUs of one system that the job may use hold a tensor group."""
+    if job.parallelism is None or job.gpus.whole == "systems" or item.provides.gpus is None:
+        return True
+    most = [item.provides.gpus.value, job.gpus.per_system]
+    return all(job.parallelism.tensor <= gpus for gpus in most if gpus is not None)
 
 
 def flops_needed(problem: Problem) -> bool:

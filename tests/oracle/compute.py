@@ -107,16 +107,32 @@ def _uses(
     job: Job, systems: Sequence[Candidate], most: Sequence[int]
 ) -> Iterator[tuple[tuple[int, ...], int]]:
     """Yield systems in use per type and GPUs in use, of at most so many systems."""
-    sizes = [_gpus(system.item) for system in systems]
-    if job.gpus.whole == "systems":
+    sizes = [usable_gpus(_gpus(system.item), job) for system in systems]
+    if job.parallelism is None or job.gpus.whole == "systems":
         for used in product(*(range(1, count + 1) for count in most)):
             yield used, sum(g * n for g, n in zip(sizes, used, strict=True))
         return
-    if job.parallelism is None:
-        raise ValueError("whole replicas need parallelism")
-    replica, (size,), (owned,) = job.parallelism.replica_gpus, sizes, most
-    for gpus in range(replica, owned * size + 1, replica):
-        yield (math.ceil(gpus / size),), gpus
+    replica = job.parallelism.replica_gpus
+    if 0 in sizes:
+        return
+    held = [range(1, n * size // replica + 1) for size, n in zip(sizes, most, strict=True)]
+    for replicas in product(*held):
+        pairs = zip(replicas, sizes, strict=True)
+        used = tuple(math.ceil(count * replica / size) for count, size in pairs)
+        yield used, sum(replicas) * replica
+
+
+def usable_gpus(size: int, job: Job) -> int:
+    """Return the GPUs of a system of so many that the job can fill, by trying every number.
+
+    In steps of a replica where one fits into the system, else of a tensor group.
+    """
+    most = min(size, job.gpus.per_system or size)
+    if job.parallelism is None or job.gpus.whole == "systems":
+        return most
+    replica = job.parallelism.replica_gpus
+    step = replica if replica <= most else job.parallelism.tensor
+    return max(gpus for gpus in range(most + 1) if gpus % step == 0)
 
 
 def _in_range(gpus: int, problem: Problem) -> bool:
@@ -157,8 +173,8 @@ def _clients_gb_per_s(
     if job.parallelism is None:
         raise ValueError("one replica needs parallelism")
     replica = job.parallelism.replica_gpus
-    pairs = zip(items, rates, strict=True)
-    return min(math.ceil(replica / _gpus(item)) * rate for item, rate in pairs)
+    pairs = [(usable_gpus(_gpus(item), job), r) for item, r in zip(items, rates, strict=True)]
+    return min(math.ceil(replica / gpus) * rate for gpus, rate in pairs)
 
 
 def _describe(

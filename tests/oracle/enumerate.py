@@ -34,8 +34,9 @@ Mode = Literal["async", "sync"]
 class Best:
     """The best plan: value of the objective, its tie-breakers, and how it is reached.
 
-    ``top`` is the best value there is; ``value`` is worse where preferred vendors are worth it,
-    and ``others`` counts the units from vendors that are not preferred.
+    ``top`` is the best value there is, ``top_capex_usd`` the least that a plan so good costs;
+    ``value`` is worse where preferred vendors or money are worth it, and ``others`` counts the
+    units from vendors that are not preferred.
     """
 
     value: float
@@ -48,6 +49,7 @@ class Best:
     interval_s: float
     goodput: float
     top: float
+    top_capex_usd: float
     others: int
 
 
@@ -121,6 +123,7 @@ class _Search:
         self.best = -math.inf
         prefer = problem.policy.prefer
         self.slack = TIE + (0.0 if prefer is None else prefer.within)
+        self.slack += problem.objective.indifferent
 
     def run(self, gpus: Sequence[Compute]) -> list[_Found]:
         """Return every plan that ties with the best (and some that were best for a while)."""
@@ -291,9 +294,10 @@ def _first(problem: Problem, found: Sequence[_Found], ids: Sequence[str]) -> Bes
         near = top + (TIE + problem.policy.prefer.within) * abs(top)
         left = left[keys[:, 0] <= near]
         left = left[others[left] == others[left].min()]
-    for column in keys.T:
+    widths = [max(TIE, problem.objective.indifferent), *(TIE for _ in keys.T[1:])]
+    for column, width in zip(keys.T, widths, strict=True):
         lowest = column[left].min()
-        left = left[column[left] <= lowest + TIE * abs(lowest)]
+        left = left[column[left] <= lowest + width * abs(lowest)]
     plans, row = places[int(left[0])]
     bought = (*plans.choice.bought, *(int(n) for n in plans.counts[row]))
     return Best(
@@ -307,5 +311,6 @@ def _first(problem: Problem, found: Sequence[_Found], ids: Sequence[str]) -> Bes
         interval_s=float(plans.interval_s[row]),
         goodput=float(plans.goodput[row]),
         top=float(sign * top),
+        top_capex_usd=float(keys[keys[:, 0] <= top + TIE * abs(top), 1].min()),
         others=int(plans.others[row]),
     )

@@ -33,7 +33,37 @@ def random_problem(random: Random, hardware: Hardware) -> Raw:
     problem |= {"consider": consider} if consider else {}
     if random.random() < SHARE_WITH_FEATURES:
         add_features(random, hardware, problem, reference)
+    # Drawn apart, so that a seed keeps everything else it ever had.
+    apart = Random(repr(reference))
+    _lay_out(apart, hardware, reference, job)
+    _be_indifferent(apart, objective)
     return problem
+
+
+def _lay_out(random: Random, hardware: Hardware, reference: Reference, job: Raw) -> None:
+    """Divide whole replicas so that most tensor groups fit; at times state them by default."""
+    if job["gpus"].get("whole") != "replicas":
+        return
+    size = int(hardware.numbers[reference.system]["gpus"])
+    fitting = [n for n in range(1, size + 1) if reference.replica % n == 0]
+    if random.random() < 0.85:
+        tensor = random.choice(fitting)
+        job["parallelism"] = {"tensor": tensor, "pipeline": reference.replica // tensor}
+    if random.random() < 0.25:
+        job["gpus"]["per_system"] = random.randint(max(1, size // 2), size)
+    if random.random() < 0.3 and len(hardware.of("gpu_system")) > 1:
+        job["gpus"]["max_types"] = 2
+    if random.random() < 0.5:
+        del job["gpus"]["whole"]
+
+
+def _be_indifferent(random: Random, objective: Raw) -> None:
+    """Give something away for money in some problems: the default, or a share."""
+    kind = random.random()
+    if kind < 0.15:
+        del objective["indifference"]
+    elif kind < 0.25:
+        objective["indifference"] = f"{random.uniform(0.1, 5):.3f} %"
 
 
 def _site(random: Random, hardware: Hardware, reference: Reference) -> Raw:
@@ -79,7 +109,7 @@ def _goal(random: Random, reference: Reference) -> tuple[Raw, Raw]:
     names = [*maximize, *minimize]
     weights = [*maximize.values(), *minimize.values()]
     name = random.choices(names, weights)[0]
-    objective = {"maximize" if name in maximize else "minimize": name}
+    objective = {"maximize" if name in maximize else "minimize": name, "indifference": 0}
     targets: Raw = {}
     share = 0.15 if name in maximize else 0.4
     if random.random() < share:
@@ -210,10 +240,10 @@ def _gpus(random: Random, hardware: Hardware, reference: Reference, parallel: bo
         gpus["min"] = max(1, reference.gpus // random.randint(2, 6))
     if random.random() < 0.15:
         gpus["max"] = int(reference.gpus * random.uniform(0.6, 1.2))
-    if parallel and random.random() < 0.35:
-        gpus["whole"] = "replicas"
+    if parallel:
+        gpus["whole"] = "replicas" if random.random() < 0.35 else "systems"
     several = len(hardware.of("gpu_system")) > 1 and random.random() < 0.3
-    if several and "whole" not in gpus:
+    if several and gpus.get("whole") != "replicas":
         gpus["max_types"] = 2
     return gpus
 

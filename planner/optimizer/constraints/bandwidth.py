@@ -114,4 +114,4 @@ def _base(
 
 def _replica_systems(build: Build, system: System) -> int:
     assert build.case.job.replica_gpus is not None
-    return math.ceil(build.case.job.replica_gpus / system.gpus)
+    return math.ceil(build.case.job.replica_gpus / system.usable_gpus)

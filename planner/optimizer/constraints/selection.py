@@ -1,6 +1,7 @@
 """Which GPU types and storage families a plan may hold.
 
-    sum_k y_k <= types per job;  N = sum_k G_k u_k  (whole systems)  or  N = m v <= sum_k G_k u_k
+    sum_k y_k <= types per job;  N = sum_k g_k u_k  (whole systems)  or, for whole replicas,
+    N = sum_k m v_k,  m v_k <= g_k u_k <= m v_k + (g_k - 1) y_k:  the fewest systems that hold them
     type_k <= fabric_g(k),  sum_g fabric_g <= 1:  a job runs within one compute fabric
     sum_f z_f <= families (or = exactly so many);  x_k <= cap_k z_f(k)
     x_k = 0 or x_k >= least order
@@ -11,7 +12,7 @@ One more unit of a limit here means one more GPU type or storage vendor in the p
 from __future__ import annotations
 
 from planner.optimizer.context import Build
-from planner.optimizer.model import combination, total
+from planner.optimizer.model import total
 
 
 def add(build: Build) -> None:
@@ -44,17 +45,21 @@ def _one_fabric(build: Build) -> None:
 
 def _gpus(build: Build) -> None:
     systems, job = build.case.systems, build.case.job
-    in_use = combination((float(s.gpus), build.used[s.id]) for s in systems)
+    usable = {s.id: float(s.usable_gpus) * build.used[s.id] for s in systems}
     if not job.whole_replicas:
-        build.model.row("gpus_in_use", build.gpus - in_use, "==", 0.0)
+        build.model.row("gpus_in_use", build.gpus - total(usable.values()), "==", 0.0)
         return
     assert job.replica_gpus is not None
-    most = build.gpus_range[1] // job.replica_gpus
-    replicas = build.model.var("replicas", 1.0, max(1.0, most), True)
-    build.model.row("whole_replicas", build.gpus - job.replica_gpus * replicas, "==", 0.0)
-    build.model.row("gpus_in_use", build.gpus - in_use, "<=", 0.0)
-    spare = combination((float(s.gpus - 1), build.type_used[s.id]) for s in systems)
-    build.model.row("fewest_systems", in_use - build.gpus - spare, "<=", 0.0)
+    held = []
+    for system in systems:
+        most = job.most_gpus(system, max(build.caps[system.id], system.low)) // job.replica_gpus
+        replicas = build.model.var(f"replicas__{system.id}", 0.0, float(most), True)
+        held.append(float(job.replica_gpus) * replicas)
+        gpus, spare = usable[system.id], float(system.usable_gpus - 1)
+        build.model.row(f"replicas_{system.id}", held[-1] - gpus, "<=", 0.0)
+        fewest = gpus - held[-1] - spare * build.type_used[system.id]
+        build.model.row(f"fewest_{system.id}", fewest, "<=", 0.0)
+    build.model.row("whole_replicas", build.gpus - total(held), "==", 0.0)
 
 
 def _families(build: Build) -> None:

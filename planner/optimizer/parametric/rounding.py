@@ -49,19 +49,14 @@ def uses(kept: Kept, units: Mapping[str, int], values: Vector) -> tuple[dict[str
         types = sorted(types, key=lambda s: (-flags[s.id], s.id))[: job.max_types]
     used = {s.id: operate.most_in_use(case, units[s.id]) for s in types}
     used = {name: count for name, count in used.items() if count}
-    gpus = sum(s.gpus * used.get(s.id, 0) for s in case.systems)
-    if not job.whole_replicas:
-        if job.gpus_max is not None and gpus > job.gpus_max and len(used) == 1:
-            system = next(s for s in types if s.id in used)
-            used = {system.id: job.gpus_max // system.gpus}
-            gpus = used[system.id] * system.gpus
-        return (used, gpus) if gpus else None
-    assert job.replica_gpus is not None
-    gpus = min(gpus, job.gpus_max or gpus) // job.replica_gpus * job.replica_gpus
-    if len(used) == 1:
-        system = next(s for s in types if s.id in used)
-        used = {system.id: math.ceil(gpus / system.gpus)}
-    return (used, gpus) if gpus else None
+    left, use = job.gpus_max, {}
+    for system in types:
+        step = job.step(system)
+        gpus = job.most_gpus(system, used.get(system.id, 0))
+        use[system.id] = gpus if left is None else min(gpus, left // step * step)
+        left = None if left is None else left - use[system.id]
+    used = {s.id: math.ceil(use[s.id] / s.usable_gpus) for s in types if use[s.id]}
+    return (used, sum(use.values())) if used else None
 
 
 def _counts(kept: Kept, values: Vector) -> dict[str, float]:

@@ -11,8 +11,7 @@ from planner.outputs.charts.grid import cut, figures, shown, words
 from planner.outputs.charts.markup import paragraph, tag, text
 from planner.outputs.scope import own_lines
 from planner.outputs.sensitivity_words import STATUS
-from planner.outputs.why_not_words import OBJECTIVES
-from planner.outputs.words import duration, money, number, percent, product, size
+from planner.outputs.words import OBJECTIVES, duration, money, number, percent, product, proof, size
 from planner.schema.plan import JobPlan, ObjectiveReport, Plan
 from planner.schema.sensitivity import Study
 
@@ -87,19 +86,7 @@ def plan_summary(plan: Plan) -> str:
 def _proof(goal: ObjectiveReport) -> str:
     if goal.name == HIDDEN_OBJECTIVE or goal.value is None:
         return f"Proven to a gap of {gap(goal.gap)}." if goal.gap is not None else ""
-    name = capital(OBJECTIVES.get(goal.name, goal.name))
-    if goal.bound is None:
-        unknown = "nothing is proven about how much better a plan could be"
-        return f"{name}: {_value(goal, goal.value)}; {unknown}."
-    better = "more than" if goal.sense == "maximize" else "less than"
-    return (
-        f"{name}: {_value(goal, goal.value)}; no plan has {better} {_value(goal, goal.bound)} "
-        f"(gap {gap(goal.gap)})."
-    )
-
-
-def _value(goal: ObjectiveReport, value: float) -> str:
-    return money(value) if goal.unit == "USD" else f"{value:,.2f} {goal.unit}"
+    return f"{capital(proof(goal))}."
 
 
 def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:

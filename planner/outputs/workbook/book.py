@@ -9,6 +9,7 @@ from xlsxwriter import Workbook
 from xlsxwriter.worksheet import Worksheet
 
 from planner.outputs.audience import Audience
+from planner.outputs.words import status
 from planner.outputs.workbook.formats import Formats
 from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.outputs.workbook.sheet import Sheet
@@ -81,8 +82,8 @@ class Book:
         plan, gap = self.plan, self.plan.objective.gap
         if not plan.lines:
             return f"No plan: {plan.status}"
-        proven = "" if gap is None else f", proven within {gap:.2g} of the best possible (relative)"
-        return f"As solved: {plan.status}{proven}"
+        proven = "" if gap is None else f", proof within {gap:.2g} of the best possible (relative)"
+        return f"As solved: {status(plan)}{proven}"
 
     def define(self, name: str, reference: str, value: Scalar) -> None:
         """Give a cell a workbook-wide name.

@@ -7,7 +7,7 @@ from datetime import datetime, time
 
 from xlsxwriter.format import Format
 
-from planner.outputs.words import gap, quantity
+from planner.outputs.words import gap, gives_away, percent, quantity
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.inputs import Range
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -135,7 +135,9 @@ def _plan(book: Book) -> list[tuple[str, str]]:
     if goal.value is not None:
         pairs.append(("Value", quantity(goal.value, goal.unit)))
     if goal.gap is not None:
-        pairs.append(("Proven gap, at most", f"{gap(goal.gap)} of the value"))
+        pairs.append(("Proven gap, at most", f"{gap(goal.gap)} of the best value"))
+    if gives_away(goal) and goal.given_away is not None:
+        pairs.append(("Given away for less", percent(goal.given_away, 2)))
     return pairs
 
 

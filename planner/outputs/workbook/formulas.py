@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from planner.schema.plan import JobPlan, Line
+
 TIME_TOLERANCE = 1e-7
 """Relative: times are quotients of floats that a plan drives to its very limit."""
 
 SERIES_BELOW = 0.0001
 """Below this z the difference 1 - exp(-z) would lose its digits."""
+
+
+def gpus_of_system(job: JobPlan, line: Line) -> int:
+    """Return the GPUs of one system that the job may use, whether replicas fill them or not."""
+    return min(line.gpus // line.quantity, job.per_system_gpus or line.gpus)
+
+
+def usable_gpus(job: JobPlan, line: Line) -> str:
+    """Return how many GPUs of one system can hold parts of replicas, by the GPUs of a replica.
+
+    Args:
+        job: the job.
+        line: a line of a GPU type that it uses.
+    """
+    domain = gpus_of_system(job, line)
+    if not job.whole_replicas:
+        return f"{domain}"
+    within, across = (
+        f"INT({domain}/{each})*{each}" for each in ("replica_gpus", f"{job.tensor_gpus}")
+    )
+    usable = f"IF(replica_gpus<={domain},{within},{across})"
+    return f"IF(ISNUMBER(replica_gpus),{usable},{domain})"
 
 
 def rework_factor(z: str) -> str:

@@ -120,8 +120,7 @@ def _job_gpus(page: BomPage, listed: list[Block], rows: dict[int, int], row: int
         for entry in block.entries
         if entry.line.gpus and entry.line.sku in types
     ]
-    gpus = sum(entry.line.gpus for entry in used)
-    bom_totals.add_job_gpus(page, [rows[entry.number] for entry in used], gpus, row)
+    bom_totals.add_job_gpus(page, {rows[entry.number]: entry.line for entry in used}, row)
 
 
 def _name_counts(page: BomPage, entry: Entry, row: int) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from planner.outputs import scope
 from planner.outputs.numbering import Block
 from planner.outputs.workbook.bom.page import BomPage
 from planner.outputs.workbook.bom.row import PART_OF
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
+from planner.outputs.workbook.formulas import gpus_of_system, usable_gpus
+from planner.schema.plan import Line
 
 # Compute has no bandwidth, storage no GPUs, some problems no racks: a dash says so.
 _DASHED = {
@@ -136,17 +138,26 @@ def add_edit_count(page: BomPage, listed: Sequence[Block], first: int, total_row
     page.define("bom_edits", row, page.columns.index["quantity"], 0)
 
 
-def add_job_gpus(page: BomPage, rows: Sequence[int], gpus: int, row: int) -> None:
-    """Sum the GPUs of the types that the job uses; bought GPUs of other types do not compute.
+def add_job_gpus(page: BomPage, used: Mapping[int, Line], row: int) -> None:
+    """Sum the GPUs that the job can use, of the types it uses; other GPUs do not compute.
 
     Args:
         page: the sheet.
-        rows: rows of the lines of these types.
-        gpus: what they hold in the solved plan.
+        used: the lines of these types by their row.
         row: where to write the sum.
     """
-    page.text(row, 0, "GPUs of the types that the job uses", "subtitle")
-    text = "=" + ("+".join(f"N({page.columns.at('gpus', line_row)})" for line_row in rows) or "0")
+    job, gpus, terms = page.book.job, 0, []
+    for line_row, line in used.items():
+        assert job is not None
+        gpus += job.most_gpus(line.sku, line.quantity)
+        cell = f"N({page.columns.at('quantity', line_row)})"
+        usable = usable_gpus(job, line)
+        whole = f"INT({cell}*{usable}/replica_gpus+1E-9)*replica_gpus"
+        free = f"{cell}*{gpus_of_system(job, line)}"
+        term = f"IF(ISNUMBER(replica_gpus),{whole},{free})" if job.whole_replicas else free
+        terms.append(term)
+    page.text(row, 0, "GPUs that the job can use, of the types it uses", "subtitle")
+    text = "=" + ("+".join(terms) or "0")
     page.formula(row, page.columns.index["quantity"], text, gpus, INTEGER)
     page.define("bom_job_gpus", row, page.columns.index["quantity"], gpus)
 

@@ -27,7 +27,7 @@ def sections(plan: Plan, job: JobPlan, job_gpus: float, *, money: bool) -> list[
     Args:
         plan: the plan.
         job: its job.
-        job_gpus: GPUs in the bill of materials of the types that the job uses.
+        job_gpus: GPUs in the bill of materials that the job can use.
         money: whether this edition shows any.
     """
     return [
@@ -170,11 +170,11 @@ def _cluster(job: JobPlan, job_gpus: float) -> tuple[Input, ...]:
     return (
         Input(
             "gpus_idle",
-            "GPUs bought but not used by the job",
+            "GPUs that the job could use but does not",
             "GPUs",
             job_gpus - job.gpus_used,
             INTEGER,
-            "GPUs in use = GPUs of the bill of materials less these",
+            "GPUs in use = GPUs of the bill of materials that the job can use, less these",
             whole=True,
         ),
         Input(

@@ -13,6 +13,7 @@ from planner.outputs.workbook.formats import (
     INTEGER,
     PERCENT_2,
 )
+from planner.outputs.workbook.formulas import usable_gpus
 from planner.schema.plan import JobPlan, Line, Plan
 
 
@@ -32,7 +33,7 @@ def sections(plan: Plan, job: JobPlan, bom: dict[str, float]) -> list[Results]:
 
 
 def _gpus(plan: Plan, job: JobPlan, bom: dict[str, float]) -> tuple[Result, ...]:
-    per_system = _gpus_per_system(plan.lines, job)
+    per_system, words = _per_system(plan.lines, job, None)
     return (
         Result(
             "gpus_in_use",
@@ -40,7 +41,7 @@ def _gpus(plan: Plan, job: JobPlan, bom: dict[str, float]) -> tuple[Result, ...]
             "GPUs",
             job.gpus_used,
             "MAX(0,bom_job_gpus-gpus_idle)",
-            "GPUs on BOM of the types in use, less the idle ones",
+            "GPUs on BOM that the job can use, less those it does not",
             INTEGER,
             cross=True,
         ),
@@ -50,32 +51,32 @@ def _gpus(plan: Plan, job: JobPlan, bom: dict[str, float]) -> tuple[Result, ...]
             "systems",
             job.systems_used,
             # The small amount keeps a quotient that should be whole from being rounded up.
-            f"ROUNDUP(MAX(0,gpus_in_use/{per_system!r}-1E-9),0)",
-            f"GPUs in use / {per_system:g} per system, rounded up",
+            f"ROUNDUP(MAX(0,gpus_in_use/{per_system}-1E-9),0)",
+            f"GPUs in use / {words} per system, rounded up",
             INTEGER,
         ),
     )
 
 
-def _gpus_per_system(lines: tuple[Line, ...], job: JobPlan) -> float:
-    if len(job.gpu_types) == 1:
-        for line in lines:
-            if line.parent is None and line.sku in job.gpu_types and line.quantity and line.gpus:
-                return line.gpus / line.quantity
-    return job.gpus_used / job.systems_used
+def _per_system(lines: tuple[Line, ...], job: JobPlan, acting: int | None) -> tuple[str, str]:
+    """Return the GPUs in use of one system, as a formula and in words.
 
-
-def _gpus_of_acting(plan: Plan, job: JobPlan, systems: int) -> float:
-    """Return the GPUs per system of the type that explains how many hold one replica."""
-    sizes = {
-        line.gpus / line.quantity
-        for line in plan.lines
-        if line.parent is None and line.sku in job.gpu_types and line.quantity
-    }
-    for size in sorted(sizes):
-        if job.replica_gpus and math.ceil(job.replica_gpus / size) == systems:
-            return size
-    return min(sizes, default=1.0)
+    Of several types those of the type that explains how many systems hold one replica
+    (``acting``), or the average.
+    """
+    types = sorted(
+        (line for line in lines if line.parent is None and line.sku in job.gpu_types and line.gpus),
+        key=lambda line: job.usable_gpus_by_type[line.sku],
+    )
+    for line in types:
+        usable = job.usable_gpus_by_type[line.sku]
+        explained = job.replica_gpus and acting == math.ceil(job.replica_gpus / usable)
+        if len(types) == 1 or explained:
+            return usable_gpus(job, line), f"{usable:g}"
+    if acting is not None and types:
+        return usable_gpus(job, types[0]), f"{job.usable_gpus_by_type[types[0].sku]:g}"
+    average = job.gpus_used / job.systems_used
+    return repr(average), f"{average:g}"
 
 
 def _bandwidth(plan: Plan, job: JobPlan, bom: dict[str, float]) -> tuple[Result, ...]:
@@ -88,7 +89,7 @@ def _bandwidth(plan: Plan, job: JobPlan, bom: dict[str, float]) -> tuple[Result,
             job.client_write_limit_gb_per_s,
             job.delivered_write_gb_per_s,
             job.write_limited_by,
-            _gpus_of_acting(plan, job, job.writing_systems),
+            _per_system(plan.lines, job, job.writing_systems),
         ),
         *_direction(
             "read",
@@ -98,7 +99,7 @@ def _bandwidth(plan: Plan, job: JobPlan, bom: dict[str, float]) -> tuple[Result,
             job.client_read_limit_gb_per_s,
             job.delivered_read_gb_per_s,
             job.read_limited_by,
-            _gpus_of_acting(plan, job, job.reading_systems),
+            _per_system(plan.lines, job, job.reading_systems),
         ),
     )
 
@@ -111,7 +112,7 @@ def _direction(
     client_limit: float,
     delivered: float,
     limited_by: str,
-    per_system: float,
+    per_system: tuple[str, str],
 ) -> tuple[Result, ...]:
     rated = f"delivered_fraction_{kind}*nameplate_{kind}_gb_per_s"
     limit = f"IF(ISNUMBER(client_{kind}_gb_per_s),{acting}_systems*client_{kind}_gb_per_s,1E+99)"
@@ -133,8 +134,8 @@ def _direction(
             "systems",
             systems,
             f'IF({role}="one_replica",IF(ISNUMBER(replica_gpus),'
-            f"ROUNDUP(replica_gpus/{per_system!r}-1E-9,0),systems_in_use),systems_in_use)",
-            f"all in use, or GPUs of one replica / {per_system:g} per system, rounded up",
+            f"ROUNDUP(replica_gpus/{per_system[0]}-1E-9,0),systems_in_use),systems_in_use)",
+            f"all in use, or GPUs of one replica / {per_system[1]} per system, rounded up",
             INTEGER,
         ),
         Result(

@@ -118,15 +118,18 @@ def _climbed(case: Case, run: Operation, order: Order) -> Operation:
         run = better
         steps = ({**run.used, each.id: run.used[each.id] + by} for each in types for by in (1, -1))
         found = [
-            operate.operate(
-                case, run.mode, run.units, used, sum(s.gpus * used[s.id] for s in types)
-            )
+            operate.operate(case, run.mode, run.units, used, _gpus(case, types, used))
             for used in steps
             if min(used.values()) > 0
         ]
         beyond = [each for each in found if each is not None and order(each) > order(run)]
         better = max(beyond, key=order, default=None)
     return run
+
+
+def _gpus(case: Case, types: Sequence[System], used: Mapping[str, int]) -> int:
+    """Return the most GPUs that the job can use of the systems in use."""
+    return sum(case.job.most_gpus(system, used[system.id]) for system in types)
 
 
 def _starts(case: Case, run: Operation) -> Iterator[Use]:
@@ -146,19 +149,19 @@ def _together(case: Case, run: Operation, types: Sequence[System], part: int) ->
     """Return so many parts of the systems of several types that could be in use."""
     most = {each.id: operate.most_in_use(case, run.units[each.id]) for each in types}
     used = {name: count * part // PARTS for name, count in most.items()}
-    gpus = sum(each.gpus * used[each.id] for each in types)
-    return gpus, {name: count for name, count in used.items() if count}
+    gpus = {each.id: case.job.most_gpus(each, used[each.id]) for each in types}
+    fewest = {each.id: math.ceil(gpus[each.id] / each.usable_gpus) for each in types}
+    return sum(gpus.values()), {name: count for name, count in fewest.items() if count}
 
 
 def _one(case: Case, run: Operation, system: System, part: int) -> Use:
     """Return so many parts of the GPUs of a type that could be in use, in whole steps."""
-    gpus = operate.most_in_use(case, run.units[system.id]) * system.gpus
+    gpus = case.job.most_gpus(system, operate.most_in_use(case, run.units[system.id]))
     if case.job.gpus_max is not None:
         gpus = min(gpus, case.job.gpus_max)
-    whole = case.job.replica_gpus if case.job.whole_replicas else None
-    step = whole or system.gpus
+    step = case.job.step(system)
     gpus = gpus * part // PARTS // step * step
-    return gpus, {system.id: math.ceil(gpus / system.gpus)}
+    return gpus, {system.id: math.ceil(gpus / system.usable_gpus)}
 
 
 def _at_all(case: Case, run: Operation) -> Operation | None:

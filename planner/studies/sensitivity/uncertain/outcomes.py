@@ -13,7 +13,7 @@ from planner.optimizer import purchase
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Operation
-from planner.outputs.why_not_words import OBJECTIVES
+from planner.outputs.words import OBJECTIVES
 from planner.schema.sensitivity import Percentiles
 
 Figures = Mapping[str, float]
