@@ -22,6 +22,7 @@ def contradictions(inputs: Inputs) -> Iterator[Fault]:
     yield from _goodput(inputs)
     yield from _days(inputs)
     yield from _memory(inputs)
+    yield from _domains(inputs)
     yield from _families(inputs)
 
 
@@ -116,6 +117,23 @@ def _memory(inputs: Inputs) -> Iterator[Fault]:
     )
     least = math.ceil(job.parallelism.replica_gpus * need_gb / max(known_gb) * (1.0 - 1e-12))
     yield "jobs.0.parallelism", message, f"spread a replica over {least:,} GPUs or more"
+
+
+def _domains(inputs: Inputs) -> Iterator[Fault]:
+    """Yield tensor groups that no GPU system on offer holds within itself."""
+    job = inputs.problem.job
+    sizes = [item.provides.gpus.value for item in _systems(inputs) if item.provides.gpus]
+    if not job.whole_replicas or job.parallelism is None or not sizes:
+        return
+    largest, tensor = max(sizes), job.parallelism.tensor
+    most = min(largest, job.gpus.per_system or largest)
+    if tensor > most:
+        why = f"the largest has {largest}" if most == largest else f"the job uses {most} of each"
+        message = f"a tensor group of {tensor} GPUs fits into no system on offer: {why}"
+        fix = (
+            f"give a tensor of {most} or less, or `gpus.whole: systems` to count GPUs all the same"
+        )
+        yield "jobs.0.parallelism", message, fix
 
 
 def _families(inputs: Inputs) -> Iterator[Fault]:

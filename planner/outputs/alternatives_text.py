@@ -100,8 +100,8 @@ def _proof(found: Alternatives) -> str:
     amount = money(found.bound) if found.unit == "USD" else f"{found.bound:,.2f} {found.unit}"
     better = "more" if found.sense == "maximize" else "less"
     text = (
-        f"no plan has {OBJECTIVES[found.objective]} of {better} than {amount}; 'behind' is measured "
-        "from there. Every plan is verified by independent arithmetic. What is least or most is so "
-        "among all plans within the tolerance."
+        f"no plan has {OBJECTIVES[found.objective]} of {better} than {amount}; 'behind' is "
+        "measured from there. Every plan is verified by independent arithmetic. What is least or "
+        "most is so among all plans within the tolerance."
     )
     return "\n".join(["Proof", *wrapped(text)])

@@ -1,0 +1,167 @@
+"""Whole replicas: which GPUs of a system hold one, what stands idle, and who says so."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from planner import api, shipped
+from planner.errors import InputError, VerificationError
+from planner.loader import load
+from planner.outputs import console
+from planner.schema.plan import Plan
+from planner.sizing.checkpoint import usable_gpus
+from planner.verify import verify
+from tests.oracle.by_hand import Request, gpu_system, price
+from tests.oracle.generate import inputs_of, write_case
+
+SHIPPED = [name for name in shipped.problem_files() if name != "infeasible_restore"]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "tensor", "replica", "most", "expected"),
+    [
+        (72, 8, 64, None, 64),  # one replica to a rack, as large MLPerf runs do
+        (72, 4, 32, None, 64),
+        (72, 4, 36, None, 72),
+        (72, 8, 512, None, 72),  # spans racks: nine tensor groups in each
+        (72, 8, 512, 64, 64),
+        (72, 16, 128, None, 64),
+        (72, 8, 64, 63, 56),  # no replica fits any more: seven tensor groups
+        (8, 8, 512, None, 8),
+        (8, 4, 12, None, 8),
+        (8, 3, 12, None, 6),
+        (8, 2, 6, None, 6),
+        (8, 16, 128, None, 0),
+        (8, 1, 1, 5, 5),
+    ],
+)
+def test_gpus_of_a_system_that_hold_replicas(
+    gpus: int, tensor: int, replica: int, most: int | None, expected: int
+) -> None:
+    assert usable_gpus(gpus, tensor, replica, most) == expected
+
+
+def rack_hall(**job: object) -> Request:
+    """Return a hall of 490 kW with racks of 72 GPUs, 120 kW each, and boxes of 5 kW."""
+    request = Request(maximize="gpus")
+    request.items[0] = gpu_system("gpu", 72, "120 kW")
+    request.site["it_power"] = "490 kW"
+    request.job |= {"parallelism": {"tensor": 8, "pipeline": 8}} | job
+    return request
+
+
+def solved(request: Request) -> Plan:
+    plan = api.solve_inputs(inputs_of(request.case()))
+    assert plan.status == "optimal", plan.message
+    truth = request.plan()
+    assert plan.jobs[0].gpus_used == truth.gpus_used
+    return plan
+
+
+def test_four_racks_hold_four_replicas_and_the_rest_stands_idle() -> None:
+    plan = solved(rack_hall())
+    job = plan.jobs[0]
+    assert (job.gpus_used, job.replicas, job.systems_used, job.idle_gpus) == (256, 4, 4, 32)
+    assert job.usable_gpus_by_type == {"gpu": 64}
+    shown = " ".join(console.render(plan).split())
+    assert "256 GPUs of 288 in place" in shown
+    assert "4 replicas of 64 GPUs; 32 GPUs of the systems in use stand idle" in shown
+
+
+def test_a_larger_replica_shares_racks_and_the_screen_says_so() -> None:
+    plan = solved(rack_hall(parallelism={"tensor": 8, "pipeline": 11}))
+    job = plan.jobs[0]
+    # Nine tensor groups in each of four racks are 36; a replica takes 11 of them.
+    assert (job.gpus_used, job.replicas, job.idle_gpus) == (264, 3, 24)
+    shown = " ".join(console.render(plan).split())
+    assert "3 replicas of 88 GPUs, each over 1.22 systems, which replicas share" in shown
+
+
+def test_fewer_gpus_of_a_system_can_be_asked_for() -> None:
+    wide = {"tensor": 8, "pipeline": 16}
+    assert solved(rack_hall(parallelism=wide)).jobs[0].replicas == 2
+    job = solved(rack_hall(parallelism=wide, gpus={"per_system": 40})).jobs[0]
+    assert (job.gpus_used, job.systems_used, job.idle_gpus) == (128, 4, 160)
+
+
+def test_whole_systems_must_be_asked_for_and_are_told() -> None:
+    plan = solved(rack_hall(gpus={"whole": "systems"}))
+    job = plan.jobs[0]
+    assert (job.gpus_used, job.replicas) == (288, 4.5)
+    shown = " ".join(console.render(plan).split())
+    assert (
+        "4.50 replicas of 64 GPUs, because gpus.whole is systems: 32 of the GPUs in use hold no "
+        "whole replica" in shown
+    )
+
+
+def test_a_tensor_group_keeps_to_its_domain(tmp_path: Path) -> None:
+    request = rack_hall(parallelism={"tensor": 16, "pipeline": 4})
+    request.items.append(gpu_system("small", 8, "10 kW"))
+    request.prices["small"] = price("1")
+    plan = solved(request)
+    reasons = {entry.sku: entry.reason for entry in plan.not_considered}
+    assert "a tensor group of 16 GPUs does not fit into the 8" in reasons["small"]
+    del request.items[0]
+    with pytest.raises(InputError) as caught:
+        load(write_case(request.case(), tmp_path))
+    (finding,) = caught.value.findings
+    assert finding.path == "jobs.0.parallelism"
+    assert "a tensor group of 16 GPUs fits into no system on offer: the largest has 8" in (
+        finding.message
+    )
+    assert "tensor of 8 or less" in (finding.fix or "")
+
+
+def test_replicas_of_several_types_are_each_of_one() -> None:
+    request = rack_hall(gpus={"max_types": 2})
+    request.site["it_power"] = "330 kW"
+    request.items.append(gpu_system("small", 8, "15 kW"))
+    request.prices["small"] = price("90000")
+    plan = solved(request)
+    job = plan.jobs[0]
+    # Two racks hold two replicas in 240 kW; five systems of 8 beside them hold none of 64.
+    assert (job.gpus_used, job.gpu_types) == (128, ("gpu",))
+    request.site["it_power"] = "370 kW"
+    job = solved(request).jobs[0]
+    assert job.gpus_used == 192
+    assert job.systems_by_type in ({"gpu": 3}, {"gpu": 2, "small": 8})
+
+
+def test_verification_counts_replicas_and_idle_gpus_itself() -> None:
+    request = rack_hall()
+    inputs = inputs_of(request.case())
+    plan = api.solve_inputs(inputs)
+    job = plan.jobs[0]
+    for field, value in (
+        ("gpus_used", 240),
+        ("idle_gpus", 0),
+        ("usable_gpus_by_type", {"gpu": 72}),
+        ("whole_replicas", False),
+        ("tensor_gpus", 4),
+        ("per_system_gpus", 64),
+    ):
+        tampered = plan.model_copy(update={"jobs": (job.model_copy(update={field: value}),)})
+        with pytest.raises(VerificationError):
+            verify(inputs, tampered)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_plans_run_whole_replicas(name: str) -> None:
+    plan = api.solve(shipped.problem_files()[name])
+    for job in plan.jobs:
+        assert job.replicas is not None
+        assert job.replicas == int(job.replicas)
+        assert job.whole_replicas
+
+
+def test_by_default_a_job_without_parallelism_runs_on_whole_systems() -> None:
+    request = rack_hall()
+    del request.job["parallelism"]
+    case = request.case()
+    assert not case.problem.job.whole_replicas
+    assert solved(request).jobs[0].gpus_used == 288
+    assert dataclasses.is_dataclass(case)
