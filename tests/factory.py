@@ -24,7 +24,7 @@ from planner.schema.plan import (
     Totals,
 )
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import FailureRate, Job, Problem
+from planner.schema.problem import FailureRate, Job, Objective, Problem
 from planner.sizing import checkpoint as ckpt
 from planner.sizing import demand, facility, goodput, reliability
 
@@ -189,7 +189,7 @@ def finish(choice: Choice, *, racks: Mapping[str, int], discounts: Mapping[str, 
         status="optimal",
         problem=inputs.problem.name,
         description=inputs.problem.description,
-        objective=_objective(name, "maximize" if asked.maximize else "minimize", value[name]),
+        objective=_objective(asked, value[name]),
         site=site(inputs.problem),
         lines=tuple(lines),
         totals=totals,
@@ -222,8 +222,12 @@ def site(problem: Problem) -> Site:
     )
 
 
-def _objective(name: str, sense: str, value: float | None) -> ObjectiveReport:
+def _objective(asked: Objective, value: float | None) -> ObjectiveReport:
     assert value is not None
+    name, sense = (
+        asked.maximize or asked.minimize or "",
+        "maximize" if asked.maximize else "minimize",
+    )
     units = {"goodput": "PFLOP/s", "useful_gpus": "GPUs", "cost": "USD", "tco": "USD"}
     gap = 2e-7
     return ObjectiveReport.model_validate(
@@ -235,6 +239,9 @@ def _objective(name: str, sense: str, value: float | None) -> ObjectiveReport:
             "bound": value * (1 + gap if sense == "maximize" else 1 - gap),
             "gap": gap,
             "gap_asked": 1e-6,
+            "best": value,
+            "given_away": 0.0,
+            "indifference": asked.indifferent,
         }
     )
 
@@ -349,11 +356,20 @@ def _clients(
         if one_replica:
             replica = inputs.problem.job.parallelism
             assert replica is not None
-            used = -(-replica.replica_gpus // entry.provides.gpus.value)
+            used = -(-replica.replica_gpus // _usable(entry, inputs.problem.job))
         limits.append((used * each, used))
     if one_replica:
         return min(limits)
     return sum(limit for limit, _ in limits), sum(used for _, used in limits)
+
+
+def _usable(entry: Item, job: Job) -> int:
+    """Return the GPUs of a system that the job can use."""
+    assert entry.provides.gpus is not None
+    if job.parallelism is None or job.gpus.whole == "systems":
+        return min(entry.provides.gpus.value, job.gpus.per_system or 10**9)
+    tensor, replica = job.parallelism.tensor, job.parallelism.replica_gpus
+    return ckpt.usable_gpus(entry.provides.gpus.value, tensor, replica, job.gpus.per_system)
 
 
 def _job(inputs: Inputs, choice: Choice, lines: list[Line]) -> JobPlan:
@@ -402,7 +418,12 @@ def _job(inputs: Inputs, choice: Choice, lines: list[Line]) -> JobPlan:
         name=job.name, gpu_type=types[0].id, gpu_types=tuple(choice.used),
         storage_family=choice.families[0], storage_families=choice.families, mode=choice.mode,
         gpus_used=used, systems_used=sum(choice.used.values()), replica_gpus=replica,
-        replicas=used / replica if replica else None, tflops_per_gpu=tflops, mfu=mfu,
+        replicas=used / replica if replica else None,
+        whole_replicas=replica is not None and job.gpus.whole != "systems",
+        tensor_gpus=job.parallelism.tensor if job.parallelism else None,
+        per_system_gpus=job.gpus.per_system,
+        usable_gpus_by_type={entry.id: _usable(entry, job) for entry in types},
+        idle_gpus=whole - used, tflops_per_gpu=tflops, mfu=mfu,
         failures_per_gpu_day=rate, checkpoint_gb=size_gb,
         delivered_write_gb_per_s=write, delivered_read_gb_per_s=read,
         write_limited_by="appliances" if rated_write < write_limit else "clients",

@@ -121,6 +121,7 @@ def test_verification_holds_what_is_given_away_against_the_problem() -> None:
         {"indifference": 0.1},
         {"gap": 0.5},
         {"bound": goal.best * 0.9},
+        {"best_capex_usd": 1.0},
     ):
         tampered = plan.model_copy(update={"objective": goal.model_copy(update=update)})
         with pytest.raises(VerificationError):

@@ -143,7 +143,7 @@ def full(interval_s: float | None = None) -> Made:
         "checkpoint": {"keep_last": 3, "milestones": 2, "exports": 5},
         "restore": {"max_time": "60 s"},
         "training": {"tokens": "2 T", "mfu": 0.4},
-        "gpus": {"min": 64, "max": 512},
+        "gpus": {"min": 64, "max": 512, "whole": "systems"},
         "dataset": "100 TB",
         "ingest_per_gpu": "0.1 GB/s",
     }
@@ -278,7 +278,7 @@ def two_of_each() -> Made:
         "parallelism": {"tensor": 8, "pipeline": 2},
         "checkpoint": {"size": "400 GB", "mode": "open", "drain_slowdown": 0.05},
         "restore": {"fan_out": "sharded_optimizer"},
-        "gpus": {"max_types": 2},
+        "gpus": {"max_types": 2, "whole": "systems"},
     }
     problem = {
         "name": "mix",

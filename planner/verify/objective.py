@@ -62,7 +62,7 @@ def check_objective(
     if value is None:
         ledger.fail(f"objective.value: {name} cannot be computed, a figure is not known")
     else:
-        _check_given_away(ledger, basis, stated, value)
+        _check_given_away(ledger, basis, stated, value, totals.capex_usd)
         _check_bound(ledger, stated)
         _check_logs(ledger, stated, value)
     _check_optimal(ledger, plan)
@@ -80,7 +80,31 @@ def _value(name: str, totals: TotalFigures, figures: JobFigures) -> float | None
     return values[name]
 
 
-def _check_given_away(ledger: Ledger, basis: Basis, stated: ObjectiveReport, value: float) -> None:
+def _check_best_capex(
+    ledger: Ledger,
+    stated: ObjectiveReport,
+    share: float,
+    capex_usd: float | None,
+    *,
+    preferred: bool,
+) -> None:
+    """Require that money is saved where something is given away; preferred vendors may cost."""
+    best = stated.best_capex_usd
+    if best is None or capex_usd is None:
+        return
+    if share == 0:
+        ledger.fail("objective.best_capex_usd: nothing is given away, so nothing is saved")
+    if not preferred and not best >= capex_usd * (1 - _TIES):
+        ledger.fail(f"objective.best_capex_usd: {best!r} is less than the plan's {capex_usd:.12g}")
+
+
+def _check_given_away(
+    ledger: Ledger,
+    basis: Basis,
+    stated: ObjectiveReport,
+    value: float,
+    capex_usd: float | None,
+) -> None:
     """Compare what the plan gives away with what the problem allows."""
     asked, prefer = basis.problem.objective, basis.problem.policy.prefer
     ledger.same("objective.indifference", stated.indifference, asked.indifferent)
@@ -95,6 +119,7 @@ def _check_given_away(ledger: Ledger, basis: Basis, stated: ObjectiveReport, val
     if not math.isclose(stated.given_away, share, rel_tol=1e-6, abs_tol=_GAP_NOISE):
         said = f"the plan says {stated.given_away!r}, computed {share:.12g}"
         ledger.fail(f"objective.given_away: {said}")
+    _check_best_capex(ledger, stated, share, capex_usd, preferred=prefer is not None)
     within = 0.0 if prefer is None else prefer.within
     kept = (1 - within) * (1 - asked.indifferent) / (1 + _TIES)
     most = 1 - kept if maximise else (1 + within) * (1 + asked.indifferent) * (1 + _TIES) - 1

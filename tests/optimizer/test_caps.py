@@ -108,7 +108,7 @@ def within(case: Case, offer: Offer, units: int) -> bool:
     if isinstance(offer, Storage) and offer.segments and units > offer.segments[-1].high:
         return False
     if isinstance(offer, System) and case.job.gpus_max is not None:
-        needed = -(-case.job.gpus_max // offer.gpus)
+        needed = -(-case.job.gpus_max // offer.usable_gpus)
         if units > max(needed + case.job.hot(needed), offer.low, offer.min_units):
             return False
     return not broken and (offer.high is None or units <= offer.high)

@@ -104,7 +104,7 @@ def test_sharded_optimizer_reads_less_than_every_replica() -> None:
 def test_whole_replicas_take_the_fewest_systems() -> None:
     # Replicas of 12 on systems of 8: 36 GPUs would need five systems, 24 need three.
     request = Request(maximize="gpus")
-    request.job |= {"parallelism": {"tensor": 12, "pipeline": 1}, "gpus": {"whole": "replicas"}}
+    request.job |= {"parallelism": {"tensor": 4, "pipeline": 3}, "gpus": {"whole": "replicas"}}
     plan = request.plan()
     assert (plan.gpus_used, plan.counts) == (24, {"gpu": 3, "box": 2})
 
