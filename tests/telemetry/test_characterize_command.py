@@ -144,7 +144,7 @@ def test_what_is_not_measured_is_said(trace: Path, small: str) -> None:
         (["--problem", "{small}", "--log", "none.csv"], "no such file"),
         (["--problem", "{small}", "--log", "{log}", "--log-job", "bg"], "did you mean 'big'?"),
         (["--bytes-per-parameter", "0"], "must lie between 0 and 100"),
-        (["--read-as", "bytes"], "the unit is a bandwidth"),
+        (["--unit", "GB/s", "--read-as", "bytes"], "the unit is a bandwidth"),
         (["--unit", "GW"], "neither a bandwidth nor a data size"),
         (["{trace}"], "cluster 'hall' is in two files"),
     ],
