@@ -22,8 +22,11 @@ from planner.telemetry.columns import Columns, as_said, in_gb, no_unit
 from planner.telemetry.options import ReadOptions
 from planner.telemetry.raw import DATED_FROM_S, LAST_S, Numbers
 
-EMPTY = ["", "NaN", "nan", "NA", "N/A", "null", "NULL", "None", "-", "#N/A"]
-"""Cells that say nothing."""
+EMPTY = [
+    "", "NaN", "nan", "NA", "N/A", "null", "NULL", "None", "-", "#N/A",
+    *(sign + word for sign in ("", "+", "-") for word in ("inf", "Inf")),
+]  # fmt: skip
+"""Cells that say nothing, or something beyond all figures."""
 
 PLAIN_TIME = re.compile(
     r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$"

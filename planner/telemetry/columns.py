@@ -123,7 +123,7 @@ def find(names: Sequence[str], options: ReadOptions, file: str) -> Columns:
     unit = _unit([*writes, *reads], options, file)
     return Columns(
         time, writes, reads, date, cluster,
-        None if options.sum or not apart else apart[0], unit, options.unit is not None,
+        apart[0] if apart else None, unit, options.unit is not None,
     )  # fmt: skip
 
 

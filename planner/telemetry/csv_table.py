@@ -105,8 +105,7 @@ class CsvTable:
 
     def _read(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         convert = csv.ConvertOptions(
-            column_types=self._types, include_columns=names, null_values=EMPTY,
-            strings_can_be_null=True,
+            column_types=self._types, include_columns=names, null_values=EMPTY
         )  # fmt: skip
         read = csv.ReadOptions(
             use_threads=False, block_size=_BLOCK_BYTES, encoding=self._dialect.encoding,

@@ -26,7 +26,7 @@ from planner.telemetry.unreadable import unreadable
 
 _BATCH_ROWS = 1 << 18
 _MOST_JSON_BYTES = 32_000_000
-_MOST_BOOK_BYTES, _MOST_UNPACKED_BYTES = 100_000_000, 600_000_000
+_MOST_BOOK_BYTES, _MOST_XML_BYTES, _MOST_STRINGS_BYTES = 100_000_000, 64_000_000, 32_000_000
 _MOST_COLUMNS, _MOST_EMPTY_ROWS = 64, 1_000
 _SERIAL_FROM, _SERIAL_TO = 20_000.0, 80_000.0
 _FIX_JSON = (
@@ -91,11 +91,7 @@ def book(path: Path, options: ReadOptions) -> HeldTable:
     """
     regular(path, most_bytes=_MOST_BOOK_BYTES, what="trace")
     try:
-        with zipfile.ZipFile(path) as parts:
-            size = sum(part.file_size for part in parts.infolist())
-        if size > _MOST_UNPACKED_BYTES:
-            message = f"unpacks to {in_words(size)}, more than a workbook with a trace has"
-            raise InputError(Finding("trace", message, str(path), fix="save the sheet as CSV"))
+        _must_unpack_to_little(path)
         rows, first_line = _rows_of(path)
     except InputError:
         raise
@@ -115,12 +111,23 @@ def book(path: Path, options: ReadOptions) -> HeldTable:
     return table
 
 
+def _must_unpack_to_little(path: Path) -> None:
+    """Refuse a workbook that is large when it is unpacked: it would take minutes."""
+    with zipfile.ZipFile(path) as parts:
+        sizes = {part.filename: part.file_size for part in parts.infolist()}
+    size = sum(size for name, size in sizes.items() if name.endswith(".xml"))
+    strings = sum(size for name, size in sizes.items() if name.endswith("sharedStrings.xml"))
+    if size > _MOST_XML_BYTES or strings > _MOST_STRINGS_BYTES:
+        message = f"unpacks to {in_words(size)}, more than a workbook with a trace may have"
+        raise InputError(Finding("trace", message, str(path), fix="save the sheet as CSV"))
+
+
 def _rows_of(path: Path) -> tuple[list[list[Any]], int]:
     """Return the rows of the first sheet that say something, and where the second one stands."""
     import openpyxl
 
     rows: list[list[Any]] = []
-    first_line, empty = 1, 0
+    first_line, empty, width = 1, 0, 0
     with path.open("rb") as stream:  # a stream, for openpyxl looks at the endings of names
         found = openpyxl.load_workbook(stream, read_only=True, data_only=True)
         if not found.worksheets:
@@ -136,7 +143,9 @@ def _rows_of(path: Path) -> tuple[list[list[Any]], int]:
             empty = 0
             if len(rows) == 1:
                 first_line = line
-            rows.append([_cell(cell) for cell in row] + [None] * (_MOST_COLUMNS - len(row)))
+            if not rows:
+                width = max(n for n, cell in enumerate(row, start=1) if cell is not None)
+            rows.append([_cell(cell) for cell in row[:width]] + [None] * (width - len(row)))
     return rows, first_line
 
 

@@ -32,7 +32,7 @@ _ALIKE = 0.2
 """Stretches of several hosts, one after another, are about as long as one another."""
 
 _GAP, _STEP = 1.5, 0.5
-_BLOCK = 4096
+_BLOCK, _LEAST_STEP_S = 4096, 1e-6
 _FALLS = 0.05
 """A counter falls, when it starts again, less often than it rises by this share."""
 
@@ -127,7 +127,12 @@ def _usual_step(raw: Raw) -> float:
     if not len(ahead):
         message = f"times of cluster '{raw.cluster}' do not move on"
         raise InputError(Finding("trace", message, raw.file, fix="name the right column: --time"))
-    return float(np.median(ahead))
+    usual = float(np.median(ahead))
+    if usual < _LEAST_STEP_S:
+        message = f"samples of cluster '{raw.cluster}' are {usual:.2g} s apart"
+        fix = "write times in seconds, or name their unit as in time_ms"
+        raise InputError(Finding("trace", message, raw.file, fix=fix))
+    return usual
 
 
 def _ordered(raw: Raw) -> Raw:
@@ -195,7 +200,7 @@ def _local_usual(step: Numbers, usual: float) -> Numbers:
         block = step[begin : begin + _BLOCK]
         ahead = block[block > 0]
         if len(ahead) >= _BLOCK // 8:
-            result[begin : begin + _BLOCK] = np.median(ahead)
+            result[begin : begin + _BLOCK] = max(np.median(ahead), _LEAST_STEP_S)
     return result
 
 

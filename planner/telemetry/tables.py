@@ -18,13 +18,16 @@ from planner.telemetry.csv_table import PACKED, CsvTable
 from planner.telemetry.options import ReadOptions
 from planner.telemetry.order import MOST_CLUSTERS
 from planner.telemetry.parquet_table import ParquetTable
-from planner.telemetry.raw import MOST_SAMPLES, Raw, too_many
+from planner.telemetry.raw import MOST_SAMPLES, Numbers, Raw, too_many
 from planner.telemetry.unreadable import unreadable
 
 _MOST_BYTES = 64_000_000_000
 _MOST_HELD, _MOST_NAME = 60_000_000, 100
 _PARTIAL = 0.2
 """A larger share of times at which some rows are missing tells that they are not of one time."""
+
+_MIXED = 0.5
+"""Where hosts change from more of the rows to the next, they were written down in turn."""
 
 _HEAD_BYTES = 1 << 16
 _ENDINGS = {
@@ -108,9 +111,9 @@ def read(path: Path, options: ReadOptions) -> Iterator[Raw]:
     table = opened(path, options)
     cells = Cells(table.columns, options, str(path), table.first_line)
     early = table.contiguous()
-    held = _Held(path, options, cells)
+    held = _Held(path, options, cells, table.columns)
     for piece in table.pieces():
-        for cluster, rows in held.split(piece, table.columns):
+        for cluster, rows in held.split(piece):
             if early and held.parts and cluster not in held.parts:
                 yield held.whole()
             held.add(cluster, rows)
@@ -124,25 +127,24 @@ def read(path: Path, options: ReadOptions) -> Iterator[Raw]:
 class _Held:
     """Rows of the clusters that are not whole yet."""
 
-    def __init__(self, path: Path, options: ReadOptions, cells: Cells) -> None:
+    def __init__(self, path: Path, options: ReadOptions, cells: Cells, columns: Columns) -> None:
         self.parts: dict[str, list[tuple[Any, ...]]] = {}
-        self._path, self._options, self._cells = path, options, cells
+        self._path, self._options, self._cells, self._columns = path, options, cells, columns
         self._apart: dict[str, str] = {}
         self._rows = 0
 
-    def split(
-        self, piece: pa.RecordBatch, columns: Columns
-    ) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    def split(self, piece: pa.RecordBatch) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """Yield the rows of each cluster in a piece."""
         dated, time, figures = self._cells.read(piece)
         try:
-            yield from self._split(piece, columns, dated, time, figures)
+            yield from self._split(piece, dated, time, figures)
         except pa.ArrowException as error:  # names that are no text
             raise unreadable(self._path, error) from None
 
     def _split(
-        self, piece: pa.RecordBatch, columns: Columns, dated: bool, time: Any, figures: list[Any]
+        self, piece: pa.RecordBatch, dated: bool, time: Numbers, figures: list[Numbers]
     ) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        columns = self._columns
         write = _added(figures[: len(columns.writes)])
         arrays = [time, write]
         if columns.reads:
@@ -153,27 +155,36 @@ class _Held:
         apart = None if columns.apart is None else _codes(piece.column(columns.apart))
         stem = self._path.stem.removesuffix(".trace")
         if columns.cluster is None:
-            self._must_be_one(stem, apart, slice(None), columns)
+            self._must_suit(stem, apart, slice(None), time)
             yield stem, (dated, *arrays)
             return
         index, names = _codes(piece.column(columns.cluster))
         for code in dict.fromkeys(index.tolist()):
             chosen = index == code
             name = names[code] or stem
-            self._must_be_one(name, apart, chosen, columns)
+            self._must_suit(name, apart, chosen, time)
             yield name, (dated, *(each[chosen] for each in arrays))
 
-    def _must_be_one(self, cluster: str, apart: Any, rows: Any, columns: Columns) -> None:
-        """Refuse rows of several hosts."""
+    def _must_suit(self, cluster: str, apart: Any, rows: Any, time: Numbers) -> None:
+        """Refuse rows of several hosts, or with ``sum`` those that have no times in common."""
         if apart is None:
             return
         index, names = apart
-        for code in np.unique(index[rows]).tolist():
+        index = index[rows]
+        if self._options.sum:
+            mixed = np.mean(index[1:] != index[:-1]) > _MIXED if len(index) > 1 else False
+            if mixed and len(np.unique(time[rows])) == len(index):
+                message = "rows of several hosts have times of their own, and cannot be added up"
+                fix = "bring them to common times, or make a cluster of each with --cluster COLUMN"
+                raise InputError(Finding("trace", message, str(self._path), fix=fix))
+            return
+        for code in np.unique(index).tolist():
             name = names[code]
             before = self._apart.setdefault(cluster, name) if name else name
             if name != before:
-                message = f"rows of '{before[:40]}' and '{name[:40]}' in column '{columns.apart}'"
-                fix = f"a cluster each: --cluster '{columns.apart}'; or add them up with --sum"
+                message = f"rows of several hosts: column '{self._columns.apart}' has "
+                message += f"'{before[:40]}' and '{name[:40]}'"
+                fix = f"a cluster each: --cluster '{self._columns.apart}'; or add them up: --sum"
                 raise InputError(Finding("trace", message, str(self._path), fix=fix))
 
     def add(self, cluster: str, rows: tuple[Any, ...]) -> None:

@@ -116,3 +116,28 @@ def test_what_is_said_goes_before_a_name(tmp_path: Path, unit: str) -> None:
     raw = only(tmp_path, Variant("said", content, options=ReadOptions(unit=unit)))
     assert not raw.is_rate
     np.testing.assert_allclose(raw.write, WRITE / {"B": 1e9, "MB": 1e3}[unit])
+
+
+@pytest.mark.parametrize("options", [OPTIONS, ReadOptions(sum=True)])
+def test_hosts_with_times_of_their_own(tmp_path: Path, options: ReadOptions) -> None:
+    """No time is there twice, and still there are four rows for one."""
+    rows = [["time", "host", "write_gb_per_s"]]
+    for t, value in zip(TIME, WRITE, strict=True):
+        rows += [[f"{t + 2.5 * n}", f"n{n}", f"{value * HOSTS[n]}"] for n in range(4)]
+    variant = Variant("hosts", "\n".join(",".join(row) for row in rows), options=options)
+    with pytest.raises(InputError, match=r"rows of several hosts.*--cluster"):
+        only(tmp_path, variant)
+
+
+def test_figures_beyond_reason_are_missing(tmp_path: Path) -> None:
+    cells = [str(value) for value in WRITE]
+    cells[4:8] = ["1e300", "inf", "-3", ""]
+    raw = only(tmp_path, Variant("beyond", text(NAMED, [TIME, cells, READ])))
+    found = series(raw, OPTIONS)
+    assert found.missing == 4 and np.nanmax(found.write) == pytest.approx(WRITE.max())
+
+
+def test_times_that_hardly_move(tmp_path: Path) -> None:
+    raw = only(tmp_path, Variant("still", text(NAMED, [np.arange(SAMPLES) * 1e-300, WRITE, READ])))
+    with pytest.raises(InputError, match="are 1e-300 s apart; write times in seconds, or name"):
+        series(raw, OPTIONS)

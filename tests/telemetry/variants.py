@@ -1,4 +1,4 @@
-"""One trace as a file, in the ways in which people write traces, and in ways that say too little."""
+"""One trace as a file, as people write traces, and in ways that say too little."""
 
 from __future__ import annotations
 
@@ -598,8 +598,8 @@ REFUSED = [
             ),
             "json",
         ),
-        "rows of 'a' and 'b' in column 'instance'; a cluster each: --cluster 'instance'; or add"
-        " them up with --sum",
+        "rows of several hosts: column 'instance' has 'a' and 'b'; a cluster each: --cluster "
+        "'instance'; or add them up: --sum",
     ),
     (
         Variant(
@@ -633,7 +633,7 @@ REFUSED = [
     ),
     (
         Variant("hosts by time", by_time()),
-        "rows of 'node0' and 'node1' in column 'host'; .*--cluster 'host'; .*--sum",
+        "rows of several hosts: column 'host' has 'node0' and 'node1'; .*--cluster 'host'; .*--sum",
     ),
     (
         Variant(
