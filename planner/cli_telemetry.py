@@ -38,20 +38,41 @@ def characterize(
     traces: Annotated[
         list[Path],
         typer.Argument(
-            help="Traces: CSV, Parquet, or HDF5 of TOKIO or LMT. Several clusters in one file by a "
-            "column, or a file each.",
+            help="Traces: CSV, Parquet, Excel, JSON (also of Prometheus), or HDF5 of TOKIO or LMT. "
+            "Several clusters in one file by a column, or a file each.",
             show_default=False,
         ),
     ],
-    time: Annotated[str | None, typer.Option(help="Column of times.", metavar="COLUMN")] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Column of times; DATE+TIME for two columns.", metavar="COLUMN"),
+    ] = None,
     write: Annotated[str | None, typer.Option(help="Column of writes.", metavar="COLUMN")] = None,
     read: Annotated[str | None, typer.Option(help="Column of reads.", metavar="COLUMN")] = None,
     cluster: Annotated[
         str | None, typer.Option(help="Column of the clusters' names.", metavar="COLUMN")
     ] = None,
+    sum_: Annotated[
+        bool,
+        typer.Option(
+            "--sum",
+            help="Add up the columns of writes and of reads (--write 'ost*': such as these), and "
+            "the rows of one time.",
+        ),
+    ] = False,
     unit: Annotated[
         str | None,
-        typer.Option(help="Unit of the figures, e.g. GB/s, MiB/s, B; default: by column names."),
+        typer.Option(help="Unit of the figures, e.g. GB/s, MiB/s, B; default: by names and cells."),
+    ] = None,
+    decimal: Annotated[
+        str | None, typer.Option(help="Decimal mark of figures, . or ,; default: found out.")
+    ] = None,
+    time_format: Annotated[
+        str | None,
+        typer.Option(
+            help="How times are written, e.g. '%d/%m/%Y %H:%M:%S'; default: ISO 8601 and its kin.",
+            metavar="FORMAT",
+        ),
     ] = None,
     read_as: Annotated[
         ReadAsName | None,
@@ -105,7 +126,10 @@ def characterize(
         write=write,
         read=read,
         cluster=cluster,
+        sum=sum_,
         unit=unit,
+        decimal=decimal,
+        time_format=time_format,
         read_as=None if read_as is None else read_as.value,
         stamp=stamp.value,
         bytes_per_parameter=bytes_per_parameter,

@@ -61,7 +61,8 @@ def characterize(
     """Return the checkpoints and jobs in traces.
 
     Args:
-        paths: CSV, Parquet or HDF5 files; several clusters in one file by a column, or a file each.
+        paths: CSV, Excel, JSON, Parquet or HDF5 files; several clusters in one file by a column,
+            or a file each.
         options: how to read them.
         seen: called with each cluster when it is done, while its samples are at hand.
 
@@ -102,7 +103,7 @@ def characterize(
 
 def _raws(paths: Sequence[Path], options: ReadOptions) -> Iterator[Raw]:
     for path in paths:
-        reader = hdf5.read if path.suffix.lower() in hdf5.HDF5 else tables.read
+        reader = hdf5.read if hdf5.is_one(path) else tables.read
         yield from reader(path, options)
 
 

@@ -1,25 +1,57 @@
-"""Which columns of a table hold time and traffic, and in which unit."""
+"""Which columns of a table hold time and traffic, and in which unit.
+
+What the user says goes before what a name says, and both before what is found out later. A name
+that says too little is asked about, never guessed.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
 from planner.telemetry.options import ReadOptions
 
-_TIMES = re.compile(r"(?i)(time|date|epoch|ts$|unix)")
-_WRITES = re.compile(r"(?i)(^|[^a-z])(write|wrote|written|wr$|wr_)|(?-i:[a-z]Write)")
-_READS = re.compile(r"(?i)(^|[^a-z])(read|rd$|rd_)|(?-i:[a-z]Read)")
-_CLUSTERS = re.compile(r"(?i)^(cluster|cluster_?name|cluster_?id|system|site)$")
+Unit = tuple[float, bool]
+"""What one unit is in GB/s or GB, and whether it is a bandwidth."""
+
+_TIMES = re.compile(r"(?i)(time|date|epoch|(^|[^a-z])ts$|unix)")
+_DATES = re.compile(r"(?i)^(?!.*time).*(date|day)")
+_CLOCKS = re.compile(r"(?i)^(?!.*(date|stamp)).*time")
+_WRITES = re.compile(
+    r"(?i)(^|[^a-z])(write|wrote|written|writ(?![a-z])|wr(?=$|[^a-z]|bw|[kmgt]i?b))"
+    r"|^w(?=[_ ]|[kmgt]?i?b/s)|(?-i:[a-z]W(rite|rote|ritten))"
+)
+_READS = re.compile(
+    r"(?i)(^|[^a-z])(read(?!y)|rd(?=$|[^a-z]|bw|[kmgt]i?b))"
+    r"|^r(?=[_ ]|[kmgt]?i?b/s)|(?-i:[a-z]Read)"
+)
+_NO_TRAFFIC = re.compile(
+    r"(?i)(latency|iops|time|await|ops(?![a-z])|requests?|completed|merged|count|errors?|util|%)"
+)
+_CLUSTERS = re.compile(r"(?i)^(cluster|cluster[_ ]?name|cluster[_ ]?id|system|site)$")
+_APART = re.compile(
+    r"(?i)^(host|node|instance|server|device|disk|drive|volume|mount|ost|oss|target|pod)"
+    r"([_ ]?(name|id))?$|^(mountpoint|filesystem|interface)$"
+)
 _PREFIX = {"k": "k", "m": "M", "g": "G", "t": "T", "p": "P", "": ""}
 _NAMED = re.compile(
-    r"(?:^|(?<=[^A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:(?P<prefix>[kmgtp]?)(?P<binary>i?)(?P<byte>b|bytes?)"
-    r"(?P<rate>(?:_per_|/|_)s(?:ec(?:ond)?)?|ps)?(?![a-z]))"
+    r"(?:^[rw](?=[kMGT]?i?B/s)|^|(?<=[^A-Za-z])|(?<=[a-z])(?=[A-Z]))"
+    r"(?i:(?P<prefix>[kmgtp]?)(?P<binary>i?)(?P<byte>b|bytes?)"
+    r"(?P<rate>(?:_per_|/|_| per )s(?:ec(?:ond)?)?|ps|(?<=[kmgtpi]b)(?P<short>s))?(?![a-z]))"
 )
 _BITS = re.compile(r"[kMGTP]?b(it)?s?(/s|ps)|(?i:(^|[^a-z])[kmgtp]bps)")
+_RATES = re.compile(
+    r"(?i)(^|[^a-z])(i?rate|deriv|bandwidth|throughput|tput|speed|((wr|rd|w|r)?bw))(?=$|[^a-z])"
+    r"|(?-i:[a-z](Rate|Bandwidth|BW|Throughput))"
+)
+_INCREASE = re.compile(r"(?i)(?:increase|delta)\s*\(.*\[(?P<count>\d+)(?P<unit>ms|s|m|h|d)")
+_WINDOW_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_LABELS = re.compile(r"\{[^}]*\}")
+_ARITHMETIC = re.compile(r"[*/]\s*\(?\s*\d|\d\s*[*]")
 _TIME_UNITS = {
     "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0,
     "minutes": 60.0, "h": 3600.0, "hours": 3600.0, "d": 86_400.0, "days": 86_400.0,
@@ -30,17 +62,24 @@ FIX_UNIT = "say it, for example --unit GB/s, or --unit B for bytes"
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table by what they hold; ``read`` and ``cluster`` may be missing.
+    """The columns of a table by what they hold; ``reads`` may be empty, ``cluster`` missing.
 
-    ``to_gb`` turns a figure into GB/s, or into GB where ``is_rate`` is False.
+    Attributes:
+        time: of times, or of times of day where ``date`` holds their dates.
+        writes, reads: of figures that are added up.
+        apart: of names that tell rows of one time apart, such as hosts.
+        unit: of the figures, None where only their cells can tell it.
+        unit_said: whether the user said it.
     """
 
     time: str
-    write: str
-    read: str | None
-    cluster: str | None
-    to_gb: float
-    is_rate: bool
+    writes: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+    date: str | None = None
+    cluster: str | None = None
+    apart: str | None = None
+    unit: Unit | None = None
+    unit_said: bool = False
 
     @property
     def time_unit_s(self) -> float | None:
@@ -49,9 +88,14 @@ class Columns:
         return None if match is None else _TIME_UNITS[match[1].lower()]
 
     @property
+    def figures(self) -> tuple[str, ...]:
+        """Those of traffic."""
+        return self.writes + self.reads
+
+    @property
     def names(self) -> list[str]:
         """All of them."""
-        wanted = (self.time, self.write, self.read, self.cluster)
+        wanted = (self.time, self.date, *self.figures, self.cluster, self.apart)
         return [name for name in wanted if name is not None]
 
 
@@ -66,18 +110,21 @@ def find(names: Sequence[str], options: ReadOptions, file: str) -> Columns:
     Raises:
         InputError: one is not there, or it is not clear which one is meant.
     """
-    time = _one(names, options.time, _TIMES, "time", file)
-    write = _one(names, options.write, _WRITES, "write", file)
-    reads = [name for name in names if name != write]
-    read = _perhaps(reads, options.read, _READS, "read", file)
+    date, time = _when(names, options.time, file)
+    writes = _traffic(names, options.write, _WRITES, "write", options.sum, file)
+    others = [name for name in names if name not in writes]
+    reads = _traffic(others, options.read, _READS, "read", options.sum, file)
+    if not writes:
+        raise _nothing_like(names, "write", file)
     cluster = _perhaps(names, options.cluster, _CLUSTERS, "cluster", file)
-    _distinct(names, (time, write, read, cluster), file)
-    to_gb, is_rate = unit_of(write, options.unit, file)
-    _in_its_unit(write, options.unit, is_rate, file)
-    if read is not None and options.unit is None and unit_of(read, None, file) != (to_gb, is_rate):
-        message = f"columns '{write}' and '{read}' are in different units"
-        raise InputError(Finding("trace", message, file, 1, fix="bring them into one, in GB/s"))
-    return Columns(time, write, read, cluster, to_gb, is_rate)
+    chosen = [time, date, *writes, *reads, cluster]
+    _distinct(names, chosen, file)
+    apart = [name for name in names if _APART.search(name) and name not in chosen]
+    unit = _unit([*writes, *reads], options, file)
+    return Columns(
+        time, writes, reads, date, cluster,
+        apart[0] if apart else None, unit, options.unit is not None,
+    )  # fmt: skip
 
 
 def _distinct(names: Sequence[str], chosen: Sequence[str | None], file: str) -> None:
@@ -92,23 +139,45 @@ def _distinct(names: Sequence[str], chosen: Sequence[str | None], file: str) -> 
             raise InputError(Finding("trace", message, file, 1, fix="give them different names"))
 
 
-def _in_its_unit(name: str, unit: str | None, is_rate: bool, file: str) -> None:
-    """Refuse a unit that is said where the column's own name tells another kind."""
-    told = None if _BITS.search(name) else _NAMED.search(name)
-    if unit is not None and told is not None and bool(told["rate"]) != is_rate:
-        kinds = ("a bandwidth", "a size") if told["rate"] else ("a size", "a bandwidth")
-        message = f"column '{name}' is named as {kinds[0]}, and '{unit[:40]}' is {kinds[1]}"
-        raise InputError(Finding("option", message, file, 1, "--unit", "leave --unit out"))
+def _when(names: Sequence[str], asked: str | None, file: str) -> tuple[str | None, str]:
+    """Return the column of dates, if it is one of its own, and that of times."""
+    if asked is not None and asked not in names and "+" in asked:
+        date, _, time = (part.strip() for part in asked.partition("+"))
+        if date in names and time in names:
+            return date, time
+    found = [name for name in names if _TIMES.search(name) and not _WRITES.search(name)]
+    dates = [name for name in found if _DATES.search(name)]
+    clocks = [name for name in found if _CLOCKS.search(name)]
+    if asked is None and len(found) == 2 and len(dates) == len(clocks) == 1:
+        return dates[0], clocks[0]
+    chosen = _perhaps(names, asked, _TIMES, "time", file)
+    if chosen is None:
+        raise _nothing_like(names, "time", file)
+    return None, chosen
 
 
-def _one(
-    names: Sequence[str], asked: str | None, like: re.Pattern[str], what: str, file: str
-) -> str:
-    found = _perhaps(names, asked, like, what, file)
-    if found is None:
-        message = f"no column is named like a {what} (columns: {', '.join(names)[:160]})"
-        raise InputError(Finding("trace", message, file, 1, fix=f"name it with --{what} COLUMN"))
-    return found
+def _traffic(
+    names: Sequence[str],
+    asked: str | None,
+    like: re.Pattern[str],
+    what: str,
+    several: bool,
+    file: str,
+) -> tuple[str, ...]:
+    """Return the columns of one direction: one, or with ``several`` all that are like it."""
+    if several:
+        found = [name for name in names if like.search(name) and not _NO_TRAFFIC.search(name)]
+        if asked is not None:
+            found = [name for name in names if fnmatchcase(name, asked)]
+        if len(found) > 1 and asked not in names:
+            return tuple(found)
+    chosen = _perhaps(names, asked, like, what, file)
+    return () if chosen is None else (chosen,)
+
+
+def _nothing_like(names: Sequence[str], what: str, file: str) -> InputError:
+    message = f"no column is named like a {what} (columns: {', '.join(names)[:160]})"
+    return InputError(Finding("trace", message, file, 1, fix=f"name it with --{what} COLUMN"))
 
 
 def _perhaps(
@@ -123,12 +192,63 @@ def _perhaps(
     if len(found) > 1:
         found = [name for name in found if name.lower() == what] or found
     if len(found) > 1:
+        other = _WRITES if what == "time" else _NO_TRAFFIC
+        found = [name for name in found if not other.search(name)] or found
+    if len(found) > 1:
         message = f"several columns are named like a {what}: {', '.join(found)[:160]}"
-        raise InputError(Finding("trace", message, file, 1, fix=f"choose one with --{what} COLUMN"))
+        fix = f"choose one with --{what} COLUMN"
+        if what in ("write", "read"):
+            fix += ", or add them up with --sum"
+        raise InputError(Finding("trace", message, file, 1, fix=fix))
     return found[0] if found else None
 
 
-def unit_of(name: str, unit: str | None, file: str) -> tuple[float, bool]:
+def _unit(columns: Iterable[str], options: ReadOptions, file: str) -> Unit | None:
+    """Return the unit of all columns of traffic; None where no name tells one."""
+    told = {name: _by_name(name, options, file) for name in columns}
+    first, *_ = told
+    for name, unit in told.items():
+        if unit is None and any(told.values()):
+            raise no_unit(name, file)
+        if unit != told[first]:
+            message = f"columns '{first}' and '{name}' are in different units"
+            raise InputError(Finding("trace", message, file, 1, fix="bring them into one, in GB/s"))
+    return told[first]
+
+
+def _by_name(name: str, options: ReadOptions, file: str) -> Unit | None:
+    """Return the unit of a column: as it is said, else as its name tells it."""
+    told, window_s = _told(name)
+    unit = told if options.unit is None else asked(options.unit)
+    if unit is None or options.read_as is None:
+        if unit is not None and not unit[1] and window_s is not None:
+            return unit[0] / window_s, True
+        return unit
+    return as_said(unit, options, file)
+
+
+def as_said(unit: Unit, options: ReadOptions, file: str) -> Unit:
+    """Return a unit as ``read_as`` has it, which knows better than a name whether it is a rate.
+
+    Raises:
+        InputError: the user says both, and they contradict one another.
+    """
+    if options.read_as is None:
+        return unit
+    if options.unit is not None and unit[1] and options.read_as != "rate":
+        message = f"the unit is a bandwidth, so the figures cannot be read as {options.read_as}"
+        fix = "give a size, for example --unit B"
+        raise InputError(Finding("option", message, file, path="--read-as", fix=fix))
+    return unit[0], options.read_as == "rate"
+
+
+def no_unit(name: str, file: str) -> InputError:
+    """Return what to say where nothing tells the unit of a column."""
+    message = f"column '{name}' does not say its unit"
+    return InputError(Finding("trace", message, file, 1, fix=FIX_UNIT))
+
+
+def unit_of(name: str, unit: str | None, file: str) -> Unit:
     """Return what one unit of a column is in GB/s or GB, and whether it is a rate.
 
     Args:
@@ -139,17 +259,49 @@ def unit_of(name: str, unit: str | None, file: str) -> tuple[float, bool]:
     Raises:
         InputError: the unit is none, or the name does not tell one.
     """
-    if unit is not None:
-        return _asked(unit)
-    match = None if _BITS.search(name) else _NAMED.search(name)
+    found = _by_name(name, ReadOptions(unit=unit), file)
+    if found is None:
+        raise no_unit(name, file)
+    return found
+
+
+def _told(name: str) -> tuple[Unit | None, float | None]:
+    """Return the unit that a name tells, and the time over which it says that figures are sums.
+
+    Names are also queries: a rate of bytes is a bandwidth whatever its counter is called, an
+    increase is what came in its window, and behind arithmetic the unit is another.
+    """
+    name = _LABELS.sub("", name)
+    increase = _INCREASE.search(name)
+    window_s = None
+    if increase is not None:
+        window_s = max(int(increase["count"][:9]), 1) * _WINDOW_S[increase["unit"].lower()]
+    match = None if _BITS.search(name) or _ARITHMETIC.search(name) else _NAMED.search(name)
     if match is None:
-        message = f"column '{name}' does not say its unit"
-        raise InputError(Finding("trace", message, file, 1, fix=FIX_UNIT))
+        return None, window_s
+    is_rate = bool(_RATES.search(name))
+    if match["short"] and not is_rate:  # "GBs": gigabytes as well as a bandwidth
+        return None, window_s
     prefix = _PREFIX[match["prefix"].lower()] + ("i" if match["binary"] and match["prefix"] else "")
-    return _asked(f"{prefix}B" + ("/s" if match["rate"] else ""))
+    return asked(f"{prefix}B" + ("/s" if match["rate"] or is_rate else "")), window_s
 
 
-def _asked(unit: str) -> tuple[float, bool]:
+def asked(unit: str) -> Unit:
+    """Return a unit that is written out.
+
+    Raises:
+        InputError: it is none of traffic.
+    """
+    found = in_gb(unit)
+    if found is None:
+        message = f"'{unit[:40]}' is neither a bandwidth nor a data size"
+        fix = "write for example --unit GB/s, MiB/s, Gbit/s, or B for bytes"
+        raise InputError(Finding("option", message, path="--unit", fix=fix))
+    return found
+
+
+def in_gb(unit: str) -> Unit | None:
+    """Return a unit in GB/s or GB, None where it is none of traffic."""
     for dimension, is_rate in ((units.BANDWIDTH, True), (units.SIZE, False)):
         try:
             return units.parse(f"1 {unit}", dimension), is_rate
@@ -158,7 +310,4 @@ def _asked(unit: str) -> tuple[float, bool]:
     try:
         return units.parse(f"1 {unit}", units.LINK_SPEED) / 8, True
     except units.QuantityError:
-        pass
-    message = f"'{unit[:40]}' is neither a bandwidth nor a data size"
-    fix = "write for example --unit GB/s, MiB/s, Gbit/s, or B for bytes"
-    raise InputError(Finding("option", message, path="--unit", fix=fix))
+        return None

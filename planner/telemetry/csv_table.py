@@ -1,9 +1,12 @@
-"""A trace in a CSV file."""
+"""A trace in a CSV file: its dialect is told by its first lines, its rows are read in pieces."""
 
 from __future__ import annotations
 
+import codecs
+import csv as plain
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +14,77 @@ import pyarrow as pa
 import pyarrow.csv as csv
 
 from planner.errors import Finding, InputError
-from planner.telemetry.columns import find
+from planner.foreign_files import in_words
+from planner.telemetry.cells import EMPTY, NUMBER, PLAIN_TIME, TIME_OF_DAY
+from planner.telemetry.columns import Columns, find
 from planner.telemetry.options import ReadOptions
 from planner.telemetry.order import unbroken
 from planner.telemetry.unreadable import unreadable
 
+PACKED = {".gz", ".bz2", ".zst", ".lz4"}
 _BLOCK_BYTES = 8 << 20
 _LARGE_BYTES, _HEAD_BYTES = 256 << 20, 1 << 16
-_EMPTY = ["", "NaN", "nan", "NA", "N/A", "null", "NULL", "None", "-"]
+_MOST_UNPACKED_BYTES = 8_000_000_000
 _ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
-_ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
-_NUMBER = re.compile(r"[+-]?[\d.]+([eE][+-]?\d+)?$")
+_ZONED = re.compile(r"(Z|[+-]\d\d(:?\d\d)?)$")
+_DELIMITERS = "\t;|,"
+_SEPARATOR = re.compile(r"sep=(.)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a file of separated values is written.
+
+    Attributes:
+        names: its columns.
+        rows: the first rows, for a look at their cells.
+        delimiter: what separates cells.
+        first_line: where the first row stands.
+        encoding: of its text.
+    """
+
+    names: list[str]
+    rows: list[list[str]]
+    delimiter: str
+    first_line: int
+    encoding: str
+
+    def cells(self, name: str) -> list[str]:
+        """Return the cells of a column in the first rows, those that say something."""
+        place = self.names.index(name)
+        shown = (row[place].strip() for row in self.rows if place < len(row))
+        return [cell for cell in shown if cell not in EMPTY]
 
 
 class CsvTable:
-    """A CSV file with a line of names."""
+    """A file of separated values with a line of names."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
         self.path = path
-        head = _first_lines(path)
-        self.columns = find(head[0], options, str(path))
-        self._types = {name: pa.float64() for name in (self.columns.write, self.columns.read)}
-        self._types[self.columns.time] = _time_type(head, self.columns.time)
-        if self.columns.cluster is not None:
-            self._types[self.columns.cluster] = pa.string()
+        self._dialect = dialect(path, "trace", "a trace has a line of names and a line per sample")
+        self.first_line: int | None = self._dialect.first_line
+        self.columns = _settled(find(self._dialect.names, options, str(path)), self._dialect)
+        columns = self.columns
+        self._types = {name: self._figure_type(name, options) for name in columns.figures}
+        self._types[columns.time] = self._time_type(columns.time, options)
+        for name in (columns.date, columns.cluster, columns.apart):
+            if name is not None:
+                self._types[name] = pa.string()
+
+    def _figure_type(self, name: str, options: ReadOptions) -> Any:
+        are_plain = all(NUMBER.match(cell) for cell in self._dialect.cells(name))
+        return pa.float64() if are_plain and options.decimal != "," else pa.string()
+
+    def _time_type(self, name: str, options: ReadOptions) -> Any:
+        if self.columns.date is not None or options.time_format is not None:
+            return pa.string()
+        cells = self._dialect.cells(name)
+        if all(NUMBER.match(cell) for cell in cells):
+            return pa.float64() if options.decimal != "," else pa.string()
+        zoned = {bool(_ZONED.search(cell[10:])) for cell in cells}
+        if len(zoned) > 1 or not all(PLAIN_TIME.match(cell) for cell in cells):
+            return pa.string()
+        return pa.timestamp("us", tz="UTC") if zoned == {True} else pa.timestamp("us")
 
     def contiguous(self) -> bool:
         """Return whether no cluster's rows go on after another's began; small files are not read
@@ -54,45 +104,172 @@ class CsvTable:
         return self._read(self.columns.names)
 
     def _read(self, names: list[str]) -> Iterator[pa.RecordBatch]:
-        types = {name: kind for name, kind in self._types.items() if name is not None}
-        convert = csv.ConvertOptions(column_types=types, include_columns=names, null_values=_EMPTY)
-        read = csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES)
+        convert = csv.ConvertOptions(
+            column_types=self._types, include_columns=names, null_values=EMPTY
+        )  # fmt: skip
+        read = csv.ReadOptions(
+            use_threads=False, block_size=_BLOCK_BYTES, encoding=self._dialect.encoding,
+            column_names=_distinct(self._dialect.names), skip_rows=self._dialect.first_line - 1,
+        )  # fmt: skip
+        parse = csv.ParseOptions(delimiter=self._dialect.delimiter)
         try:
-            yield from csv.open_csv(self.path, read_options=read, convert_options=convert)
-        except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-            raise _broken(self.path, error) from None
+            with _stream(self.path) as stream:
+                yield from csv.open_csv(
+                    stream, read_options=read, parse_options=parse, convert_options=convert
+                )
+        except (pa.ArrowException, OSError, MemoryError) as error:
+            raise _broken(self.path, error, self._dialect) from None
 
 
-def _first_lines(path: Path) -> tuple[list[str], list[str]]:
-    """Return the cells of the first line and of the first row below it."""
-    import csv as plain
+def dialect(path: Path, what: str, rule: str, rows_are: str = "rows") -> Dialect:
+    """Return how a file of separated values is written.
 
+    Args:
+        path: the file, which is a plain one.
+        what: it in a word.
+        rule: what such a file has, for one that has less.
+        rows_are: what its rows are called.
+
+    Raises:
+        InputError: it is no text, or has no line of names with rows below it.
+    """
+    text, encoding, whole = _head(path, what)
+    lines = text.splitlines()
+    if not whole and lines:
+        if len(lines) == 1:
+            message = "the first line has no end: a line of names should stand there"
+            raise InputError(Finding(what, message, str(path), 1))
+        lines.pop()  # it may have been cut
+    place, delimiters = _top(lines)
+    if place >= len(lines):
+        raise InputError(Finding(what, "the file is empty", str(path), 1, fix=rule))
+    delimiter = _delimiter(lines[place:], delimiters)
+    names, *rows = plain.reader(lines[place:], delimiter=delimiter)
+    names = [name.strip() for name in names]
+    names[0] = names[0].lstrip("#").strip()
+    if not any(rows):
+        raise InputError(Finding(what, f"no {rows_are}", str(path), place + 1, fix=rule))
+    _must_be_names(names, lines[place], path, place + 1, what)
+    return Dialect(names, rows, delimiter, place + 2, encoding)
+
+
+def _head(path: Path, what: str) -> tuple[str, str, bool]:
+    """Return the first of a file's text, its encoding, and whether that is all of it."""
     try:
         with pa.input_stream(path, compression="detect") as stream:
-            head = stream.read(_HEAD_BYTES).decode("utf-8-sig", errors="strict")
-        lines = plain.reader(head.splitlines())
-        names, first = next(lines, []), next(lines, [])
-    except UnicodeDecodeError:
-        message = "is not text in UTF-8"
-        fix = "give a CSV, Parquet or HDF5 file"
-        raise InputError(
-            Finding("trace", f"cannot be read: {message}", str(path), fix=fix)
-        ) from None
-    except (OSError, plain.Error, pa.ArrowInvalid) as error:
+            head = stream.read(_HEAD_BYTES)
+    except (OSError, pa.ArrowException, MemoryError) as error:
         raise unreadable(path, error) from None
-    other = [mark for mark in ";\t" if mark in (names or [""])[0]]
-    if len(names) == 1 and other:
-        message = f"columns are separated by {other[0]!r}"
-        raise InputError(Finding("trace", message, str(path), 1, fix="separate them by commas"))
-    if not first:
-        message = "no rows" if names else "the file is empty"
-        fix = "a trace has a line of names and a line per sample"
-        raise InputError(Finding("trace", message, str(path), 1, fix=fix))
-    return [name.strip() for name in names], first
+    wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and 3 * head.count(0) > len(
+        head
+    )
+    encoding = "utf-16" if wide else "utf-8"
+    whole = len(head) < _HEAD_BYTES
+    decoder = codecs.getincrementaldecoder("utf-16" if wide else "utf-8-sig")()
+    try:
+        text = decoder.decode(head, final=whole)
+        if "\0" in text:
+            raise UnicodeError
+        return text, encoding, whole
+    except UnicodeError:
+        message = "cannot be read: is not text in UTF-8"
+        fix = f"save the {what} as UTF-8" + (
+            ", or give a CSV, Excel, JSON, Parquet or HDF5 file" if what == "trace" else ""
+        )
+        raise InputError(Finding(what, message, str(path), fix=fix)) from None
 
 
-def _broken(path: Path, error: Exception) -> InputError:
-    text = " ".join(str(error).split())
+def _top(lines: Sequence[str]) -> tuple[int, str]:
+    """Return where the names stand, below remarks and empty lines, and what may separate them."""
+    delimiters, remark, place = _DELIMITERS, None, 0
+    for place, line in enumerate(lines):
+        said = _SEPARATOR.match(line.strip())
+        if said:
+            delimiters = said[1]
+        elif line.startswith("#"):
+            remark = place
+        elif line.strip():
+            break
+    else:
+        place = len(lines)
+    if remark is not None and place < len(lines) and _is_row(lines[place]):
+        place = remark  # names may stand in the last remark
+    return place, delimiters
+
+
+def _is_row(line: str) -> bool:
+    """Return whether a line begins with a time or a number, so holds no names."""
+    cell = re.split(r"[\t;|,]", line.strip().lstrip('"'))[0].strip().rstrip('"')
+    return bool(NUMBER.match(cell) or PLAIN_TIME.match(cell) or re.match(r"\d+[./-]\d+[./-]", cell))
+
+
+def _delimiter(lines: Sequence[str], known: str) -> str:
+    """Return what cuts the most lines into as many cells as the first has."""
+
+    def fit(delimiter: str) -> tuple[float, int]:
+        rows = [len(row) for row in plain.reader(lines[:50], delimiter=delimiter) if row]
+        return (0.0 if rows[0] < 2 else rows.count(rows[0]) / len(rows), rows[0])
+
+    return max(known, key=fit) if any(fit(each)[0] for each in known) else ","
+
+
+def _must_be_names(names: Sequence[str], line: str, path: Path, number: int, what: str) -> None:
+    if _is_row(line):
+        message = "the first line holds a sample, not the names of columns"
+        fix = "put a line such as time,write_gb_per_s above it"
+        raise InputError(Finding(what, message, str(path), number, fix=fix))
+    if len(names) == 1 and len(names[0].split()) > 1 and "{" not in names[0]:
+        message = "columns are separated by spaces, or there is only one"
+        raise InputError(Finding(what, message, str(path), number, fix="separate them by commas"))
+
+
+def _settled(columns: Columns, found: Dialect) -> Columns:
+    """Return the columns without that of dates where times are whole without it."""
+    from dataclasses import replace
+
+    times = found.cells(columns.time)
+    if columns.date is None or (times and TIME_OF_DAY.match(times[0])):
+        return columns
+    return replace(columns, date=None)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names of which none comes twice; the first keeps its own."""
+    return [name if name not in names[:n] else f"{name}\0{n}" for n, name in enumerate(names)]
+
+
+def _stream(path: Path) -> Any:
+    if path.suffix.lower() not in PACKED:
+        return pa.input_stream(path)
+    return pa.PythonFile(_Unpacked(path), "r")
+
+
+class _Unpacked:
+    """A packed file as it is unpacked; it stops where that goes on without reason."""
+
+    closed = False
+
+    def __init__(self, path: Path) -> None:
+        self._stream, self._path, self._bytes = pa.input_stream(path), path, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        found: bytes = self._stream.read(size)
+        self._bytes += len(found)
+        if self._bytes > _MOST_UNPACKED_BYTES:
+            message = f"unpacks to more than {in_words(_MOST_UNPACKED_BYTES)}"
+            fix = "unpack it first, if that is right"
+            raise InputError(Finding("trace", message, str(self._path), fix=fix))
+        return found
+
+    def close(self) -> None:
+        """Close the file."""
+        self.closed = True
+        self._stream.close()
+
+
+def _broken(path: Path, error: Exception, found: Dialect) -> InputError:
+    text = " ".join((str(error) or "not enough memory").split())
     match = _ROW.search(text)
     line = int(match[1]) if match else None
     said = match[2] if match else text
@@ -100,14 +277,12 @@ def _broken(path: Path, error: Exception) -> InputError:
     if wrong:
         kind = "a number" if wrong[1] == "double" else "a time"
         cell = wrong[2].rstrip("'")
-        fix = None if kind == "a number" else "write seconds, or for example 2026-01-01T00:00:00Z"
+        fix = "write seconds, or for example 2026-01-01T00:00:00Z"
+        fix = "write every figure alike, as those above it" if kind == "a number" else fix
         return InputError(Finding("trace", f"'{cell}' is not {kind}", str(path), line, fix=fix))
-    return InputError(Finding("trace", said[:200], str(path), line))
-
-
-def _time_type(head: tuple[list[str], list[str]], name: str) -> Any:
-    place = head[0].index(name)
-    cell = head[1][place].strip() if place < len(head[1]) else ""
-    if _NUMBER.match(cell):
-        return pa.float64()
-    return pa.timestamp("us", tz="UTC") if _ZONED.search(cell) else pa.timestamp("us")
+    fix = "each row has as many cells as there are names"
+    if "Expected" in said and found.delimiter == ",":
+        fix += "; quote figures with decimal commas, or separate columns by semicolons"
+    if "straddling" in said:
+        said, fix = "a line is longer than 8 MB, or has no end", "a trace has a line per sample"
+    return InputError(Finding("trace", said[:200], str(path), line, fix=fix))

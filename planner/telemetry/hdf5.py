@@ -2,6 +2,9 @@
 
 Layouts: github.com/NERSC/pytokio, ``tokio/connectors/hdf5.py``. Rates are bytes per second, one
 column per storage target; they are added up.
+
+A file may claim any size, and point to other files: what it claims is looked at before it is read,
+data outside of it are not followed, and tables are read in stripes.
 """
 
 from __future__ import annotations
@@ -13,12 +16,19 @@ from typing import Any
 import numpy as np
 
 from planner.errors import Finding, InputError
+from planner.foreign_files import in_words, regular
+from planner.telemetry.columns import as_said, asked
 from planner.telemetry.options import ReadOptions
-from planner.telemetry.raw import DATED_FROM_S, Raw
+from planner.telemetry.raw import DATED_FROM_S, LAST_S, MOST_SAMPLES, Numbers, Raw, too_many
 from planner.telemetry.unreadable import unreadable
 
-HDF5 = {".hdf5", ".h5", ".h5lmt"}
-_GB = 1e9
+_ENDINGS = {".hdf5", ".h5", ".h5lmt"}
+_START = b"\x89HDF\r\n\x1a\n"
+_MOST_BYTES = 64_000_000_000
+_MOST_CHUNK_BYTES, _STRIPE_BYTES = 256_000_000, 64_000_000
+_MOST_CLAIMED_BYTES, _MOST_UNPACKED = 1_000_000_000, 1_100
+"""Beyond the first a table must not claim more than deflate can unpack from a file of its size."""
+
 _LMT = (
     "FSStepsGroup/FSStepsDataSet",
     "OSTWriteGroup/OSTBulkWriteDataSet",
@@ -29,20 +39,35 @@ _GROUPS = ("datatargets", "fullblocks", "mdtargets")
 _TOKIO = (("writerates", "readrates", True), ("writebytes", "readbytes", False))
 
 
+def is_one(path: Path) -> bool:
+    """Return whether a file is HDF5, by its ending or how it begins."""
+    if path.suffix.lower() in _ENDINGS:
+        return True
+    regular(path, most_bytes=_MOST_BYTES, what="trace")
+    try:
+        with path.open("rb") as stream:
+            return stream.read(len(_START)) == _START
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
 def read(path: Path, options: ReadOptions) -> Iterator[Raw]:
-    """Yield the one cluster of a file.
+    """Yield the one cluster of a file; its columns have fixed names, its unit is bytes unless said.
 
     Raises:
         InputError: it cannot be read, or has neither layout.
     """
-    del options  # its columns have fixed names and units
     import h5py
 
+    regular(path, most_bytes=_MOST_BYTES, what="trace")
     try:
         with h5py.File(path, "r") as file:
-            found = _tokio(file, path) or _lmt(file, path)
-    except OSError as error:
-        raise unreadable(path, error if path.exists() else FileNotFoundError()) from None
+            found = _tokio(file, path, options) or _lmt(file, path, options)
+    except InputError:
+        raise
+    # h5py lets pass whatever a broken file makes go wrong.
+    except (OSError, RuntimeError, TypeError, ValueError, KeyError, MemoryError) as error:
+        raise unreadable(path, error) from None
     if found is None:
         message = "neither a TOKIO time series nor a file of the Lustre Monitoring Tool"
         fix = "it needs datatargets/writerates (or writebytes) with datatargets/timestamps"
@@ -50,71 +75,141 @@ def read(path: Path, options: ReadOptions) -> Iterator[Raw]:
     yield found
 
 
-def _tokio(file: Any, path: Path) -> Raw | None:
+def _tokio(file: Any, path: Path, options: ReadOptions) -> Raw | None:
     for group in _GROUPS:
         for write, read_, is_rate in _TOKIO:
-            if f"{group}/{write}" in file:
-                time = _times(file, group, write)
-                reads = f"{group}/{read_}"
-                figures = _summed(file[f"{group}/{write}"], len(time))
-                return _raw(
-                    path,
-                    time,
-                    figures,
-                    _summed(file[reads], len(time)) if reads in file else None,
-                    is_rate,
-                )
+            written = _dataset(file, f"{group}/{write}", path)
+            if written is not None:
+                time = _times(file, group, written, path)
+                reads = _dataset(file, f"{group}/{read_}", path)
+                return _raw(path, time, (written, reads), is_rate, options)
     return None
 
 
-def _times(file: Any, group: str, name: str) -> Any:
-    """Return the times of a data set: its own, its group's or the file's."""
-    asked = file[f"{group}/{name}"].attrs.get("timestamps")
-    if isinstance(asked, bytes):
-        asked = asked.decode(errors="replace")
-    places = [asked] if isinstance(asked, str) else []
+def _lmt(file: Any, path: Path, options: ReadOptions) -> Raw | None:
+    steps, written, reads = (_dataset(file, name, path) for name in _LMT)
+    if steps is None or written is None:
+        return None
+    time = _line(steps, path)
+    fitting = [n for n in written.shape if n <= len(time)]  # one time too many is usual
+    if not fitting:
+        raise _misfit(written, len(time), path)
+    missing = _dataset(file, _LMT_MISSING, path)
+    if missing is not None and missing.shape != written.shape:
+        missing = None
+    return _raw(path, time[: max(fitting)], (written, reads), True, options, missing)
+
+
+def _dataset(file: Any, name: str, path: Path) -> Any:
+    """Return a table of numbers in the file itself, None where there is none.
+
+    Raises:
+        InputError: it is something else, stands in another file, or claims more than is possible.
+    """
+    import h5py
+
+    place = file
+    for part in name.split("/"):
+        if not isinstance(place, h5py.Group) or part not in place:
+            return None
+        if isinstance(place.get(part, getlink=True), h5py.ExternalLink):
+            raise _refused(path, f"{name} is a link to another file", "copy the data into this one")
+        place = place[part]
+    if not isinstance(place, h5py.Dataset):
+        raise _refused(path, f"{name} is no table")
+    if place.is_virtual or place.external:
+        raise _refused(path, f"{name} keeps its data in other files", "copy the data into this one")
+    if place.dtype.kind not in "iuf" or place.ndim not in (1, 2):
+        found = f"{place.ndim} dimensions of {str(place.dtype)[:40]}"
+        raise _refused(path, f"{name} has {found}, not numbers by time and target")
+    _must_be_possible(place, name, path)
+    return place
+
+
+def _must_be_possible(table: Any, name: str, path: Path) -> None:
+    width = max(table.dtype.itemsize, 8)
+    claimed = int(np.prod([float(n) for n in table.shape])) * width
+    chunk = int(np.prod([float(n) for n in table.chunks or (1,)])) * width
+    size = path.stat().st_size
+    if chunk > _MOST_CHUNK_BYTES or claimed > max(_MOST_CLAIMED_BYTES, _MOST_UNPACKED * size):
+        shape = " x ".join(f"{n:,}" for n in table.shape)
+        message = f"{name} claims {shape} numbers in a file of {in_words(size)}"
+        raise _refused(path, message, "give a file that holds its samples")
+
+
+def _refused(path: Path, message: str, fix: str | None = None) -> InputError:
+    return InputError(Finding("trace", message, str(path), fix=fix))
+
+
+def _misfit(table: Any, times: int, path: Path) -> InputError:
+    shape = " x ".join(f"{n:,}" for n in table.shape)
+    return _refused(path, f"{table.name} has {shape} rows for {times:,} times")
+
+
+def _times(file: Any, group: str, table: Any, path: Path) -> Numbers:
+    """Return the times of a table: its own, its group's or the file's."""
+    said = table.attrs.get("timestamps")
+    if isinstance(said, bytes):
+        said = said.decode(errors="replace")
+    places = [said.strip("/")] if isinstance(said, str) and said.strip("/") else []
     for place in (*places, f"{group}/timestamps", "timestamps"):
-        if place in file:
-            return np.asarray(file[place][()], dtype=float)
-    message = f"no times for {group}/{name}"
-    raise InputError(Finding("trace", message, str(file.filename)))
+        found = _dataset(file, place, path)
+        if found is not None:
+            return _line(found, path)
+    raise _refused(path, f"no times for {table.name}")
 
 
-def _lmt(file: Any, path: Path) -> Raw | None:
-    steps, write, read_ = _LMT
-    if steps not in file or write not in file:
-        return None
-    time = np.asarray(file[steps][()], dtype=float)
-    time = time[: max(n for n in file[write].shape if n <= len(time))]  # one time too many is usual
-    lost = _lost(file, file[write].shape)
-    reads = _summed(file[read_], len(time), lost) if read_ in file else None
-    return _raw(path, time, _summed(file[write], len(time), lost), reads, True)
+def _line(table: Any, path: Path) -> Numbers:
+    """Return a table of one dimension, of no more numbers than a trace has samples."""
+    if table.ndim != 1:
+        raise _refused(path, f"{table.name} has {table.ndim} dimensions, and times have one")
+    if len(table) > MOST_SAMPLES + 1:
+        raise too_many(path.stem, str(path))
+    found = np.asarray(table[()], dtype=float)
+    if (np.abs(np.nan_to_num(found)) > LAST_S).any():
+        raise _refused(path, f"{table.name} holds times beyond the year 2200")
+    return found
 
 
-def _lost(file: Any, shape: tuple[int, ...]) -> Any:
-    """Return which of the samples are marked as missing, None where nothing says so."""
-    if _LMT_MISSING not in file or file[_LMT_MISSING].shape != shape:
-        return None
-    return np.asarray(file[_LMT_MISSING][()]) != 0
-
-
-def _summed(dataset: Any, times: int, lost: Any = None) -> Any:
+def _summed(table: Any, times: int, lost: Any, path: Path) -> Numbers:
     """Return the sum over targets at each time; NaN where no target says anything."""
-    values = np.asarray(dataset[()], dtype=float)
-    if lost is not None:
-        values[lost] = np.nan
-    if values.ndim == 2 and values.shape[0] != times:
-        values = values.T
-    if values.shape[0] != times:
-        message = f"{dataset.name} has {values.shape[0]} rows for {times} times"
-        raise InputError(Finding("trace", message, str(dataset.file.filename)))
-    values = values.reshape(times, -1)
-    values = np.where(np.signbit(values), np.nan, values)  # -0.0 stands for no sample
-    nothing = np.isnan(values).all(axis=1)
-    return np.where(nothing, np.nan, np.nansum(values, axis=1))
+    along = next((axis for axis in range(table.ndim) if table.shape[axis] == times), None)
+    if along is None:
+        raise _misfit(table, times, path)
+    targets = table.size // max(times, 1)
+    stripe = max(_STRIPE_BYTES // max(8 * targets, 1), 1)
+    if table.chunks is not None:  # whole chunks: one that is cut is unpacked again for each stripe
+        stripe = -(-stripe // table.chunks[along]) * table.chunks[along]
+    stripe = min(stripe, max(4 * _STRIPE_BYTES // max(8 * targets, 1), 1))
+    total = np.full(times, np.nan)
+    for begin in range(0, times, stripe):
+        rows = slice(begin, min(begin + stripe, times))
+        part = rows if along == 0 else (slice(None), rows)
+        values = np.asarray(table[part], dtype=float)
+        values[np.signbit(values)] = np.nan  # -0.0 stands for no sample
+        if lost is not None:
+            values[np.asarray(lost[part]) != 0] = np.nan
+        values = (values if along == 0 else values.T).reshape(len(total[rows]), -1)
+        nothing = np.isnan(values).all(axis=1)
+        total[rows] = np.where(nothing, np.nan, np.nansum(values, axis=1))
+    return total
 
 
-def _raw(path: Path, time: Any, write: Any, reads: Any, is_rate: bool) -> Raw:
+def _raw(
+    path: Path,
+    time: Numbers,
+    tables: tuple[Any, Any],
+    is_rate: bool,
+    options: ReadOptions,
+    lost: Any = None,
+) -> Raw:
+    factor, is_rate = (1e-9, is_rate) if options.unit is None else asked(options.unit)
+    factor, is_rate = as_said((factor, is_rate), options, str(path))
+    with np.errstate(over="ignore"):
+        write, read_ = (
+            None if table is None else _summed(table, len(time), lost, path) * factor
+            for table in tables
+        )
+    assert write is not None
     dated = bool(time.max(initial=0.0) > DATED_FROM_S)
-    scaled = None if reads is None else reads / _GB
-    return Raw(path.stem, str(path), time, write / _GB, scaled, is_rate, dated)
+    return Raw(path.stem, str(path), time, write, read_, is_rate, dated)

@@ -8,6 +8,7 @@ A CSV file with the columns ``time``, ``job`` and ``event``. Events: ``start`` a
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,14 +17,17 @@ from pathlib import Path
 import numpy as np
 
 from planner.errors import Finding, InputError, did_you_mean
+from planner.foreign_files import contents, regular
 from planner.schema.telemetry import CONFIDENCE, Measured
+from planner.telemetry.csv_table import dialect
 from planner.telemetry.figures import middle
-from planner.telemetry.unreadable import unreadable
+from planner.telemetry.raw import LAST_S
 
 COLUMNS = ("time", "job", "event")
 EVENTS = (
     "start", "checkpoint_begin", "checkpoint_end", "failure", "stop", "resume", "end",
 )  # fmt: skip
+_MOST_BYTES = 64_000_000
 _LEAST = 3
 """So many stalls or restarts are needed for a figure with a range."""
 
@@ -68,9 +72,12 @@ def read(path: Path, job: str | None = None) -> JobLog:
     Raises:
         InputError: the file or a row is wrong, or it is not clear which job is meant.
     """
-    rows = sorted(_rows(path), key=lambda row: row.at_s)
-    if not rows:
-        raise InputError(Finding("log", "no events", str(path), 1))
+    try:
+        rows = sorted(_rows(path), key=lambda row: row.at_s)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        message = f"cannot be read: {said[:160].lower()}"
+        raise InputError(Finding("log", message, str(path), fix="a log is CSV in UTF-8")) from None
     names = list(dict.fromkeys(row.job for row in rows))
     if job is None and len(names) == 1:
         job = names[0]
@@ -84,22 +91,25 @@ def read(path: Path, job: str | None = None) -> JobLog:
 
 
 def _rows(path: Path) -> Iterator[_Row]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as stream:
-            lines = csv.DictReader(stream)
-            if lines.fieldnames is None:
-                raise InputError(Finding("log", "the file is empty", str(path), 1))
-            missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
-            if missing:
-                message = f"no column '{missing[0]}'"
-                fix = f"a log has the columns {', '.join(COLUMNS)}"
-                raise InputError(Finding("log", message, str(path), 1, fix=fix))
-            for cells in lines:
-                at_s = _time(cells["time"] or "", path, lines.line_num)
-                event = _event((cells["event"] or "").strip(), path, lines.line_num)
-                yield _Row(at_s, cells["job"] or "", event)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise unreadable(path, error) from None
+    regular(path, most_bytes=_MOST_BYTES, what="log")
+    rule = f"a log has the columns {', '.join(COLUMNS)}"
+    found = dialect(path, "log", rule, rows_are="events")
+    missing = [name for name in COLUMNS if name not in found.names]
+    if missing:
+        raise InputError(Finding("log", f"no column '{missing[0]}'", str(path), 1, fix=rule))
+    text = contents(path, most_bytes=_MOST_BYTES, what="log").decode(
+        "utf-16" if found.encoding == "utf-16" else "utf-8-sig"
+    )
+    lines = text.splitlines()[found.first_line - 1 :]
+    rows = csv.reader(lines, delimiter=found.delimiter)
+    at, job, event = (found.names.index(name) for name in COLUMNS)
+    for cells in rows:
+        line = found.first_line - 1 + rows.line_num
+        if not any(cell.strip() for cell in cells):
+            continue
+        cells += [""] * (len(found.names) - len(cells))
+        what = _event(cells[event].strip(), path, line)
+        yield _Row(_time(cells[at], path, line), cells[job].strip(), what)
 
 
 def _event(text: str, path: Path, line: int) -> str:
@@ -113,15 +123,22 @@ def _event(text: str, path: Path, line: int) -> str:
 
 def _time(text: str, path: Path, line: int) -> float:
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
-        pass
-    try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
+        seconds = _moment(text.strip())
+    if not abs(seconds) <= LAST_S:
         fix = "write seconds, or for example 2026-01-01T00:00:00Z"
         message = f"'{text[:40]}' is not a time"
-        raise InputError(Finding("log", message, str(path), line, "time", fix)) from None
+        raise InputError(Finding("log", message, str(path), line, "time", fix))
+    return seconds
+
+
+def _moment(text: str) -> float:
+    """Return a point in time in seconds since 1970, NaN where it is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return math.nan
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 

@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+MOST_CLUSTERS = 1_000
+"""More names than this are those of another column."""
+
 
 def unbroken(pieces: Iterable[Any]) -> bool:
-    """Return whether no value of a column comes again after another one."""
+    """Return whether no value of a column comes again after another one; no more are looked at
+    than there can be clusters.
+    """
     seen: set[str | None] = set()
     last: str | None = None
     for piece in pieces:
         for run in _runs(piece):
-            if run != last and run in seen:
+            if (run != last and run in seen) or len(seen) > MOST_CLUSTERS:
                 return False
             seen.add(run)
             last = run

@@ -21,9 +21,18 @@ FILLED_SAMPLES = 3
 LATE_ROWS = 3
 """So many rows that are older than the one before them came late; more are a step of the clock."""
 
+FIX_APART = (
+    "rows of several hosts? tell them apart with --cluster COLUMN, or add them up with --sum"
+)
 _LEAST_SAMPLES = 8
+_MOST_GB = 1e12
+"""A figure of traffic is less: counters of 64 bits end at 2e10 GB."""
+
+_ALIKE = 0.2
+"""Stretches of several hosts, one after another, are about as long as one another."""
+
 _GAP, _STEP = 1.5, 0.5
-_BLOCK = 4096
+_BLOCK, _LEAST_STEP_S = 4096, 1e-6
 _FALLS = 0.05
 """A counter falls, when it starts again, less often than it rises by this share."""
 
@@ -71,7 +80,10 @@ def series(raw: Raw, options: ReadOptions) -> Series:
     """
     raw = _usable(raw)
     usual = _usual_step(raw)
-    raw, repeated = _without_late(raw, usual)
+    ordered = _ordered(raw)
+    kept = _kept(ordered, usual)
+    _must_be_of_one(ordered, kept, usual)
+    raw, repeated = _chosen(ordered, kept), int(len(kept) - kept.sum())
     step = np.diff(raw.time_s)
     widths = _local_usual(step, usual)
     back = step < _STEP * widths
@@ -93,8 +105,10 @@ def series(raw: Raw, options: ReadOptions) -> Series:
 
 
 def _usable(raw: Raw) -> Raw:
-    """Drop rows that say nothing: no time, no write, or less than nothing written."""
-    good = np.isfinite(raw.time_s) & np.isfinite(raw.write) & (raw.write >= 0)
+    """Drop rows that say nothing: no time, no write, or one below 0 or beyond reason."""
+    good = np.isfinite(raw.time_s) & (raw.write >= 0) & (raw.write < _MOST_GB)
+    if raw.read is not None and np.any(raw.read >= _MOST_GB):
+        raw = replace(raw, read=np.where(raw.read < _MOST_GB, raw.read, np.nan))
     if good.sum() < _LEAST_SAMPLES:
         message = f"cluster '{raw.cluster}' has {int(good.sum())} samples with time and write"
         fix = f"a trace needs {_LEAST_SAMPLES} at least"
@@ -113,15 +127,24 @@ def _usual_step(raw: Raw) -> float:
     if not len(ahead):
         message = f"times of cluster '{raw.cluster}' do not move on"
         raise InputError(Finding("trace", message, raw.file, fix="name the right column: --time"))
-    return float(np.median(ahead))
+    usual = float(np.median(ahead))
+    if usual < _LEAST_STEP_S:
+        message = f"samples of cluster '{raw.cluster}' are {usual:.2g} s apart"
+        fix = "write times in seconds, or name their unit as in time_ms"
+        raise InputError(Finding("trace", message, raw.file, fix=fix))
+    return usual
 
 
-def _without_late(raw: Raw, usual: float) -> tuple[Raw, int]:
-    """Drop rows that are there twice or came late; return how many."""
+def _ordered(raw: Raw) -> Raw:
+    """Return rows by time where they are written in no order at all, else as they are."""
+    if np.mean(np.diff(raw.time_s) < 0) > 0.01:
+        return _chosen(raw, np.argsort(raw.time_s, kind="stable"))
+    return raw
+
+
+def _kept(raw: Raw, usual: float) -> NDArray[np.bool_]:
+    """Return which rows neither are there twice nor came late."""
     step = np.diff(raw.time_s)
-    if np.mean(step < 0) > 0.01:  # written in no order at all
-        raw = _chosen(raw, np.argsort(raw.time_s, kind="stable"))
-        step = np.diff(raw.time_s)
     kept = np.concatenate(([True], step != 0))
     behind = raw.time_s < np.maximum.accumulate(raw.time_s)
     edges = np.flatnonzero(np.diff(np.concatenate(([False], behind, [False])).astype(np.int8)))
@@ -129,7 +152,45 @@ def _without_late(raw: Raw, usual: float) -> tuple[Raw, int]:
         late = end < len(behind) and step[end - 1] > _GAP * usual
         if end - begin <= LATE_ROWS and late:  # else the clock was set, and goes on from there
             kept[begin:end] = False
-    return _chosen(raw, kept), int(len(kept) - kept.sum())
+    return kept
+
+
+def _must_be_of_one(raw: Raw, kept: NDArray[np.bool_], usual: float) -> None:
+    """Refuse rows of several hosts, that repeat times with other figures.
+
+    In a long trace a few such rows are a clock that was set back by a sample, as by a leap second.
+
+    Raises:
+        InputError: there are such rows.
+    """
+    again = _again(raw, kept)
+    if again > (LATE_ROWS if len(kept) >= 1000 * LATE_ROWS else 0):
+        message = f"cluster '{raw.cluster}': {again:,} of {len(kept):,} rows repeat a time"
+        message += " with other figures"
+        raise InputError(Finding("trace", message, raw.file, fix=FIX_APART))
+    begin = np.flatnonzero(
+        (np.diff(raw.time_s) < 0) & (np.abs(raw.time_s[1:] - raw.time_s[0]) <= LATE_ROWS * usual)
+    )
+    parts = np.diff(np.concatenate(([0], begin + 1, [len(kept)])))
+    if len(begin) and parts[0] >= _LEAST_SAMPLES and parts[0] >= _ALIKE * parts.max():
+        message = f"cluster '{raw.cluster}': times start again {len(begin):,} times"
+        raise InputError(Finding("trace", message, raw.file, fix=FIX_APART))
+
+
+def _again(raw: Raw, kept: NDArray[np.bool_]) -> int:
+    """Return how many of the rows that are dropped say another thing than that of their time."""
+    dropped = np.flatnonzero(~kept)
+    if not len(dropped):
+        return 0
+    place = np.flatnonzero(kept)
+    place = place[np.argsort(raw.time_s[place], kind="stable")]
+    found = np.searchsorted(raw.time_s[place], raw.time_s[dropped]).clip(max=len(place) - 1)
+    found = place[found]
+    other = raw.write[found] != raw.write[dropped]
+    if raw.read is not None:
+        both = np.isfinite(raw.read[found]) & np.isfinite(raw.read[dropped])
+        other |= both & (raw.read[found] != raw.read[dropped])
+    return int(np.sum(other & (raw.time_s[found] == raw.time_s[dropped])))
 
 
 def _local_usual(step: Numbers, usual: float) -> Numbers:
@@ -139,7 +200,7 @@ def _local_usual(step: Numbers, usual: float) -> Numbers:
         block = step[begin : begin + _BLOCK]
         ahead = block[block > 0]
         if len(ahead) >= _BLOCK // 8:
-            result[begin : begin + _BLOCK] = np.median(ahead)
+            result[begin : begin + _BLOCK] = max(np.median(ahead), _LEAST_STEP_S)
     return result
 
 
@@ -205,6 +266,8 @@ def _from_counter(raw: Raw, clock: Numbers, usual: Numbers) -> Series:
     """Return rates between readings of a counter; a reading below the one before starts at 0."""
     width = np.diff(raw.time_s)
     write, resets = _increase(raw.write)
+    if raw.summed:  # one of them started again: what the others counted meanwhile is not known
+        write = np.where(np.diff(raw.write) < 0, np.nan, write)
     read = None if raw.read is None else _increase(_held(raw.read))[0] / width
     missed = np.round(width / usual - 1).clip(0)
     hole = missed > FILLED_SAMPLES

@@ -1,4 +1,4 @@
-"""Traces in tables: CSV and Parquet, read in pieces, a cluster at a time."""
+"""Traces in tables: read in pieces, a cluster at a time, whatever the format."""
 
 from __future__ import annotations
 
@@ -8,20 +8,47 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from planner.errors import Finding, InputError
+from planner.foreign_files import regular
+from planner.telemetry import held_table
+from planner.telemetry.cells import Cells
 from planner.telemetry.columns import Columns
-from planner.telemetry.csv_table import CsvTable
+from planner.telemetry.csv_table import PACKED, CsvTable
 from planner.telemetry.options import ReadOptions
-from planner.telemetry.parquet_table import PARQUET, ParquetTable
-from planner.telemetry.raw import DATED_FROM_S, Raw
+from planner.telemetry.order import MOST_CLUSTERS
+from planner.telemetry.parquet_table import ParquetTable
+from planner.telemetry.raw import MOST_SAMPLES, Numbers, Raw, too_many
+from planner.telemetry.unreadable import unreadable
+
+_MOST_BYTES = 64_000_000_000
+_MOST_HELD, _MOST_NAME = 60_000_000, 100
+_PARTIAL = 0.2
+"""A larger share of times at which some rows are missing tells that they are not of one time."""
+
+_MIXED = 0.5
+"""Where hosts change from more of the rows to the next, they were written down in turn."""
+
+_HEAD_BYTES = 1 << 16
+_ENDINGS = {
+    ".parquet": "parquet", ".pq": "parquet", ".xlsx": "book", ".xlsm": "book", ".json": "json",
+    ".jsonl": "json", ".ndjson": "json",
+}  # fmt: skip
+_STARTS = (
+    (b"PAR1", "parquet"),
+    (b"PK\x03\x04", "zip"),
+    (b"\xd0\xcf\x11\xe0", "old"),
+    (b"\x1f\x8b", "gzip"),
+    (b"{", "json"),
+    (b"[", "json"),
+)
 
 
 class Table(Protocol):
     """A file of columns that is read in pieces."""
 
     columns: Columns
+    first_line: int | None
 
     def pieces(self) -> Iterator[pa.RecordBatch]:
         """Yield its rows in order, only the columns that are wanted."""
@@ -31,12 +58,48 @@ class Table(Protocol):
 
 
 def opened(path: Path, options: ReadOptions) -> Table:
-    """Return a table by its file's ending.
+    """Return a table by how its file begins, else by its ending.
 
     Raises:
         InputError: it cannot be read, or a column is missing.
     """
-    return (ParquetTable if path.suffix.lower() in PARQUET else CsvTable)(path, options)
+    regular(path, most_bytes=_MOST_BYTES, what="trace")
+    try:
+        with pa.input_stream(path, compression="detect") as stream:
+            head = stream.read(_HEAD_BYTES)
+    except (OSError, pa.ArrowException, MemoryError) as error:
+        raise unreadable(path, error) from None
+    kind = _kind(path, head)
+    if path.suffix.lower() in PACKED and kind in ("parquet", "book"):
+        raise InputError(Finding("trace", "is packed twice", str(path), fix="unpack it first"))
+    if kind == "parquet":
+        return ParquetTable(path, options)
+    if kind == "book":
+        return held_table.book(path, options)
+    if kind == "json":
+        text = head.decode("utf-8-sig", errors="replace")
+        if held_table.is_lines(text):
+            return held_table.JsonLines(path, options, text)
+        return held_table.whole_json(path, options)
+    return CsvTable(path, options)
+
+
+def _kind(path: Path, head: bytes) -> str:
+    ending = path.suffix.lower()
+    begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    kind = next((kind for start, kind in _STARTS if begin.startswith(start)), None)
+    if kind == "zip":
+        if b"xl/" in head or ending in (".xlsx", ".xlsm"):
+            return "book"
+        message, fix = "is a zip archive", "unpack it and give the table in it"
+        raise InputError(Finding("trace", message, str(path), fix=fix))
+    if kind == "old":
+        message, fix = "is an Excel file of the old kind", "save it as .xlsx or CSV"
+        raise InputError(Finding("trace", message, str(path), fix=fix))
+    if kind == "gzip":
+        message, fix = "is packed by gzip, and its name does not end in .gz", "rename or unpack it"
+        raise InputError(Finding("trace", message, str(path), fix=fix))
+    return kind or _ENDINGS.get(ending, "csv")
 
 
 def read(path: Path, options: ReadOptions) -> Iterator[Raw]:
@@ -46,78 +109,160 @@ def read(path: Path, options: ReadOptions) -> Iterator[Raw]:
         InputError: the file, a column or a cell is wrong.
     """
     table = opened(path, options)
+    cells = Cells(table.columns, options, str(path), table.first_line)
     early = table.contiguous()
-    held: dict[str, list[tuple[Any, ...]]] = {}
+    held = _Held(path, options, cells, table.columns)
     for piece in table.pieces():
-        for cluster, rows in _by_cluster(piece, table.columns, path.stem.removesuffix(".trace")):
-            if early and held and cluster not in held:
-                yield _joined(held, table.columns, path)
-            held.setdefault(cluster, []).append(rows)
-    if not held:
+        for cluster, rows in held.split(piece):
+            if early and held.parts and cluster not in held.parts:
+                yield held.whole()
+            held.add(cluster, rows)
+    if not held.parts:
         fix = "a trace has a row per sample"
         raise InputError(Finding("trace", "no rows", str(path), fix=fix))
-    while held:
-        yield _joined(held, table.columns, path)
+    while held.parts:
+        yield held.whole()
 
 
-def _by_cluster(
-    piece: pa.RecordBatch, columns: Columns, stem: str
-) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    dtype = np.float32 if columns.is_rate else np.float64
-    time, dated = _seconds(piece.column(columns.time), columns.time_unit_s)
-    with np.errstate(over="ignore"):  # what is beyond all reason becomes infinite, so missing
-        figures = [
-            _numbers(piece.column(name)).astype(dtype)
-            for name in (columns.write, columns.read)
-            if name is not None
-        ]
-    if columns.cluster is None:
-        yield stem, (dated, time, *figures)
-        return
-    codes = piece.column(columns.cluster).cast(pa.string()).fill_null("").dictionary_encode()
-    index = codes.indices.to_numpy()
-    for code, name in enumerate(codes.dictionary.to_pylist()):
-        chosen = index == code
-        yield name or stem, (dated, time[chosen], *(each[chosen] for each in figures))
+class _Held:
+    """Rows of the clusters that are not whole yet."""
+
+    def __init__(self, path: Path, options: ReadOptions, cells: Cells, columns: Columns) -> None:
+        self.parts: dict[str, list[tuple[Any, ...]]] = {}
+        self._path, self._options, self._cells, self._columns = path, options, cells, columns
+        self._apart: dict[str, str] = {}
+        self._rows = 0
+
+    def split(self, piece: pa.RecordBatch) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """Yield the rows of each cluster in a piece."""
+        dated, time, figures = self._cells.read(piece)
+        try:
+            yield from self._split(piece, dated, time, figures)
+        except pa.ArrowException as error:  # names that are no text
+            raise unreadable(self._path, error) from None
+
+    def _split(
+        self, piece: pa.RecordBatch, dated: bool, time: Numbers, figures: list[Numbers]
+    ) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        columns = self._columns
+        write = _added(figures[: len(columns.writes)])
+        arrays = [time, write]
+        if columns.reads:
+            arrays.append(_added(figures[len(columns.writes) :]))
+        dtype = np.float32 if self._cells.is_rate else np.float64
+        with np.errstate(over="ignore"):  # what is beyond all reason becomes infinite, so missing
+            arrays[1:] = [each.astype(dtype, copy=False) for each in arrays[1:]]
+        apart = None if columns.apart is None else _codes(piece.column(columns.apart))
+        stem = self._path.stem.removesuffix(".trace")
+        if columns.cluster is None:
+            self._must_suit(stem, apart, slice(None), time)
+            yield stem, (dated, *arrays)
+            return
+        index, names = _codes(piece.column(columns.cluster))
+        for code in dict.fromkeys(index.tolist()):
+            chosen = index == code
+            name = names[code] or stem
+            self._must_suit(name, apart, chosen, time)
+            yield name, (dated, *(each[chosen] for each in arrays))
+
+    def _must_suit(self, cluster: str, apart: Any, rows: Any, time: Numbers) -> None:
+        """Refuse rows of several hosts, or with ``sum`` those that have no times in common."""
+        if apart is None:
+            return
+        index, names = apart
+        index = index[rows]
+        if self._options.sum:
+            mixed = np.mean(index[1:] != index[:-1]) > _MIXED if len(index) > 1 else False
+            if mixed and len(np.unique(time[rows])) == len(index):
+                message = "rows of several hosts have times of their own, and cannot be added up"
+                fix = "bring them to common times, or make a cluster of each with --cluster COLUMN"
+                raise InputError(Finding("trace", message, str(self._path), fix=fix))
+            return
+        for code in np.unique(index).tolist():
+            name = names[code]
+            before = self._apart.setdefault(cluster, name) if name else name
+            if name != before:
+                message = f"rows of several hosts: column '{self._columns.apart}' has "
+                message += f"'{before[:40]}' and '{name[:40]}'"
+                fix = f"a cluster each: --cluster '{self._columns.apart}'; or add them up: --sum"
+                raise InputError(Finding("trace", message, str(self._path), fix=fix))
+
+    def add(self, cluster: str, rows: tuple[Any, ...]) -> None:
+        """Hold more rows of a cluster."""
+        if cluster not in self.parts and len(self.parts) >= MOST_CLUSTERS:
+            message = f"more than {MOST_CLUSTERS:,} clusters: is it the right column?"
+            fix = "name that of the clusters with --cluster COLUMN"
+            raise InputError(Finding("trace", message, str(self._path), fix=fix))
+        if len(cluster) > _MOST_NAME:
+            message = f"a cluster's name has {len(cluster):,} characters: is it the right column?"
+            fix = "name that of the clusters with --cluster COLUMN"
+            raise InputError(Finding("trace", message, str(self._path), fix=fix))
+        held = self.parts.setdefault(cluster, [])
+        held.append(rows)
+        self._rows += len(rows[1])
+        most = _MOST_HELD if self._options.sum else MOST_SAMPLES
+        if sum(len(part[1]) for part in held) > most:
+            raise too_many(cluster, str(self._path), most)
+        if self._rows > _MOST_HELD:
+            message = f"more than {_MOST_HELD:,} rows of clusters that are mixed with one another"
+            fix = "sort them by cluster, or put each into a file"
+            raise InputError(Finding("trace", message, str(self._path), fix=fix))
+
+    def whole(self) -> Raw:
+        """Return the first cluster held, and let go of it."""
+        cluster = next(iter(self.parts))
+        parts = self.parts.pop(cluster)
+        dated = all(part[0] for part in parts)
+        arrays = [np.concatenate(each) for each in list(zip(*parts, strict=True))[1:]]
+        parts.clear()
+        self._rows -= len(arrays[0])
+        time, write, *reads = arrays
+        raw = Raw(
+            cluster, str(self._path), time, write, reads[0] if reads else None,
+            self._cells.is_rate, dated, self._options.sum,
+        )  # fmt: skip
+        return _summed(raw) if self._options.sum else raw
 
 
-def _numbers(column: Any) -> Any:
-    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+def _added(columns: list[Any]) -> Any:
+    """Return the sum of columns; where one says nothing the sum is not known."""
+    total = columns[0]
+    for column in columns[1:]:
+        total = total + column
+    return total
 
 
-def _seconds(column: Any, unit_s: float | None) -> tuple[Any, bool]:
-    """Return times in seconds, NaN where there is none, and whether they have a date.
+def _codes(column: Any) -> tuple[Any, list[str]]:
+    """Return names as places in a list; an empty one where there is none."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()).dictionary_encode()
+    names = column.dictionary.cast(pa.string()).to_pylist()
+    index = column.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+    return index, [name or "" for name in names] + [""]
 
-    Args:
-        column: times with a date, or numbers.
-        unit_s: the unit of numbers; None for seconds, or what suits a date since 1970.
+
+def _summed(raw: Raw) -> Raw:
+    """Return one row for each time, the sum of all; missing where rows of that time are.
+
+    Raises:
+        InputError: the rows have no times in common.
     """
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        column = pc.cast(column, pa.timestamp("us", tz="UTC"))
-        kind = column.type
-    if pa.types.is_date(kind):
-        column, kind = column.cast(pa.timestamp("us")), pa.timestamp("us")
-    if pa.types.is_timestamp(kind):
-        whole = column.cast(pa.timestamp("us", tz=kind.tz)).cast(pa.int64())
-        return _numbers(whole) / 1e6, True
-    seconds = _numbers(column)
-    if unit_s is not None:
-        seconds = seconds * unit_s
-    largest = float(np.abs(seconds[np.isfinite(seconds)]).max(initial=0.0))
-    for scale in (1e9, 1e6, 1e3):  # nanoseconds, microseconds, milliseconds since 1970
-        if unit_s in (None, 1.0) and largest > DATED_FROM_S * scale:
-            return seconds / scale, True
-    return seconds, largest > DATED_FROM_S
+    known = np.isfinite(raw.time_s)
+    time, place, rows = np.unique(raw.time_s[known], return_inverse=True, return_counts=True)
+    if not len(time):
+        return raw
+    usual = int(np.median(rows))
+    if np.mean(rows != usual) > _PARTIAL:
+        others = int(np.sum(rows != usual))
+        message = (
+            f"{others:,} of {len(time):,} times have more or fewer than the usual {usual:,} rows"
+        )
+        fix = "give every host a row at each time, 0 where it did nothing"
+        raise InputError(Finding("trace", message, raw.file, fix=fix))
 
+    def added(figures: Any) -> Any:
+        total = np.bincount(place, weights=figures[known], minlength=len(time))
+        return np.where(rows == usual, total, np.nan).astype(figures.dtype)
 
-def _joined(held: dict[str, list[tuple[Any, ...]]], columns: Columns, path: Path) -> Raw:
-    cluster = next(iter(held))
-    parts = held.pop(cluster)
-    dated = all(part[0] for part in parts)
-    arrays = [np.concatenate(each) for each in list(zip(*parts, strict=True))[1:]]
-    parts.clear()
-    for figures in arrays[1:]:
-        figures *= figures.dtype.type(columns.to_gb)
-    read_ = arrays[2] if columns.read is not None else None
-    return Raw(cluster, str(path), arrays[0], arrays[1], read_, columns.is_rate, dated)
+    read_ = None if raw.read is None else added(raw.read)
+    return Raw(raw.cluster, raw.file, time, added(raw.write), read_, raw.is_rate, raw.dated, True)

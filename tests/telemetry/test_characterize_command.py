@@ -144,7 +144,7 @@ def test_what_is_not_measured_is_said(trace: Path, small: str) -> None:
         (["--problem", "{small}", "--log", "none.csv"], "no such file"),
         (["--problem", "{small}", "--log", "{log}", "--log-job", "bg"], "did you mean 'big'?"),
         (["--bytes-per-parameter", "0"], "must lie between 0 and 100"),
-        (["--read-as", "bytes"], "the unit is a bandwidth"),
+        (["--unit", "GB/s", "--read-as", "bytes"], "the unit is a bandwidth"),
         (["--unit", "GW"], "neither a bandwidth nor a data size"),
         (["{trace}"], "cluster 'hall' is in two files"),
     ],
@@ -172,13 +172,30 @@ def test_wrong_use(trace: Path, small: str, arguments: list[str], words: str) ->
             "time,job,event\n1,a,start\n2,a,failre\n",
             "'failre' is no event; did you mean 'failure'?",
         ),
+        ("time,job,event\n1,a,start\n1e300,a,end\n", "log.csv:3: time: '1e300' is not a time"),
+        ("time,job,event\nnan,a,start\n", "log.csv:2: time: 'nan' is not a time"),
+        ("time,job,event\n1\n", "log.csv:2: event: '' is no event"),
+        ("time;job;event\n1;a;start\n2;b;end\n", "the log has several jobs"),
+        ("\ufeff# a remark\n time , job, event\n1,a,strt\n", "log.csv:3: event: 'strt'"),
+        ('time,job,event\n1,"a\n', "log.csv:2: event: '' is no event"),
+        ("time,job,event\n1,a,start\n" + "x" * 200_000, "log.csv: cannot be read: field larger"),
+        ("time,job,event\0\n", "log.csv: cannot be read: is not text in UTF-8; save the log"),
     ],
 )
 def test_wrong_logs(trace: Path, small: str, tmp_path: Path, text: str, words: str) -> None:
     log = tmp_path / "log.csv"
-    log.write_text(text)
+    log.write_text(text, encoding="utf-8")
     found = ran("characterize", str(trace), "--problem", small, "--log", str(log))
-    assert found.code == 2 and words in found.err
+    assert found.code == 2 and words in found.err and found.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "log.csv"])
+def test_logs_that_are_no_files(trace: Path, small: str, tmp_path: Path, target: str) -> None:
+    """A device, and a link that leads to itself."""
+    log = tmp_path / "log.csv"
+    log.symlink_to(target)
+    found = ran("characterize", str(trace), "--problem", small, "--log", str(log))
+    assert found.code == 2 and str(log) in found.err and found.err.count("\n") == 1
 
 
 def pulses(starts: np.ndarray, edges: np.ndarray) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import decimal
 import gzip
+import os
 from pathlib import Path
 
 import h5py
@@ -12,8 +14,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from planner import foreign_files
 from planner.errors import InputError
-from planner.telemetry import hdf5, tables
+from planner.telemetry import characterize, hdf5, tables
 from planner.telemetry.columns import find, unit_of
 from planner.telemetry.options import ReadOptions, require
 from planner.telemetry.raw import Raw
@@ -120,7 +123,6 @@ def test_a_unit_that_is_said(tmp_path: Path) -> None:
         (["time", "write_gb"], ReadOptions(cluster="hall"), "no column 'hall'"),
         (["time", "write_gb"], ReadOptions(cluster="write_gb"), "cannot be two things at once"),
         (["time", "w_gb", "w_gb"], ReadOptions(write="w_gb"), "there are 2 columns named 'w_gb'"),
-        (["time", "write_gb_per_s"], ReadOptions(unit="GB"), "is named as a bandwidth, and 'GB'"),
     ],
 )
 def test_columns_that_are_not_clear(names: list[str], options: ReadOptions, match: str) -> None:
@@ -159,8 +161,7 @@ def test_empty_cells_are_samples_without_a_figure(tmp_path: Path) -> None:
         ("time,write_gb_per_s\n", r"a\.csv:1: no rows"),
         ("time,write_gb_per_s\n1,2\n2,abc\n", r"a\.csv:3: 'abc' is not a number"),
         ("time,write_gb_per_s\n1,2\n2,3,4\n", r"a\.csv:3: Expected 2 columns, got 3"),
-        ("time;write_gb_per_s\n1;2\n", r"a\.csv:1: columns are separated by ';'"),
-        ("time,write_gb_per_s\n01/01/2026,2\n", r"is not a time; write seconds, or for example"),
+        ("time,write_gb_per_s\n1 Jan,2\n", r"is not a time; write seconds, or for example"),
         ("time,write_gb_per_s\n2026-01-01T00:00:00Z,2\nsoon,3\n", r"a\.csv:3: 'soon' is not a ti"),
     ],
 )
@@ -188,8 +189,68 @@ def test_a_table_without_rows(tmp_path: Path) -> None:
 
 
 def test_words_where_numbers_should_be(tmp_path: Path) -> None:
-    columns = {"time": TIME, "write_gb_per_s": ["1"] * 120}
-    with pytest.raises(InputError, match="holds string, not numbers"):
+    columns = {"time": TIME, "write_gb_per_s": ["one"] * 120}
+    with pytest.raises(InputError, match="row 1: 'one' is not a number"):
+        only(written(tmp_path / "a.parquet", columns))
+
+
+DECIMAL = [decimal.Decimal(f"{value:.2f}") for value in RATE]
+
+
+@pytest.mark.parametrize(
+    ("time", "write"),
+    [
+        (pa.array(TIME - TIME[0], pa.duration("s")), RATE),
+        (pa.array(1000 * (TIME - TIME[0]), pa.duration("ms")), RATE),
+        (pa.array(TIME - TIME[0]), pa.array(DECIMAL, pa.decimal128(9, 2))),
+        (pa.array(TIME - TIME[0]), pa.array(RATE, pa.float32())),
+        (pa.array([str(each) for each in TIME - TIME[0]]), pa.array([f"{v} GB/s" for v in RATE])),
+        (pa.array(TIME - TIME[0]), pa.array([f"{v}" for v in RATE]).dictionary_encode()),
+    ],
+    ids=["seconds", "milliseconds", "decimals", "single", "text", "dictionary"],
+)
+def test_kinds_of_columns(tmp_path: Path, time: pa.Array, write: pa.Array) -> None:
+    raw = only(written(tmp_path / "a.parquet", {"time": time, "write_gb_per_s": write}))
+    np.testing.assert_allclose(raw.time_s, TIME - TIME[0])
+    np.testing.assert_allclose(raw.write, RATE)
+
+
+def test_a_date_and_a_time_of_day(tmp_path: Path) -> None:
+    stamps = pa.array(TIME, pa.timestamp("s"))
+    columns = {
+        "date": stamps.cast(pa.date32()), "time": stamps.cast(pa.time32("s")), "write_gb": RATE,
+    }  # fmt: skip
+    raw = only(written(tmp_path / "a.parquet", columns))
+    np.testing.assert_array_equal(raw.time_s, TIME)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "match"),
+    [
+        ("time", pa.array([[1]] * 120), "'time' holds list<.*, not times"),
+        ("time", pa.array([{"s": 1}] * 120), "'time' holds struct<.*, not times"),
+        ("time", pa.array([b"\xff"] * 120), "'time' holds binary, not times"),
+        ("time", pa.array([True] * 120), "'time' holds bool, not times"),
+        (
+            "time",
+            pa.array(np.arange(120, dtype="i4")).cast(pa.time32("s")),
+            "holds time32.*, not times",
+        ),
+        ("time", pa.array([1e300] * 120), r"row 1: '1e\+300' is no time"),
+        ("time", pa.array([2**62] * 120, pa.timestamp("ms")), "out of bounds"),
+        ("write_gb", pa.array([[1.0]] * 120), "'write_gb' holds list<.*, not numbers"),
+        ("write_gb", pa.array([{"a": 1.0}] * 120), "'write_gb' holds struct<.*, not numbers"),
+        ("write_gb", pa.array([b"1"] * 120), "'write_gb' holds binary, not numbers"),
+        ("write_gb", pa.array(np.arange(120), pa.duration("s")), "holds duration.*, not numbers"),
+        ("write_gb", pa.nulls(120), "'write_gb' holds null, not numbers"),
+        ("cluster", pa.array([[1]] * 120), "'cluster' holds list<.*, not names"),
+        ("cluster", pa.array([b"\xff"] * 120), "cannot be read: invalid utf8"),
+        ("cluster", pa.array(["x" * 200] * 120), "name has 200 characters: is it the right col"),
+    ],
+)
+def test_columns_of_other_kinds(tmp_path: Path, name: str, column: pa.Array, match: str) -> None:
+    columns = {"time": TIME, "write_gb": RATE, "cluster": ["c"] * 120, name: column}
+    with pytest.raises(InputError, match=match):
         only(written(tmp_path / "a.parquet", columns))
 
 
@@ -241,3 +302,126 @@ def test_hdf5_of_another_layout(tmp_path: Path) -> None:
         list(hdf5.read(path, OPTIONS))
     with pytest.raises(InputError, match="no such file"):
         list(hdf5.read(tmp_path / "none.h5", OPTIONS))
+
+
+HOSTILE_HDF5 = [
+    ("group", "datatargets/writerates is no table"),
+    ("scalar", "0 dimensions of float64, not numbers by time and target"),
+    ("cube", "3 dimensions of float64, not numbers"),
+    ("words", "not numbers by time and target"),
+    ("compound", "not numbers by time and target"),
+    ("outside", "is a link to another file; copy the data into this one"),
+    ("dangling", "cannot be read: .*not found"),
+    ("circle", "neither a TOKIO|cannot be read"),
+    ("external", "keeps its data in other files"),
+    ("virtual", "keeps its data in other files"),
+    ("terabytes", "claims 10,000,000,000 x 1,000 numbers in a file of .* kB"),
+    ("chunks", "claims .* numbers in a file of"),
+    ("no times", "no times for /datatargets/writerates"),
+    ("fewer times", "has 120 x 4 rows for 7 times"),
+    ("times of two dimensions", "has 2 dimensions, and times have one"),
+    ("times beyond", "holds times beyond the year 2200"),
+    ("too many times", "cluster 'fs' has more than 10,000,000 samples"),
+    ("lmt", "rows for 3 times"),
+]
+
+
+def hostile_hdf5(path: Path, kind: str) -> None:
+    """Write a file that looks like TOKIO's but for one thing."""
+    other = path.with_name("other.h5")
+    with h5py.File(other, "w") as file:
+        file["x"] = np.ones((120, 4))
+    with h5py.File(path, "w") as file:
+        group = file.create_group("datatargets")
+        group["timestamps"] = TIME
+        name = "writerates"
+        if kind in ("fewer times", "no times", "times beyond", "times of two dimensions"):
+            group[name] = np.ones((120, 4))
+            del group["timestamps"]
+            if kind != "no times":
+                times = {"fewer times": TIME[:7], "times beyond": TIME * 1e290}
+                group["timestamps"] = times.get(kind, TIME[:, None])
+        elif kind == "too many times":
+            group.create_dataset(name, (20_000_000,), "f4", chunks=(1000,))
+            del group["timestamps"]
+            group.create_dataset("timestamps", (20_000_000,), "f8", chunks=(1000,))
+        elif kind in ("terabytes", "chunks"):
+            chunks = (1000, 1000) if kind == "terabytes" else (200_000, 1000)
+            group.create_dataset(name, (10**10, 1000), "f8", chunks=chunks)
+        elif kind == "external":
+            group.create_dataset(name, (120,), "f8", external=[("/dev/zero", 0, 960)])
+        elif kind == "virtual":
+            layout = h5py.VirtualLayout((120, 4), "f8")
+            layout[:] = h5py.VirtualSource(str(other), "x", (120, 4))
+            group.create_virtual_dataset(name, layout)
+        elif kind == "lmt":
+            file["FSStepsGroup/FSStepsDataSet"] = TIME[:3]
+            file["OSTWriteGroup/OSTBulkWriteDataSet"] = np.ones((120, 4))
+        else:
+            group[name] = {
+                "group": lambda: h5py.SoftLink("/datatargets"),
+                "scalar": lambda: 5.0,
+                "cube": lambda: np.ones((2, 3, 4)),
+                "words": lambda: [b"one", b"two"],
+                "compound": lambda: np.zeros(3, [("a", "f8"), ("b", "i4")]),
+                "outside": lambda: h5py.ExternalLink(other.name, "x"),
+                "dangling": lambda: h5py.SoftLink("/nowhere"),
+                "circle": lambda: h5py.SoftLink("/datatargets/writerates"),
+            }[kind]()
+
+
+@pytest.mark.parametrize(("kind", "match"), HOSTILE_HDF5, ids=[kind for kind, _ in HOSTILE_HDF5])
+def test_hdf5_that_claims_or_points_to_much(tmp_path: Path, kind: str, match: str) -> None:
+    hostile_hdf5(tmp_path / "fs.hdf5", kind)
+    with pytest.raises(InputError, match=match):
+        list(hdf5.read(tmp_path / "fs.hdf5", OPTIONS))
+
+
+def test_hdf5_in_stripes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum over targets is the same whatever is read at a time, and the unit may be said."""
+    (whole,) = hdf5.read(tokio(tmp_path / "fs.hdf5", "lmt"), OPTIONS)
+    monkeypatch.setattr(hdf5, "_STRIPE_BYTES", 300)
+    for form in ("lmt", "rates"):
+        (raw,) = hdf5.read(tokio(tmp_path / "fs.hdf5", form), OPTIONS)
+        np.testing.assert_allclose(raw.write, whole.write)
+    (raw,) = hdf5.read(tmp_path / "fs.hdf5", ReadOptions(unit="kB"))
+    assert not raw.is_rate
+    np.testing.assert_allclose(raw.write, whole.write * 1e3)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "h5", "json", "xlsx", "csv.gz"])
+def test_names_behind_which_is_no_plain_file(tmp_path: Path, ending: str) -> None:
+    """Devices and pipes would never end, or never begin."""
+    path = tmp_path / f"a.{ending}"
+    for make, match in (
+        (path.mkdir, "is a folder, not a file; name a file in it"),
+        (lambda: os.mkfifo(path), "is a pipe, not a file; put what it gives into a file first"),
+        (lambda: path.symlink_to("/dev/zero"), "is a device, not a file"),
+        (lambda: path.symlink_to(path.name), "cannot be read: too many levels of symbolic links"),
+        (lambda: path.symlink_to("nowhere"), "no such file"),
+    ):
+        make()
+        with pytest.raises(InputError, match=match):
+            characterize([path])
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+def test_files_that_are_too_large(tmp_path: Path) -> None:
+    """What stands on the disk is asked for before anything is read."""
+    for name, most in (("a.csv", "64 GB"), ("a.parquet", "64 GB"), ("a.h5", "64 GB")):
+        with (tmp_path / name).open("wb") as stream:
+            stream.truncate(10**12)
+        with pytest.raises(InputError, match=f"has 1 TB, and a trace may have {most} at most"):
+            characterize([tmp_path / name])
+    (tmp_path / "a.json").write_bytes(b'[{"time"' + b" " * 33_000_000)
+    with pytest.raises(InputError, match="has 33 MB, and a trace may have 32 MB"):
+        characterize([tmp_path / "a.json"])
+
+
+def test_what_never_ends_is_not_read_to_its_end(tmp_path: Path) -> None:
+    """Files of the system say that they are empty."""
+    assert foreign_files.contents(Path("/proc/self/status"), most_bytes=10**5, what="trace")
+    with pytest.raises(InputError, match="and a trace may have 9 bytes at most"):
+        foreign_files.contents(Path("/proc/self/status"), most_bytes=9, what="trace")
+    with pytest.raises(InputError, match="embedded null"):
+        foreign_files.regular(tmp_path / "a\0b", most_bytes=9, what="plan")
