@@ -16,12 +16,12 @@ from planner.telemetry.jobs import job
 from planner.telemetry.options import ReadOptions
 from planner.telemetry.placing import Traffic, placed
 from planner.telemetry.raw import Places, Raw
-from planner.telemetry.restarts import Holes, broken_off
+from planner.telemetry.restarts import Holes, breaks, broken_off
 from planner.telemetry.series import Series, series
 from planner.telemetry.table import Columns, table_of
 from planner.telemetry.together import shared
 from planner.telemetry.track import Track
-from planner.telemetry.tracking import merged_away, tracks
+from planner.telemetry.tracking import interleaved, merged_away, tracks
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,8 @@ def cluster(raw: Raw, options: ReadOptions) -> Cluster:
     if trace.read is not None:
         reads = bursts(trace.read, trace.start_s, trace.width_s, trace.sample_s)
     found = _tracks(writes, trace)
-    holes = _holes(trace)
+    seen = None if reads is None else reads.bursts
+    gaps = breaks(found, _holes(trace), writes.bursts, seen, float(trace.start_s[-1]))
     ended = _broken_off(found, writes.bursts)
     jobs = tuple(
         job(
@@ -126,8 +127,8 @@ def cluster(raw: Raw, options: ReadOptions) -> Cluster:
             track,
             trace,
             writes.bursts,
-            None if reads is None else reads.bursts,
-            holes,
+            seen,
+            gaps[number - 1],
             options.bytes_per_parameter,
         ).model_copy(update={"aborted": len(ended[number - 1])})
         for number, track in enumerate(found, start=1)
@@ -142,7 +143,7 @@ def _tracks(writes: Found, trace: Series) -> list[Track]:
     alone = merged_away(tracks(seen, trace.sample_s))
     found = [track for track in shared(alone, seen, trace.sample_s) if track.is_steady()]
     excess = np.nan_to_num(trace.write - writes.background.level)
-    return placed(found, seen, Traffic(excess, trace.start_s, trace.width_s))
+    return placed(interleaved(found), seen, Traffic(excess, trace.start_s, trace.width_s))
 
 
 def _holes(trace: Series) -> Holes:

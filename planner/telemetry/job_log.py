@@ -172,7 +172,8 @@ def poisson(events: int) -> tuple[float, float]:
     from scipy.stats import chi2
 
     tail = (1 - CONFIDENCE) / 2
-    return chi2.ppf(tail, 2 * events) / 2, chi2.ppf(1 - tail, 2 * events + 2) / 2
+    low = float(chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
+    return low, float(chi2.ppf(1 - tail, 2 * events + 2)) / 2
 
 
 __all__ = ["COLUMNS", "JobLog", "per_event", "poisson", "read"]

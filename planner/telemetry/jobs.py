@@ -8,7 +8,7 @@ from planner.schema.telemetry import JobFound, Measured, Segment
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.figures import Z, middle, ratio, scaled
 from planner.telemetry.raw import Numbers
-from planner.telemetry.restarts import Breaks, Holes, breaks, mtti
+from planner.telemetry.restarts import Breaks, mtti
 from planner.telemetry.series import Series
 from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
 
@@ -22,7 +22,7 @@ def job(
     trace: Series,
     writes: Bursts,
     reads: Bursts | None,
-    holes: Holes,
+    found: Breaks,
     bytes_per_parameter: float,
 ) -> JobFound:
     """Return a job with its figures.
@@ -33,21 +33,19 @@ def job(
         trace: what they were found in.
         writes: all bursts of writing.
         reads: all bursts of reading.
-        holes: what is not known of the trace.
+        found: its gaps and interruptions.
         bytes_per_parameter: what its size is divided by for the parameters implied.
     """
-    sure = track.anchors()
-    found = breaks(sure, holes, writes, reads)
     alone = track.places[track.kinds == WHOLE]
     own = writes.chosen(alone if len(alone) else track.places)
     size = _size(own) if len(alone) else _size_of_parts(track)
-    interval = _interval(sure, found)
+    interval = _interval(track, found)
     drain, resolved = _drain(own, size, trace.sample_s)
     peak = middle(own.peak)
     bandwidth = _bandwidth(size, drain, resolved)
     restored = _restores(found, reads, trace.sample_s)
     clock = trace.clock(track.times)
-    begun = trace.clock(sure.times[1:][found.broken])
+    begun = trace.clock(found.end_s[found.broken])
     return JobFound(
         name=name,
         cluster=trace.cluster,
@@ -56,7 +54,7 @@ def job(
         segments=_segments(clock, begun, drain.value),
         checkpoints=int(np.sum(track.kinds != CUT)),
         inferred=int(np.sum(track.kinds == INFERRED)),
-        missed=max(0, int(found.missed.sum()) - int(np.sum(track.kinds == INFERRED))),
+        missed=max(0, found.missed - int(np.sum(track.kinds == INFERRED))),
         size_gb=size,
         interval_s=interval,
         drain_s=drain,
@@ -72,6 +70,7 @@ def job(
         confirmed=int(found.attempts[found.confirmed].sum()),
         observed_s=float(track.end_s - track.start_s),
         mtti_s=mtti(track, found),
+        contested=found.doubtful + found.possible,
         **restored,
     )
 
@@ -106,12 +105,18 @@ def _size_of_parts(track: Track) -> Measured:
     return Measured(value=track.size_gb, low=track.size_gb - half, high=track.size_gb + half)
 
 
-def _interval(sure: Track, found: Breaks) -> Measured:
-    """Return the mean interval: a stretch tells it by its ends, however coarse the samples are."""
-    kept = found.steps >= 1
+def _interval(track: Track, found: Breaks) -> Measured:
+    """Return the mean interval: a stretch tells it by its ends, however coarse the samples are.
+
+    Its ends are checkpoints that were seen by themselves.
+    """
+    at = np.flatnonzero(track.kinds != INFERRED)
+    left = np.concatenate(([0], np.cumsum(~found.kept)))[at]
+    kept = np.diff(left) == 0
     if not kept.any():
-        return Measured(value=sure.interval_s)
-    gaps, steps = np.diff(sure.times)[kept], found.steps[kept]
+        return Measured(value=track.interval_s)
+    gaps = np.diff(track.times[at])[kept]
+    steps = np.diff(np.concatenate(([0], np.cumsum(found.steps)))[at])[kept]
     value = float(gaps.sum() / steps.sum())
     half = Z * float(np.std(gaps - value * steps)) / np.sqrt(steps.sum())
     return Measured(value=value, low=value - half, high=value + half)
