@@ -65,7 +65,8 @@ class JobFound(Record):
     since sampling hides shorter ones. ``restarts`` are interruptions of the rhythm that no missing
     samples or clock steps explain, ``confirmed`` of them with a restoring read. ``contested`` reads
     in its breaks may be its own or another job's restore, whichever they are counted for.
-    ``mtti_s`` is None where no restart was seen. ``parameters`` follow from the size at ``bytes_per_parameter``.
+    ``mtti_s`` is None where no restart was seen. ``parameters`` follow from the size at
+    ``bytes_per_parameter``.
     """
 
     name: str

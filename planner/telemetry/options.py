@@ -20,6 +20,7 @@ class ReadOptions:
         unit: of the figures, a bandwidth or a size; None reads it from the column's name.
         read_as: what the figures are; None finds out by the unit and how they run.
         stamp: whether a time is the start or the end of its sample.
+        window_s: the time over which each sample is a mean; None finds out.
         bytes_per_parameter: what a job's size is divided by for the parameters implied.
     """
 
@@ -30,6 +31,7 @@ class ReadOptions:
     unit: str | None = None
     read_as: ReadAs | None = None
     stamp: Literal["start", "end"] = "start"
+    window_s: float | None = None
     bytes_per_parameter: float = 14.0
 
 

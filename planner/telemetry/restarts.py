@@ -227,13 +227,28 @@ def mtti(track: Track, found: Breaks) -> Measured | None:
     An interval begins with a checkpoint or behind a restoring read, and ends with the next
     checkpoint or breaks. With memoryless failures it is whole with probability exp(-I/M), so that
     M = -I / ln(share that is whole): how long a restart takes does not matter. The range is that of
-    a Poisson count; its ends allow for the interruptions that may be another job's.
+    a Poisson count of bunches; its ends allow for interruptions that may be another job's.
     """
     broken = int(found.attempts.sum())
     if not broken:
         return None
     whole = max(float(found.steps[~found.broken].sum() + found.confirmed.sum()), 0.5)
     rate = -math.log(whole / (whole + broken)) / track.interval_s
-    low = poisson(max(broken - found.doubtful, 0))[0] / broken
-    high = poisson(broken + found.possible)[1] / broken
+    bunch = _bunched(found.attempts[found.broken], broken / (whole + broken))
+    low = poisson(max(broken - found.doubtful, 0) / bunch)[0] * bunch / broken
+    high = poisson((broken + found.possible) / bunch)[1] * bunch / broken
     return Measured(value=1 / rate, low=1 / (rate * high), high=1 / (rate * low) if low else None)
+
+
+def _bunched(together: NDArray[np.int64], chance: float) -> float:
+    """Return how many interruptions come together: so many times the count scatters more.
+
+    Where one comes soon after another more often than chance has it, fewer of them say something
+    of their own.
+
+    Args:
+        together: interruptions without a checkpoint between them, by break.
+        chance: that an interval breaks.
+    """
+    found = float(np.sum(together**2) / np.sum(together))
+    return max(1.0, found * (1 - chance) / (1 + chance))
