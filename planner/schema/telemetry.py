@@ -102,7 +102,9 @@ class ClusterFound(Record):
     """One cluster's trace: how it was sampled, and what is in it.
 
     ``missing`` are samples that should be there and are not; ``steps`` sudden changes of the clock,
-    ``resets`` of counters. ``reads`` says whether the trace has a column of reads.
+    ``resets`` of counters. ``window_s`` is the time over which each sample is a mean, as told or as
+    what scatters in them tells; None where nothing tells it. ``reads`` says whether the trace has a
+    column of reads.
     """
 
     name: str
@@ -110,6 +112,7 @@ class ClusterFound(Record):
     end_s: float
     samples: int
     sample_s: float
+    window_s: float | None = None
     missing: int = 0
     steps: int = 0
     resets: int = 0

@@ -141,7 +141,7 @@ def cluster(raw: Raw, options: ReadOptions) -> Cluster:
         for number, track in enumerate(found, start=1)
     )
     table = table_of(trace, sampling.sharpened(writes.bursts), found, ended, jobs)
-    return Cluster(trace, writes, reads, _record(trace, writes, jobs, table), jobs, table)
+    return Cluster(trace, writes, reads, _record(trace, sampling, writes, jobs, table), jobs, table)
 
 
 def _tracks(writes: Found, trace: Series) -> list[Track]:
@@ -195,7 +195,9 @@ def _broken_off(found: Sequence[Track], writes: Bursts) -> list[Places]:
     return result
 
 
-def _record(trace: Series, writes: Found, jobs: Sequence[JobFound], table: Columns) -> ClusterFound:
+def _record(
+    trace: Series, sampling: Sampling, writes: Found, jobs: Sequence[JobFound], table: Columns
+) -> ClusterFound:
     kind = table["kind"]
     return ClusterFound(
         name=trace.cluster,
@@ -203,6 +205,7 @@ def _record(trace: Series, writes: Found, jobs: Sequence[JobFound], table: Colum
         end_s=float(trace.clock_s[-1] + trace.width_s[-1]),
         samples=trace.samples,
         sample_s=trace.sample_s,
+        window_s=sampling.window_s,
         missing=trace.missing,
         steps=trace.steps,
         resets=trace.resets,

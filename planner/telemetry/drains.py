@@ -100,7 +100,7 @@ def _by_shape(own: Bursts, edges: Measured, sampling: Sampling, others: float) -
     low, high = edges.low or 0.0, edges.high or edges.value
     latest = 0.5 / max(1.0 - others, 0.5)
     high = max(high, float(np.quantile(own.duration_s, latest)))
-    stands_out, error = _standing_out(own, sampling.sample_s)
+    stands_out, error = _standing_out(own, sampling.sample_s, sampling.sample_s)
     even = float(np.median(own.size_gb / own.height))
     count = stands_out - sampling.sample_s + 2 * float(np.median(own.faint)) * sampling.sample_s
     if count - even <= max(error, _SLOW_EDGES * sampling.sample_s):
@@ -119,7 +119,7 @@ def _by_shape(own: Bursts, edges: Measured, sampling: Sampling, others: float) -
 
 def _through_window(own: Bursts, sampling: Sampling, window_s: float) -> Drain:
     """Return the drain that a moving mean has stretched."""
-    stands_out, error = _standing_out(own, sampling.sample_s)
+    stands_out, error = _standing_out(own, sampling.sample_s, window_s)
     faint = float(np.median(own.faint))
     value = max(stands_out - window_s, 0.0)
     for _ in range(_ROUNDS):  # what stands out is short by what is faint of rise and fall
@@ -140,15 +140,17 @@ def _through_window(own: Bursts, sampling: Sampling, window_s: float) -> Drain:
     return Measured(value=value, low=low, high=high), True, (note,)
 
 
-def _standing_out(own: Bursts, sample_s: float) -> tuple[float, float]:
+def _standing_out(own: Bursts, sample_s: float, window_s: float) -> tuple[float, float]:
     """Return for how long bursts stand out in the mean, and half of its range.
+
+    What is farther from the usual than scatter and a window has other traffic at its end.
 
     In the mean over checkpoints that begin anywhere in a sample that is a window longer than the
     drain. Where they begin at the same place in each the mean may be off by half a sample.
     """
     span: Numbers = own.span_s
     middle_s = float(np.median(span))
-    kept = np.abs(span - middle_s) <= _STRAY * max(sample_s, scatter(span))
+    kept = np.abs(span - middle_s) <= max(_STRAY * sample_s, _STRAY * scatter(span), window_s)
     phase = np.exp(2j * np.pi * own.start_s[kept] / sample_s)
     locked = float(np.abs(np.mean(phase)))
     off = Z * float(np.std(span[kept] - own.duration_s[kept])) / math.sqrt(kept.sum())

@@ -71,7 +71,7 @@ def job(
         confirmed=int(found.attempts[found.confirmed].sum()),
         observed_s=float(track.end_s - track.start_s),
         mtti_s=mtti(track, found),
-        contested=found.doubtful + found.possible,
+        contested=found.contested,
         notes=notes,
         **restored,
     )

@@ -57,8 +57,9 @@ class Breaks:
         attempts: interruptions in each gap: restoring reads, or one where there are none.
         confirmed: broken gaps with a restoring read.
         reads: positions of the restoring reads.
-        doubtful, possible: interruptions that may be another job's, and those of others that may
-            be this one's.
+        doubtful, possible: how many interruptions may be none or another job's, and how many more
+            there may be.
+        contested: reads that suit another job as well.
     """
 
     start_s: Numbers
@@ -72,6 +73,7 @@ class Breaks:
     reads: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     doubtful: int = 0
     possible: int = 0
+    contested: int = 0
 
     @property
     def kept(self) -> NDArray[np.bool_]:
@@ -137,6 +139,7 @@ def _confirmed(gaps: Breaks, own: Restores) -> Breaks:
         reads=own.reads,
         doubtful=own.doubtful,
         possible=own.possible,
+        contested=own.doubtful + own.possible,
     )
 
 
@@ -175,15 +178,18 @@ def _gaps(track: Track, holes: Holes, busy: Bursts) -> Breaks:
     steps = np.where(stopped, 0, steps)
     hidden = unknown | _hidden(track, steps, busy)
     broken = late & ~unknown & ~stopped & ((steps == 0) | ((steps > 1) & ~hidden))
+    unsure = over & ~stopped & ~broken
     return Breaks(
         start_s=start,
         end_s=end,
         steps=steps,
         exact=exact,
         broken=broken,
-        open=over & ~stopped & ~broken,
+        open=unsure,
         attempts=broken.astype(np.int64),
         confirmed=np.zeros(len(steps), dtype=bool),
+        doubtful=int(np.sum(broken & ~exact)),
+        possible=int(np.sum(unsure & ~unknown)),
     )
 
 
