@@ -32,6 +32,9 @@ _BEHIND = 0.2
 
 _ALIKE, _TOO_NEAR, _FEW = 0.03, 0.6, 0.05
 _STRAYS, _STRAY_SIZE, _BESIDE = 0.1, 0.15, 20.0
+_MOST_TIMES = 3
+"""Every so many of a job's checkpoints may look like another's; more are one by chance."""
+
 _BETWEEN, _LOCKED, _TOGETHER = 0.25, 0.9, 0.6
 """Two jobs are one where so many of the one's checkpoints lie so near to the middle between two of
 the other's, and the other has one before and behind for so many."""
@@ -212,7 +215,8 @@ def _stray(track: Track, other: Track) -> bool:
     slack = _BESIDE * track.interval_s
     during = other.start_s >= track.start_s - slack and other.end_s <= track.end_s + slack
     ratio = other.interval_s / track.interval_s
-    return few and near and during and abs(ratio / max(round(ratio), 1) - 1) <= _ALIKE
+    times = min(max(round(ratio), 1), _MOST_TIMES)
+    return few and near and during and abs(ratio / times - 1) <= _ALIKE
 
 
 def interleaved(found: Sequence[Track]) -> list[Track]:
