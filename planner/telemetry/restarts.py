@@ -124,9 +124,10 @@ def _confirmed(gaps: Breaks, own: Restores) -> Breaks:
     places = np.flatnonzero(gaps.broken | gaps.open)
     told = gaps.broken[places]
     seen = own.count > 0
+    if not seen.any():
+        return replace(gaps, possible=gaps.possible + own.possible, contested=own.possible)
     sure = np.sum(seen & told) >= _MOSTLY * told.sum()
-    unread = gaps.exact[places] | ~seen.any()
-    kept = seen | (told & (own.hidden | (unread & ~sure)))
+    kept = seen | (told & (own.hidden | (gaps.exact[places] & ~sure)))
     broken, confirmed = (np.zeros(len(gaps.steps), dtype=bool) for _ in range(2))
     broken[places[kept]], confirmed[places[seen]] = True, True
     attempts = np.zeros(len(gaps.steps), dtype=np.int64)
