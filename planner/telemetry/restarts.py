@@ -26,6 +26,9 @@ _STOP_INTERVALS, _STOP_S = 20.0, 86_400.0
 _UNSURE = 1.5
 """So many times the tolerance a gap may be off where one of its ends was told apart from others."""
 
+_EARLY = 0.5
+"""A gap that is short by so many tolerances makes up for a long one beside it."""
+
 _MOSTLY = 0.8
 """Where reads confirm so many breaks, one that none confirms is no interruption."""
 
@@ -208,9 +211,9 @@ def _undisplaced(track: Track, slack_s: Numbers) -> NDArray[np.int64]:
     steps = track.multiples(slack_s)
     both = gaps[:-1] + gaps[1:]
     many = np.maximum(np.round(both / track.interval_s), 2.0)
-    early = np.minimum(gaps[:-1], gaps[1:]) < track.interval_s - track.tolerance_s
+    early = np.minimum(gaps[:-1], gaps[1:]) < track.interval_s - _EARLY * track.tolerance_s
     off = np.abs(both - many * track.interval_s) <= track.tolerance_s * np.sqrt(many)
-    pairs = np.flatnonzero(early & off & (steps[:-1] == 0) & (steps[1:] == 0))
+    pairs = np.flatnonzero(early & off & ((steps[:-1] == 0) | (steps[1:] == 0)))
     one = np.clip(np.round(gaps[pairs] / track.interval_s), 1, many[pairs] - 1)
     steps[pairs], steps[pairs + 1] = one, many[pairs] - one
     return steps
