@@ -23,12 +23,12 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization
+from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, Measured
 from planner.telemetry import ReadOptions, characterize
 from tests.telemetry.cases import CLASSES, random_case
 from tests.telemetry.files import table, write_csv, write_hdf5, write_parquet
 from tests.telemetry.sampling import Trace
-from tests.telemetry.score import Score, score
+from tests.telemetry.score import JobScore, Score, score
 from tests.telemetry.truth import Case, Truth, made
 
 NOTHING = (
@@ -40,7 +40,7 @@ NOTHING = (
 HEAD = (
     f"{'class':12}{'cases':>6}{'pass':>6}{'jobs':>6}"
     f"{'size %':>14}{'interval %':>14}{'overlap pt':>14}"
-    f"{'found %':>15}{'false %':>14}{'own %':>8}{'restarts':>13}{'MTTI':>6}{'s':>7}"
+    f"{'found %':>15}{'false %':>14}{'own %':>8}{'restarts':>13}{'MTTI':>6}{'held %':>10}{'s':>7}"
 )
 
 
@@ -128,8 +128,24 @@ def line(label: str, runs: Sequence[Run]) -> str:
         f"{_both(found, min(r.score.found for r in runs)) if wanted else '-':>15}"
         f"{_both(false, max(r.score.false for r in runs)) if rows else '-':>14}"
         f"{100 * own:8.1f}{f'{seen}/{restarts}({breaks})':>13}"
-        f"{f'{np.median(mtti):.2f}' if mtti else '-':>6}{sum(r.seconds for r in runs):7.1f}"
+        f"{f'{np.median(mtti):.2f}' if mtti else '-':>6}{_held(jobs):>10}"
+        f"{sum(r.seconds for r in runs):7.1f}"
     )
+
+
+def _held(jobs: Sequence[JobScore]) -> str:
+    """Return how many ranges of drains, and of MTTI, hold the truth."""
+    pairs = [(job.true, job.matched) for job in jobs if job.matched]
+    drains = [_within(found.drain_s, true.drain_s) for true, found in pairs]
+    mtti = [
+        _within(found.mtti_s, true.mtti_s) for true, found in pairs if found.mtti_s and true.mtti_s
+    ]
+    return " / ".join(f"{100 * np.mean(held):.0f}" if held else "-" for held in (drains, mtti))
+
+
+def _within(found: Measured, truth: float) -> bool:
+    low, high = found.low or 0.0, np.inf if found.high is None else found.high
+    return bool(low <= truth <= high)
 
 
 def shown(runs: Sequence[Run]) -> Iterator[str]:
@@ -142,7 +158,7 @@ def shown(runs: Sequence[Run]) -> Iterator[str]:
     yield (
         "Errors and shares: median or pooled / worst. jobs: cases with the right number of jobs,"
         "\nown: checkpoints given to the right job, restarts: found / true (true gaps with any),"
-        "\nMTTI: found over true, median."
+        "\nMTTI: found over true, median; held: ranges of drains / of MTTI that hold the truth."
     )
     for r in runs:
         if r.missed:

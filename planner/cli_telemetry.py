@@ -15,6 +15,7 @@ from planner.cli_options import (
     Settings,
     bandwidth,
     count,
+    seconds,
     tell,
 )
 
@@ -81,6 +82,14 @@ def characterize(
     stamp: Annotated[
         Stamp, typer.Option(help="Whether a time is the start or the end of its sample.")
     ] = Stamp.start,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            help="Time over which each sample is a mean, e.g. '5 min' of rate(...[5m]); default: "
+            "found out.",
+            metavar="TIME",
+        ),
+    ] = None,
     bytes_per_parameter: Annotated[
         float, typer.Option(help="Bytes of a checkpoint per parameter, for the parameters implied.")
     ] = 14.0,
@@ -132,6 +141,7 @@ def characterize(
         time_format=time_format,
         read_as=None if read_as is None else read_as.value,
         stamp=stamp.value,
+        window_s=seconds("--window", window),
         bytes_per_parameter=bytes_per_parameter,
     )
     require(options)

@@ -23,6 +23,9 @@ from planner.schema.telemetry import CONFIDENCE, Characterization, ClusterFound
 
 _READ_AS = {"rate": "rates", "bytes": "bytes in each sample", "counter": "counters that grow"}
 _MOST_NAMES = 5
+_LONGER = 1.25
+"""A window of so many samples and more is told."""
+
 _MOST_NOTES, _LONGEST = 12, 400
 
 
@@ -96,6 +99,12 @@ def _read_texts(record: Characterization) -> Iterator[str]:
     yield f"{many}{duration(time_s)}, {span}, from {_traces(record)}"
     samples = sum(each.samples for each in all_of)
     yield f"{counted(samples, 'sample')}, {_sampling(all_of)}, read as {_READ_AS[record.read_as]}"
+    windows = sorted({one.window_s for one in all_of if one.window_s and _smoothed(one)})
+    if windows:
+        yield (
+            f"each sample is a mean over {listed([duration(each) for each in windows])}, longer "
+            "than the time between them: drains are given without it"
+        )
     flaws = list(_flaws(record, samples))
     if flaws:
         yield f"in them {listed(flaws)}"
@@ -107,6 +116,10 @@ def _read_texts(record: Characterization) -> Iterator[str]:
         f"{counted(record.bursts, 'burst')} of writing; ± and ranges hold the truth with "
         f"{percent(CONFIDENCE, 0)}"
     )
+
+
+def _smoothed(cluster: ClusterFound) -> bool:
+    return cluster.window_s is not None and cluster.window_s > _LONGER * cluster.sample_s
 
 
 def _traces(record: Characterization) -> str:
@@ -163,6 +176,12 @@ def _unresolved(record: Characterization) -> Iterator[str]:
         yield (
             f"{counted(missed, 'checkpoint')} that the rhythm asks for "
             f"{'was' if missed == 1 else 'were'} not seen"
+        )
+    contested = sum(job.contested for job in record.jobs)
+    if contested:
+        yield (
+            f"{counted(contested, 'time')} a restoring read suits two jobs: their restarts are not "
+            "sure"
         )
     unsure = sum(job.restarts - job.confirmed for job in record.jobs)
     if unsure > 0:

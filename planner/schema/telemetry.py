@@ -63,8 +63,10 @@ class JobFound(Record):
     written at the same time; ``missed`` fell where the rhythm asks for one and none was seen.
     ``interval_s`` is start to start. ``drain_s`` is but an upper bound where ``resolved`` is False,
     since sampling hides shorter ones. ``restarts`` are interruptions of the rhythm that no missing
-    samples or clock steps explain, ``confirmed`` of them with a restoring read. ``mtti_s`` is None
-    where no restart was seen. ``parameters`` follow from the size at ``bytes_per_parameter``.
+    samples or clock steps explain, ``confirmed`` of them with a restoring read. ``contested`` reads
+    in its breaks may be its own or another job's restore, whichever they are counted for.
+    ``mtti_s`` is None where no restart was seen. ``parameters`` follow from the size at
+    ``bytes_per_parameter``.
     """
 
     name: str
@@ -87,6 +89,7 @@ class JobFound(Record):
     parameters: Measured
     restarts: int = 0
     confirmed: int = 0
+    contested: int = 0
     observed_s: float
     mtti_s: Measured | None = None
     restore_gb: Measured | None = None
@@ -99,7 +102,9 @@ class ClusterFound(Record):
     """One cluster's trace: how it was sampled, and what is in it.
 
     ``missing`` are samples that should be there and are not; ``steps`` sudden changes of the clock,
-    ``resets`` of counters. ``reads`` says whether the trace has a column of reads.
+    ``resets`` of counters. ``window_s`` is the time over which each sample is a mean, as told or as
+    what scatters in them tells; None where nothing tells it. ``reads`` says whether the trace has a
+    column of reads.
     """
 
     name: str
@@ -107,6 +112,7 @@ class ClusterFound(Record):
     end_s: float
     samples: int
     sample_s: float
+    window_s: float | None = None
     missing: int = 0
     steps: int = 0
     resets: int = 0

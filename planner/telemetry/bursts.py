@@ -30,6 +30,9 @@ class Bursts:
         start_s, end_s: where the traffic begins and ends, within their samples by what is in them.
         size_gb: what was moved above the background.
         peak: largest bandwidth of a sample above the background, GB/s.
+        height: the usual one.
+        span_s: all samples that stand out, from the start of the first to the end of the last.
+        faint: share of the usual bandwidth below which a sample at the edge does not stand out.
         size_error_gb, edge_error_s: half of the range that noise and sampling leave.
         cut: whether it touches a hole in the trace, or its end.
     """
@@ -38,6 +41,9 @@ class Bursts:
     end_s: Numbers
     size_gb: Numbers
     peak: Numbers
+    height: Numbers
+    span_s: Numbers
+    faint: Numbers
     size_error_gb: Numbers
     edge_error_s: Numbers
     cut: NDArray[np.bool_]
@@ -119,7 +125,9 @@ def _measured(samples: _Samples, found: _Stretches, sample_s: float) -> Bursts:
     start, end = _edges(samples, size, peak, height, first, final, sample_s)
     blurred = 0.1 + Z * samples.noise[found.begins] / np.maximum(height, _TINY)
     edge = sample_s * np.where(final - first > 1, blurred, 1.0)
-    return Bursts(start, end, size, peak, error, edge, cut)
+    span = samples.start_s[final] + samples.width_s[final] - samples.start_s[first]
+    faint = _least_edge(samples.noise[found.begins], peak) / np.maximum(height, _TINY)
+    return Bursts(start, end, size, peak, height, span, faint, error, edge, cut)
 
 
 def _sizes(
@@ -178,6 +186,11 @@ def _empty(edge: Numbers, height: Numbers) -> Numbers:
     return np.clip(1.0 - edge / np.maximum(height, _TINY), 0.0, 1.0)
 
 
+def _least_edge(noise: Numbers, peak: Numbers) -> Numbers:
+    """Return what a sample at the edge of a burst has at least."""
+    return np.minimum(np.maximum(_NOISY * noise, _EDGE * peak), _MOST_EDGE * peak)
+
+
 def _heights(samples: _Samples, found: _Stretches) -> tuple[Numbers, Numbers, Places, Places]:
     """Return the largest and the usual bandwidth of each burst, and the samples at its edges.
 
@@ -191,8 +204,7 @@ def _heights(samples: _Samples, found: _Stretches) -> tuple[Numbers, Numbers, Pl
     for place, (begin, end) in enumerate(zip(found.begins, found.ends, strict=True)):
         inside = samples.excess[begin:end]
         peak[place] = inside.max()
-        edge = max(_NOISY * samples.noise[begin], _EDGE * peak[place])
-        high = np.flatnonzero(inside >= min(edge, _MOST_EDGE * peak[place]))
+        high = np.flatnonzero(inside >= _least_edge(samples.noise[begin], peak[place]))
         first[place], final[place] = begin + high[0], begin + high[-1]
         core = inside[high[0] + 1 : high[-1]]
         height[place] = np.median(core) if len(core) else peak[place]

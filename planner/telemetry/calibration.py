@@ -138,10 +138,14 @@ def _restart(found: JobFound, job: Job, log: JobLog | None) -> Override | str:
 def _failures(found: JobFound, known: Known) -> Override | str:
     log = known.log
     mtti, source = found.mtti_s, f"telemetry, {_many(found.restarts, 'restart')}"
+    from_trace = log is None or log.mtti_s is None
     if log is not None and log.mtti_s is not None:
         mtti, source = log.mtti_s, f"job log, {_many(log.failures, 'failure')}"
     if mtti is None:
         return f"failures: none seen in {found.observed_s / 3600:.1f} h"
+    if from_trace and found.contested:
+        reads = _many(found.contested, "restoring read")
+        return f"failures: {reads} may be this job's or another's; a job log tells (--log)"
     if known.gpus is None:
         return f"failures: one every {mtti.value / 3600:.3g} h, on how many GPUs? say --gpus"
     rate = _DAY_S / known.gpus

@@ -12,16 +12,21 @@ from planner.errors import Finding, InputError
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, ClusterFound, JobFound
 from planner.telemetry import hdf5, tables
 from planner.telemetry.bursts import Bursts, Found, bursts
+from planner.telemetry.drains import Sampling
 from planner.telemetry.jobs import job
 from planner.telemetry.options import ReadOptions
 from planner.telemetry.placing import Traffic, placed
 from planner.telemetry.raw import Places, Raw
-from planner.telemetry.restarts import Holes, broken_off
+from planner.telemetry.restarts import Holes, breaks, broken_off
 from planner.telemetry.series import Series, series
+from planner.telemetry.smoothing import window_of
 from planner.telemetry.table import Columns, table_of
 from planner.telemetry.together import shared
-from planner.telemetry.track import Track
-from planner.telemetry.tracking import merged_away, tracks
+from planner.telemetry.track import WHOLE, Track
+from planner.telemetry.tracking import interleaved, merged_away, tracks
+
+_SHORTER = 0.8
+"""No burst lasts less than this share of the window that samples are means over."""
 
 
 @dataclass(frozen=True)
@@ -119,22 +124,25 @@ def cluster(raw: Raw, options: ReadOptions) -> Cluster:
     if trace.read is not None:
         reads = bursts(trace.read, trace.start_s, trace.width_s, trace.sample_s)
     found = _tracks(writes, trace)
-    holes = _holes(trace)
+    seen = None if reads is None else reads.bursts
+    gaps = breaks(found, _holes(trace), writes.bursts, seen, float(trace.start_s[-1]))
     ended = _broken_off(found, writes.bursts)
+    sampling = _sampling(found, writes, trace, options.window_s)
     jobs = tuple(
         job(
             f"{trace.cluster}-{number}",
             track,
             trace,
             writes.bursts,
-            None if reads is None else reads.bursts,
-            holes,
+            seen,
+            gaps[number - 1],
+            sampling,
             options.bytes_per_parameter,
         ).model_copy(update={"aborted": len(ended[number - 1])})
         for number, track in enumerate(found, start=1)
     )
-    table = table_of(trace, writes.bursts, found, ended, jobs)
-    return Cluster(trace, writes, reads, _record(trace, writes, jobs, table), jobs, table)
+    table = table_of(trace, sampling.sharpened(writes.bursts), found, ended, jobs)
+    return Cluster(trace, writes, reads, _record(trace, sampling, writes, jobs, table), jobs, table)
 
 
 def _tracks(writes: Found, trace: Series) -> list[Track]:
@@ -143,7 +151,27 @@ def _tracks(writes: Found, trace: Series) -> list[Track]:
     alone = merged_away(tracks(seen, trace.sample_s))
     found = [track for track in shared(alone, seen, trace.sample_s) if track.is_steady()]
     excess = np.nan_to_num(trace.write - writes.background.level)
-    return placed(found, seen, Traffic(excess, trace.start_s, trace.width_s))
+    return placed(interleaved(found), seen, Traffic(excess, trace.start_s, trace.width_s))
+
+
+def _sampling(
+    found: Sequence[Track], writes: Found, trace: Series, told_s: float | None
+) -> Sampling:
+    """Return how a trace was sampled.
+
+    Raises:
+        InputError: bursts are shorter than the window that samples are said to be means over.
+    """
+    if told_s is None:
+        return Sampling(trace.sample_s, window_of(trace.write, writes, trace.sample_s))
+    for track in found:
+        own = writes.bursts.chosen(track.places[track.kinds == WHOLE])
+        lasts_s = float(np.median(own.size_gb / own.peak)) if len(own) else np.inf
+        if lasts_s < _SHORTER * told_s and told_s > trace.sample_s:
+            message = f"bursts of {lasts_s:.3g} s are shorter than the window of {told_s:g} s"
+            fix = "say over which time each sample is a mean, or leave it out"
+            raise InputError(Finding("option", message, path="--window", fix=fix))
+    return Sampling(trace.sample_s, told_s, told=True)
 
 
 def _holes(trace: Series) -> Holes:
@@ -168,7 +196,9 @@ def _broken_off(found: Sequence[Track], writes: Bursts) -> list[Places]:
     return result
 
 
-def _record(trace: Series, writes: Found, jobs: Sequence[JobFound], table: Columns) -> ClusterFound:
+def _record(
+    trace: Series, sampling: Sampling, writes: Found, jobs: Sequence[JobFound], table: Columns
+) -> ClusterFound:
     kind = table["kind"]
     return ClusterFound(
         name=trace.cluster,
@@ -176,6 +206,7 @@ def _record(trace: Series, writes: Found, jobs: Sequence[JobFound], table: Colum
         end_s=float(trace.clock_s[-1] + trace.width_s[-1]),
         samples=trace.samples,
         sample_s=trace.sample_s,
+        window_s=sampling.window_s,
         missing=trace.missing,
         steps=trace.steps,
         resets=trace.resets,

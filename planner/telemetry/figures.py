@@ -36,16 +36,21 @@ def scatter(values: Numbers) -> float:
 
 
 def ratio(over: Measured, under: Measured) -> Measured:
-    """Return a quotient whose parts err independently."""
+    """Return a quotient whose parts err independently, each to either side by its own share."""
     value = over.value / under.value
-    half = value * math.hypot(_share(over), _share(under))
-    return Measured(value=value, low=max(0.0, value - half), high=value + half)
+    if not value:
+        return Measured(value=value)
+    up = math.hypot(_share(over.value, over.high), _share(under.low, under.value))
+    down = math.hypot(_share(over.low, over.value), _share(under.value, under.high))
+    high = None if math.isinf(up) else value * math.exp(up)
+    return Measured(value=value, low=value * math.exp(-down), high=high)
 
 
-def _share(of: Measured) -> float:
-    if of.low is None or of.high is None or not of.value:
+def _share(low: float | None, high: float | None) -> float:
+    """Return how far apart two ends are on a logarithmic scale; 0 where one is not known."""
+    if low is None or high is None or high <= 0:
         return 0.0
-    return (of.high - of.low) / 2 / of.value
+    return math.log(high / low) if low > 0 else math.inf
 
 
 def scaled(of: Measured, by: float) -> Measured:

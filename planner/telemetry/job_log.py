@@ -184,12 +184,17 @@ def per_event(time_s: float, events: int) -> Measured | None:
     return Measured(value=time_s / events, low=time_s / high, high=time_s / low)
 
 
-def poisson(events: int) -> tuple[float, float]:
-    """Return the range in which the mean of a Poisson count lies (Garwood's interval)."""
+def poisson(events: float) -> tuple[float, float]:
+    """Return the range in which the mean of a Poisson count lies (Garwood's interval).
+
+    Args:
+        events: how many; no whole number where they come in bunches.
+    """
     from scipy.stats import chi2
 
     tail = (1 - CONFIDENCE) / 2
-    return chi2.ppf(tail, 2 * events) / 2, chi2.ppf(1 - tail, 2 * events + 2) / 2
+    low = float(chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
+    return low, float(chi2.ppf(1 - tail, 2 * events + 2)) / 2
 
 
 __all__ = ["COLUMNS", "JobLog", "per_event", "poisson", "read"]

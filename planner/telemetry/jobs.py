@@ -6,14 +6,12 @@ import numpy as np
 
 from planner.schema.telemetry import JobFound, Measured, Segment
 from planner.telemetry.bursts import Bursts
+from planner.telemetry.drains import Sampling, drain_of
 from planner.telemetry.figures import Z, middle, ratio, scaled
 from planner.telemetry.raw import Numbers
-from planner.telemetry.restarts import Breaks, Holes, breaks, mtti
+from planner.telemetry.restarts import Breaks, mtti
 from planner.telemetry.series import Series
 from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
-
-_RESOLVED_SAMPLES = 2.0
-_FILLED, _HIGH, _OFF = 1.1, 0.9, 0.1
 
 
 def job(
@@ -22,7 +20,8 @@ def job(
     trace: Series,
     writes: Bursts,
     reads: Bursts | None,
-    holes: Holes,
+    found: Breaks,
+    sampling: Sampling,
     bytes_per_parameter: float,
 ) -> JobFound:
     """Return a job with its figures.
@@ -33,21 +32,21 @@ def job(
         trace: what they were found in.
         writes: all bursts of writing.
         reads: all bursts of reading.
-        holes: what is not known of the trace.
+        found: its gaps and interruptions.
+        sampling: how the trace was sampled.
         bytes_per_parameter: what its size is divided by for the parameters implied.
     """
-    sure = track.anchors()
-    found = breaks(sure, holes, writes, reads)
     alone = track.places[track.kinds == WHOLE]
     own = writes.chosen(alone if len(alone) else track.places)
     size = _size(own) if len(alone) else _size_of_parts(track)
-    interval = _interval(sure, found)
-    drain, resolved = _drain(own, size, trace.sample_s)
+    interval = _interval(track, found)
+    others = float(np.mean(track.kinds == INFERRED))
+    drain, resolved, notes = drain_of(own, size, sampling, others)
     peak = middle(own.peak)
     bandwidth = _bandwidth(size, drain, resolved)
-    restored = _restores(found, reads, trace.sample_s)
+    restored = _restores(found, reads, sampling)
     clock = trace.clock(track.times)
-    begun = trace.clock(sure.times[1:][found.broken])
+    begun = trace.clock(found.end_s[found.broken])
     return JobFound(
         name=name,
         cluster=trace.cluster,
@@ -56,7 +55,7 @@ def job(
         segments=_segments(clock, begun, drain.value),
         checkpoints=int(np.sum(track.kinds != CUT)),
         inferred=int(np.sum(track.kinds == INFERRED)),
-        missed=max(0, int(found.missed.sum()) - int(np.sum(track.kinds == INFERRED))),
+        missed=max(0, found.missed - int(np.sum(track.kinds == INFERRED))),
         size_gb=size,
         interval_s=interval,
         drain_s=drain,
@@ -72,28 +71,14 @@ def job(
         confirmed=int(found.attempts[found.confirmed].sum()),
         observed_s=float(track.end_s - track.start_s),
         mtti_s=mtti(track, found),
+        contested=found.contested,
+        notes=notes,
         **restored,
     )
 
 
 def _high(of: Measured) -> float:
     return of.value if of.high is None else of.high
-
-
-def _drain(own: Bursts, size: Measured, sample_s: float) -> tuple[Measured, bool]:
-    """Return the usual drain, and whether sampling resolves it.
-
-    A drain shorter than two samples fills at most one of them. Where many are seen, some fill one
-    wholly, so that the largest bandwidths tell how long it takes; one shorter than a sample never
-    does, and only that much is known.
-    """
-    edges = middle(own.duration_s, float(np.median(own.edge_error_s)) / len(own) ** 0.5)
-    if edges.value >= _RESOLVED_SAMPLES * sample_s:
-        return edges, True
-    least = size.value / float(np.quantile(own.peak, _HIGH))
-    if least < _FILLED * sample_s:
-        return Measured(value=least, low=None, high=max(least, sample_s)), False
-    return Measured(value=least, low=(1 - _OFF) * least, high=(1 + _OFF) * least), True
 
 
 def _size(own: Bursts) -> Measured:
@@ -106,12 +91,18 @@ def _size_of_parts(track: Track) -> Measured:
     return Measured(value=track.size_gb, low=track.size_gb - half, high=track.size_gb + half)
 
 
-def _interval(sure: Track, found: Breaks) -> Measured:
-    """Return the mean interval: a stretch tells it by its ends, however coarse the samples are."""
-    kept = found.steps >= 1
+def _interval(track: Track, found: Breaks) -> Measured:
+    """Return the mean interval: a stretch tells it by its ends, however coarse the samples are.
+
+    Its ends are checkpoints that were seen by themselves.
+    """
+    at = np.flatnonzero(track.kinds != INFERRED)
+    left = np.concatenate(([0], np.cumsum(~found.kept)))[at]
+    kept = np.diff(left) == 0
     if not kept.any():
-        return Measured(value=sure.interval_s)
-    gaps, steps = np.diff(sure.times)[kept], found.steps[kept]
+        return Measured(value=track.interval_s)
+    gaps = np.diff(track.times[at])[kept]
+    steps = np.diff(np.concatenate(([0], np.cumsum(found.steps)))[at])[kept]
     value = float(gaps.sum() / steps.sum())
     half = Z * float(np.std(gaps - value * steps)) / np.sqrt(steps.sum())
     return Measured(value=value, low=value - half, high=value + half)
@@ -127,14 +118,14 @@ def _segments(clock: Numbers, begun: Numbers, drain_s: float) -> tuple[Segment, 
     )
 
 
-def _restores(found: Breaks, reads: Bursts | None, sample_s: float) -> dict[str, Measured]:
+def _restores(found: Breaks, reads: Bursts | None, sampling: Sampling) -> dict[str, Measured]:
     """Return what restores read, how long they take and at which bandwidth."""
     if reads is None or not len(found.reads):
         return {}
     some = found.reads
     own = reads.chosen(some)
     size = middle(own.size_gb, float(np.median(own.size_error_gb)) / 4)
-    time, resolved = _drain(own, size, sample_s)
+    time, resolved, _ = drain_of(own, size, sampling)
     return {
         "restore_gb": size,
         "restore_s": time,

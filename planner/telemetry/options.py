@@ -24,6 +24,7 @@ class ReadOptions:
         time_format: how times are written, as strptime has it; None knows ISO 8601 and its kin.
         read_as: what the figures are; None finds out by the unit and how they run.
         stamp: whether a time is the start or the end of its sample.
+        window_s: the time over which each sample is a mean; None finds out.
         bytes_per_parameter: what a job's size is divided by for the parameters implied.
     """
 
@@ -37,6 +38,7 @@ class ReadOptions:
     time_format: str | None = None
     read_as: ReadAs | None = None
     stamp: Literal["start", "end"] = "start"
+    window_s: float | None = None
     bytes_per_parameter: float = 14.0
 
 

@@ -36,7 +36,7 @@ def table_of(
         parts.append(_as_seen(writes.chosen(unfinished), one.name, "aborted"))
         inferred = track.kinds == INFERRED
         part = writes.chosen(track.places)
-        duration = np.where(inferred, track.drain_s, part.duration_s)
+        duration = np.where(inferred, one.drain_s.value, part.duration_s)
         parts.append(
             {
                 "job": np.full(len(part), one.name, dtype=object),

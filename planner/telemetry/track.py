@@ -69,12 +69,17 @@ class Track:
             kinds=np.concatenate((self.kinds, more))[order],
         )
 
-    def multiples(self) -> NDArray[np.int64]:
-        """Return how many intervals each gap is, 0 where it is no multiple."""
+    def multiples(self, slack_s: Numbers | None = None) -> NDArray[np.int64]:
+        """Return how many intervals each gap is, 0 where it is no multiple.
+
+        Args:
+            slack_s: how far each gap may be from one interval, by default the tolerance.
+        """
+        slack_s = np.full(len(self.times) - 1, self.tolerance_s) if slack_s is None else slack_s
         gaps = np.diff(self.times)
         count = np.maximum(np.round(gaps / self.interval_s), 1.0)
         off = np.abs(gaps - count * self.interval_s)
-        fits = off <= self.tolerance_s * np.sqrt(count)
+        fits = off <= slack_s * np.sqrt(count)
         return np.where(fits & (count <= MOST_MISSED), count, 0).astype(np.int64)
 
     def expected(self) -> Numbers:

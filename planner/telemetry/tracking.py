@@ -8,6 +8,7 @@ an interruption between them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,13 @@ _BEHIND = 0.2
 """A stretch of a job may begin so soon after the one before, in intervals: clocks are set."""
 
 _ALIKE, _TOO_NEAR, _FEW = 0.03, 0.6, 0.05
-_STRAYS, _STRAY_SIZE, _BESIDE = 0.1, 0.1, 20.0
+_STRAYS, _STRAY_SIZE, _BESIDE = 0.1, 0.15, 20.0
+_MOST_TIMES = 3
+"""Every so many of a job's checkpoints may look like another's; more are one by chance."""
+
+_BETWEEN, _LOCKED, _TOGETHER = 0.25, 0.9, 0.6
+"""Two jobs are one where so many of the one's checkpoints lie so near to the middle between two of
+the other's, and the other has one before and behind for so many."""
 
 _BEYOND = 2.5
 """How far before or after a job's events one more may be, in intervals: it may have failed."""
@@ -207,7 +214,47 @@ def _stray(track: Track, other: Track) -> bool:
     near = abs(other.size_gb / track.size_gb - 1) <= _STRAY_SIZE
     slack = _BESIDE * track.interval_s
     during = other.start_s >= track.start_s - slack and other.end_s <= track.end_s + slack
-    return few and near and during and abs(other.interval_s / track.interval_s - 1) <= _ALIKE
+    ratio = other.interval_s / track.interval_s
+    times = min(max(round(ratio), 1), _MOST_TIMES)
+    return few and near and during and abs(ratio / times - 1) <= _ALIKE
+
+
+def interleaved(found: Sequence[Track]) -> list[Track]:
+    """Return the jobs with those joined that are one whose interval is short and long in turn.
+
+    Of one size and one interval, each writes between two checkpoints of the other, never near one:
+    the restarts of two jobs would shift one against the other.
+    """
+    result: list[Track] = []
+    for track in found:
+        for place, other in enumerate(result):
+            phases = _phases(other, track)
+            if len(phases) and np.mean(np.abs(phases - 0.5) <= _BETWEEN) >= _LOCKED:
+                result[place] = _joined(other, track, phases)
+                break
+        else:
+            result.append(track)
+    return result
+
+
+def _phases(track: Track, other: Track) -> Numbers:
+    """Return where in a job's gaps another's checkpoints lie, as shares; none if not comparable."""
+    reach = max(_NARROWEST, _SPREADS * max(track.spread, other.spread))
+    alike = abs(other.size_gb / track.size_gb - 1) <= reach
+    if not alike or abs(other.interval_s / track.interval_s - 1) > _ALIKE:
+        return np.zeros(0)
+    before, after = neighbours(track.times, other.times)
+    kept = np.abs(after - before - track.interval_s) <= track.tolerance_s
+    if np.mean(kept) < _TOGETHER:
+        return np.zeros(0)
+    return np.asarray((other.times - before)[kept] / (after - before)[kept])
+
+
+def _joined(track: Track, other: Track, phases: Numbers) -> Track:
+    half = track.interval_s / 2
+    uneven = 2 * float(np.median(np.abs(phases - 0.5))) * half
+    joined = track.with_events(other.times, other.places, other.kinds)
+    return replace(joined, interval_s=half, tolerance_s=uneven + track.tolerance_s / 2)
 
 
 def merged_away(found: Sequence[Track]) -> list[Track]:

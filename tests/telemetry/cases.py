@@ -175,6 +175,10 @@ def _restarts(random: Random) -> Case:
     return _failing(_plain(random, _few(random)), random)
 
 
+def _several(random: Random) -> Case:
+    return _failing(_plain(random, int(random.integers(2, 5))), random)
+
+
 def _counters(random: Random) -> Case:
     form = "counter" if random.random() < 0.8 else "bytes"
     jitter = float(random.choice([0.0, 0.1]))
@@ -238,6 +242,7 @@ CLASSES: dict[str, Callable[[Random], Case]] = {
     "three": lambda random: _plain(random, 3),
     "twins": lambda random: _plain(random, 2, twins=True, together=True),
     "restarts": _restarts,
+    "several": _several,
     "counters": _counters,
     "clocks": _clocks,
     "missing": _missing,
@@ -246,4 +251,5 @@ CLASSES: dict[str, Callable[[Random], Case]] = {
     "empty": lambda random: _plain(random, 0, busy=True),
     "everything": _everything,
 }
-"""Classes of cases by name: ``twins`` are two jobs of one size, ``empty`` is a trace without."""
+"""Classes of cases by name: ``twins`` are two jobs of one size, ``several`` are two to
+four that fail, ``empty`` is a trace without."""

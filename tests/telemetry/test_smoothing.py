@@ -1,0 +1,159 @@
+"""Samples that are means over more than the time between them: found out, told, or allowed for."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.schema.telemetry import Characterization, JobFound, Measured
+from planner.telemetry.bursts import bursts
+from planner.telemetry.characterize import Cluster, cluster
+from planner.telemetry.figures import ratio
+from planner.telemetry.options import ReadOptions
+from planner.telemetry.raw import Raw
+from planner.telemetry.smoothing import window_of
+from tests.ran import ran
+
+SIZE_GB, INTERVAL_S, DAYS = 1000.0, 1800.0, 3
+
+
+def moving(drain_s: float, window_s: float, sample_s: float, noise: float, held: int = 1) -> Raw:
+    """Return what `rate(...[window])` gives every so many seconds of a job's exact traffic.
+
+    Args:
+        drain_s: how long a checkpoint is written.
+        window_s: over which time each sample is a mean.
+        sample_s: how often there is one.
+        noise: of the background, GB/s.
+        held: how often each value stands in the export.
+    """
+    random = np.random.default_rng(1)
+    length = DAYS * 86_400
+    edges = np.arange(length + 1.0)
+    gaps = INTERVAL_S + random.normal(0, 7.0, int(length / INTERVAL_S) - 2)
+    starts = np.cumsum(gaps)
+    times = np.stack((starts, starts + drain_s)).T.ravel()
+    done = SIZE_GB * np.repeat(np.arange(len(starts) + 1.0), 2)[1:-1]
+    moved = np.interp(edges, times, done)
+    moved[1:] += np.cumsum(noise * random.lognormal(0, 0.5, length))
+    time = np.arange(window_s, length, sample_s)
+    rate = (np.interp(time, edges, moved) - np.interp(time - window_s, edges, moved)) / window_s
+    rate = np.repeat(rate[::held], held)[: len(time)]
+    return Raw("c", "trace", time + 1.7e9, rate, None, is_rate=True, dated=True)
+
+
+def found_in(raw: Raw, window_s: float | None = None) -> tuple[Cluster, JobFound]:
+    found = cluster(raw, ReadOptions(window_s=window_s))
+    (job,) = found.jobs
+    return found, job
+
+
+def holds(measured: Measured, truth: float) -> bool:
+    assert measured.low is not None and measured.high is not None
+    return measured.low <= truth <= measured.high
+
+
+@pytest.mark.parametrize(
+    ("drain_s", "window_s", "sample_s"),
+    [(110, 300, 10), (110, 60, 10), (110, 20, 10), (40, 300, 15), (350, 300, 30)],
+)
+def test_what_scatters_tells_the_window(drain_s: float, window_s: float, sample_s: float) -> None:
+    found, job = found_in(moving(drain_s, window_s, sample_s, noise=0.1))
+    assert found.record.window_s == window_s
+    assert job.drain_s.value == pytest.approx(drain_s, abs=0.5 * sample_s)
+    assert holds(job.drain_s, drain_s) and holds(job.write_gb_per_s, SIZE_GB / drain_s)
+    assert job.size_gb.value == pytest.approx(SIZE_GB, rel=0.01)
+    assert any(f"means over {window_s} s" in note for note in job.notes)
+    lasts = found.table["duration_s"][found.table["kind"] == "checkpoint"]
+    assert np.mean(lasts) == pytest.approx(drain_s, abs=sample_s)
+
+
+@pytest.mark.parametrize(("drain_s", "window_s"), list(product((40, 110, 350), (60, 300))))
+def test_without_scatter_the_range_holds_both_and_the_window_corrects(
+    drain_s: float, window_s: float
+) -> None:
+    raw = moving(drain_s, window_s, 10, noise=0)
+    found, job = found_in(raw)
+    assert found.record.window_s is None
+    assert holds(job.drain_s, drain_s) and holds(job.write_gb_per_s, SIZE_GB / drain_s)
+    (note,) = job.notes
+    assert "say it: --window" in note
+    found, job = found_in(raw, window_s)
+    assert found.record.window_s == window_s
+    assert job.drain_s.value == pytest.approx(drain_s, abs=5)
+    assert holds(job.drain_s, drain_s)
+    assert job.drain_s.high and job.drain_s.low and job.drain_s.high - job.drain_s.low < 35
+
+
+def test_values_that_stand_several_times_are_means_over_that_time() -> None:
+    found, job = found_in(moving(110, 60, 10, noise=0.1, held=6))
+    assert found.record.window_s == 60
+    assert job.drain_s.value == pytest.approx(110, abs=20) and holds(job.drain_s, 110)
+
+
+def test_samples_that_are_what_they_seem_stay_exact() -> None:
+    found, job = found_in(moving(110, 10, 10, noise=0.1))
+    assert found.record.window_s == 10 and job.notes == ()
+    assert job.drain_s.value == pytest.approx(110, abs=0.1)
+    assert job.drain_s.high and job.drain_s.low and job.drain_s.high - job.drain_s.low < 1
+    found, job = found_in(moving(110, 10, 10, noise=0))
+    assert found.record.window_s is None and job.notes == ()
+    assert job.drain_s.high and job.drain_s.low and job.drain_s.high - job.drain_s.low < 1
+
+
+@pytest.mark.parametrize("window", [1, 2, 6, 30, 100])
+def test_a_moving_mean_of_noise_alone(window: int) -> None:
+    noise = np.random.default_rng(2).normal(5, 1, 20_000)
+    rate = np.convolve(noise, np.full(window, 1 / window), mode="valid")
+    start = 10.0 * np.arange(len(rate))
+    assert window_of(rate, bursts(rate, start, np.full(len(rate), 10.0), 10.0), 10.0) == 10 * window
+
+
+def test_too_little_scatter_tells_no_window() -> None:
+    rate = np.full(2000, 5.0)
+    found = bursts(rate, 10.0 * np.arange(2000), np.full(2000, 10.0), 10.0)
+    assert window_of(rate, found, 10.0) is None
+
+
+def test_a_quotient_of_uneven_ranges_holds_its_ends() -> None:
+    quotient = ratio(Measured(value=1000, low=1000, high=1000), Measured(value=4, low=1, high=5))
+    assert (quotient.low, quotient.high) == (pytest.approx(200), pytest.approx(1000))
+    unbounded = ratio(Measured(value=10, low=9, high=11), Measured(value=4, low=0, high=5))
+    assert unbounded.high is None and unbounded.low is not None and unbounded.low < 2
+
+
+@pytest.fixture(scope="module")
+def smoothed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    raw = moving(110, 300, 10, noise=0.1)
+    path = tmp_path_factory.mktemp("smoothed") / "hall.csv"
+    rows = zip(raw.time_s, raw.write, strict=True)
+    lines = ["time,write_gb_per_s", *(f"{time:.0f},{rate:.6f}" for time, rate in rows)]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_the_screen_says_so(smoothed: Path) -> None:
+    out = " ".join(ran("characterize", str(smoothed)).out.split())
+    assert "each sample is a mean over 5.0 min" in out
+    assert "samples are means over 300 s, as what scatters in them tells" in out
+    told = ran("characterize", str(smoothed), "--window", "5 min", "--json")
+    (job,) = Characterization.model_validate_json(told.out).jobs
+    assert job.drain_s.value == pytest.approx(110, abs=5) and "as told" in job.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("window", "words"),
+    [
+        ("20 min", "--window: bursts of 300 s are shorter than the window of 1200 s"),
+        ("5", "'5' has no unit"),
+        ("0 s", "must be more than 0"),
+        ("5 GB", "--window"),
+    ],
+)
+def test_wrong_windows(smoothed: Path, window: str, words: str) -> None:
+    found = ran("characterize", str(smoothed), "--window", window)
+    assert (found.code, found.out) == (2, "")
+    assert words in found.err and found.err.count("\n") == 1
