@@ -32,7 +32,7 @@ from planner.cli_options import (
     tell,
 )
 from planner.commands import EXIT_CODES
-from planner.errors import PlannerError
+from planner.errors import PlannerError, StoppedError
 
 app = typer.Typer(
     name="planner",
@@ -470,8 +470,8 @@ def _run(application: Callable[..., Any]) -> int:
     except typer.Exit as ended:
         return int(ended.exit_code)
     except (typer.Abort, KeyboardInterrupt):
-        typer.echo("planner: interrupted", err=True)
-        return 130
+        typer.echo(f"planner: interrupted: {_kept()}", err=True)
+        return StoppedError.exit_code
     except (BrokenPipeError, SystemExit):  # click's own end where the reader of a pipe has left
         _discard_output()
         return 0
@@ -483,6 +483,16 @@ def _run(application: Callable[..., Any]) -> int:
         return 2
     except Exception as error:
         return _unexpected(error)
+
+
+def _kept() -> str:
+    """Return what is there of a command that was interrupted, and how to go on."""
+    from planner.commands.solve import listed
+    from planner.whole_files import put_in_place
+
+    written = listed(put_in_place)
+    kept = f"{written} had been written" if written else "nothing was written or changed"
+    return f"{kept}; the same command starts from the beginning"
 
 
 def _discard_output() -> None:

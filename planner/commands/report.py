@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.commands.solve import created_today
-from planner.outputs.files import write_all
 from planner.schema.plan import Plan
+from planner.whole_files import write_all
 
 if TYPE_CHECKING:
     from planner.outputs.charts.model import Chart

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,9 @@ from planner.commands import EXIT_CODES
 from planner.commands.progress import progress
 from planner.commands.report import Report, drawn, write_workbook
 from planner.commands.solve import stem_of
+from planner.errors import StoppedError
 from planner.loader import Inputs
+from planner.outputs.sensitivity_words import printable
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 from planner.studies.sensitivity.asked import scenarios
@@ -27,7 +30,6 @@ from planner.studies.sensitivity.workers import Workers
 
 SHOWN = 20_000
 """So many rows of a table are looked at for the workbook, the picture and the screen."""
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -75,19 +77,37 @@ def report(
     )
     stem = stem_of(problem, scenario)
     partial = folder / f".{stem}.sweep.partial"
-    journal = Journal(partial, _key(inputs, asked, options))
-    with progress("scenarios", quiet=quiet) as told:
-        course = Course(inputs, chosen, options, journal, told)
-        stopped = _run(course, dask)
-    base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
-    study, written = _write(course.table(), folder / f"{stem}.sweep", base)
-    if not stopped:
-        journal.forget()
-    rows = _rows(written[0])
-    if base is not None and study.rows:
-        written += _shown(base, study, rows, folder, stem)
-    text = study.model_dump_json(indent=2) if as_json else _text(study, rows, stopped)
-    return Report(text, written, INTERRUPTED if stopped else _code(study))
+    with _journal(partial, _key(inputs, asked, options)) as journal:
+        with progress("scenarios", quiet=quiet) as told:
+            course = Course(inputs, chosen, options, journal, told)
+            stopped = _run(course, dask)
+        base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
+        study, written = _write(course.table(), folder / f"{stem}.sweep", base)
+        rows = _rows(written[0])
+        if base is not None and study.rows:
+            written += _shown(base, study, rows, folder, stem)
+        if not stopped:
+            journal.forget()
+    text = study.model_dump_json(indent=2) if as_json else _text(study, rows)
+    if stopped:
+        _say_stopped(study, partial)
+    return Report(text, written, StoppedError.exit_code if stopped else _code(study))
+
+
+@contextmanager
+def _journal(folder: Path, key: str) -> Iterator[Journal]:
+    """Yield the journal; however the sweep ends, nobody else is kept out and nothing idle stays."""
+    with closing(Journal(folder, key)) as journal:
+        try:
+            yield journal
+        except KeyboardInterrupt:
+            if journal.empty:
+                raise
+            said = f"what is done is kept in {folder}; the same command goes on from there"
+            raise StoppedError(f"interrupted: {said}") from None
+        finally:
+            if journal.empty:
+                journal.forget()
 
 
 def _run(course: Course, dask: str | None) -> bool:
@@ -96,6 +116,8 @@ def _run(course: Course, dask: str | None) -> bool:
         with _workforce(course, dask) as workforce:
             course.run(workforce)
     except KeyboardInterrupt:
+        if not course.done:
+            raise
         return True
     return False
 
@@ -124,7 +146,7 @@ def _key(inputs: Inputs, asked: Asked, options: SweepOptions) -> str:
 
 def _write(table: Table, stem: Path, base: Plan | None) -> tuple[Sweep, tuple[Path, ...]]:
     from planner.outputs import sweep_files
-    from planner.outputs.files import write_all
+    from planner.whole_files import write_all
 
     names = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv", ".json")]
     counted = sweep_files.write(names[0], names[1], table.columns, table.types, table.blocks())
@@ -148,8 +170,8 @@ def _shown(
     from functools import partial
 
     from planner.outputs.charts.build import charts
-    from planner.outputs.files import write_all
     from planner.outputs.workbook.studies import sweep as sheet
+    from planner.whole_files import write_all
 
     pictures: dict[Path, bytes] = {}
     for chart in charts(study, rows):
@@ -160,15 +182,16 @@ def _shown(
     return (*pictures, *book)
 
 
-def _text(study: Sweep, rows: dict[str, Sequence[Any]], stopped: bool) -> str:
+def _text(study: Sweep, rows: dict[str, Sequence[Any]]) -> str:
     from planner.outputs.sweep_text import render
 
-    text = render(study, rows).rstrip("\n")
-    if stopped:
-        done = f"{study.rows:,} of {study.asked:,} scenarios"
-        text += f"\n\nStopped after {done}, which are in the files."
-        text += " The same command goes on from here."
-    return text
+    return render(study, rows).rstrip("\n")
+
+
+def _say_stopped(study: Sweep, kept: Path) -> None:
+    done = f"{study.rows:,} of {study.asked:,} scenarios"
+    text = f"planner: interrupted after {done}, which are in the files and kept in {kept}"
+    sys.stderr.write(f"{printable(text)}; the same command goes on from there\n")
 
 
 def _code(study: Sweep) -> int:

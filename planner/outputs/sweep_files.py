@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from planner.growing_files import whole
 from planner.outputs import sweep_csv, sweep_parquet
 from planner.schema.sensitivity import Column
+from planner.whole_files import whole
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,11 @@ from typing import Any
 from planner.errors import Finding, InputError
 from planner.studies.sensitivity.scenario import Row
 from planner.studies.sensitivity.work import Work
-from planner.studies.sensitivity.workers import AHEAD, Numbered, do, lost
+from planner.studies.sensitivity.workers import Numbered, do, lost
 
 SECONDS_TO_CONNECT = 10
+AHEAD = 2
+"""Pieces handed out for each thread: it does not wait for the next."""
 _GONE = ("cancelled", "lost")
 """How a piece ends whose needs were on a worker that is no more: it is handed out again."""
 
