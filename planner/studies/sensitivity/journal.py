@@ -43,7 +43,7 @@ class Journal:
             InputError: the folder cannot be made or written to, or another sweep is at work in it.
         """
         self.folder = folder
-        self._made = missing_folders([folder])
+        self._made = missing_folders([folder / KEY]) or [folder]
         with _naming(folder):
             self._at, self._lock = _locked(folder)
         try:
@@ -106,7 +106,7 @@ class Journal:
         with suppress(OSError):
             self._remove_all()
             os.unlink(LOCK, dir_fd=self._at)
-            for folder in self._made or [self.folder]:
+            for folder in self._made:
                 folder.rmdir()
 
     def close(self) -> None:

@@ -30,9 +30,9 @@ def do(work: Work, what: What, piece: Piece) -> list[Any]:
     return work.rows(piece) if what == "rows" else work.answers(piece)
 
 
-def lost(what: What, piece: Piece) -> list[Any]:
-    """Return what is told of a piece that no worker came back from."""
-    answers = [Answer(scenario, "failed", reason=REASON_LOST) for scenario in piece]
+def lost(what: What, piece: Piece, reason: str = "") -> list[Any]:
+    """Return what is told of a piece that no worker came back from, or came back with an error."""
+    answers = [Answer(scenario, "failed", reason=reason or REASON_LOST) for scenario in piece]
     return [blank(answer) for answer in answers] if what == "rows" else answers
 
 
