@@ -82,8 +82,7 @@ def report(
             course = Course(inputs, chosen, options, journal, told)
             stopped = _run(course, dask)
         base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
-        study, written = _write(course.table(), folder / f"{stem}.sweep", base)
-        rows = _rows(written[0])
+        study, rows, written = _write(course.table(), folder / f"{stem}.sweep", base)
         if base is not None and study.rows:
             written += _shown(base, study, rows, folder, stem)
         if not stopped:
@@ -144,24 +143,22 @@ def _key(inputs: Inputs, asked: Asked, options: SweepOptions) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _write(table: Table, stem: Path, base: Plan | None) -> tuple[Sweep, tuple[Path, ...]]:
+def _write(
+    table: Table, stem: Path, base: Plan | None
+) -> tuple[Sweep, dict[str, Sequence[Any]], tuple[Path, ...]]:
     from planner.outputs import sweep_files
     from planner.whole_files import write_all
 
     names = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv", ".json")]
-    counted = sweep_files.write(names[0], names[1], table.columns, table.types, table.blocks())
+    counted = sweep_files.write(
+        names[0], names[1], table.columns, table.types, table.blocks(), SHOWN
+    )
     study = table.record(counted.statuses, counted.proofs)
     if base is not None:
         worth = {"base": base.objective.value, "base_bound": base.objective.bound}
         study = study.model_copy(update=worth)
     write_all({names[2]: (study.model_dump_json(indent=2) + "\n").encode()})
-    return study, tuple(names)
-
-
-def _rows(parquet: Path) -> dict[str, Sequence[Any]]:
-    from planner.outputs import sweep_parquet
-
-    return dict(sweep_parquet.columns_of(parquet, SHOWN))
+    return study, dict(counted.first), tuple(names)
 
 
 def _shown(
