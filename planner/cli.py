@@ -462,6 +462,8 @@ def _settle_in() -> None:
 def _run(application: Callable[..., Any]) -> int:
     try:
         result = application(standalone_mode=False)
+        if result == StoppedError.exit_code:  # typer's word for Ctrl-C
+            return _interrupted()
         return result if isinstance(result, int) else 0
     except PlannerError as error:
         for line in str(error).splitlines():
@@ -470,8 +472,7 @@ def _run(application: Callable[..., Any]) -> int:
     except typer.Exit as ended:
         return int(ended.exit_code)
     except (typer.Abort, KeyboardInterrupt):
-        typer.echo(f"planner: interrupted: {_kept()}", err=True)
-        return StoppedError.exit_code
+        return _interrupted()
     except (BrokenPipeError, SystemExit):  # click's own end where the reader of a pipe has left
         _discard_output()
         return 0
@@ -485,14 +486,16 @@ def _run(application: Callable[..., Any]) -> int:
         return _unexpected(error)
 
 
-def _kept() -> str:
-    """Return what is there of a command that was interrupted, and how to go on."""
+def _interrupted() -> int:
+    """Say what is there of a command that was interrupted, and how to go on."""
     from planner.commands.solve import listed
     from planner.whole_files import put_in_place
 
     written = listed(put_in_place)
     kept = f"{written} had been written" if written else "nothing was written or changed"
-    return f"{kept}; the same command starts from the beginning"
+    again = "the same command starts from the beginning"
+    typer.echo(f"planner: interrupted: {kept}; {again}", err=True)
+    return StoppedError.exit_code
 
 
 def _discard_output() -> None:

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """What to print, the files written, and the exit code."""
+    """What to print, the files written, and the exit code.
+
+    Where the user stopped it half-way, ``stopped`` says what is kept and how to go on.
+    """
 
     text: str
     written: tuple[Path, ...]
     code: int
+    stopped: str = ""
 
 
 def write_workbook(

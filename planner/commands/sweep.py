@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -16,10 +15,9 @@ from planner.api import Options, load, solve_with
 from planner.commands import EXIT_CODES
 from planner.commands.progress import progress
 from planner.commands.report import Report, drawn, write_workbook
-from planner.commands.solve import stem_of
+from planner.commands.solve import listed, stem_of
 from planner.errors import StoppedError
 from planner.loader import Inputs
-from planner.outputs.sensitivity_words import printable
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 from planner.studies.sensitivity.asked import scenarios
@@ -88,9 +86,7 @@ def report(
         if not stopped:
             journal.forget()
     text = study.model_dump_json(indent=2) if as_json else _text(study, rows)
-    if stopped:
-        _say_stopped(study, partial)
-    return Report(text, written, StoppedError.exit_code if stopped else _code(study))
+    return Report(text, written, _code(study), _kept(study, partial) if stopped else "")
 
 
 @contextmanager
@@ -102,7 +98,9 @@ def _journal(folder: Path, key: str) -> Iterator[Journal]:
         except KeyboardInterrupt:
             if journal.empty:
                 raise
-            said = f"what is done is kept in {folder}; the same command goes on from there"
+            said = (
+                f"what is done is kept in {listed([folder])}; the same command goes on from there"
+            )
             raise StoppedError(f"interrupted: {said}") from None
         finally:
             if journal.empty:
@@ -185,10 +183,10 @@ def _text(study: Sweep, rows: dict[str, Sequence[Any]]) -> str:
     return render(study, rows).rstrip("\n")
 
 
-def _say_stopped(study: Sweep, kept: Path) -> None:
+def _kept(study: Sweep, folder: Path) -> str:
     done = f"{study.rows:,} of {study.asked:,} scenarios"
-    text = f"planner: interrupted after {done}, which are in the files and kept in {kept}"
-    sys.stderr.write(f"{printable(text)}; the same command goes on from there\n")
+    kept = f"which are in the files and kept in {listed([folder])}"
+    return f"interrupted after {done}, {kept}; the same command goes on from there"
 
 
 def _code(study: Sweep) -> int:

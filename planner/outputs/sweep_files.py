@@ -57,9 +57,8 @@ def write(
 
     with whole((parquet, csv)) as (one, other):
         _write(one, other, columns, types, counted())
-        first = sweep_parquet.columns_of(
-            one, shown
-        )  # what is written may go where nothing comes back
+        # Now, since from where the file goes nothing may come back: it can be a pipe.
+        first = sweep_parquet.columns_of(one, shown)
     return Counted(statuses, proofs, first)
 
 
