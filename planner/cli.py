@@ -31,7 +31,7 @@ from planner.cli_options import (
     solver_options,
     tell,
 )
-from planner.commands import EXIT_CODES
+from planner.commands import EXIT_CODES, interrupts
 from planner.errors import PlannerError, StoppedError
 
 app = typer.Typer(
@@ -438,6 +438,7 @@ def catalog_check(files: CatalogFiles = None, as_json: AsJson = False) -> None:
 def main() -> None:
     """Run the command line; expected failures are one line each, the rest exit code 1."""
     _settle_in()
+    interrupts.heed()
     _leave(_run(app))
 
 
@@ -488,6 +489,7 @@ def _run(application: Callable[..., Any]) -> int:
 
 def _interrupted() -> int:
     """Say what is there of a command that was interrupted, and how to go on."""
+    interrupts.heard()
     from planner.commands.solve import listed
     from planner.whole_files import put_in_place
 

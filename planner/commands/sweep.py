@@ -12,7 +12,7 @@ from typing import Any
 
 from planner import __version__
 from planner.api import Options, load, solve_with
-from planner.commands import EXIT_CODES
+from planner.commands import EXIT_CODES, interrupts
 from planner.commands.progress import progress
 from planner.commands.report import Report, drawn, write_workbook
 from planner.commands.solve import listed, stem_of
@@ -98,10 +98,10 @@ def _journal(folder: Path, key: str) -> Iterator[Journal]:
         except KeyboardInterrupt:
             if journal.empty:
                 raise
-            said = (
-                f"what is done is kept in {listed([folder])}; the same command goes on from there"
-            )
-            raise StoppedError(f"interrupted: {said}") from None
+            interrupts.heard()
+            kept = f"what is done is kept in {listed([folder])}"
+            said = f"interrupted: {kept}; the same command goes on from there"
+            raise StoppedError(said) from None
         finally:
             if journal.empty:
                 journal.forget()
@@ -115,6 +115,7 @@ def _run(course: Course, dask: str | None) -> bool:
     except KeyboardInterrupt:
         if not course.done:
             raise
+        interrupts.heard()
         return True
     return False
 
@@ -152,7 +153,7 @@ def _write(
         names[0], names[1], table.columns, table.types, table.blocks(), SHOWN
     )
     study = table.record(counted.statuses, counted.proofs)
-    if base is not None:
+    if base is not None and study.objective == base.objective.name:
         worth = {"base": base.objective.value, "base_bound": base.objective.bound}
         study = study.model_copy(update=worth)
     write_all({names[2]: (study.model_dump_json(indent=2) + "\n").encode()})
