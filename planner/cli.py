@@ -31,8 +31,8 @@ from planner.cli_options import (
     solver_options,
     tell,
 )
-from planner.commands import EXIT_CODES
-from planner.errors import PlannerError
+from planner.commands import EXIT_CODES, interrupts
+from planner.errors import PlannerError, StoppedError
 
 app = typer.Typer(
     name="planner",
@@ -438,6 +438,7 @@ def catalog_check(files: CatalogFiles = None, as_json: AsJson = False) -> None:
 def main() -> None:
     """Run the command line; expected failures are one line each, the rest exit code 1."""
     _settle_in()
+    interrupts.heed()
     _leave(_run(app))
 
 
@@ -462,6 +463,8 @@ def _settle_in() -> None:
 def _run(application: Callable[..., Any]) -> int:
     try:
         result = application(standalone_mode=False)
+        if result == StoppedError.exit_code:  # typer's word for Ctrl-C
+            return _interrupted()
         return result if isinstance(result, int) else 0
     except PlannerError as error:
         for line in str(error).splitlines():
@@ -470,8 +473,7 @@ def _run(application: Callable[..., Any]) -> int:
     except typer.Exit as ended:
         return int(ended.exit_code)
     except (typer.Abort, KeyboardInterrupt):
-        typer.echo("planner: interrupted", err=True)
-        return 130
+        return _interrupted()
     except (BrokenPipeError, SystemExit):  # click's own end where the reader of a pipe has left
         _discard_output()
         return 0
@@ -483,6 +485,19 @@ def _run(application: Callable[..., Any]) -> int:
         return 2
     except Exception as error:
         return _unexpected(error)
+
+
+def _interrupted() -> int:
+    """Say what is there of a command that was interrupted, and how to go on."""
+    interrupts.heard()
+    from planner.commands.solve import listed
+    from planner.whole_files import put_in_place
+
+    written = listed(put_in_place)
+    kept = f"{written} had been written" if written else "nothing was written or changed"
+    again = "the same command starts from the beginning"
+    typer.echo(f"planner: interrupted: {kept}; {again}", err=True)
+    return StoppedError.exit_code
 
 
 def _discard_output() -> None:

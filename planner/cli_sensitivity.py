@@ -21,6 +21,7 @@ from planner.cli_options import (
     share,
     tell,
 )
+from planner.errors import StoppedError
 
 if TYPE_CHECKING:
     from planner.commands.report import Report
@@ -267,4 +268,6 @@ def _end(found: Report, quiet: bool) -> None:
     if found.text:
         typer.echo(found.text)
     tell(found.written, quiet)
+    if found.stopped:
+        raise StoppedError(found.stopped)
     raise typer.Exit(found.code)

@@ -57,6 +57,12 @@ class VerificationError(PlannerError):
         super().__init__("the plan failed verification: " + "; ".join(disagreements))
 
 
+class StoppedError(PlannerError):
+    """The user has had enough; what is kept, and how to go on (exit code 130)."""
+
+    exit_code = 130
+
+
 class SolverError(PlannerError):
     """The solver ended in a way that says nothing about the problem."""
 

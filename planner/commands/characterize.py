@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from planner.commands.progress import progress
 from planner.commands.report import Report, drawn
 from planner.errors import Finding, InputError, did_you_mean
-from planner.outputs.files import write_all
+from planner.whole_files import remove, write_all
 
 if TYPE_CHECKING:
     from planner.loader import Inputs
@@ -241,5 +241,5 @@ def _write(
     write_all(contents)
     for old in _OF_JOBS:  # of an earlier run that found jobs, or calibrated a problem
         if (path := folder / f"{stem}.{old}") not in contents:
-            path.unlink(missing_ok=True)
+            remove(path)
     return tuple(contents)

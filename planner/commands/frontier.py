@@ -11,7 +11,7 @@ from planner.api import Options, load, solve_with
 from planner.commands import EXIT_CODES
 from planner.commands.report import Report, drawn, write_workbook
 from planner.commands.solve import stem
-from planner.outputs.files import write_all
+from planner.whole_files import write_all
 
 if TYPE_CHECKING:
     from planner.loader import Inputs

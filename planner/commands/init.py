@@ -6,7 +6,7 @@ from pathlib import Path
 
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean
-from planner.outputs.files import write_all
+from planner.whole_files import write_all
 
 
 def write_example(name: str, folder: Path, *, force: bool) -> Path:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.commands.solve import created_today
-from planner.outputs.files import write_all
 from planner.schema.plan import Plan
+from planner.whole_files import write_all
 
 if TYPE_CHECKING:
     from planner.outputs.charts.model import Chart
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """What to print, the files written, and the exit code."""
+    """What to print, the files written, and the exit code.
+
+    Where the user stopped it half-way, ``stopped`` says what is kept and how to go on.
+    """
 
     text: str
     written: tuple[Path, ...]
     code: int
+    stopped: str = ""
 
 
 def write_workbook(

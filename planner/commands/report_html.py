@@ -14,7 +14,6 @@ from planner.errors import Finding, InputError
 from planner.outputs.charts.build import AnyStudy
 from planner.outputs.charts.headline import heading, headline
 from planner.outputs.charts.rows import beside
-from planner.outputs.files import write_all
 from planner.outputs.sensitivity_words import printable
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import INDENT, wrapped
@@ -26,6 +25,7 @@ from planner.schema.sensitivity import (
     Tornado,
     Uncertain,
 )
+from planner.whole_files import write_all
 
 _STUDIES: dict[str, type[AnyStudy]] = {
     "sweep": Sweep, "frontier": Frontier, "tornado": Tornado, "uncertain": Uncertain,

@@ -10,7 +10,7 @@ from planner.commands import EXIT_CODES
 from planner.commands.progress import progress
 from planner.commands.report import Report, drawn
 from planner.commands.solve import stem_of_side
-from planner.outputs.files import write_all
+from planner.whole_files import write_all
 
 if TYPE_CHECKING:
     from planner.schema.plan import Plan

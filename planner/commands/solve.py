@@ -16,9 +16,9 @@ from planner.loader import Inputs
 from planner.outputs import console, plan_json
 from planner.outputs.audience import Audience
 from planner.outputs.comparison_words import listed as listed_words
-from planner.outputs.files import write_all
 from planner.outputs.text_safety import clean
 from planner.schema.plan import Plan
+from planner.whole_files import write_all
 
 if TYPE_CHECKING:
     from planner.outputs.workbook.book import Book
@@ -61,9 +61,8 @@ def deliver(
         studies: further sheets of the internal workbook, by name, and what fills them.
 
     Raises:
-        InputError: a file cannot be written, or the problem file's name cannot be stated in one.
+        InputError: a file cannot be written.
     """
-    _refuse_what_is_no_text(plan.provenance.problem_file)
     written: list[Path] = []
     if plan.lines:
         contents = _contents(plan, inputs, folder / stem(plan, problem), bills, audience, studies)
@@ -73,15 +72,6 @@ def deliver(
     sys.stdout.write(text)
     sys.stdout.flush()
     return written
-
-
-def _refuse_what_is_no_text(name: str) -> None:
-    """Refuse a file name of bytes that are not UTF-8: every output states it."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        message = "the name of the problem file is not text"
-        raise InputError(Finding("file-name", message, ascii(name), fix="rename it")) from None
 
 
 def listed(paths: Sequence[Path]) -> str:

@@ -12,10 +12,11 @@ from typing import Any
 
 from planner import __version__
 from planner.api import Options, load, solve_with
-from planner.commands import EXIT_CODES
+from planner.commands import EXIT_CODES, interrupts
 from planner.commands.progress import progress
 from planner.commands.report import Report, drawn, write_workbook
-from planner.commands.solve import stem_of
+from planner.commands.solve import listed, stem_of
+from planner.errors import StoppedError
 from planner.loader import Inputs
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
@@ -27,7 +28,6 @@ from planner.studies.sensitivity.workers import Workers
 
 SHOWN = 20_000
 """So many rows of a table are looked at for the workbook, the picture and the screen."""
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -75,19 +75,36 @@ def report(
     )
     stem = stem_of(problem, scenario)
     partial = folder / f".{stem}.sweep.partial"
-    journal = Journal(partial, _key(inputs, asked, options))
-    with progress("scenarios", quiet=quiet) as told:
-        course = Course(inputs, chosen, options, journal, told)
-        stopped = _run(course, dask)
-    base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
-    study, written = _write(course.table(), folder / f"{stem}.sweep", base)
-    if not stopped:
-        journal.forget()
-    rows = _rows(written[0])
-    if base is not None and study.rows:
-        written += _shown(base, study, rows, folder, stem)
-    text = study.model_dump_json(indent=2) if as_json else _text(study, rows, stopped)
-    return Report(text, written, INTERRUPTED if stopped else _code(study))
+    with _journal(partial, _key(inputs, asked, options)) as journal:
+        with progress("scenarios", quiet=quiet) as told:
+            course = Course(inputs, chosen, options, journal, told)
+            stopped = _run(course, dask)
+        base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
+        study, rows, written = _write(course.table(), folder / f"{stem}.sweep", base)
+        if base is not None and study.rows:
+            written += _shown(base, study, rows, folder, stem)
+        if not stopped:
+            journal.forget()
+    text = study.model_dump_json(indent=2) if as_json else _text(study, rows)
+    return Report(text, written, _code(study), _kept(study, partial) if stopped else "")
+
+
+@contextmanager
+def _journal(folder: Path, key: str) -> Iterator[Journal]:
+    """Yield the journal; however the sweep ends, nobody else is kept out and nothing idle stays."""
+    with closing(Journal(folder, key)) as journal:
+        try:
+            yield journal
+        except KeyboardInterrupt:
+            if journal.empty:
+                raise
+            interrupts.heard()
+            kept = f"what is done is kept in {listed([folder])}"
+            said = f"interrupted: {kept}; the same command goes on from there"
+            raise StoppedError(said) from None
+        finally:
+            if journal.empty:
+                journal.forget()
 
 
 def _run(course: Course, dask: str | None) -> bool:
@@ -96,6 +113,9 @@ def _run(course: Course, dask: str | None) -> bool:
         with _workforce(course, dask) as workforce:
             course.run(workforce)
     except KeyboardInterrupt:
+        if not course.done:
+            raise
+        interrupts.heard()
         return True
     return False
 
@@ -122,24 +142,22 @@ def _key(inputs: Inputs, asked: Asked, options: SweepOptions) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _write(table: Table, stem: Path, base: Plan | None) -> tuple[Sweep, tuple[Path, ...]]:
+def _write(
+    table: Table, stem: Path, base: Plan | None
+) -> tuple[Sweep, dict[str, Sequence[Any]], tuple[Path, ...]]:
     from planner.outputs import sweep_files
-    from planner.outputs.files import write_all
+    from planner.whole_files import write_all
 
     names = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv", ".json")]
-    counted = sweep_files.write(names[0], names[1], table.columns, table.types, table.blocks())
+    counted = sweep_files.write(
+        names[0], names[1], table.columns, table.types, table.blocks(), SHOWN
+    )
     study = table.record(counted.statuses, counted.proofs)
-    if base is not None:
+    if base is not None and study.objective == base.objective.name:
         worth = {"base": base.objective.value, "base_bound": base.objective.bound}
         study = study.model_copy(update=worth)
     write_all({names[2]: (study.model_dump_json(indent=2) + "\n").encode()})
-    return study, tuple(names)
-
-
-def _rows(parquet: Path) -> dict[str, Sequence[Any]]:
-    from planner.outputs import sweep_parquet
-
-    return dict(sweep_parquet.columns_of(parquet, SHOWN))
+    return study, dict(counted.first), tuple(names)
 
 
 def _shown(
@@ -148,8 +166,8 @@ def _shown(
     from functools import partial
 
     from planner.outputs.charts.build import charts
-    from planner.outputs.files import write_all
     from planner.outputs.workbook.studies import sweep as sheet
+    from planner.whole_files import write_all
 
     pictures: dict[Path, bytes] = {}
     for chart in charts(study, rows):
@@ -160,15 +178,16 @@ def _shown(
     return (*pictures, *book)
 
 
-def _text(study: Sweep, rows: dict[str, Sequence[Any]], stopped: bool) -> str:
+def _text(study: Sweep, rows: dict[str, Sequence[Any]]) -> str:
     from planner.outputs.sweep_text import render
 
-    text = render(study, rows).rstrip("\n")
-    if stopped:
-        done = f"{study.rows:,} of {study.asked:,} scenarios"
-        text += f"\n\nStopped after {done}, which are in the files."
-        text += " The same command goes on from here."
-    return text
+    return render(study, rows).rstrip("\n")
+
+
+def _kept(study: Sweep, folder: Path) -> str:
+    done = f"{study.rows:,} of {study.asked:,} scenarios"
+    kept = f"which are in the files and kept in {listed([folder])}"
+    return f"interrupted after {done}, {kept}; the same command goes on from there"
 
 
 def _code(study: Sweep) -> int:

@@ -106,12 +106,22 @@ def read_text(path: Path, what: str) -> str:
     return text
 
 
+def _refuse_what_is_no_text(name: str, what: str) -> None:
+    """Refuse a file name of bytes that are not UTF-8: every output states it."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        message = f"the name of the {what} is not text"
+        raise InputError(Finding("file-name", message, ascii(name), fix="rename it")) from None
+
+
 def _binary(name: str, what: str) -> Finding:
     return Finding("not-text", f"not a text file; a {what} is YAML in UTF-8", name)
 
 
 def read(path: Path, what: str = "problem file") -> Document:
     """Return the single YAML document of ``path``, which must be a mapping."""
+    _refuse_what_is_no_text(shown(path), what)
     document = parse(read_text(path, what), shown(path), what)
     if not isinstance(document.data, dict):
         raise InputError(_no_mapping(document, what))

@@ -6,7 +6,6 @@ Only this file and ``cbc.py`` import PuLP; constraint families get everything fr
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +13,8 @@ from typing import Any, Literal
 
 import pulp
 
-from planner.errors import Finding, InputError
 from planner.optimizer.curves import NEGLIGIBLE, Curve
+from planner.whole_files import OTHER_NAME, whole
 
 Variable = Any
 """A PuLP variable (PuLP ships no types)."""
@@ -222,28 +221,16 @@ def is_whole(variable: Variable) -> bool:
 
 
 def save_mps(model: Model, expression: Linear, maximise: bool, path: Path) -> None:
-    """Write the model with an objective as an MPS file, whole or not at all.
+    """Write the model with an objective as an MPS file.
 
     Raises:
         InputError: the file cannot be written.
     """
-    if path.is_dir():
-        message, fix = "cannot write: there is a folder of this name", "give the name of a file"
-        raise InputError(Finding("unwritable", message, str(path), fix=fix))
     expression = expression + 0
     if expression.constant:  # MPS as PuLP writes it has no place for a constant
         one = model.var("one", 1.0, 1.0)
         expression = expression - expression.constant + expression.constant * one
     model.problem.sense = pulp.LpMaximize if maximise else pulp.LpMinimize
     model.problem.setObjective(expression)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with whole((path,), OTHER_NAME) as (temporary,):
         model.problem.writeMPS(str(temporary), with_objsense=True)
-        temporary.replace(path)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(Finding("unwritable", f"cannot write: {reason}", str(path))) from None
-    finally:
-        if path.parent.is_dir():
-            temporary.unlink(missing_ok=True)

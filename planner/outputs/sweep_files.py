@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from planner.growing_files import whole
 from planner.outputs import sweep_csv, sweep_parquet
 from planner.schema.sensitivity import Column
+from planner.whole_files import whole
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The rows that were written, by status and by certificate."""
+    """The rows that were written, by status and by certificate, and the first of them by column."""
 
     statuses: Counter[str]
     proofs: Counter[str]
+    first: dict[str, list[Any]]
 
 
 def write(
@@ -30,6 +31,7 @@ def write(
     columns: Sequence[Column],
     types: Mapping[str, str],
     blocks: Iterable[Sequence[Mapping[str, Any]]],
+    shown: int,
 ) -> Counted:
     """Write a table in both forms and return what is in it.
 
@@ -39,6 +41,7 @@ def write(
         columns: what stands in a row, in this order.
         types: what each column holds.
         blocks: rows by the names of columns, some at a time.
+        shown: so many of the first rows are returned.
 
     Raises:
         InputError: a file cannot be written, or the disk is full; the former files then stay.
@@ -54,7 +57,9 @@ def write(
 
     with whole((parquet, csv)) as (one, other):
         _write(one, other, columns, types, counted())
-    return Counted(statuses, proofs)
+        # Now, since from where the file goes nothing may come back: it can be a pipe.
+        first = sweep_parquet.columns_of(one, shown)
+    return Counted(statuses, proofs, first)
 
 
 def _write(

@@ -11,7 +11,7 @@ from typing import Any
 
 from planner.outputs.comparison_words import plain
 from planner.outputs.sensitivity_words import units
-from planner.schema.sensitivity import PLANNED, Column, Sweep
+from planner.schema.sensitivity import PLANNED, VARIED, Column, Sweep
 
 Rows = Mapping[str, Sequence[Any]]
 """Columns by name."""
@@ -147,7 +147,9 @@ def reasons(rows: Rows, places: Iterable[int] | None = None) -> list[Reason]:
 
 
 def best(study: Sweep, rows: Rows) -> int | None:
-    """Return the place of the row with the best objective, None where no row has one."""
+    """Return the place of the row with the best objective, None where none can be told."""
+    if study.objective == VARIED:
+        return None
     sign = 1.0 if study.sense == "maximize" else -1.0
     there = [
         (sign * cell(rows, "objective", place), -place)

@@ -39,6 +39,10 @@ class Column(Record):
     path: str = ""
 
 
+VARIED = "objective, which varies"
+"""The objective of a sweep whose scenarios have different ones: their values do not compare."""
+
+
 class Study(Record):
     """What every sensitivity study says about the problem it varies.
 

@@ -7,7 +7,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.growing_files import whole
 from planner.schema.synthesis import ClusterTruth, JobTruth, Truth
 from planner.synthesis import truth as true
 from planner.synthesis.clusters import Clusters
@@ -16,6 +15,7 @@ from planner.synthesis.quality import Quality
 from planner.synthesis.samples import Sampler
 from planner.synthesis.text_files import LogFile, TruthFile
 from planner.synthesis.trace_files import Format, TraceFile, opened
+from planner.whole_files import whole
 
 _FAULTS = 1
 """Marks random numbers that are not the simulation's."""

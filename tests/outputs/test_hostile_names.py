@@ -56,7 +56,7 @@ def test_hostile_names_of_scenarios_reach_no_folder(scenario: str, tmp_path: Pat
 def test_a_name_that_is_too_long_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = lay_out(tmp_path, HARMLESS, "x" * 245)
+    path = lay_out(tmp_path, HARMLESS, "x" * 246)
     assert command("solve", str(path), "-o", str(tmp_path / "out")) == 2
     said = capsys.readouterr().err
     assert "file name too long" in said and said.count("\n") == 1

@@ -284,7 +284,7 @@ def test_what_named_scenarios_change_is_shown(problem: Path, inputs: Inputs) -> 
     found = scenarios(inputs, named=(), problem=problem)
     assert names_of(found) == [
         "site.facility_power [kW]", "jobs.0.checkpoint.interval", "targets.min_goodput [share]",
-        "objective", "consider.vendors", "prices",
+        "objective (varied)", "consider.vendors", "prices",
     ]  # fmt: skip
     every, goal = "{policy: optimal, min: 1 min, max: 4 h}", "{maximize: goodput}"
     book = "[book.yaml]"
@@ -307,7 +307,11 @@ def test_some_named_scenarios_times_a_grid(problem: Path, inputs: Inputs) -> Non
         ("picky", ["site.facility_power=1000 kW"]),
         ("picky", ["site.facility_power=3 MW"]),
     ]
-    assert names_of(found) == ["objective", "consider.vendors", "site.facility_power [kW]"]
+    assert names_of(found) == [
+        "objective (varied)",
+        "consider.vendors",
+        "site.facility_power [kW]",
+    ]
     assert found.values(2) == ("{minimize: cost}", "[Boxes, Quick]", 1000.0)
     new = scenario_inputs(found.inputs_of("picky"), found[2])
     assert (new.problem.objective.minimize, value_at(new, POWER)) == ("cost", 1000.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import time
 import warnings
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from planner import api
+from planner.errors import InputError
+from planner.studies.sensitivity import cluster as cluster_module
 from planner.studies.sensitivity.asked import scenarios
 from planner.studies.sensitivity.cluster import Cluster
 from planner.studies.sensitivity.groups import pieces
@@ -44,3 +48,50 @@ def test_a_killed_worker_loses_no_row_and_changes_none(small: str) -> None:
     for number, piece in (parts[0], parts[-1]):
         assert found[number] == work.rows(piece)
     assert {row["status"] for rows in found.values() for row in rows} == {"optimal"}
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [("scheduler", "the Dask scheduler has gone"), ("workers", "the Dask scheduler has no worker")],
+)
+def test_a_cluster_that_goes_is_told_in_a_line(
+    gone: str, said: str, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distributed import LocalCluster
+
+    for seconds in ("SECONDS_TO_CONNECT", "SECONDS_WITHOUT_WORKERS"):
+        monkeypatch.setattr(cluster_module, seconds, 1.0)
+    inputs = api.load(Path(small))
+    some = list(scenarios(inputs, vary=("site.pue=1.1:1.5:lin:640",)))
+    work = Work({"": inputs}, SweepOptions())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cluster = LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None,
+            silence_logs=50, protocol="tcp",
+        )  # fmt: skip
+        with cluster, closing(Cluster(work, cluster.scheduler_address)) as ours:
+            rows = ours.rows(enumerate(pieces(some)))
+            next(rows)
+            begun = time.monotonic()
+            if gone == "workers":
+                cluster.scale(0)
+            else:
+                cluster.close()
+            with pytest.raises(InputError, match=said) as caught:
+                list(rows)
+    assert str(caught.value).count("\n") == 0 and "what is done is kept" in str(caught.value)
+    assert time.monotonic() - begun < 30
+
+
+def test_who_answers_and_says_nothing_is_not_waited_for(
+    small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_module, "SECONDS_TO_CONNECT", 0.5)
+    work = Work({"": api.load(Path(small))}, SweepOptions())
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with pytest.raises(InputError, match="no Dask scheduler answers"):
+            Cluster(work, f"tcp://127.0.0.1:{silent.getsockname()[1]}")

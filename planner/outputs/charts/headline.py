@@ -13,7 +13,7 @@ from planner.outputs.sensitivity_words import STATUS, goal
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.uncertain_words import findings
-from planner.schema.sensitivity import Frontier, Sweep, Swing, Tornado, Uncertain
+from planner.schema.sensitivity import VARIED, Frontier, Sweep, Swing, Tornado, Uncertain
 
 _LABEL = 60
 _MOST_NAMED, _MOST_FOUND = 3, 4
@@ -93,6 +93,8 @@ def _sweep(table: Table) -> Iterator[str]:
     scenarios = counted(table.length, "scenario")
     if not found:
         yield f"None of {scenarios} has a plan." if table.length else "No scenario."
+    elif study.objective == VARIED:
+        yield f"{scenarios} of different objectives, whose values do not compare."
     else:
         yield f"{scenarios}; {_best(table)}."
         if min(found) != max(found):

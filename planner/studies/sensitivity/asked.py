@@ -20,6 +20,7 @@ from planner.loader.vary import (
     values,
 )
 from planner.schema.sensitivity import Column
+from planner.studies.sensitivity.columns import ANSWERS
 from planner.studies.sensitivity.labels import label, labels
 from planner.studies.sensitivity.named import Base, Columns, columns, named_bases
 from planner.studies.sensitivity.scenarios import Block, Scenarios
@@ -154,5 +155,7 @@ def _meet(one: Input, other: Input) -> bool:
 def _column(inputs: Inputs, column: Input, known: dict[str, str]) -> Column:
     unit = column.shown.unit
     name = f"{column.path} [{unit}]" if unit else column.path
+    if name in ANSWERS:  # what is asked for is not what comes out: an objective and its value
+        name = f"{name} (varied)"
     words = label(inputs, column.path, known)
     return Column(name=name, label=words, unit=unit, kind="input", path=column.path)

@@ -38,6 +38,12 @@ WORDS = frozenset(
 )
 
 
+ANSWERS = frozenset(
+    {PLACE, NAME, *(name for names in (_ANSWER, _TOTALS, _JOB, _TEXT) for name, *_ in names)}
+)
+"""Names that no column of an input may have."""
+
+
 def columns(
     axes: Sequence[Column], items: Sequence[Column], unit: str, *, named: bool
 ) -> tuple[Column, ...]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
+import errno
+import fcntl
+import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,14 +13,23 @@ from pathlib import Path
 from planner.errors import Finding, InputError
 from planner.outputs import sweep_parquet
 from planner.studies.sensitivity.scenario import Row
+from planner.whole_files import OTHER_FOLDER, missing_folders
 
-KEY = "key"
+KEY, LOCK = "key", "lock"
+
+_OWN = re.compile(r"\d{8,}\.(parquet|new)|key")
+"""What a journal writes: nothing else in its folder is removed."""
+_NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
+"""How disks say that they know no locks, as some of clusters are set up: one sweep is as before."""
 
 
 class Journal:
     """The finished pieces of one sweep, in a folder of their own; each is there whole or not.
 
-    A folder of another sweep, or of this one asked otherwise, is emptied.
+    A folder of another sweep, or of this one asked otherwise, is emptied. As long as the journal is
+    open the folder is locked: two sweeps would take each other's pieces away. The system lets the
+    lock go with the process, however that ends. No link is followed: a folder that is one, or
+    has anything but plain files in it, is refused.
     """
 
     def __init__(self, folder: Path, key: str) -> None:
@@ -28,20 +40,37 @@ class Journal:
             key: what this sweep is, so that no other one's rows are taken for its own.
 
         Raises:
-            InputError: the folder cannot be made or written to.
+            InputError: the folder cannot be made or written to, or another sweep is at work in it.
         """
         self.folder = folder
-        with _naming(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            told = self.folder / KEY
-            if not told.exists() or told.read_text() != key:
-                for old in self.folder.iterdir():
-                    old.unlink()
-                told.write_text(key)
+        self._made = missing_folders([folder / KEY]) or [folder]
+        with _naming(folder):
+            self._at, self._lock = _locked(folder)
+        try:
+            with _naming(folder):
+                self._open(key)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, key: str) -> None:
+        for entry in self._there():
+            if not entry.is_file(follow_symlinks=False):
+                message = "a sweep keeps nothing but plain files here, and this is none"
+                raise InputError(
+                    Finding("partial", message, str(self.folder / entry.name), fix="remove it")
+                )
+        told = self.folder / KEY
+        if not told.exists() or told.read_text("utf-8", "replace") != key:
+            self._remove_all()
+            told.write_text(key)
 
     def has(self, number: int) -> bool:
-        """Say whether a piece is done."""
-        return self._path(number).exists()
+        """Say whether a piece is done, and can be read."""
+        try:
+            return bool(self.columns(number))
+        except (OSError, ValueError):  # none, or one that the machine did not get onto its disk
+            return False
 
     def put(self, number: int, rows: Sequence[Row]) -> None:
         """Keep the rows of a piece.
@@ -67,12 +96,79 @@ class Journal:
         """Return the names of what the rows of a piece have."""
         return sweep_parquet.names(self._path(number))
 
+    @property
+    def empty(self) -> bool:
+        """Whether no piece is done."""
+        return not any(entry.name.endswith(".parquet") for entry in self._there())
+
     def forget(self) -> None:
-        """Remove the journal."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove the journal, and the folders that were made for it if nothing else is in them."""
+        with suppress(OSError):
+            self._remove_all()
+            os.unlink(LOCK, dir_fd=self._at)
+            for folder in self._made:
+                folder.rmdir()
+
+    def close(self) -> None:
+        """Let another sweep work here."""
+        for handle in (self._lock, self._at):
+            os.close(handle)
+
+    def _remove_all(self) -> None:
+        for entry in self._there():
+            if _OWN.fullmatch(entry.name):
+                os.unlink(entry.name, dir_fd=self._at)
+
+    def _there(self) -> list[os.DirEntry[str]]:
+        with os.scandir(self._at) as there:
+            return list(there)
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:08d}.parquet"
+
+
+def _locked(folder: Path) -> tuple[int, int]:
+    """Return the folder and its lock, both open; the folder is made where there is none."""
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.is_symlink():
+            message = "this is a link; what a sweep keeps is not put elsewhere"
+            fix = f"remove the link, or {OTHER_FOLDER}"
+            raise InputError(Finding("partial", message, str(folder), fix=fix))
+        at = lock = -1
+        try:
+            at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666, dir_fd=at)
+            _lock(lock, folder)
+            if os.path.samestat(os.fstat(lock), os.lstat(folder / LOCK)):
+                return at, lock
+        except FileNotFoundError:
+            pass  # the sweep that was at work here has just ended and taken all away
+        except BaseException:
+            _close(at, lock)
+            raise
+        _close(at, lock)
+
+
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        said = os.read(handle, 32).decode("ascii", "replace").strip()
+        message = "another sweep is writing these results" + (said and f" (process {said})")
+        fix = f"wait for its end, or {OTHER_FOLDER}"
+        raise InputError(Finding("locked", message, str(folder), fix=fix)) from None
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+    os.ftruncate(handle, 0)
+    os.write(handle, f"{os.getpid()}\n".encode())
+
+
+def _close(*handles: int) -> None:
+    for handle in handles:
+        if handle >= 0:
+            os.close(handle)
 
 
 @contextmanager
@@ -83,5 +179,7 @@ def _naming(folder: Path) -> Iterator[None]:
     except OSError as error:
         said = (error.strerror or str(error)).lower()
         fix = "free some space and start it again: what is done is kept"
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            fix = OTHER_FOLDER
         finding = Finding("unwritable", f"cannot write: {said}", str(folder), fix=fix)
         raise InputError(finding) from None

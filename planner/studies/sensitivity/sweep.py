@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from planner.assemble import UNITS
 from planner.loader import Inputs
-from planner.schema.sensitivity import Column, Sweep
+from planner.loader.change import applied
+from planner.schema.sensitivity import VARIED, Column, Sweep
 from planner.studies.sensitivity.columns import (
     NAME,
     PLACE,
@@ -21,7 +22,7 @@ from planner.studies.sensitivity.columns import (
 from planner.studies.sensitivity.groups import pieces
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.options import SweepOptions
-from planner.studies.sensitivity.scenario import COUNT_PREFIX, Row
+from planner.studies.sensitivity.scenario import COUNT_PREFIX, Row, Scenario
 from planner.studies.sensitivity.scenarios import Scenarios
 from planner.studies.sensitivity.work import Work
 from planner.studies.sensitivity.workers import Numbered
@@ -30,6 +31,8 @@ BLOCK = 20_000
 """Scenarios that are looked at together; of them all only so many are in memory."""
 REMEMBERED = 100_000
 """Up to so many scenarios it is remembered which piece each belongs to."""
+_OBJECTIVES = ("objective", "objective.maximize", "objective.minimize")
+_MINIMIZED = ("cost", "tco", "power")
 NUMBERS = 100_000
 """Pieces of a block are numbered from this multiple of the block's own number."""
 
@@ -128,7 +131,7 @@ class Table:
         }
         items = bought(items_on_offer(scenarios.bases().values()), used)
         named = any(scenarios[place].name for place in range(min(len(scenarios), BLOCK)))
-        unit = UNITS[_objective(course.inputs)]
+        unit = UNITS.get(goal(scenarios, course.inputs), "")
         shown = columns(scenarios.axes, items, unit, named=named)
         return cls(course, shown, dict(types(shown, _texts(scenarios))))
 
@@ -161,15 +164,15 @@ class Table:
     def record(self, counted: Counter[str], proofs: Counter[str]) -> Sweep:
         """Return what the table is, once its rows are counted by status and by certificate."""
         inputs = self.course.inputs
-        objective = _objective(inputs)
+        objective = goal(self.course.scenarios, inputs)
         return Sweep(
             problem=inputs.problem.name,
             problem_file=inputs.problem_file,
             scenario=inputs.scenario,
             overrides=inputs.overrides,
             objective=objective,
-            sense="minimize" if inputs.problem.objective.minimize else "maximize",
-            unit=UNITS[objective],
+            sense="minimize" if objective in _MINIMIZED else "maximize",
+            unit=UNITS.get(objective, ""),
             gap_asked=self.course.options.gap,
             columns=self.columns,
             rows=sum(counted.values()),
@@ -178,6 +181,28 @@ class Table:
             solved=proofs["search"] + proofs["alone"],
             reused=proofs["reused"],
         )
+
+
+def goal(scenarios: Scenarios, inputs: Inputs) -> str:
+    """Return the objective of all scenarios, or that it differs from one to another.
+
+    Args:
+        scenarios: those of the sweep.
+        inputs: the problem as it stands, whose objective is that of a sweep without scenarios.
+    """
+    varied = [at for at, column in enumerate(scenarios.axes) if column.path in _OBJECTIVES]
+    if not varied:
+        return _objective(inputs)
+    first: dict[Hashable, Scenario] = {}
+    for scenario in scenarios:
+        cells = scenarios.values(scenario.index)
+        if not scenario.refused:
+            first.setdefault((scenario.base, *(cells[at] for at in varied)), scenario)
+    goals = set()
+    for scenario in first.values():
+        changes = [change for change in scenario.changes if change.path in _OBJECTIVES]
+        goals.add(_objective(applied(scenarios.inputs_of(scenario.base), changes)))
+    return VARIED if len(goals) > 1 else next(iter(goals), _objective(inputs))
 
 
 def _objective(inputs: Inputs) -> str:

@@ -1,0 +1,230 @@
+"""Worker processes that may be ended at any moment: what one of them was at is done by another.
+
+Each process has a channel of its own, a pair of sockets whose other end nobody else holds. However
+a process ends, half-way through its start, a task or an answer, its channel then ends too, and
+neither side waits for the other for good. Nothing is shared: no lock that a dead process keeps, no
+pipe into which the living write for nobody. And a process whose starter has gone ends by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import traceback
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from planner.errors import PlannerError
+
+MOST_TRIES = 8
+"""A task that so many processes did not come back from is given up."""
+LOST = object()
+"""The result of a task that was given up."""
+
+_STARTS = 10
+"""So many processes in a row that end before they have begun: none can be started here."""
+_NO_START = "worker processes end as soon as they start; ask for one process: --jobs 1"
+
+_BEGIN = """
+import pickle, sys
+from multiprocessing.connection import Connection
+channel = Connection(int(sys.argv[1]))
+sys.path[:] = pickle.loads(channel.recv_bytes())
+from planner.processes import _serve
+_serve(channel)
+"""
+
+Task = tuple[Hashable, Any]
+"""What tells a task from others, and what is to be done."""
+
+
+class Processes:
+    """Processes that do tasks of one kind.
+
+    Args:
+        count: how many.
+        do: what is done with each task; it, tasks and results are pickled.
+    """
+
+    def __init__(self, count: int, do: Callable[[Any], Any]) -> None:
+        self._count, self._do = count, pickle.dumps(do, pickle.HIGHEST_PROTOCOL)
+        self._heard: SimpleQueue[tuple[_Process, bytes | None]] = SimpleQueue()
+        self._there: list[_Process] = []
+        self._false_starts = 0
+
+    def end(self) -> None:
+        """End them all, whatever they are at."""
+        while self._there:
+            self._there.pop().end()
+
+    @property
+    def pids(self) -> list[int]:
+        """The numbers that the system gave the processes that are at work."""
+        return [process.pid for process in self._there]
+
+    def results(self, tasks: Iterable[Task]) -> Iterator[tuple[Any, Any]]:
+        """Yield each task with its result, or with ``LOST``, as they come.
+
+        Raises:
+            PlannerError: no process can be started.
+            RuntimeError: a task ended with an error.
+        """
+        work = _Tasks(tasks)
+        while self._staffed(work):
+            process, message = self._heard.get()
+            if message is None:
+                yield from self._ended(process, work)
+                continue
+            self._false_starts = 0
+            task = process.task
+            self._next(process, work)  # before the result is looked at: nobody is idle meanwhile
+            if task is not None:
+                fine, result = pickle.loads(message)
+                if not fine:
+                    raise RuntimeError(result[0]) from RuntimeError(result[1])
+                yield task, result
+
+    def _staffed(self, work: _Tasks) -> bool:
+        """Start processes as long as there is work for more; say whether one is at work."""
+        starting = sum(1 for process in self._there if process.task is None)
+        while len(self._there) < self._count and work.has_more_than(starting):
+            try:
+                self._there.append(_Process(self._heard))
+            except OSError as error:
+                said = (error.strerror or str(error)).lower()
+                raise PlannerError(f"no worker process can be started: {said}") from None
+            starting += 1
+        return bool(self._there)
+
+    def _next(self, process: _Process, work: _Tasks) -> None:
+        """Give a process its next task; it goes where there is none."""
+        begins, process.task = process.task is None, work.next()
+        if process.task is None:
+            self._there.remove(process)
+            process.end()
+            return
+        if begins:
+            process.send(self._do)
+        process.send(pickle.dumps(process.task[1], pickle.HIGHEST_PROTOCOL))
+
+    def _ended(self, process: _Process, work: _Tasks) -> Iterator[tuple[Any, Any]]:
+        """Hand out again what a process was at that has ended, or give it up."""
+        if process not in self._there:
+            return  # it had nothing to do any more
+        self._there.remove(process)
+        process.end()
+        if process.task is not None:
+            if not work.again(process.task):
+                yield process.task, LOST
+            return
+        self._false_starts += 1
+        if self._false_starts >= _STARTS:
+            raise PlannerError(_NO_START)
+
+
+class _Tasks:
+    """The tasks that wait: those to be done again first."""
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._more, self._first = iter(tasks), deque[Task]()
+        self._tries: Counter[Hashable] = Counter()
+
+    def next(self) -> Task | None:
+        """Take the next task; None where there is none."""
+        return self._first.popleft() if self._first else next(self._more, None)
+
+    def has_more_than(self, count: int) -> bool:
+        """Say whether more than so many wait."""
+        while len(self._first) <= count and (task := next(self._more, None)) is not None:
+            self._first.append(task)
+        return len(self._first) > count
+
+    def again(self, task: Task) -> bool:
+        """Put back a task that a process did not come back from; False where that was the last."""
+        self._tries[task[0]] += 1
+        if self._tries[task[0]] >= MOST_TRIES:
+            return False
+        self._first.appendleft(task)
+        return True
+
+
+class _Process:
+    """A process, its channel, and the task that it is at: None until it has begun."""
+
+    def __init__(self, heard: SimpleQueue[tuple[_Process, bytes | None]]) -> None:
+        self.task: Task | None = None
+        here, there = socket.socketpair()
+        # It puts no folder of the user's before Python's own (-P), and is in a group of its own: of
+        # Ctrl-C in a terminal only its starter hears, who decides.
+        try:
+            self._child = subprocess.Popen(
+                [sys.executable, "-P", "-c", _BEGIN, str(there.fileno())],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                pass_fds=(there.fileno(),), process_group=0,
+            )  # fmt: skip
+        except BaseException:
+            here.close()
+            raise
+        finally:
+            there.close()
+        self._channel = Connection(here.detach())
+        self.send(pickle.dumps(sys.path))
+        self._listener = Thread(target=self._listen, args=(heard,), daemon=True)
+        self._listener.start()
+
+    @property
+    def pid(self) -> int:
+        """The number that the system gave it."""
+        return self._child.pid
+
+    def send(self, message: bytes) -> None:
+        """Say something to it, if it is still there; if not, ``heard`` will say so."""
+        with suppress(OSError):
+            self._channel.send_bytes(message)
+
+    def end(self) -> None:
+        """End it, whatever it is at."""
+        self._child.kill()
+        self._child.wait()
+        self._listener.join()
+        self._channel.close()
+
+    def _listen(self, heard: SimpleQueue[tuple[_Process, bytes | None]]) -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                heard.put((self, self._channel.recv_bytes()))
+        heard.put((self, None))
+
+
+def _serve(channel: Connection) -> None:
+    """Do tasks for as long as somebody wants them: what a worker process is there for."""
+    os.set_inheritable(channel.fileno(), False)  # a solver that is started here must not keep it
+    heard: SimpleQueue[bytes] = SimpleQueue()
+
+    def listen() -> None:
+        with suppress(EOFError, OSError):
+            while True:
+                heard.put(channel.recv_bytes())
+        os._exit(0)  # whoever started this process has gone
+
+    Thread(target=listen, daemon=True).start()
+    channel.send_bytes(b"")
+    packed = heard.get()
+    do: Callable[[Any], Any] | None = None
+    while True:
+        task = heard.get()
+        try:
+            do = do or pickle.loads(packed)
+            answer = pickle.dumps((True, do(pickle.loads(task))), pickle.HIGHEST_PROTOCOL)
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            answer = pickle.dumps((False, (said, traceback.format_exc())))
+        channel.send_bytes(answer)

@@ -1,0 +1,142 @@
+"""Worker processes that are killed at any moment: all is done, and nothing waits for good."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.errors import PlannerError
+from planner.processes import LOST, Processes
+
+LARGE = os.urandom(300_000)
+"""More than a pipe between processes holds, as the inputs of a real problem are."""
+
+
+def slowly_doubled(large: bytes, task: tuple[int, bytes]) -> tuple[int, bytes]:
+    assert len(large) == len(LARGE)
+    time.sleep(0.02)
+    return 2 * task[0], task[1]
+
+
+def died(task: int) -> int:
+    if task == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task
+
+
+def failed(task: int) -> int:
+    raise ZeroDivisionError(f"of {task}")
+
+
+def in_time(work: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """Return what work returns; a test that would hang fails instead."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    assert not thread.is_alive(), "it hangs"
+    assert found, "it raised"
+    return found[0]
+
+
+def killed_once(seed: int) -> bool:
+    """Do 12 tasks in two processes, one of which is killed; say whether one was."""
+    draw = random.Random(seed)
+    pool = Processes(2, partial(slowly_doubled, LARGE))
+    hit: list[int] = []
+
+    def kill() -> None:
+        until = time.monotonic() + 30
+        while len(pool.pids) < 2 and time.monotonic() < until:
+            time.sleep(0.001)
+        time.sleep(draw.uniform(0, 0.3))
+        if pids := pool.pids:
+            os.kill(draw.choice(pids), signal.SIGKILL)
+            hit.append(1)
+
+    def work() -> list[tuple[int, tuple[int, bytes]]]:
+        tasks = [(number, (number, LARGE)) for number in range(12)]
+        return [(task[0], result) for task, result in pool.results(tasks)]
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        found = in_time(work)
+    finally:
+        killer.join()
+        pool.end()
+    assert sorted(found) == [(number, (2 * number, LARGE)) for number in range(12)]
+    return bool(hit)
+
+
+def test_a_process_that_is_killed_at_any_moment_loses_nothing() -> None:
+    """Half of these kills hit a process before it has read what it is to work with."""
+    assert sum(killed_once(seed) for seed in range(4)) >= 2
+
+
+def done(pool: Processes, count: int) -> dict[int, Any]:
+    """Return what becomes of numbers by number."""
+    try:
+        tasks = [(number, number) for number in range(count)]
+        return {task[0]: result for task, result in pool.results(tasks)}
+    finally:
+        pool.end()
+
+
+def test_a_task_that_ends_every_process_is_given_up() -> None:
+    found = in_time(lambda: done(Processes(2, died), 6))
+    assert found == {n: LOST if n == 3 else n for n in range(6)}
+
+
+def test_an_error_of_a_task_is_told() -> None:
+    with pytest.raises(RuntimeError, match="ZeroDivisionError: of 0"):
+        done(Processes(1, failed), 1)
+
+
+def test_processes_that_cannot_be_started_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(PlannerError, match="end as soon as they start"):
+        done(Processes(2, died), 2)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(PlannerError, match="no such file"):
+        done(Processes(2, died), 2)
+
+
+def test_processes_end_with_whoever_started_them(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import functools, os, signal, threading, time\n"
+        "from planner.processes import Processes\n"
+        "pool = Processes(2, time.sleep)\n"  # no guard: nothing of this script runs in them
+        "def end():\n"
+        "    time.sleep(1)\n"
+        "    print(*pool.pids, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "threading.Thread(target=end).start()\n"
+        "list(pool.results([(n, 600) for n in range(2)]))\n"
+    )
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    pids = [int(text) for text in ended.stdout.split()]
+    assert len(pids) == 2, ended.stderr
+    until = time.monotonic() + 20
+    while any(alive(pid) for pid in pids):
+        assert time.monotonic() < until, "a process outlives its starter"
+        time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
