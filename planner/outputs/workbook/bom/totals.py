@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from planner.outputs import scope
 from planner.outputs.numbering import Block
 from planner.outputs.workbook.bom.page import BomPage
-from planner.outputs.workbook.bom.row import PART_OF
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
 
 # Compute has no bandwidth, storage no GPUs, some problems no racks: a dash says so.
@@ -22,6 +21,9 @@ _DASHED = {
 
 KNOWN_PART = "known part"
 """Stands under a total that lacks the figure of at least one line."""
+
+_A_NUMBER = ">-1E+300"
+"""The criterion that every number meets and no text."""
 
 
 def subtotal_name(total: str, section: str) -> str:
@@ -56,8 +58,9 @@ def add_subtotal(page: BomPage, block: Block, first: int, last: int) -> None:
         page.define(name, row, page.columns.index[column.key], value)
         found = page.sums(block)[column.key]
         if found.may_lack:
-            count = f'SUMPRODUCT(({sections}="{block.section}")*(1-ISNUMBER({figure_cells})))'
-            text = f'=IF({count}>0,"{KNOWN_PART}","")'
+            mine = f'{sections},"{block.section}"'
+            text = f'=IF(COUNTIFS({mine},{figure_cells},"{_A_NUMBER}")<COUNTIF({mine}),'
+            text += f'"{KNOWN_PART}","")'
             flag = KNOWN_PART if found.lacking else ""
             page.formula(row + 1, page.columns.index[column.key], text, flag, role="flag")
 
@@ -119,8 +122,9 @@ def add_edit_count(page: BomPage, listed: Sequence[Block], first: int, total_row
     """
     row = total_row + 3
     last = max(first, total_row - 1)
-    counted = f'(LEFT({page.columns.span("section", first, last)},{len(PART_OF)})<>"{PART_OF}")'
     span = page.columns.span
+    # A component follows its bundle and has no quantity as solved.
+    counted = f'({span("solved_quantity", first, last)}<>"")'
     changed = [
         f"SUMPRODUCT({counted}*({span(key, first, last)}<>{span(solved, first, last)}))"
         for key, solved in (
