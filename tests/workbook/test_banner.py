@@ -134,8 +134,12 @@ def test_any_figure_that_is_pasted_over(source: bytes, excel: Excel) -> None:
 
 
 def test_a_little_more_is_noticed_and_last_digits_are_not(source: bytes) -> None:
-    cell = ("Checkpoint", next(a for (s, a), v in cached(source).items()
-                               if s == "Checkpoint" and isinstance(v, float) and v > 1e6))  # fmt: skip
+    large = [
+        place
+        for place, value in cached(source).items()
+        if place[0] == "Checkpoint" and isinstance(value, float) and value > 1e6
+    ]
+    cell = large[0]
     excel, value = Excel(source), cached(source)[cell]
     excel.write(*cell, value * (1 + 1e-13))
     assert str(excel.value(*BANNER)).startswith("As solved")

@@ -145,7 +145,7 @@ def _copy(page: Page, area: _Area, top: int) -> _Count:
 
 
 def _compared(area: _Area, count: _Count, top: int) -> str:
-    """Return the formula that is 1 where an area differs from its copies, which begin at row ``top``."""
+    """Return the formula that is 1 where an area differs from its copies, from row ``top`` on."""
     name = quote_sheetname(area.sheet.get_name())
     live = f"{name}!{_span(FIRST_ROW, area.last_row, area.last_column)}"
     weights = _span(top, top + area.rows - 1, area.last_column)

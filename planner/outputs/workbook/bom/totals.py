@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from planner.outputs import scope
 from planner.outputs.numbering import Block
+from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook.bom.page import BomPage
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
 
@@ -109,6 +110,42 @@ def add_shared_racks(page: BomPage, racks: int, row: int) -> None:
     page.text(row, 0, "Racks that several lines share, as solved", "subtitle")
     page.number(row, page.columns.index["racks"], racks, INTEGER)
     page.define("bom_shared_racks", row, page.columns.index["racks"], racks)
+
+
+def add_uncounted(
+    page: BomPage, listed: Sequence[Block], subtotals: Sequence[int], row: int
+) -> None:
+    """Say what an edited cluster needs of companions that the total does not count, about.
+
+    Args:
+        page: the sheet.
+        listed: the sections.
+        subtotals: their rows.
+        row: where to write it.
+    """
+    core = [subtotal_name("bom_it_power_kw", block.section) for block in listed
+            if block.section in CORE_SECTIONS]  # fmt: skip
+    rest = [subtotal for block, subtotal in zip(listed, subtotals, strict=True)
+            if block.section not in CORE_SECTIONS]  # fmt: skip
+    solved_kw = math.fsum(page.book.number(name) or 0.0 for name in core)
+    if not rest or not solved_kw:
+        return
+    more = f"(({'+'.join(core)})/{solved_kw!r}-1)"
+    # Last digits of a sum are no edit.
+    grown = f"IF(ABS({more})<1E-9,0,{more})"
+    page.text(row, 0, "Not in the total after edits, about", "subtitle")
+    for column in page.columns.summed:
+        cells = [page.columns.at(column.key, subtotal) for subtotal in rest]
+        if column.key == "racks" and page.book.has("bom_shared_racks"):
+            cells.append("bom_shared_racks")
+        text = f"={grown}*({'+'.join(cells)})"
+        page.formula(row, page.columns.index[column.key], text, 0.0, DECIMAL_1_OR_DASH)
+    page.text(row + 1, 0, "Companions counted again", "subtitle")
+    text = f'=IF({grown}=0,"as solved","no")'
+    page.formula(row + 1, page.columns.index["quantity"], text, "as solved", align="right")
+    flag = f'=IF({grown}=0,"","{KNOWN_PART}")'
+    page.formula(row + 1, page.columns.index["quantity"] + 1, flag, "", role="flag")
+    page.define("bom_companions_flag", row + 1, page.columns.index["quantity"] + 1, "")
 
 
 def add_edit_count(page: BomPage, listed: Sequence[Block], first: int, total_row: int) -> None:
