@@ -238,7 +238,10 @@ def report_(
     file: Annotated[Path, typer.Option("--file", "-f", help="The HTML file to write.")] = Path(
         "report.html"
     ),
-    output: Annotated[Path | None, typer.Option("--output", "-o", hidden=True)] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", hidden=True, help="Refused: a report is one file."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Put plans, side by side, and studies into one HTML file that opens offline."""
