@@ -150,6 +150,7 @@ def _compared(area: _Area, count: _Count, top: int) -> str:
     live = f"{name}!{_span(FIRST_ROW, area.last_row, area.last_column)}"
     weights = _span(top, top + area.rows - 1, area.last_column)
     texts = _span(top + area.rows, top + 2 * area.rows - 1, area.last_column)
+    # No more digits than every program keeps when it saves the file.
     # A program without ISFORMULA for ranges finds none, in the cell of a known formula either.
     formulas = f"SUMPRODUCT(1*_xlfn.ISFORMULA({live}))"
     expected = f"{count.formulas}*_xlfn.ISFORMULA(bom_edits)"
@@ -158,7 +159,7 @@ def _compared(area: _Area, count: _Count, top: int) -> str:
         f"COLUMNS({live})={area.last_column + 1}",
         f"COUNTA({live})={count.filled}",
         f"COUNT({live})={count.numbers}",
-        f"ABS(SUMPRODUCT({live},{weights})-{count.total!r})<={_CLOSE:G}",
+        f"ABS(SUMPRODUCT({live},{weights})-{count.total:.13g})<={_CLOSE:G}",
         f"SUMPRODUCT(1*({live}<>{texts}))={count.unlike}",
         f"{formulas}={expected}",
     )

@@ -130,7 +130,7 @@ def add_uncounted(
     solved_kw = math.fsum(page.book.number(name) or 0.0 for name in core)
     if not rest or not solved_kw:
         return
-    more = f"(({'+'.join(core)})/{solved_kw!r}-1)"
+    more = f"(({'+'.join(core)})/{solved_kw:.15g}-1)"
     # Last digits of a sum are no edit.
     grown = f"IF(ABS({more})<1E-9,0,{more})"
     page.text(row, 0, "Not in the total after edits, about", "subtitle")
