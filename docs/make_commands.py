@@ -56,8 +56,13 @@ def is_argument(parameter: Any) -> bool:
 
 
 def options(command: Any) -> list[Any]:
-    """Return the options of a command."""
-    return [parameter for parameter in command.params if not is_argument(parameter)]
+    """Return the options of a command that its help shows."""
+    return [parameter for parameter in _listed(command) if not is_argument(parameter)]
+
+
+def _listed(command: Any) -> list[Any]:
+    """Return the arguments and options that a command's help shows."""
+    return [each for each in command.params if not getattr(each, "hidden", False)]
 
 
 def _choices(command: Any, parameter: Any) -> str:
@@ -103,7 +108,7 @@ def _usage(name: str, command: Any) -> str:
 
 def section(name: str, command: Any) -> str:
     """Return the section of one command."""
-    rows = "\n".join(_row(command, p) for p in command.params if p.name != "help")
+    rows = "\n".join(_row(command, p) for p in _listed(command) if p.name != "help")
     table = f"\n| argument or option | meaning |\n|---|---|\n{rows}\n" if rows else ""
     text = (command.help or "").strip().replace("\n", " ")
     return f"## planner {name}\n\n{text}\n\n```console\n$ {_usage(name, command)}\n```\n{table}"

@@ -236,15 +236,19 @@ def report_(
             show_default=False,
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path(
+    file: Annotated[Path, typer.Option("--file", "-f", help="The HTML file to write.")] = Path(
         "report.html"
     ),
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", hidden=True, help="Refused: a report is one file."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Put plans and studies into one HTML file that opens offline and shows values on hover."""
+    """Put plans, side by side, and studies into one HTML file that opens offline."""
     from planner.commands.report_html import report
 
-    _end(report(tuple(results), output), quiet)
+    _end(report(tuple(results), file, folder=output), quiet)
 
 
 def register(app: typer.Typer) -> None:

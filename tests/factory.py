@@ -168,8 +168,19 @@ def make_inputs(problem: Mapping[str, Any], discounts: tuple[Mapping[str, Any], 
     )
 
 
-def finish(choice: Choice, *, racks: Mapping[str, int], discounts: Mapping[str, float]) -> Made:
-    """Return the plan of a choice; ``racks`` and ``discounts`` per item are worked out by hand."""
+def finish(
+    choice: Choice,
+    *,
+    racks: Mapping[str, tuple[int, int | None]],
+    discounts: Mapping[str, float],
+) -> Made:
+    """Return the plan of a choice; what is given per item is worked out by hand.
+
+    Args:
+        choice: what is bought.
+        racks: how many racks it takes, and how many units stand in one.
+        discounts: of each item that has one.
+    """
     inputs = make_inputs(choice.problem, choice.discounts)
     lines = []
     for sku, count in choice.counts.items():
@@ -246,7 +257,9 @@ def _objective(asked: Objective, value: float | None) -> ObjectiveReport:
     )
 
 
-def _line(inputs: Inputs, sku: str, count: int, racks: int, discount: float) -> Line:
+def _line(
+    inputs: Inputs, sku: str, count: int, racks: tuple[int, int | None], discount: float
+) -> Line:
     entry = next(item for item in inputs.items if item.id == sku)
     price, demanded = inputs.prices[sku], inputs.problem.items.get(sku)
     installed = demanded.installed if demanded else 0
@@ -270,7 +283,8 @@ def _line(inputs: Inputs, sku: str, count: int, racks: int, discount: float) -> 
         unit_subscription_list_usd=price.per_year_usd,
         price=PriceNote(source="sheet", date="2026-03", confidence="medium", book="hand"),
         lead_time=price.lead_time,
-        racks=racks,
+        racks=racks[0],
+        units_per_rack=racks[1],
         gpus=entry.provides.gpus.value * count if entry.provides.gpus else 0,
         read_gb_per_s=_rated(entry, "read", count),
         write_gb_per_s=_rated(entry, "write", count),

@@ -191,7 +191,8 @@ def full(interval_s: float | None = None) -> Made:
         ),
     )  # fmt: skip
     # 45 kW feed four 10.2 kW systems: 10 racks; 20 boxes by power: 1 rack.
-    return finish(choice, racks={"gpu_a": 10, "box": 1}, discounts={"gpu_a": 0.05, "box": 0.125})
+    return finish(choice, racks={"gpu_a": (10, 4), "box": (1, 20)},
+                  discounts={"gpu_a": 0.05, "box": 0.125})  # fmt: skip
 
 
 def sync_bundle(interval_s: float = 600.0) -> Made:
@@ -231,7 +232,7 @@ def sync_bundle(interval_s: float = 600.0) -> Made:
         mode="sync", limits=limits,
     )  # fmt: skip
     # First rack: 3 nodes and 15 drawers in 48 RU; the other 15 drawers fill 45 RU of the second.
-    return finish(choice, racks={"gpu_a": 2, "bundle": 2}, discounts={})
+    return finish(choice, racks={"gpu_a": (2, 4), "bundle": (2, None)}, discounts={})
 
 
 def vendor_rule(kappa: float = 0.01) -> Made:
@@ -266,7 +267,7 @@ def vendor_rule(kappa: float = 0.01) -> Made:
         problem, {"gpu_a": 11, "shelf": 7}, {"gpu_a": 11}, ("drum_fs",), interval_s=kappa,
         gpus_used=84, limits=limits,
     )  # fmt: skip
-    return finish(choice, racks={"gpu_a": 3, "shelf": 1}, discounts={})
+    return finish(choice, racks={"gpu_a": (3, 5), "shelf": (1, 40)}, discounts={})
 
 
 def two_of_each() -> Made:
@@ -297,7 +298,7 @@ def two_of_each() -> Made:
         problem, {"gpu_a": 20, "gpu_b": 12, "box": 1, "shelf": 5}, {"gpu_a": 20, "gpu_b": 11},
         ("cask_fs", "drum_fs"), limits=limits,
     )  # fmt: skip
-    racks = {"gpu_a": 4, "gpu_b": 1, "box": 1, "shelf": 1}
+    racks = {"gpu_a": (4, 6), "gpu_b": (1, 12), "box": (1, 24), "shelf": (1, 48)}
     return finish(choice, racks=racks, discounts={})
 
 
@@ -326,7 +327,7 @@ def types_of_one_size() -> Made:
         problem, {"gpu_a": 12, "gpu_c": 9, "box": 6}, {"gpu_a": 11, "gpu_c": 5}, ("cask_fs",),
         limits=limits,
     )  # fmt: skip
-    return finish(choice, racks={"gpu_a": 2, "gpu_c": 2, "box": 1}, discounts={})
+    return finish(choice, racks={"gpu_a": (2, 6), "gpu_c": (2, 6), "box": (1, 24)}, discounts={})
 
 
 PLANS: dict[str, Callable[[], Made]] = {

@@ -81,11 +81,12 @@ def _chosen(inputs: Inputs, offer: Offer, item: Item, count: int, spent: Bill) -
     read = write = 0.0
     if isinstance(offer, Storage):
         read, write = nameplate(offer, count)
-    racks = offer.rack_use.racks(count) if offer.rack_use is not None else None
+    use = offer.rack_use
     return Line.model_validate(
         {
             **_shared(inputs, offer, item, count, spent),
-            "racks": racks,
+            "racks": None if use is None else use.racks(count),
+            "units_per_rack": use.per_rack if use is not None and use.racks_each == 1 else None,
             "rack_class": figures.class_of(item),
             "gpus": offer.gpus * count if isinstance(offer, System) else 0,
             "read_gb_per_s": read,

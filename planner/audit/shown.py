@@ -25,6 +25,7 @@ _OF_JOB = {
     "capacity_needed_tb": "capacity_needed_tb",
 }
 _OF_TOTALS = (
+    "racks",
     "it_power_kw",
     "facility_power_kw",
     "usable_tb",

@@ -37,27 +37,48 @@ _TAKES = (
 )
 
 
-def report(inputs: Sequence[Path], output: Path, *, title: str | None = None) -> Report:
+def report(
+    inputs: Sequence[Path], output: Path, *, title: str | None = None, folder: Path | None = None
+) -> Report:
     """Write one HTML file that shows results of earlier commands.
 
     Args:
-        inputs: a plan at most, and any studies, in the order in which they are to be shown.
+        inputs: plans and studies, in the order in which they are to be shown.
         output: the HTML file.
         title: its heading; by default the problem's name.
+        folder: what -o gave, which names a folder in every command; refused here.
 
     Raises:
         InputError: a file is missing or no such result, or the report cannot be written.
     """
     from planner.outputs.charts.html import report as page
 
-    plan, studies = _read(inputs)
+    if folder is not None:
+        message = "-o names a folder in every command, and a report is one file"
+        raise InputError(Finding("option", message, fix=f"write --file {folder}"))
+    plans, studies = _read(inputs)
     _not_an_input(inputs, output)
-    name = title or (plan.problem if plan is not None else studies[0][0].problem)
-    write_all({output: page(name, plan, studies).encode()})
+    name = title or _title(plans, studies)
+    named = list(zip(_names([path for path, _ in plans]), (plan for _, plan in plans), strict=True))
+    write_all({output: page(name, named, studies).encode()})
     return Report(_text(name, studies), (output,), 0)
 
 
-def _read(inputs: Sequence[Path]) -> tuple[Plan | None, list[tuple[AnyStudy, Rows | None]]]:
+def _title(plans: Sequence[tuple[Path, Plan]], studies: Sequence[tuple[AnyStudy, Any]]) -> str:
+    """Return the problems that a report is about."""
+    problems = [plan.problem for _, plan in plans] or [studies[0][0].problem]
+    return " and ".join(dict.fromkeys(problems))
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Return what plans go by: their files' names, whole paths where two have the same."""
+    names = [path.name.removesuffix(".json").removesuffix(".plan") for path in paths]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def _read(
+    inputs: Sequence[Path],
+) -> tuple[list[tuple[Path, Plan]], list[tuple[AnyStudy, Rows | None]]]:
     if not inputs:
         raise InputError(Finding("files", "there is nothing to report", fix=_TAKES))
     plans: list[tuple[Path, Plan]] = []
@@ -68,11 +89,7 @@ def _read(inputs: Sequence[Path]) -> tuple[Plan | None, list[tuple[AnyStudy, Row
             plans.append((path, found))
         else:
             studies.append((found, beside(path, found) if isinstance(found, Sweep) else None))
-    if len(plans) > 1:
-        message = f"a second plan, beside {plans[0][0]}"
-        fix = "give one plan; planner compare shows several side by side"
-        raise InputError(Finding("files", message, str(plans[1][0]), fix=fix))
-    return (plans[0][1] if plans else None), studies
+    return plans, studies
 
 
 def _result(path: Path) -> Plan | AnyStudy:
@@ -130,7 +147,9 @@ def _validated(
 def _not_an_input(inputs: Sequence[Path], output: Path) -> None:
     if any(path.resolve() == output.resolve() for path in inputs):
         message = "the report would overwrite what it is made of"
-        raise InputError(Finding("output", message, str(output), fix="choose another name with -o"))
+        raise InputError(
+            Finding("output", message, str(output), fix="choose another name with --file")
+        )
 
 
 def _text(name: str, studies: Sequence[tuple[AnyStudy, Rows | None]]) -> str:

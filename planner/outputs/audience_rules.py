@@ -62,7 +62,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "lead_time lead_time_days unit_it_power_kw it_power_kw unit_heat_btu_per_h "
             "heat_btu_per_h unit_rack_units rack_units racks unit_weight_kg weight_kg gpus "
             "read_gb_per_s write_gb_per_s usable_tb category role unit spares pack liquid_share "
-            "facility_power_kw unit_typical_power_kw typical_power_kw rack_class"
+            "facility_power_kw unit_typical_power_kw typical_power_kw rack_class units_per_rack"
         ),
         {"description": None, "notes": ()},
         {

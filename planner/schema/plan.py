@@ -39,7 +39,8 @@ class Line(PlanModel):
     included, less what is installed. Cables, racks and software draw nothing: 0, not None.
     ``role`` says what a companion is for. ``support_share`` is support per year as a share of the
     net price, None where it is an amount. Support is paid for ``support_years`` of the term, from
-    ``support_from_years`` on, when what the price includes has run out.
+    ``support_from_years`` on, when what the price includes has run out. ``units_per_rack`` is how
+    many units stand in one rack; None where a unit takes several racks, or shares them with others.
     """
 
     sku: str
@@ -92,6 +93,7 @@ class Line(PlanModel):
     rack_class: RackClassName | None = None
     support_share: float | None = None
     unit_subscription_list_usd: float | None = None
+    units_per_rack: int | None = None
 
 
 class Totals(PlanModel):

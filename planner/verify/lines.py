@@ -12,8 +12,11 @@ from planner.verify.decisions import Decisions
 from planner.verify.ledger import Ledger
 from planner.verify.line_money import MONEY_FIELDS, check_line_money
 from planner.verify.purchases import cold_spares, pack_size, purchased
-from planner.verify.racks import place, rack_class
+from planner.verify.racks import Placement, place, rack_class
 from planner.verify.room import RackSet
+
+_MOST_PER_RACK = 10**6
+"""What has no height stands in a rack in any number; so many are said."""
 
 _SECTIONS = {
     "gpu_system": "Compute",
@@ -87,10 +90,21 @@ def _check_line(ledger: Ledger, basis: Basis, line: Line, standing: dict[str, Ra
         placement = place(basis, item)
         racks = None if placement is None else placement.racks_for(line.quantity)
         ledger.same(f"{name}.racks", line.racks, racks)
+        _check_units_per_rack(ledger, name, line, placement)
         ledger.equal(f"{name}.rack_class", line.rack_class, rack_class(item))
     else:
         _check_companion_racks(ledger, basis, name, item, line, standing)
     _check_provisions(ledger, name, item, line)
+
+
+def _check_units_per_rack(
+    ledger: Ledger, name: str, line: Line, placement: Placement | None
+) -> None:
+    """Require what an edited count of the line is held against: as many units as fit a rack."""
+    fits = None if placement is None or placement.racks != 1 else placement.units
+    if fits is not None:
+        fits = min(fits, _MOST_PER_RACK)
+    ledger.equal(f"{name}.units_per_rack", line.units_per_rack, fits)
 
 
 def _check_companion_racks(
@@ -107,6 +121,7 @@ def _check_companion_racks(
     if whole is not None:
         racks = whole.value * line.quantity
     ledger.same(f"{name}.racks", line.racks, racks)
+    ledger.equal(f"{name}.units_per_rack", line.units_per_rack, None)
     stands = basis.problem.site.rack is not None and (whole or basis.unit_rack_units(item))
     ledger.equal(f"{name}.rack_class", line.rack_class, "network" if stands else None)
 
@@ -168,6 +183,7 @@ def _check_component(
     for field in ("unit_list_usd", "unit_net_usd", *MONEY_FIELDS, *_NOTHING_OF_ITS_OWN):
         value = getattr(line, field)
         ledger.require(not value, f"{name}.{field}: the money is in the bundle's line, not here")
-    for field in ("gpus", "read_gb_per_s", "write_gb_per_s", "usable_tb", "racks"):
+    for field in ("gpus", "read_gb_per_s", "write_gb_per_s", "usable_tb", "racks",
+                  "units_per_rack"):  # fmt: skip
         value = getattr(line, field)
         ledger.require(not value, f"{name}.{field}: counted in the bundle's line, not here")

@@ -80,6 +80,7 @@ def line(gear: Gear, setup: Setup) -> Line:
         unit_rack_units=gear.rack_units,
         rack_units=times(gear.rack_units),
         racks=gear.racks,
+        units_per_rack=gear.per_rack,
         unit_weight_kg=gear.kg,
         weight_kg=times(gear.kg),
         gpus=gear.gpus * gear.quantity,

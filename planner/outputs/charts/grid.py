@@ -75,8 +75,13 @@ def bought(counts: Sequence[Mapping[str, int]]) -> Cells:
     return words("buys", [", ".join(names) or "nothing" for names in lists])
 
 
-def shown(table: Table) -> str:
-    """Return a table as HTML, which says how many rows there are where it is cut."""
+def shown(table: Table, totals: Sequence[str] = ()) -> str:
+    """Return a table as HTML, which says how many rows there are where it is cut.
+
+    Args:
+        table: the table.
+        totals: a last row under it, a text for each column; empty for none.
+    """
     said = ""
     if len(table.rows) < table.total:
         said = f": {table.which} {len(table.rows)} of {counted(table.total, 'row')}"
@@ -84,7 +89,8 @@ def shown(table: Table) -> str:
     rows = "".join(tag("tr", _cells(table, row)) for row in table.rows)
     inside = tag("caption", text(table.title + said)) + tag("thead", tag("tr", head))
     attributes = {"class": "table", "tabindex": "0"}
-    return tag("div", tag("table", inside + tag("tbody", rows)), attributes)
+    foot = tag("tfoot", tag("tr", _cells(table, totals))) if totals else ""
+    return tag("div", tag("table", inside + tag("tbody", rows) + foot), attributes)
 
 
 def _cells(table: Table, row: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from planner.outputs.charts.legend import legend
 from planner.outputs.charts.markup import data, paragraph, tag, text
 from planner.outputs.charts.model import Chart
 from planner.outputs.charts.plotly_panel import figure
-from planner.outputs.charts.summary import asked, plan_summary
+from planner.outputs.charts.summary import asked, plan_summary, side_by_side
 from planner.outputs.charts.tables import tables
 from planner.outputs.sensitivity_words import as_it_stands, named
 from planner.outputs.sweep_rows import Rows
@@ -26,18 +26,18 @@ Shown: TypeAlias = tuple[AnyStudy, Rows | None]
 """A study, and the rows of a sweep by column."""
 
 
-def report(title: str, plan: Plan | None, studies: Sequence[Shown]) -> str:
-    """Return the report as one HTML text.
+def report(title: str, plans: Sequence[tuple[str, Plan]], studies: Sequence[Shown]) -> str:
+    """Return the report as one HTML text; without a chart that needs a script it has none.
 
     Args:
         title: its heading.
-        plan: the plan that the studies are about, where it is at hand.
+        plans: by the names they go by; a single one is what the studies are about.
         studies: what to show, in this order.
     """
     page = _Page()
     parts = [_section(page, number, study, rows) for number, (study, rows) in enumerate(studies, 1)]
-    body = "\n".join((_top(title, plan, studies), *parts))
-    scripts = [_plotly(), _own("report.js")]
+    body = "\n".join((_top(title, plans, studies), *parts))
+    scripts = [_plotly(), _own("report.js")] if page.content()["figures"] else []
     head = "\n".join(
         (
             '<meta charset="utf-8">',
@@ -47,12 +47,14 @@ def report(title: str, plan: Plan | None, studies: Sequence[Shown]) -> str:
             f"<style>\n{_own('report.css')}</style>",
         )
     )
-    figures = f'<script type="application/json" id="charts">{data(page.content())}</script>'
-    drawing = "\n".join(f"<script>{script}</script>" for script in scripts)
-    without = "<noscript><p>The charts need JavaScript; the tables do not.</p></noscript>"
+    without = drawing = ""
+    if scripts:
+        without = "<noscript><p>The charts need JavaScript; the tables do not.</p></noscript>\n"
+        figures = f'<script type="application/json" id="charts">{data(page.content())}</script>'
+        drawing = "\n".join((figures, *(f"<script>{script}</script>" for script in scripts))) + "\n"
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n<main>\n{without}\n'
-        f"{body}\n</main>\n{figures}\n{drawing}\n</body>\n</html>\n"
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n<main>\n{without}'
+        f"{body}\n</main>\n{drawing}</body>\n</html>\n"
     )
 
 
@@ -88,7 +90,7 @@ class _Page:
 def _policy(scripts: Sequence[str]) -> str:
     """Return what a browser may run and load: these scripts, and nothing from anywhere."""
     hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
-    allowed = " ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes)
+    allowed = " ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
     )
@@ -104,7 +106,7 @@ def _own(name: str) -> str:
     return files("planner.outputs.charts").joinpath(name).read_text("utf-8")
 
 
-def _top(title: str, plan: Plan | None, studies: Sequence[Shown]) -> str:
+def _top(title: str, plans: Sequence[tuple[str, Plan]], studies: Sequence[Shown]) -> str:
     found = "".join(
         tag("li", tag("a", text(heading(study)), {"href": f"#study-{number}"}) + ": "
             + text(headline(study, rows)))
@@ -113,11 +115,24 @@ def _top(title: str, plan: Plan | None, studies: Sequence[Shown]) -> str:
     return "\n".join(
         (
             tag("h1", text(title)),
-            asked(plan, [study for study, _ in studies]),
-            "" if plan is None else plan_summary(plan),
+            _plans(plans, studies),
             tag("h2", "What was found") + tag("ul", found, {"class": "found"}) if found else "",
         )
     )
+
+
+def _plans(plans: Sequence[tuple[str, Plan]], studies: Sequence[Shown]) -> str:
+    """Return what was asked and what to buy; several plans first side by side."""
+    if not plans:
+        return asked(None, [study for study, _ in studies])
+    if len(plans) == 1:
+        ((_, plan),) = plans
+        return "\n".join((asked(plan, ()), tag("h2", "The plan"), plan_summary(plan)))
+    parts = [
+        tag("section", "\n".join((tag("h2", text(name)), asked(plan, ()), plan_summary(plan))))
+        for name, plan in plans
+    ]
+    return "\n".join((side_by_side(plans), *parts))
 
 
 def _section(page: _Page, number: int, study: AnyStudy, rows: Rows | None) -> str:

@@ -1,13 +1,15 @@
-"""The top of a report: what was asked, and the plan with its proof."""
+"""The plans of a report: what was asked, each with its proof and its bill, several side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 
 from planner.outputs.alternatives_words import bought
 from planner.outputs.audience import HIDDEN_OBJECTIVE
 from planner.outputs.charts.amounts import capital, gap
-from planner.outputs.charts.grid import cut, figures, shown, words
+from planner.outputs.charts.bars import plan_charts
+from planner.outputs.charts.grid import Cells, Table, shown, words
 from planner.outputs.charts.markup import paragraph, tag, text
 from planner.outputs.scope import own_lines
 from planner.outputs.sensitivity_words import STATUS
@@ -64,8 +66,8 @@ def _goal(name: str, sense: str, gap_asked: float) -> str:
 
 
 def plan_summary(plan: Plan) -> str:
-    """Return the plan: what to buy, its proof, its figures, its bill."""
-    parts = [tag("h2", "The plan")]
+    """Return a plan: what to buy, its proof, its figures, its charts, its bill."""
+    parts: list[str] = []
     if plan.totals is None or not plan.jobs:
         said = capital(plan.message or STATUS[plan.status])
         return "\n".join([*parts, paragraph(said, "note")])
@@ -80,7 +82,45 @@ def plan_summary(plan: Plan) -> str:
     binding = [limit.label for limit in plan.limits
                if limit.binding and not limit.name.endswith(".fixed")]  # fmt: skip
     parts.append(paragraph(f"What holds it: {', '.join(binding) or 'no limit'}."))
-    return "\n".join([*parts, _bill(plan)])
+    return "\n".join([*parts, plan_charts(plan), _bill(plan)])
+
+
+def side_by_side(plans: Sequence[tuple[str, Plan]]) -> str:
+    """Return the figures of several plans in a table, a column for each.
+
+    Args:
+        plans: by the names they go by.
+    """
+    columns = [_figures(plan) for _, plan in plans]
+    rows = list(dict.fromkeys(name for column in columns for name in column))
+    table = Table(
+        "Figures",
+        (
+            words("figure", [capital(row) for row in rows]),
+            *(
+                Cells(name, tuple(column.get(row, "") for row in rows))
+                for (name, _), column in zip(plans, columns, strict=True)
+            ),
+        ),
+        len(rows),
+    )
+    return tag("h2", "The plans side by side") + shown(table)
+
+
+def _figures(plan: Plan) -> dict[str, str]:
+    """Return what a plan is compared by, in words."""
+    goal = plan.objective
+    found = {"problem": plan.problem, "status": STATUS[plan.status]}
+    if goal.name != HIDDEN_OBJECTIVE and goal.value is not None:
+        name = f"{goal.sense} {OBJECTIVES.get(goal.name, goal.name)}"
+        found[name] = f"{_value(goal, goal.value)} (gap {gap(goal.gap)})"
+    if plan.totals is None or not plan.jobs:
+        return found
+    job = plan.jobs[0]
+    found["buys"] = bought(plan)
+    found |= {name: value for value, name in _tiles(plan, job)}
+    found["checkpoint every"] = duration(job.interval_s)
+    return found
 
 
 def _proof(goal: ObjectiveReport) -> str:
@@ -117,12 +157,38 @@ def _running(job: JobPlan) -> str:
 
 
 def _bill(plan: Plan) -> str:
+    """Return the whole bill, with its sums; money has no column where the edition shows none."""
     lines = own_lines(plan)
-    return shown(
-        cut(
-            "Bill",
-            figures("quantity", [line.quantity for line in lines]),
-            words("item", [product(line) for line in lines]),
-            words("section", [line.section for line in lines]),
-        )
-    )
+    columns = [
+        (words("item", [product(line) for line in lines]), "Together"),
+        (words("part number, else id", [line.part_number or line.sku for line in lines]), ""),
+        (words("section", [line.section for line in lines]), ""),
+        (Cells("quantity", tuple(f"{line.quantity:,}" for line in lines)), ""),
+    ]
+    if any(line.unit_net_usd is not None for line in lines):
+        columns += [
+            (Cells("bought", tuple(f"{line.purchased:,}" for line in lines)), ""),
+            (Cells("unit net, USD", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
+            _summed("net, USD", [line.extended_net_usd for line in lines], _usd),
+        ]
+    columns.append(_summed("IT power, kW", [line.it_power_kw for line in lines], _kw))
+    heads = tuple(column for column, _ in columns)
+    table = Table("Bill", heads, len(lines))
+    return shown(table, [total for _, total in columns])
+
+
+def _summed(
+    head: str, values: Sequence[float | None], said: Callable[[float | None], str]
+) -> tuple[Cells, str]:
+    """Return a column with its sum, which says so where a line's figure is not known."""
+    known = [value for value in values if value is not None]
+    total = said(math.fsum(known)) + (", known part" if len(known) < len(values) else "")
+    return Cells(head, tuple(said(value) for value in values)), total
+
+
+def _usd(usd: float | None) -> str:
+    return "not known" if usd is None else f"{usd:,.2f}"
+
+
+def _kw(kw: float | None) -> str:
+    return "not known" if kw is None else f"{kw:,.2f}"

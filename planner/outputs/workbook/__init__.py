@@ -14,7 +14,7 @@ from typing import BinaryIO
 import xlsxwriter
 
 from planner.outputs.audience import Audience, for_audience
-from planner.outputs.workbook import data
+from planner.outputs.workbook import data, fingerprint
 from planner.outputs.workbook.alternatives import add as _alternatives
 from planner.outputs.workbook.assumptions import add as _assumptions
 from planner.outputs.workbook.bom import add as _bom
@@ -59,7 +59,7 @@ _FIRST = ("BOM", "Checkpoint", "Checks")
 """Sheets whose names the others use; the rest follows in reading order."""
 
 _LAST = ("Summary", "Cover")
-"""Sheets that read the others; the cover lists the sheets there are."""
+"""Sheets that read the others; the cover lists the sheets there are, so it comes last of all."""
 
 
 def write(
@@ -103,8 +103,9 @@ def write(
             add(book)
     if inputs is not None and audience == "internal":
         data.add(book, plan, inputs, tuple(name for name, _ in studies))
-    for name in _LAST:
-        SHEETS[name](book)
+    SHEETS["Summary"](book)
+    fingerprint.add(book)
+    SHEETS["Cover"](book)
     _put_in_reading_order(workbook)
     workbook.close()
     return tuple(book.inputs)
@@ -113,7 +114,8 @@ def write(
 def _put_in_reading_order(workbook: xlsxwriter.Workbook) -> None:
     """Put sheets in their order, those of studies before the checks."""
     before = list(SHEETS).index("Checks")
-    names = [*list(SHEETS)[:before], *STUDY_SHEETS, *list(SHEETS)[before:], data.SHEET]
+    names = [*list(SHEETS)[:before], *STUDY_SHEETS, *list(SHEETS)[before:]]
+    names += [fingerprint.SHEET, data.SHEET]
     places = {name: place for place, name in enumerate(names)}
     workbook.worksheets_objs.sort(key=lambda sheet: places[sheet.get_name()])
     # The tab that opens, print areas and repeated rows refer to a sheet by its place.

@@ -56,6 +56,7 @@ _SHOWS = {
     "Checks": "Every limit: value, allowed, slack, OK or OVER",
     "Assumptions": "Every input of the plan: value, unit, source, confidence",
     "Notes": "What is counted and what is not, warnings, terms, how the plan was made",
+    "Fingerprint": "By what the workbook knows that it was edited: nothing to read or change",
     "Data": "The plan and its inputs, packed for planner audit: nothing to read or change",
 }
 """What each sheet shows, in reading order."""

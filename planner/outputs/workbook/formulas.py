@@ -33,6 +33,20 @@ def usable_gpus(job: JobPlan, line: Line) -> str:
     return f"IF(ISNUMBER(replica_gpus),{usable},{domain})"
 
 
+def known(*cells: str) -> str:
+    """Return the condition that every cell holds a number.
+
+    Excel keeps truth values and numbers apart: there ``ISNUMBER(x)=1`` is FALSE whatever x holds,
+    while LibreOffice takes TRUE for 1. So a condition is never compared with a number.
+
+    Args:
+        cells: names or addresses.
+    """
+    if len(cells) == 1:
+        return f"ISNUMBER({cells[0]})"
+    return f"AND({','.join(f'ISNUMBER({cell})' for cell in cells)})"
+
+
 def rework_factor(z: str) -> str:
     """Return z / (exp(z) - 1), by its series for small z.
 

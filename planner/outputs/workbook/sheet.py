@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from xlsxwriter.worksheet import Worksheet
+from collections.abc import Iterator
+
+from xlsxwriter.worksheet import (
+    CellFormulaTuple,
+    CellNumberTuple,
+    CellStringTuple,
+    Worksheet,
+)
 
 
 class Sheet(Worksheet):  # type: ignore[misc]
@@ -21,3 +28,15 @@ class Sheet(Worksheet):  # type: ignore[misc]
 
     def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
         return formula.removeprefix("=")
+
+    def written(self) -> Iterator[tuple[int, int, float | str, bool]]:
+        """Yield row, column and value of every cell that holds something, and if by a formula."""
+        strings = {index: text for text, index in self.str_table.string_table.items()}
+        for row, cells in sorted(self.table.items()):
+            for column, cell in sorted(cells.items()):
+                if isinstance(cell, CellNumberTuple):
+                    yield row, column, cell.number, False
+                elif isinstance(cell, CellStringTuple):
+                    yield row, column, strings[cell.string], False
+                elif isinstance(cell, CellFormulaTuple):
+                    yield row, column, cell.value, True

@@ -83,7 +83,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("browser")
     file = folder / "report.html"
     studies = [*samples.all_kinds(), *samples.hostile()[:2]]
-    file.write_text(probed(report("Report", plan(CASES["complete"]), studies)), "utf-8")
+    file.write_text(probed(report("Report", [("hall", plan(CASES["complete"]))], studies)), "utf-8")
     return _seen(file, folder)
 
 

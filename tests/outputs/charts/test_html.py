@@ -65,7 +65,7 @@ class Page(HTMLParser):
 
 @cache
 def whole() -> str:
-    return report("10 MW training hall", PLAN, samples.all_kinds())
+    return report("10 MW training hall", [("hall", PLAN)], samples.all_kinds())
 
 
 @cache
@@ -74,7 +74,7 @@ def page() -> Page:
 
 
 def test_the_same_results_give_the_same_bytes() -> None:
-    assert report("10 MW training hall", PLAN, samples.all_kinds()) == whole()
+    assert report("10 MW training hall", [("hall", PLAN)], samples.all_kinds()) == whole()
 
 
 def test_every_chart_has_its_place_and_every_place_its_chart() -> None:
@@ -125,7 +125,7 @@ def test_long_tables_are_cut_and_say_so() -> None:
     texts = " ".join(page().texts)
     assert f"Best scenarios: the best {MOST_ROWS} of 101 rows" in texts
     study, rows = power_sweep(20)
-    assert "Scenarios" in Page(report("x", None, [(study, rows)])).texts
+    assert "Scenarios" in Page(report("x", (), [(study, rows)])).texts
 
 
 def test_a_long_frontier_shows_its_ends_its_knee_and_its_best() -> None:
@@ -134,7 +134,7 @@ def test_a_long_frontier_shows_its_ends_its_knee_and_its_best() -> None:
         study.points[0].model_copy(update={"x": 10.0 + n, "y": 1000.0 + n}) for n in range(90)
     )
     long = study.model_copy(update={"points": points, "knee": 31, "best": 89, "marks": ()})
-    made = Page(report("x", None, [(long, None)]))
+    made = Page(report("x", (), [(long, None)]))
     assert "Plans on the curve: evenly chosen 24 of 90 rows" in made.texts
     assert {"10", "99", "41", "knee", "best"} <= set(made.texts)
 
@@ -149,7 +149,7 @@ def test_hovers_are_shared_and_name_the_plan() -> None:
 
 
 def test_names_are_names_and_nothing_more() -> None:
-    text = report(samples.HOSTILE, None, samples.hostile())
+    text = report(samples.HOSTILE, (), samples.hostile())
     hostile = Page(text)
     assert [tag for tag, _ in hostile.tags].count("script") == 3
     assert {tag for tag, _ in hostile.tags} <= {tag for tag, _ in page().tags} | {"caption"}
@@ -170,7 +170,7 @@ def test_any_name_makes_a_report_that_can_be_written(name: str) -> None:
     study = storage_frontier().model_copy(update={"problem": name, "y_label": name})
     swings = tuple(one.model_copy(update={"label": name}) for one in tornado().swings)
     text = report(
-        name, None, [(study, None), (tornado().model_copy(update={"swings": swings}), None)]
+        name, (), [(study, None), (tornado().model_copy(update={"swings": swings}), None)]
     )
     text.encode()
     assert "\u202e" not in text and "\x1b" not in text
@@ -182,18 +182,18 @@ def test_a_problem_without_a_plan_says_why() -> None:
         update={"status": "infeasible", "totals": None, "jobs": (), "lines": (),
                 "message": "the budget is too small"}
     )  # fmt: skip
-    texts = Page(report("x", none, [])).texts
+    texts = Page(report("x", [("x", none)], [])).texts
     assert "The budget is too small" in texts and "Bill" not in texts
 
 
 def test_the_customers_plan_has_no_money_in_its_report() -> None:
-    texts = " ".join(Page(report("x", for_audience(PLAN, "customer"), [])).texts)
+    texts = " ".join(Page(report("x", [("x", for_audience(PLAN, "customer"))], [])).texts)
     assert "USD" not in texts and "capex" not in texts
     assert "USD" in " ".join(page().texts)
 
 
 def test_studies_alone_tell_the_question_too() -> None:
-    texts = " ".join(Page(report("x", None, [(cost_frontier(), None)])).texts)
+    texts = " ".join(Page(report("x", (), [(cost_frontier(), None)])).texts)
     assert "problems/10MW.yaml" in texts and "proven to 0.1 %" in texts
     assert "The plan" not in texts
 
@@ -203,7 +203,66 @@ def test_empty_studies_are_told_in_words() -> None:
         update={"points": (), "best": None, "knee": None, "message": "no plan meets every limit"}
     )
     study, rows = samples.without_a_plan()
-    made = Page(report("x", None, [(empty, None), (study, rows)]))
-    assert made.charts["figures"] == []
+    made = Page(report("x", (), [(empty, None), (study, rows)]))
+    assert made.scripts == [] and "JavaScript" not in " ".join(made.texts)
     assert "no plan meets every limit" in made.texts
     assert "None of 3 scenarios has a plan." in " ".join(made.texts)
+
+
+def test_a_plan_alone_is_small_and_runs_no_script() -> None:
+    text = report("x", [("hall", PLAN)], [])
+    made = Page(text)
+    assert len(text) < 40_000 and made.scripts == []
+    assert "script-src 'none'" in made.policy()
+    assert "JavaScript" not in made.texts
+
+
+def test_the_bill_is_whole_with_prices_power_and_part_numbers() -> None:
+    texts = Page(report("x", [("hall", PLAN)], [])).texts
+    lines = [line for line in PLAN.lines if line.parent is None]
+    assert PLAN.totals is not None and len(lines) > 5
+    for line in lines:
+        assert (line.part_number or line.sku) in texts, line.sku
+        if line.unit_net_usd is not None:
+            assert f"{line.unit_net_usd:,.2f}" in texts and line.extended_net_usd is not None
+            assert f"{line.extended_net_usd:,.2f}" in texts, line.sku
+        assert line.it_power_kw is None or f"{line.it_power_kw:,.2f}" in texts, line.sku
+    assert PLAN.totals.capex_usd is not None and PLAN.totals.it_power_kw is not None
+    assert any(text.startswith(f"{PLAN.totals.capex_usd:,.2f}") for text in texts)
+    assert any(text.startswith(f"{PLAN.totals.it_power_kw:,.2f}") for text in texts)
+
+
+def test_a_long_bill_is_not_cut() -> None:
+    many = tuple(
+        PLAN.lines[0].model_copy(update={"sku": f"item_{n}", "part_number": None, "parent": None})
+        for n in range(3 * MOST_ROWS)
+    )
+    texts = Page(report("x", [("x", PLAN.model_copy(update={"lines": many}))], [])).texts
+    assert {f"item_{n}" for n in range(3 * MOST_ROWS)} <= set(texts)
+
+
+def test_bars_are_shares_of_what_they_say() -> None:
+    made = Page(report("x", [("hall", PLAN)], []))
+    widths = [attrs["width"] for tag, attrs in made.tags if tag == "rect"]
+    assert all(0 < float(str(width).removesuffix("%")) <= 100 for width in widths)
+    texts = " ".join(made.texts)
+    assert PLAN.totals is not None
+    sections = PLAN.totals.capex_by_section_usd
+    most = max(sections, key=lambda name: sections[name])
+    share = sections[most] / sum(sections.values())
+    assert f"{100 * share:.2f}%" in widths and f"{100 * share:.1f} %" in texts
+    binding = [limit for limit in PLAN.limits if limit.binding and not limit.exact]
+    assert texts.count("(binds)") == len(binding)
+    for title in ("How far the limits are used", "Where the money goes", "Where the power goes"):
+        assert title in made.texts
+
+
+def test_several_plans_stand_side_by_side_and_each_by_itself() -> None:
+    other = plan(CASES["async"])
+    made = Page(report("x", [("hall", PLAN), ("other", other)], []))
+    texts = made.texts
+    assert "The plans side by side" in texts and "The plan" not in texts
+    assert [text for text in texts if text in ("hall", "other")] == ["hall", "other"] * 2
+    assert texts.count("Bill") == 2
+    for each in (PLAN, other):
+        assert f"{each.jobs[0].gpus_used:,}" in texts and each.totals is not None

@@ -141,11 +141,30 @@ def test_a_missing_file_a_folder_and_nothing_at_all_are_refused(tmp_path: Path) 
     assert "there is nothing to report" in refused()
 
 
-def test_a_second_plan_is_refused(tmp_path: Path) -> None:
+def test_several_plans_go_by_their_files_names(tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.plan.json" for name in "ab"]
     for path in paths:
         path.write_bytes(to_bytes(plan(CASES["complete"])))
-    assert f"{paths[1]}: a second plan, beside {paths[0]}" in refused(*paths)
+    report(paths, tmp_path / "both.html")
+    text = (tmp_path / "both.html").read_text("utf-8")
+    assert "<h2>a</h2>" in text and "<h2>b</h2>" in text and len(text) < 80_000
+    (tmp_path / "c").mkdir()
+    twin = tmp_path / "c" / "a.plan.json"
+    twin.write_bytes(paths[0].read_bytes())
+    report([paths[0], twin], tmp_path / "twins.html")
+    text = (tmp_path / "twins.html").read_text("utf-8")
+    assert f"<h2>{paths[0]}</h2>" in text and f"<h2>{twin}</h2>" in text
+
+
+def test_a_folder_for_the_report_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = written(tmp_path, "x.tornado.json", tornado())
+    with pytest.raises(InputError) as caught:
+        report([path], tmp_path / "report.html", folder=tmp_path / "x.html")
+    (finding,) = caught.value.findings
+    assert (
+        "-o names a folder" in finding.text() and f"--file {tmp_path / 'x.html'}" in finding.text()
+    )
+    assert not (tmp_path / "report.html").exists() and not (tmp_path / "x.html").exists()
 
 
 def test_a_result_of_another_version_is_refused(tmp_path: Path) -> None:

@@ -29,8 +29,9 @@ _PAGE_WIDTH = 290
 """Characters that fit on a page of this scale."""
 
 _COMPANIONS = (
-    "Network, optics, racks, power and software, their spares and shared racks keep their solved",
-    "counts when other quantities are edited: solve again for what a changed cluster needs.",
+    "Network, optics, racks, power and software, spares and shared racks keep their solved counts",
+    "when GPU systems or storage are edited. What the total is off by is told below, in proportion",
+    "to the power of GPU systems and storage: a fabric grows in steps, planner audit counts it.",
 )
 
 
@@ -64,6 +65,7 @@ def add(book: Book) -> None:
     if scope.complete(book.plan):
         for offset, text in enumerate(_COMPANIONS, start=6):
             page.text(row + offset, 0, text, "subtitle")
+        bom_totals.add_uncounted(page, listed, subtotals, row + 6 + len(_COMPANIONS))
     index = page.columns.index
     page.sheet.repeat_columns(0, index["quantity"] - 1)
     page.sheet.set_v_pagebreaks(_page_breaks(page))

@@ -150,16 +150,15 @@ def _heat_and_meter(row: BomRow, known: dict[str, float | None], two_pues: bool)
 
 
 def _racks(row: BomRow, line: Line) -> None:
-    if line.racks is None or line.racks <= 0 or line.quantity <= 0:
-        row.put("racks", line.racks)
-        return
+    """Write the racks of a line, which follow its quantity where it has racks of its own."""
     quantity = row.at("quantity")
-    if line.racks % line.quantity == 0:
+    if line.racks is not None and line.units_per_rack is not None:
+        text = f"=ROUNDUP({quantity}/{line.units_per_rack},0)"
+        row.work_out("racks", text, line.racks)
+    elif line.racks and line.quantity and line.racks % line.quantity == 0:
         row.work_out("racks", f"={quantity}*{line.racks // line.quantity}", line.racks)
-        return
-    # The fewest units per rack that explain the plan's racks: an edited count never looks better.
-    per_rack = -(-line.quantity // line.racks)
-    row.work_out("racks", f"=ROUNDUP({quantity}/{per_rack},0)", line.racks)
+    else:
+        row.put("racks", line.racks)
 
 
 def _per_unit(row: BomRow, key: str, unit_key: str, known: dict[str, float | None]) -> None:

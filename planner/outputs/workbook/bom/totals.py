@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from planner.outputs import scope
 from planner.outputs.numbering import Block
+from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook.bom.page import BomPage
-from planner.outputs.workbook.bom.row import PART_OF
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
 from planner.outputs.workbook.formulas import gpus_of_system, usable_gpus
 from planner.schema.plan import Line
@@ -24,6 +24,9 @@ _DASHED = {
 
 KNOWN_PART = "known part"
 """Stands under a total that lacks the figure of at least one line."""
+
+_A_NUMBER = ">-1E+300"
+"""The criterion that every number meets and no text."""
 
 
 def subtotal_name(total: str, section: str) -> str:
@@ -58,8 +61,9 @@ def add_subtotal(page: BomPage, block: Block, first: int, last: int) -> None:
         page.define(name, row, page.columns.index[column.key], value)
         found = page.sums(block)[column.key]
         if found.may_lack:
-            count = f'SUMPRODUCT(({sections}="{block.section}")*(1-ISNUMBER({figure_cells})))'
-            text = f'=IF({count}>0,"{KNOWN_PART}","")'
+            mine = f'{sections},"{block.section}"'
+            text = f'=IF(COUNTIFS({mine},{figure_cells},"{_A_NUMBER}")<COUNTIF({mine}),'
+            text += f'"{KNOWN_PART}","")'
             flag = KNOWN_PART if found.lacking else ""
             page.formula(row + 1, page.columns.index[column.key], text, flag, role="flag")
 
@@ -110,6 +114,42 @@ def add_shared_racks(page: BomPage, racks: int, row: int) -> None:
     page.define("bom_shared_racks", row, page.columns.index["racks"], racks)
 
 
+def add_uncounted(
+    page: BomPage, listed: Sequence[Block], subtotals: Sequence[int], row: int
+) -> None:
+    """Say what an edited cluster needs of companions that the total does not count, about.
+
+    Args:
+        page: the sheet.
+        listed: the sections.
+        subtotals: their rows.
+        row: where to write it.
+    """
+    core = [subtotal_name("bom_it_power_kw", block.section) for block in listed
+            if block.section in CORE_SECTIONS]  # fmt: skip
+    rest = [subtotal for block, subtotal in zip(listed, subtotals, strict=True)
+            if block.section not in CORE_SECTIONS]  # fmt: skip
+    solved_kw = math.fsum(page.book.number(name) or 0.0 for name in core)
+    if not rest or not solved_kw:
+        return
+    more = f"(({'+'.join(core)})/{solved_kw:.15g}-1)"
+    # Last digits of a sum are no edit.
+    grown = f"IF(ABS({more})<1E-9,0,{more})"
+    page.text(row, 0, "Not in the total after edits, about", "subtitle")
+    for column in page.columns.summed:
+        cells = [page.columns.at(column.key, subtotal) for subtotal in rest]
+        if column.key == "racks" and page.book.has("bom_shared_racks"):
+            cells.append("bom_shared_racks")
+        text = f"={grown}*({'+'.join(cells)})"
+        page.formula(row, page.columns.index[column.key], text, 0.0, DECIMAL_1_OR_DASH)
+    page.text(row + 1, 0, "Companions counted again", "subtitle")
+    text = f'=IF({grown}=0,"as solved","no")'
+    page.formula(row + 1, page.columns.index["quantity"], text, "as solved", align="right")
+    flag = f'=IF({grown}=0,"","{KNOWN_PART}")'
+    page.formula(row + 1, page.columns.index["quantity"] + 1, flag, "", role="flag")
+    page.define("bom_companions_flag", row + 1, page.columns.index["quantity"] + 1, "")
+
+
 def add_edit_count(page: BomPage, listed: Sequence[Block], first: int, total_row: int) -> None:
     """Count the quantities, discounts and prices that differ from the solved plan.
 
@@ -121,8 +161,9 @@ def add_edit_count(page: BomPage, listed: Sequence[Block], first: int, total_row
     """
     row = total_row + 3
     last = max(first, total_row - 1)
-    counted = f'(LEFT({page.columns.span("section", first, last)},{len(PART_OF)})<>"{PART_OF}")'
     span = page.columns.span
+    # A component follows its bundle and has no quantity as solved.
+    counted = f'({span("solved_quantity", first, last)}<>"")'
     changed = [
         f"SUMPRODUCT({counted}*({span(key, first, last)}<>{span(solved, first, last)}))"
         for key, solved in (

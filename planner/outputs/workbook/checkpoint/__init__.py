@@ -20,6 +20,9 @@ from planner.schema.plan import JobPlan
 _COLUMNS = (("Figure", 54), ("Value", 19), ("Unit", 15), ("As solved", 19), ("Note", 88))
 _LABEL, _VALUE, _UNIT, _SOLVED, _NOTE = range(5)
 _EDITED = "EDITED: optimality no longer proven; the result may break limits, see Checks. Cells: "
+_TAMPERED = (
+    "EDITED: lines or cells other than the blue ones are not as solved; the figures may not hold"
+)
 
 
 def add(book: Book) -> None:
@@ -41,7 +44,11 @@ def add(book: Book) -> None:
 def _banner(page: Page) -> None:
     edits = "(bom_edits+checkpoint_edits+checks_edits)"
     solved = page.book.as_solved
-    text = f'=IF({edits}=0,"{solved}","{_EDITED}"&{edits})'
+    text = f'="{solved}"'
+    if page.book.job is not None:
+        whole = f'IF(fingerprint_differs=0,"{solved}","{_TAMPERED}")'
+        # What is deleted leaves errors behind, which must not hide the banner.
+        text = f'=IFERROR(IF({edits}>0,"{_EDITED}"&{edits},{whole}),"{_TAMPERED}")'
     page.strip(BANNER_ROW, text, solved, BANNER_BAD)
     page.define("plan_banner", BANNER_ROW, 0, solved)
 

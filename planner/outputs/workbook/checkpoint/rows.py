@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from planner.outputs.workbook.book import Book, Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2
+from planner.outputs.workbook.formulas import known
 from planner.outputs.workbook.inputs import Range
 
 UNKNOWN = "n/a"
@@ -69,8 +70,7 @@ class Result:
         """The formula as the cell holds it."""
         text = self.formula
         if self.needs:
-            known = "*".join(f"ISNUMBER({name})" for name in self.needs)
-            text = f'IF({known}=1,{text},"{UNKNOWN}")'
+            text = f'IF({known(*self.needs)},{text},"{UNKNOWN}")'
         return f'=IFERROR({text},"{UNKNOWN}")'
 
     @property

@@ -9,6 +9,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checks.rows import Check, check_for, editable, waiting
 from planner.outputs.workbook.formats import DECIMAL_2, INTEGER, PERCENT_2
+from planner.outputs.workbook.formulas import known
 from planner.outputs.workbook.inputs import Range
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.plan import LimitReport
@@ -147,7 +148,7 @@ def _verdict(page: Page, row: int, limit: LimitReport, check: Check, number: str
     solved_slack = limit.limit - limit.value if at_most else limit.value - limit.limit
     if limit.exact:
         slack, solved_slack = f"-ABS({slack})", -abs(solved_slack) or 0.0
-    both = f"ISNUMBER({value})*ISNUMBER({allowed})=1"
+    both = known(value, allowed)
     page.formula(row, _SLACK, f'=IF({both},{slack},"n/a")', solved_slack, number)
     flagged = any(page.book.value(name) for name in check.flag.split("&") if name)
     good = f'IF({check.flag}="","OK","OK (known part)")' if check.flag else '"OK"'
@@ -188,7 +189,7 @@ def _summary(page: Page, results: Sequence[str], first: int) -> None:
         if broken:
             shown = f"OVER: {broken} of {counted} limits"
         limit, solved = _column(first, last, _LIMIT), _column(first, last, _SOLVED)
-        edits = f"SUMPRODUCT(ISNUMBER({solved})*({limit}<>{solved}))"
+        edits = f'SUMPRODUCT(({solved}<>"")*({limit}<>{solved}))'
     page.strip(_SUMMARY_ROW, text, shown, ("OVER",))
     page.text(_SUMMARY_ROW, _FOLLOWS, "Limits edited here", "subtitle", "right")
     page.formula(_SUMMARY_ROW, _SOLVED, f"={edits}", 0, INTEGER)

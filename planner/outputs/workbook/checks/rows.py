@@ -32,6 +32,13 @@ class Check:
     applies: str = ""
 
 
+_SUMS = frozenset(
+    ("it_power", "facility_power", "racks", "capex", "opex", "tco", "heat_air", "heat_liquid",
+     "support", "subscriptions", "energy", "colocation", "per_useful_gpu_hour",
+     "per_million_tokens")
+)  # fmt: skip
+"""Limits on sums over the whole bill, companions included, which keep their solved counts."""
+
 _ASYNC, _SYNC = 'save_mode="async"', 'save_mode="sync"'
 
 _CHECKS: dict[str, Check] = {
@@ -140,6 +147,8 @@ def check_for(book: Book, limit: LimitReport) -> Check:
         limit: the plan's limit.
     """
     check = _CHECKS.get(limit.name) or Check(_quantity(book.plan, limit))
+    if limit.name in _SUMS and book.has("bom_companions_flag"):
+        check = replace(check, flag="&".join(filter(None, (check.flag, "bom_companions_flag"))))
     degraded = _DEGRADED.get(limit.name, "")
     if book.has(degraded):
         check = replace(check, value=degraded)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from planner.outputs import scope
-from planner.outputs.workbook import annuity
 from planner.outputs.workbook.bom.lines import SPANS, paid_support
 from planner.outputs.workbook.book import Book
 from planner.schema.plan import Line
@@ -23,7 +22,6 @@ class SupportByYear:
     def __init__(self, book: Book) -> None:
         self._by_line = book.has("bom_support_usd_over_term")
         self._yearly_usd = book.number("support_usd_per_year") or 0.0
-        self._rate = book.plan.site.discount_rate
         self._paid: list[tuple[float, float, float]] = []
         if self._by_line:
             self._paid = [_paid(book, line) for line in scope.own_lines(book.plan)]
@@ -51,29 +49,19 @@ class SupportByYear:
         )
         return text, math.fsum(parts)
 
-    def after(self, years: int, share: str, share_value: float) -> tuple[str, float]:
-        """Return what is paid later than ``years`` years, as a formula and its value, USD."""
-        if not self._by_line:
-            return f"support_usd_per_year*{share}", self._yearly_usd * share_value
-        text = f"SUMPRODUCT({_AMOUNT},{_late(years)}*({_UNTIL}-{_start(years)}))"
-        return text, math.fsum(
-            usd * max(0.0, until - max(since, years)) for usd, since, until in self._paid
-        )
+    def per_year_after(self, years: int) -> tuple[str, float]:
+        """Return what is paid per year later than ``years`` years, as a formula and its value, USD.
 
-    def discounted_after(self, years: int) -> tuple[str, float]:
-        """Return what that counts today, as a formula over the cell ``discount_rate``, USD."""
-        end, start = _worth(_UNTIL), _worth(_start(years))
-        undiscounted, _ = self.after(years, "", 0.0)
-        text = (
-            f"IF(discount_rate=0,{undiscounted},"
-            f"SUMPRODUCT({_AMOUNT},{_late(years)}*({end}-{start})))"
-        )
-        parts = (
-            usd * annuity.years(until, max(since, years), self._rate)
-            for usd, since, until in self._paid
-            if until > max(since, years)
-        )
-        return text, math.fsum(parts)
+        Whatever is paid later than the years of the table is paid to the very end of the term, and
+        began before: the table is longer than the solved term.
+
+        Args:
+            years: the years of the table.
+        """
+        if not self._by_line:
+            return "support_usd_per_year", self._yearly_usd
+        text = f"SUMPRODUCT({_AMOUNT},({_UNTIL}>{_SINCE})*({_UNTIL}>{years}))"
+        return text, math.fsum(usd for usd, _, until in self._paid if until > years)
 
 
 def _paid(book: Book, line: Line) -> tuple[float, float, float]:
@@ -83,17 +71,3 @@ def _paid(book: Book, line: Line) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     span = paid_support(book.plan, line)
     return usd, span.since_years, span.until_years
-
-
-def _late(years: int) -> str:
-    return f"({_UNTIL}>{_SINCE})*({_UNTIL}>{years})"
-
-
-def _start(years: int) -> str:
-    return f"({_SINCE}*({_SINCE}>{years})+{years}*({_SINCE}<={years}))"
-
-
-def _worth(end: str) -> str:
-    """Return the formula of ``annuity`` for a column of ends, where the rate is not 0."""
-    part = f"({end}-INT({end}))/(1+discount_rate)^(INT({end})+1)"
-    return f"((1-(1+discount_rate)^-INT({end}))/discount_rate+{part})"

@@ -141,7 +141,8 @@ class YearTable:
         """Write what a year, or all later ones, cost by kind; return the sum."""
         cell = self.at(row, COUNTED)
         if year > self.years:
-            text, usd = self._support.after(self.years, cell, counted)
+            text, per_year = self._support.per_year_after(self.years)
+            text, usd = f"{text}*{cell}", per_year * counted
         else:
             text, usd = self._support.in_year(year, cell, counted)
         amounts = {SUPPORT: (text, usd)}
@@ -173,11 +174,11 @@ class YearTable:
     def _discounted_later(self) -> tuple[str, float]:
         """Return what all years later than those listed count today, USD."""
         book, start = self.page.book, self.years
-        support, value = self._support.discounted_after(start)
-        names = "+".join(name for _, name in self.yearly)
+        support, support_usd = self._support.per_year_after(start)
+        names = "+".join((support, *(name for _, name in self.yearly)))
         factor = annuity.years_formula(f"MAX(years,{start})", f"{start}")
-        usd = math.fsum(book.number(name) or 0.0 for _, name in self.yearly)
+        usd = math.fsum((support_usd, *(book.number(name) or 0.0 for _, name in self.yearly)))
         counted = annuity.years(
             max(self.term_years, start), float(start), book.plan.site.discount_rate
         )
-        return f"({names})*({factor})+{support}", usd * counted + value
+        return f"({names})*({factor})", usd * counted

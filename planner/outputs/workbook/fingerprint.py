@@ -1,0 +1,171 @@
+"""The sheet ``Fingerprint``: by what a workbook knows that it is no longer the solved plan.
+
+The banner counts the inputs that were edited. What else can change is noticed here: a line that was
+deleted or added, a locked figure that was overwritten, a value pasted over a formula. Of each sheet
+that states the plan, two copies lie here. In the first every number ``v`` stands as ``p/v``, with
+``p`` between 1 and 2 and another one for every cell: the sum of products of sheet and copy is the
+sum of all ``p``, moves by ``p`` times the relative change of any cell, and two changes do not make
+up for one another. In the second texts stand as they are and are compared one by one.
+
+Only functions that work on ranges and operators are used, so that every spreadsheet program agrees;
+what it takes for an error (a reference to a deleted row) counts as a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
+
+from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.formats import GENERAL, INTEGER
+from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.outputs.workbook.sheet import Sheet
+
+SHEET = "Fingerprint"
+
+_WATCHED: dict[str, int | None] = {
+    "Summary": None,
+    "BOM": None,
+    "Checkpoint": None,
+    "Power & Cooling": None,
+    "TCO": None,
+    # Slack is a difference of two columns that are watched: near 0 it has few digits of its own.
+    "Checks": 3,
+}
+"""The sheets that state the plan, and the last column of each that is compared, None for all."""
+
+_SAYS = (
+    "1: a sheet is not as solved in its lines, figures, texts or formulas. The cells below are "
+    "made of the solved plan: nothing to read or change."
+)
+_CLOSE = 1e-9
+"""Relative to a single cell: far more than programs differ by in their last digits."""
+_AS_GOOD_AS_ZERO = 1e-9
+_GOLDEN = 0.6180339887498949
+_A_NUMBER = "-"
+"""Stands for a number among the texts, which it never equals; 0 would equal a blank cell."""
+
+
+@dataclass(frozen=True)
+class _Area:
+    """The part of a sheet that is compared, from its first row under the title block."""
+
+    sheet: Sheet
+    last_row: int
+    last_column: int
+
+    def cells(self) -> Iterator[tuple[int, int, Scalar, bool]]:
+        """Yield row, column and value of every cell that holds something, and if by a formula."""
+        for row, column, value, computed in self.sheet.written():
+            if FIRST_ROW <= row <= self.last_row and column <= self.last_column:
+                yield row, column, value, computed
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self.last_row - FIRST_ROW + 1
+
+
+@dataclass(frozen=True)
+class _Count:
+    """What is counted of an area in the solved plan."""
+
+    filled: int = 0
+    numbers: int = 0
+    formulas: int = 0
+    unlike: int = 0
+    total: float = 0.0
+
+
+def add(book: Book) -> None:
+    """Add the sheet; it is written after all that it watches, and left out where no plan is."""
+    if book.job is None:
+        return
+    page = Page(book, SHEET, "Fingerprint of the solved plan")
+    page.banner()
+    page.text(FIRST_ROW - 2, 0, _SAYS, "subtitle")
+    areas = [area for name, last in _WATCHED.items() if (area := _area(book, name, last))]
+    page.sheet.set_column(0, 0, 20)
+    page.text(FIRST_ROW, 0, "Sheet", "header")
+    page.text(FIRST_ROW, 1, "Differs", "header")
+    first, last = FIRST_ROW + 1, FIRST_ROW + len(areas)
+    top = last + 4
+    for row, area in enumerate(areas, start=first):
+        name = area.sheet.get_name()
+        page.text(row, 0, name)
+        count = _copy(page, area, top)
+        page.formula(row, 1, _compared(area, count, top), 0, INTEGER)
+        top += 2 * area.rows + 1
+    page.text(last + 1, 0, "Sheets that differ", "total")
+    added = f"=SUM({xl_rowcol_to_cell(first, 1)}:{xl_rowcol_to_cell(last, 1)})"
+    page.formula(last + 1, 1, added, 0, INTEGER, "total")
+    page.define("fingerprint_differs", last + 1, 1, 0)
+    page.finish(1, (FIRST_ROW + 1, 0))
+    page.sheet.print_area(0, 0, last + 1, 8)
+
+
+def _area(book: Book, name: str, last_column: int | None) -> _Area | None:
+    """Return what is compared of a sheet: all of it above the first input that is its own."""
+    sheet = book.workbook.get_worksheet_by_name(name)
+    if sheet is None:
+        return None
+    own = [
+        int(cell.cell.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")) - 1
+        for cell in book.inputs
+        if cell.sheet == name and cell.kind == "local"
+    ]
+    last_row = min(own, default=sheet.dim_rowmax + 1) - 1
+    return _Area(sheet, last_row, sheet.dim_colmax if last_column is None else last_column)
+
+
+def _copy(page: Page, area: _Area, top: int) -> _Count:
+    """Write the copies of an area from row ``top`` on, one below the other; return what is held."""
+    filled = numbers = formulas = unlike = 0
+    total = 0.0
+    for number, (row, column, value, computed) in enumerate(area.cells(), start=1):
+        filled += 1
+        formulas += computed
+        weights = row - FIRST_ROW + top
+        texts = weights + area.rows
+        if isinstance(value, (int, float)):
+            part = 1.0 + number * _GOLDEN % 1.0
+            zero = abs(value) < _AS_GOOD_AS_ZERO
+            page.number(weights, column, part if zero else part / value, GENERAL, "fixed")
+            page.text(texts, column, _A_NUMBER, "fixed")
+            total += 0.0 if zero else part
+            numbers += 1
+            unlike += 1
+        elif computed or "\n" in str(value):  # line ends may change when a file is saved
+            unlike += value not in (None, "")
+        else:
+            page.text(texts, column, str(value), "fixed")
+    return _Count(filled, numbers, formulas, unlike, total)
+
+
+def _compared(area: _Area, count: _Count, top: int) -> str:
+    """Return the formula that is 1 where an area differs from its copies, from row ``top`` on."""
+    name = quote_sheetname(area.sheet.get_name())
+    live = f"{name}!{_span(FIRST_ROW, area.last_row, area.last_column)}"
+    weights = _span(top, top + area.rows - 1, area.last_column)
+    texts = _span(top + area.rows, top + 2 * area.rows - 1, area.last_column)
+    # No more digits than every program keeps when it saves the file.
+    # A program without ISFORMULA for ranges finds none, in the cell of a known formula either.
+    formulas = f"SUMPRODUCT(1*_xlfn.ISFORMULA({live}))"
+    expected = f"{count.formulas}*_xlfn.ISFORMULA(bom_edits)"
+    holds = (
+        f"ROWS({live})={area.rows}",
+        f"COLUMNS({live})={area.last_column + 1}",
+        f"COUNTA({live})={count.filled}",
+        f"COUNT({live})={count.numbers}",
+        f"ABS(SUMPRODUCT({live},{weights})-{count.total:.13g})<={_CLOSE:G}",
+        f"SUMPRODUCT(1*({live}<>{texts}))={count.unlike}",
+        f"{formulas}={expected}",
+    )
+    return f"=IFERROR(IF(AND({','.join(holds)}),0,1),1)"
+
+
+def _span(first: int, last: int, last_column: int) -> str:
+    start = xl_rowcol_to_cell(first, 0, row_abs=True, col_abs=True)
+    return f"{start}:{xl_rowcol_to_cell(last, last_column, row_abs=True, col_abs=True)}"

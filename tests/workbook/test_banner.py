@@ -1,0 +1,265 @@
+"""The banner says that a workbook is as solved for as long as it is, and no longer."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import openpyxl
+import pytest
+from openpyxl.formula import Tokenizer
+from openpyxl.formula.tokenizer import Token
+from openpyxl.workbook import Workbook
+
+from planner.outputs.workbook import write
+from planner.outputs.workbook.inputs import InputCell, Scalar
+from tests.workbook.cases import CASES
+from tests.workbook.conftest import CREATED, written
+from tests.workbook.excel import Excel, cached
+from tests.workbook.factory import infeasible, plan
+from tests.workbook.office import convert, needs_office, to_read
+
+BANNER = ("Checkpoint", "A3")
+STATED = ("Summary", "BOM", "Checkpoint", "TCO", "Checks")
+SEED = 15
+
+
+@pytest.fixture(scope="module")
+def source() -> bytes:
+    return written(plan(CASES["complete"]))
+
+
+@pytest.fixture(scope="module")
+def excel(source: bytes) -> Excel:
+    return Excel(source)
+
+
+def inputs() -> tuple[InputCell, ...]:
+    return write(plan(CASES["complete"]), io.BytesIO(), created=CREATED)
+
+
+def other(value: object) -> float | str:
+    """Return something else than a cell holds."""
+    if isinstance(value, (int, float)):
+        return 1.0 if value == 0 else float(value) * 1.01
+    return "something else"
+
+
+def edited(text: object) -> bool:
+    return str(text).startswith("EDITED: ")
+
+
+def located(source: bytes, sku: str, title: str) -> str:
+    """Return the address of a cell of the bill by catalog id and column."""
+    sheet = to_read(source)["BOM"]
+    row = next(r for r in sheet.iter_rows() if any(cell.value == sku for cell in r))[0].row
+    column = next(cell.column_letter for cell in sheet[7] if cell.value == title)
+    return f"{column}{row}"
+
+
+def test_as_solved_until_something_is_edited(excel: Excel) -> None:
+    assert str(excel.value(*BANNER)).startswith("As solved: optimal")
+
+
+def test_no_plan_needs_no_fingerprint() -> None:
+    book = Excel(written(infeasible()))
+    assert book.value(*BANNER) == "No plan: infeasible"
+
+
+def test_every_input_turns_it_and_back(excel: Excel) -> None:
+    cells = [cell for cell in inputs() if cell.kind != "local"]
+    assert {cell.kind for cell in cells} == {"quantity", "discount", "figure", "limit"}
+    for cell in cells:
+        choices = [choice for choice in cell.range.choices if choice != cell.value]
+        excel.write(cell.sheet, cell.cell, choices[0] if choices else other(cell.value))
+        text = str(excel.value(*BANNER))
+        assert text.startswith("EDITED: optimality no longer proven"), cell
+        assert text.endswith(" 1"), cell
+        excel.write(cell.sheet, cell.cell, cell.value)
+        assert str(excel.value(*BANNER)).startswith("As solved"), cell
+
+
+def test_inputs_of_a_sheet_of_its_own_do_not(excel: Excel) -> None:
+    cells = [cell for cell in inputs() if cell.kind == "local" and cell.value is not None]
+    assert len(cells) > 3
+    for cell in cells:
+        excel.write(cell.sheet, cell.cell, other(cell.value))
+        assert str(excel.value(*BANNER)).startswith("As solved"), cell
+        excel.write(cell.sheet, cell.cell, cell.value)
+
+
+@pytest.mark.parametrize(
+    ("title", "value"),
+    [("Installed", 4), ("Cold spares", 0), ("Cold spares", None), ("Unit list", 1.0),
+     ("Pack of", 7), ("kW each", 0.5), ("RU each", None), ("Purchased", 1), ("Unit net", 0.01),
+     ("Extended net", 1000.0), ("Racks", 1), ("Lead time, days", 3), ("Part number", "another"),
+     ("Catalog id", "another"), ("Manufacturer", None), ("Section", "Storage"),
+     ("Support per unit and year", 5.0), ("Solved quantity", 31)],
+)  # fmt: skip
+def test_locked_cells_of_the_bill(source: bytes, excel: Excel, title: str, value: Scalar) -> None:
+    """What a reader can do who takes the protection off, which has no password."""
+    cell = ("BOM", located(source, "hgx_b300_liquid", title))
+    formula, before = excel.formula_of(*cell), excel.value(*cell)
+    excel.write(*cell, value)
+    assert edited(excel.value(*BANNER))
+    if formula is None:
+        excel.write(*cell, before)
+    else:
+        excel.formula(*cell, f"={formula.removeprefix('=')}")
+    assert str(excel.value(*BANNER)).startswith("As solved")
+
+
+def test_any_figure_that_is_pasted_over(source: bytes, excel: Excel) -> None:
+    formulas = cached(source)
+    slack = re.compile(r"F\d+")
+    stated = [
+        (sheet, address)
+        for (sheet, address), value in formulas.items()
+        if sheet in STATED
+        and isinstance(value, float)
+        and int(address.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")) > 5
+        and not (sheet == "Checks" and slack.fullmatch(address))
+        and "_edits" not in str(excel.formula_of(sheet, address))
+    ]
+    for sheet, address in random.Random(SEED).sample(stated, 40):
+        formula, value = excel.formula_of(sheet, address), formulas[sheet, address]
+        assert formula is not None
+        excel.write(sheet, address, other(value))
+        assert edited(excel.value(*BANNER)), (sheet, address, formula)
+        excel.formula(sheet, address, f"={formula.removeprefix('=')}")
+        assert str(excel.value(*BANNER)).startswith("As solved"), (sheet, address)
+
+
+def test_a_little_more_is_noticed_and_last_digits_are_not(source: bytes) -> None:
+    large = [
+        place
+        for place, value in cached(source).items()
+        if place[0] == "Checkpoint" and isinstance(value, float) and value > 1e6
+    ]
+    cell = large[0]
+    excel, value = Excel(source), cached(source)[cell]
+    excel.write(*cell, value * (1 + 1e-13))
+    assert str(excel.value(*BANNER)).startswith("As solved")
+    excel.write(*cell, value * (1 + 1e-8))
+    assert edited(excel.value(*BANNER))
+
+
+def shifted(formula: str, here: str, sheet: str, row: int) -> str:
+    """Return a formula of sheet ``here`` as a program writes it after a row was deleted."""
+    tokens = Tokenizer(formula)
+    for token in tokens.items:
+        if token.type == Token.OPERAND and token.subtype == Token.RANGE:
+            token.value = _moved(token.value, here, sheet, row)
+    return tokens.render()
+
+
+def _moved(reference: str, here: str, sheet: str, row: int) -> str:
+    place, mark, cells = reference.rpartition("!")
+    if (place.strip("'") or here) != sheet:
+        return reference
+    ends = re.fullmatch(r"(\$?[A-Z]+\$?)(\d+)(?::(\$?[A-Z]+\$?)(\d+))?", cells)
+    if ends is None:
+        return reference
+    first, last = int(ends[2]), int(ends[4] or ends[2])
+    if first == last == row:
+        return "#REF!"
+    first, last = first - (first > row), last - (last >= row)
+    return f"{place}{mark}{ends[1]}{first}" + (f":{ends[3]}{last}" if ends[3] else "")
+
+
+def without_row(document: Workbook, sheet: str, row: int) -> None:
+    """Delete a row as spreadsheet programs do: what points below it follows."""
+    for page in document.worksheets:
+        for cells in page.iter_rows():
+            for cell in cells:
+                if cell.data_type == "f":
+                    cell.value = shifted(str(cell.value), page.title, sheet, row)
+    for name in document.defined_names.values():
+        name.attr_text = shifted(f"={name.attr_text}", "", sheet, row).removeprefix("=")
+    document[sheet].delete_rows(row)
+
+
+def _found(document: Workbook, sheet: str, text: str) -> int:
+    return next(
+        cell.row for row in document[sheet].iter_rows() for cell in row if cell.value == text
+    )
+
+
+def _bill(sku: str) -> Callable[[Workbook], None]:
+    return lambda document: without_row(document, "BOM", _found(document, "BOM", sku))
+
+
+def _limit(document: Workbook) -> None:
+    without_row(document, "Checks", _found(document, "Checks", "capex"))
+
+
+def _figure(document: Workbook) -> None:
+    without_row(document, "Checkpoint", _found(document, "Checkpoint", "Capex"))
+
+
+def _line_added(document: Workbook) -> None:
+    row = _found(document, "BOM", "fibre_10m") + 1
+    document["BOM"][f"B{row}"].value = "Storage"
+
+
+def _two_swapped(document: Workbook) -> None:
+    sheet = document["BOM"]
+    one, two = _found(document, "BOM", "fibre_10m"), _found(document, "BOM", "cat6")
+    for column in range(1, 12):
+        a, b = sheet.cell(one, column), sheet.cell(two, column)
+        a.value, b.value = b.value, a.value
+
+
+def _sheet_gone(document: Workbook) -> None:
+    del document["Fingerprint"]
+    document.defined_names["fingerprint_differs"].attr_text = "#REF!"
+
+
+def _same_value_pasted(document: Workbook) -> None:
+    shown = to_read(written(plan(CASES["complete"])), data_only=True)["BOM"]
+    row = _found(document, "BOM", "hgx_b300_liquid")
+    pasted = [cell for cell in document["BOM"][row] if cell.data_type == "f"]
+    for cell in pasted:
+        cell.value = shown[cell.coordinate].value
+
+
+STRUCTURE: dict[str, Callable[[Workbook], None]] = {
+    "system_deleted": _bill("hgx_b300_liquid"),
+    "cable_deleted": _bill("cat6"),
+    "limit_deleted": _limit,
+    "figure_deleted": _figure,
+    "line_added": _line_added,
+    "two_swapped": _two_swapped,
+    "sheet_gone": _sheet_gone,
+}
+
+
+@pytest.fixture(scope="module")
+def changed(source: bytes, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("changed")
+    files = {}
+    for name, change in (STRUCTURE | {"same_value_pasted": _same_value_pasted}).items():
+        document = openpyxl.load_workbook(io.BytesIO(source))
+        change(document)
+        files[name] = folder / f"{name}.xlsx"
+        document.save(files[name])
+    return files
+
+
+@pytest.mark.parametrize("name", sorted(STRUCTURE))
+def test_lines_and_sheets_that_come_and_go(name: str, changed: dict[str, Path]) -> None:
+    assert edited(Excel(changed[name].read_bytes()).value(*BANNER))
+
+
+@needs_office
+def test_libreoffice_sees_all_of_it_and_values_pasted_over_formulas(
+    changed: dict[str, Path], tmp_path: Path
+) -> None:
+    names = ("system_deleted", "line_added", "sheet_gone", "same_value_pasted")
+    results = convert(tmp_path, [changed[name] for name in names])
+    for name, result in zip(names, results, strict=True):
+        sheet = to_read(result.read_bytes(), data_only=True)[BANNER[0]]
+        assert edited(sheet[BANNER[1]].value), name
