@@ -98,6 +98,9 @@ def job_plan(inputs: Inputs, case: Case, operation: Operation) -> JobPlan:
         active_parameters=job.active_parameters,
         max_overlap=job.max_overlap if case.rule is None else None,
         max_blocking=job.max_blocking,
+        goodput_understated=goodput_model.understated_goodput(
+            o.interval_s, o.drain_s, job.restart_s + o.restore_s, o.mtti_s, slowdown
+        ),
     )
 
 

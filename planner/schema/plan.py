@@ -203,6 +203,8 @@ class JobPlan(PlanModel):
 
     ``checkpoints_held`` counts the one being written; ``other_data_tb`` are data set and exports.
     ``max_overlap`` limits the async, ``max_blocking`` the sync mode, whichever the plan is in.
+    ``goodput`` is too low by ``goodput_understated``, a share of time: it charges a slowed drain to
+    the first interval after each restart, which has none.
     """
 
     name: str
@@ -268,6 +270,7 @@ class JobPlan(PlanModel):
     active_parameters: float | None = None
     max_overlap: float | None = None
     max_blocking: float | None = None
+    goodput_understated: float = 0.0
 
 
 class LimitReport(PlanModel):
