@@ -54,7 +54,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "assumptions not_considered provenance"
         ),
         {"problem": "Plan", "description": None, "message": None, "warnings": ()},
-        {"infeasibility": None},  # it names budgets, and what else the buyer could give up
+        # It names budgets, and what else the buyer could give up; the inputs hold every price.
+        {"infeasibility": None, "inputs": None, "checksums": None},
     ),
     Line: Rule(
         _names(

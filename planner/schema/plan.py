@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.record import Record
 
@@ -366,8 +368,17 @@ class Site(PlanModel):
     energy_basis: Literal["maximum", "typical"] = "maximum"
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class Plan(PlanModel):
-    """A verified plan, or why there is none."""
+    """A verified plan, or why there is none.
+
+    Its file holds what it takes to check it anywhere: ``inputs`` are problem, catalogs and prices,
+    compressed (zlib, base64); ``checksums`` are of every other part of the file, by its name. They
+    show that something was changed, and are no signature.
+    """
 
     schema_version: int = SCHEMA_VERSION
     status: Status
@@ -387,3 +398,5 @@ class Plan(PlanModel):
     not_considered: tuple[NotConsidered, ...] = ()
     warnings: tuple[str, ...] = ()
     provenance: Provenance
+    inputs: str | None = Field(default=None, exclude_if=_is_none)
+    checksums: dict[str, str] | None = Field(default=None, exclude_if=_is_none)
