@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from planner.loader import Inputs
     from planner.schema.plan import Plan
 
-__all__ = ["Recheck", "faults", "origin_faults", "recheck", "recheck_from_outside", "verify"]
+__all__ = [
+    "Recheck",
+    "faults",
+    "origin_faults",
+    "recheck",
+    "recheck_from_outside",
+    "unproven_faults",
+    "verify",
+]
 
 
 def verify(inputs: Inputs, plan: Plan) -> None:
@@ -85,7 +93,7 @@ def faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
     """
     found = recheck_from_outside(inputs, plan)
     broken = (f"{name}: {text}" for name, text in found.breaches)
-    return (*found.disagreements, *broken, *origin_faults(inputs, plan))
+    return (*found.disagreements, *broken, *unproven_faults(plan), *origin_faults(inputs, plan))
 
 
 def recheck_from_outside(inputs: Inputs, plan: Plan) -> Recheck:
@@ -94,6 +102,14 @@ def recheck_from_outside(inputs: Inputs, plan: Plan) -> Recheck:
         return recheck(inputs, plan)
     except (ArithmeticError, ValueError):
         return Recheck(("lines: with such counts nothing can be computed",), ())
+
+
+def unproven_faults(plan: Plan) -> tuple[str, ...]:
+    """Return where a plan calls itself unproven though its own gap proves it."""
+    goal = plan.objective
+    if plan.status != "feasible" or goal.gap is None or goal.gap > goal.gap_asked:
+        return ()
+    return (f"status: feasible, but the gap {goal.gap!r} is within {goal.gap_asked!r}",)
 
 
 def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:

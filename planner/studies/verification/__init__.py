@@ -15,7 +15,7 @@ from planner.optimizer.solver import SolverName
 from planner.schema.plan import Plan
 from planner.schema.verification import Check, Verification
 from planner.studies.verification.checked import Opened, changed_text, open_plan
-from planner.verify import faults, origin_faults, recheck_from_outside
+from planner.verify import faults, origin_faults, recheck_from_outside, unproven_faults
 
 __all__ = ["verify_file"]
 
@@ -74,17 +74,17 @@ def _file(opened: Opened) -> Check:
 def _figures(opened: Opened) -> Iterator[Check]:
     """Yield the checks of figures and limits, by the inputs that the plan carries."""
     plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan)
-    what = _contents(plan)
-    if found.disagreements:
+    what, wrong = _contents(plan), (*found.disagreements, *unproven_faults(plan))
+    if wrong:
         text = f"wrong among {what}, computed again from the inputs it carries"
-        yield Check(name="figures", result="fails", text=text, findings=found.disagreements)
+        yield Check(name="figures", result="fails", text=text, findings=wrong)
     else:
         text = f"{what}: all computed again from the inputs it carries"
         yield Check(name="figures", result="holds", text=text)
     if found.breaches:
         broken = tuple(f"{name}: {text}" for name, text in found.breaches)
         yield Check(name="limits", result="fails", text="limits are broken", findings=broken)
-    elif found.disagreements or not plan.jobs:
+    elif wrong or not plan.jobs:
         text = "figures are wrong" if plan.jobs else "there is no plan to keep them"
         yield Check(name="limits", result="not_checked", text=text)
     else:

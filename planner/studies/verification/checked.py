@@ -35,7 +35,7 @@ def read_plan(path: Path) -> Plan:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
     """
     opened = open_plan(path)
-    wrong = (*faults(opened.inputs, opened.plan), *map(changed_text, opened.changed))
+    wrong = faults(opened.inputs, opened.plan) or tuple(map(changed_text, opened.changed))
     if wrong:
         raise InputError(refusal(opened.name, opened.plan, wrong))
     return opened.plan
