@@ -155,7 +155,9 @@ def test_jobs_beside_share_the_storage(plan: Plan, folder: Path) -> None:
 def test_a_slowdown_stands_apart_from_the_stall(plan: Plan) -> None:
     job = plan.jobs[0]
     slow = plan.model_copy(update={"jobs": (job.model_copy(update={"drain_slowdown": 0.3}),)})
-    found = simulated(slow, replications=2).jobs[0]
+    whole = simulated(slow, replications=2)
+    assert "first intervals after restarts" in " ".join(simulation_text.render(whole).split())
+    found = whole.jobs[0]
     parts = goodput_loss(
         job.interval_s, job.stall_s, job.drain_s, job.restart_s, job.restore_s, job.mtti_s, 0.3
     )
