@@ -27,6 +27,7 @@ from planner.cli_options import (
     Solver,
     StudyFolder,
     TimeLimit,
+    seconds,
     share,
     solver_options,
     tell,
@@ -88,6 +89,7 @@ class SchemaName(StrEnum):
     characterization = "characterization"
     simulation = "simulation"
     truth = "truth"
+    verification = "verification"
 
 
 def _version(wanted: bool) -> None:
@@ -307,6 +309,37 @@ def audit(
 
     options = solver_options(solver, gap, time_limit)
     text, code = report(workbook, options, as_json=as_json, solve_again=solve_again)
+    typer.echo(text)
+    raise typer.Exit(code)
+
+
+@app.command()
+def verify(
+    plan: Annotated[
+        Path,
+        typer.Argument(help="PROBLEM.plan.json that planner solve wrote.", show_default=False),
+    ],
+    solve_again: Annotated[
+        bool,
+        typer.Option("--solve/--no-solve", help="Solve for the bound again with the other solver."),
+    ] = True,
+    time_limit: Annotated[
+        str | None, typer.Option(help="Stop solving with the bound so far, e.g. '2 min'.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a plan file: every figure and limit computed again, prices against the catalogs it
+    names, the bound proven again by the other solver. What could not be checked is said.
+    Exit code 3 where anything does not hold.
+    """
+    from planner.commands.verify import report
+
+    text, code = report(
+        plan,
+        as_json=as_json,
+        solve_again=solve_again,
+        time_limit_s=seconds("--time-limit", time_limit),
+    )
     typer.echo(text)
     raise typer.Exit(code)
 

@@ -421,6 +421,9 @@ def _job(inputs: Inputs, choice: Choice, lines: list[Line]) -> JobPlan:
     restart_s = job.restore.restart_s
     shares = goodput.goodput_loss(*times, restart_s, restore_s, mtti_s, slowdown)
     kept = goodput.goodput(*times, restart_s + restore_s, mtti_s, slowdown)
+    missed = goodput.understated_goodput(
+        interval_s, drain_s, restart_s + restore_s, mtti_s, slowdown
+    )
     first = goodput.first_order_goodput(*times, restart_s + restore_s, mtti_s, slowdown)
     tflops = min(t.gpu.bf16_dense.value for t in types if t.gpu.bf16_dense)
     mfu, tokens, pflops, days = job.training.mfu, job.training.tokens, None, None
@@ -465,7 +468,7 @@ def _job(inputs: Inputs, choice: Choice, lines: list[Line]) -> JobPlan:
         other_data_tb=job.dataset_tb + 2e-12 * job.parameters * job.checkpoint.exports,
         tokens=tokens, active_parameters=job.training.active_parameters or job.parameters,
         max_overlap=job.checkpoint.max_overlap if problem.storage.rule == "demand" else None,
-        max_blocking=job.checkpoint.max_blocking,
+        max_blocking=job.checkpoint.max_blocking, goodput_understated=missed,
     )  # fmt: skip
 
 

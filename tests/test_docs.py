@@ -235,3 +235,14 @@ def test_ci_script_is_sound() -> None:
     path = ROOT / ".ci" / "run"
     assert path.stat().st_mode & 0o111
     subprocess.run(["bash", "-n", str(path)], check=True)
+
+
+def test_sources_are_cited_by_title_and_author() -> None:
+    """A number of a file, such as the project's first sources had, says nothing to a reader."""
+    numbered = re.compile(r"\b\d{3}_[0-9a-f]{16}\b")
+    folders = ("planner", "docs", "catalogs", "problems", "schemas", "tests", "benchmarks")
+    texts = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    suffixes = {".py", ".md", ".yaml", ".json", ".txt", ".svg", ".csv"}
+    for path in (*PAGES, *texts):
+        if path.suffix in suffixes:
+            assert not numbered.search(path.read_text("utf-8")), path

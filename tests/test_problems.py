@@ -137,7 +137,8 @@ def test_init_copies_only_the_catalogs_that_the_problem_names(
     assert copied == {"megatron_1t/catalogs/selene.yaml"}
 
 
-# The figures of arXiv 2104.04473 section 5.10 and 001_8b8418f13de637fc.txt.
+# The figures of arXiv 2104.04473 section 5.10 and of S. Kartik and C. Tartow, VAST Data,
+# "A Checkpoint on Checkpoints in LLMs", 2024-01-10.
 
 
 def test_megatron_checkpoint_takes_51_s_and_a_third_of_a_percent() -> None:

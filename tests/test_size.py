@@ -260,6 +260,8 @@ def test_a_drain_that_slows_the_gpus_lengthens_the_interval() -> None:
     z = found.modes[0].interval_s / found.cluster.mtti_s
     expected = 5 / found.cluster.mtti_s + 0.5 * 0.1 * z
     assert z - 1 + math.exp(-z) == pytest.approx(expected, rel=1e-6)
+    assert "goodput is too low by up to" in " ".join(render(found).split())
+    assert "goodput is too low" not in render(sized(MAIN, None))
 
 
 def test_lost_work_bandwidth_per_gpu_is_the_same_at_any_size(seed: Path) -> None:

@@ -51,7 +51,9 @@ def _problem(inputs: Inputs, case: Case, operation: Operation) -> Iterator[Assum
     yield _given("restart", "restart without the read", job.restart_s, "s",
                  origin("jobs.0.restore.restart"), "reported: 120 to 1200 s")  # fmt: skip
     yield _given("client_limit", "client limit per GPU of a system, where nothing else is given",
-                 CLIENT_GB_PER_S_PER_GPU, "GB/s", "001_8b8418f13de637fc.txt",
+                 CLIENT_GB_PER_S_PER_GPU, "GB/s",
+                 'S. Kartik and C. Tartow, VAST Data, "A Checkpoint on Checkpoints in LLMs", '
+                 "2024-01-10",
                  "8 buffered writer threads move about 8 GB/s per 8-GPU system")  # fmt: skip
     if problem.term is not None:
         yield _given("electricity", "price of electricity",

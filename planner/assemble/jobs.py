@@ -103,6 +103,9 @@ def job_plan(inputs: Inputs, case: Case, operation: Operation) -> JobPlan:
         per_system_gpus=asked.gpus.per_system,
         usable_gpus_by_type={s.id: s.usable_gpus for s in case.systems if s.id in o.used},
         idle_gpus=sum(s.gpus * o.used.get(s.id, 0) for s in case.systems) - o.gpus,
+        goodput_understated=goodput_model.understated_goodput(
+            o.interval_s, o.drain_s, job.restart_s + o.restore_s, o.mtti_s, slowdown
+        ),
     )
 
 

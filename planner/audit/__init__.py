@@ -29,7 +29,7 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.audit import Audit, Breach
 from planner.schema.plan import Plan
-from planner.verify import Recheck
+from planner.verify import Recheck, faults
 
 __all__ = ["audit"]
 
@@ -80,7 +80,12 @@ def _unpacked(opened: Opened) -> tuple[Plan, Inputs]:
     if not plan.jobs:
         message = "the workbook holds no plan, only the reason why there is none"
         raise InputError(Finding("workbook", message, opened.name))
-    return plan, portable.from_text(opened.packed.inputs)
+    inputs = portable.from_text(opened.packed.inputs)
+    if wrong := faults(inputs, plan):
+        message = f"the plan packed into the workbook does not hold: {wrong[0]}"
+        fix = "solve the problem again"
+        raise InputError(Finding("verify", message, opened.name, fix=fix))
+    return plan, inputs
 
 
 def _written(opened: Opened, plan: Plan) -> tuple[Workbook, tuple[InputCell, ...]]:

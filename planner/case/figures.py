@@ -23,7 +23,8 @@ HEIGHTLESS = DRAWLESS | {"transceiver"}
 WEIGHTLESS = frozenset({"transceiver", "cable", "software"})
 """Whose weight is not counted: nobody states it, and no rack falls for it."""
 CLIENT_GB_PER_S_PER_GPU = 1.0
-"""One buffered writer thread per GPU moves about 1 GB/s: 8 per DGX in 001_8b8418f13de637fc.txt."""
+"""One buffered writer thread per GPU moves about 1 GB/s: 8 per DGX in S. Kartik and C. Tartow, VAST
+Data, "A Checkpoint on Checkpoints in LLMs", 2024-01-10."""
 
 
 def parts(item: Item, inputs: Inputs) -> list[tuple[Item, int]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from planner.commands.report import Report
 from planner.errors import Finding, InputError
@@ -30,6 +30,7 @@ from planner.whole_files import write_all
 _STUDIES: dict[str, type[AnyStudy]] = {
     "sweep": Sweep, "frontier": Frontier, "tornado": Tornado, "uncertain": Uncertain,
 }  # fmt: skip
+ModelT = TypeVar("ModelT", bound=BaseModel)
 _PLAN_KEYS = frozenset(("provenance", "objective", "site", "lines"))
 _TAKES = (
     "give what planner wrote: PROBLEM.plan.json, .sweep.json, .frontier.json, .tornado.json or "
@@ -96,15 +97,23 @@ def _result(path: Path) -> Plan | AnyStudy:
     """Return the plan or the study that a file holds, told by what stands in it."""
     data = _json(path)
     kind = data.get("kind") if isinstance(data, dict) else None
-    model: type[Plan] | type[AnyStudy] | None = None
+    model: type[AnyStudy] | None = None
     if isinstance(kind, str):
         model = _STUDIES.get(kind)
     elif isinstance(data, dict) and data.keys() >= _PLAN_KEYS:
-        model = Plan
+        _same_version(path, data, SCHEMA_VERSION)
+        return _plan(path, data)
     if model is None:
         raise InputError(Finding("result", "this is no result of planner", str(path), fix=_TAKES))
-    _same_version(path, data, SCHEMA_VERSION if model is Plan else SENSITIVITY_SCHEMA_VERSION)
+    _same_version(path, data, SENSITIVITY_SCHEMA_VERSION)
     return _validated(path, data, model)
+
+
+def _plan(path: Path, data: dict[str, Any]) -> Plan:
+    from planner.studies.verification.checked import read_plan
+
+    _validated(path, data, Plan)  # names the key that is wrong
+    return read_plan(path)
 
 
 def _json(path: Path) -> Any:
@@ -130,9 +139,7 @@ def _same_version(path: Path, data: dict[str, Any], version: int) -> None:
         raise InputError(Finding("version", message, str(path), fix=fix))
 
 
-def _validated(
-    path: Path, data: dict[str, Any], model: type[Plan] | type[AnyStudy]
-) -> Plan | AnyStudy:
+def _validated(path: Path, data: dict[str, Any], model: type[ModelT]) -> ModelT:
     try:
         return model.model_validate(data)
     except ValidationError as error:

@@ -37,6 +37,7 @@ def _model(name: str) -> type[BaseModel]:
     from planner.schema.simulation import Simulation
     from planner.schema.synthesis import Truth
     from planner.schema.telemetry import Characterization
+    from planner.schema.verification import Verification
 
     models: dict[str, type[BaseModel]] = {
         "problem": Problem,
@@ -56,5 +57,6 @@ def _model(name: str) -> type[BaseModel]:
         "characterization": Characterization,
         "truth": Truth,
         "simulation": Simulation,
+        "verification": Verification,
     }
     return models[name]

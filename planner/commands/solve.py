@@ -52,7 +52,8 @@ def deliver(
 
     Args:
         plan: what to deliver.
-        inputs: what it was made from; the internal workbook carries it for `planner audit`.
+        inputs: what it was made from; the internal workbook carries it for `planner audit`, the
+            plan as JSON for whoever reads it.
         problem: the problem file, after which the files are named.
         folder: where they go.
         as_json: print the plan as JSON.
@@ -63,12 +64,15 @@ def deliver(
     Raises:
         InputError: a file cannot be written.
     """
+    from planner.loader import portable
+
+    carried = portable.to_text(inputs)
     written: list[Path] = []
     if plan.lines:
-        contents = _contents(plan, inputs, folder / stem(plan, problem), bills, audience, studies)
+        contents = _contents(plan, carried, folder / stem(plan, problem), bills, audience, studies)
         write_all(contents)
         written = list(contents)
-    text = plan_json.to_bytes(plan).decode() if as_json else console.render(plan)
+    text = plan_json.to_bytes(plan, carried).decode() if as_json else console.render(plan)
     sys.stdout.write(text)
     sys.stdout.flush()
     return written
@@ -103,7 +107,7 @@ def stem_of(problem: Path, scenario: str | None) -> str:
 
 def _contents(
     plan: Plan,
-    inputs: Inputs,
+    carried: str,
     path: Path,
     bills: Collection[BillFormat],
     audience: Audience,
@@ -111,9 +115,9 @@ def _contents(
 ) -> dict[Path, bytes]:
     folder, stem = path.parent, path.name
     name = stem if audience == "internal" else f"{stem}.{audience}"
-    contents = {folder / f"{name}.xlsx": _workbook(plan, inputs, audience, studies)}
+    contents = {folder / f"{name}.xlsx": _workbook(plan, carried, audience, studies)}
     if audience == "internal":
-        contents[folder / f"{name}.plan.json"] = plan_json.to_bytes(plan)
+        contents[folder / f"{name}.plan.json"] = plan_json.to_bytes(plan, carried)
     for kind in sorted(set(bills)):
         contents[folder / f"{name}.bill.{kind}"] = _bill(plan, kind, audience)
     return contents
@@ -127,18 +131,16 @@ def _bill(plan: Plan, kind: BillFormat, audience: Audience) -> bytes:
     return to_bytes(bill(plan, audience))
 
 
-def _workbook(plan: Plan, inputs: Inputs, audience: Audience, studies: Studies) -> bytes:
-    from planner.loader import portable
+def _workbook(plan: Plan, carried: str, audience: Audience, studies: Studies) -> bytes:
     from planner.outputs import workbook
 
-    carried = portable.to_text(inputs) if audience == "internal" else None
     stream = io.BytesIO()
     workbook.write(
         plan,
         stream,
         created=created_today(),
         audience=audience,
-        inputs=carried,
+        inputs=carried if audience == "internal" else None,
         studies=studies,
     )
     return stream.getvalue()

@@ -65,6 +65,34 @@ def load_with_findings(
     return replace(inputs, warnings=doubts), findings
 
 
+def renewed(inputs: Inputs, base: Path) -> Inputs:
+    """Return inputs with the catalogs and prices that the files they name hold now.
+
+    Args:
+        inputs: a problem, as a plan carries it.
+        base: the folder that its paths count from.
+
+    Raises:
+        InputError: a file is not there, or wrong.
+    """
+    nowhere = Document("", {})
+    catalogs = market.load_catalogs(_catalog_paths(inputs.problem, base, nowhere))
+    prices = market.load_prices(_price_paths(inputs.problem, base, nowhere))
+    return replace(
+        inputs,
+        items=tuple(catalogs.items.values()),
+        families=tuple(catalogs.families.values()),
+        prices=prices.prices,
+        discounts=tuple(prices.discounts),
+        item_sources=catalogs.sources,
+        price_sources=prices.sources,
+        price_books=prices.books,
+        catalog_names=tuple(catalogs.names),
+        price_book_names=tuple(prices.names),
+        sha256="",
+    )
+
+
 def _said(setting: str) -> str:
     """Return what a setting says; of a file of them its contents."""
     mark = overrides.FILE_MARK

@@ -54,7 +54,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "assumptions not_considered not_counted provenance"
         ),
         {"problem": "Plan", "description": None, "message": None, "warnings": ()},
-        {"infeasibility": None},  # it names budgets, and what else the buyer could give up
+        # It names budgets, and what else the buyer could give up; the inputs hold every price.
+        {"infeasibility": None, "inputs": None, "checksums": None},
     ),
     Line: Rule(
         _names(
@@ -124,11 +125,11 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "read_limited_by client_write_limit_gb_per_s client_read_limit_gb_per_s "
             "writing_systems reading_systems interval_s interval_policy young_s daly_s exact_s "
             "stall_s drain_s overlap blocking fan_out restore_s restart_s drain_slowdown mtti_s "
-            "goodput goodput_first_order loss useful_gpus useful_pflops days_to_train "
-            "ingest_gb_per_s capacity_needed_tb write_volume_tb_per_day hot_spare_systems "
-            "tolerate_down degraded_write_gb_per_s degraded_read_gb_per_s degraded_drain_s "
-            "degraded_overlap degraded_restore_s fan_out_kind bytes_per_parameter writers "
-            "readers checkpoints_held other_data_tb tokens active_parameters "
+            "goodput goodput_first_order goodput_understated loss useful_gpus useful_pflops "
+            "days_to_train ingest_gb_per_s capacity_needed_tb write_volume_tb_per_day "
+            "hot_spare_systems tolerate_down degraded_write_gb_per_s degraded_read_gb_per_s "
+            "degraded_drain_s degraded_overlap degraded_restore_s fan_out_kind bytes_per_parameter "
+            "writers readers checkpoints_held other_data_tb tokens active_parameters "
             "max_overlap max_blocking"
         ),
         {"name": "job"},

@@ -18,6 +18,7 @@ from planner.outputs.words import (
     quantity,
     size,
     status,
+    too_low,
     wrapped,
 )
 from planner.schema.plan import FabricReport, JobPlan, Plan
@@ -115,6 +116,8 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
              ("restart", loss.restart), ("restore", loss.restore))  # fmt: skip
     shares = ", ".join(f"{name} {percent(share, 2)}" for name, share in parts)
     yield f"time lost: {shares}"
+    if note := too_low(job.goodput_understated):
+        yield note
     yield from _demand(plan, job)
     per_gpu = 1000.0 * job.delivered_write_gb_per_s / job.gpus_used
     yield from _appliances_down(job)

@@ -96,6 +96,8 @@ def _blind(study: Simulation, job: JobSimulated) -> Iterator[str]:
         yield "outages"
     if len(study.jobs) > 1:
         yield "other jobs"
+    if job.predicted_loss.slowdown:
+        yield "first intervals after restarts, which no drain slows"
     if job.mode == "async" and job.stall_s + job.drain_s > job.interval_s:
         yield "waiting for a drain longer than the interval"
 

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from planner.outputs.size_appliances import GROUPS, appliance_blocks
 from planner.outputs.size_text import Rows, block, table, wrapped
-from planner.outputs.words import INDENT, duration, number, percent, size
+from planner.outputs.words import INDENT, duration, number, percent, size, too_low
 from planner.sizing_report.model import (
     Cluster,
     IntervalRow,
@@ -218,7 +218,11 @@ def _rule_cells(rule: RuleRow) -> list[str]:
 
 
 def _notes(report: SizeReport) -> str:
-    if not report.notes:
+    runs = [row.running for mode in report.modes for row in mode.rows]
+    runs += [row.running for row in report.rules]
+    most = max((each.goodput_understated_share for each in runs if each is not None), default=0.0)
+    notes = (*report.notes, *filter(None, [too_low(most, "by up to")]))
+    if not notes:
         return ""
-    lines = [line for text in report.notes for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")]
+    lines = [line for text in notes for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")]
     return "\n".join(["Read this too", *lines])

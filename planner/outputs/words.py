@@ -53,6 +53,17 @@ def duration(seconds: float) -> str:
     return f"{seconds:,.1f} s"
 
 
+def too_low(understated: float, by: str = "by") -> str | None:
+    """Return the note on a goodput that a slowdown makes too low by so much, None where no digit
+    that is shown would change."""
+    if understated < 5e-5:
+        return None
+    return (
+        f"goodput is too low {by} {100 * understated:.2g} points: drains slow the GPUs, but not in "
+        "the first interval after a restart"
+    )
+
+
 def days(count: float) -> str:
     """Return a number of days, whole weeks as weeks."""
     return f"{count / 7:,.0f} weeks" if count >= 14 and count % 7 == 0 else f"{count:,.0f} days"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.record import Record
 
@@ -207,6 +209,8 @@ class JobPlan(PlanModel):
     ``max_overlap`` limits the async, ``max_blocking`` the sync mode, whichever the plan is in.
     The job uses at most ``per_system_gpus`` of a system; ``usable_gpus_by_type`` are the GPUs of
     one system that its replicas can fill, ``idle_gpus`` those of systems in use that they do not.
+    ``goodput`` is too low by ``goodput_understated``, a share of time: it charges a slowed drain to
+    the first interval after each restart, which has none.
     """
 
     name: str
@@ -272,6 +276,7 @@ class JobPlan(PlanModel):
     active_parameters: float | None = None
     max_overlap: float | None = None
     max_blocking: float | None = None
+    goodput_understated: float = 0.0
     whole_replicas: bool = False
     tensor_gpus: int | None = None
     per_system_gpus: int | None = None
@@ -385,10 +390,18 @@ class Site(PlanModel):
     energy_basis: Literal["maximum", "typical"] = "maximum"
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class Plan(PlanModel):
     """A verified plan, or why there is none.
 
     ``not_counted`` is what the bill leaves out because the problem does not ask for it.
+
+    Its file holds what it takes to check it anywhere: ``inputs`` are problem, catalogs and prices,
+    compressed (zlib, base64); ``checksums`` are of every other part of the file, by its name. They
+    show that something was changed, and are no signature.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -410,3 +423,5 @@ class Plan(PlanModel):
     warnings: tuple[str, ...] = ()
     not_counted: tuple[str, ...] = ()
     provenance: Provenance
+    inputs: str | None = Field(default=None, exclude_if=_is_none)
+    checksums: dict[str, str] | None = Field(default=None, exclude_if=_is_none)

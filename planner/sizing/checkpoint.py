@@ -37,7 +37,8 @@ BYTES_PER_PARAMETER: dict[str, Preset] = {
             "megatron_1t",
             13.8,
             "13.8 TB measured for the 1T model, taken as 1e12 parameters",
-            "Megatron-LM, arXiv 2104.04473 section 5.10; 001_8b8418f13de637fc.txt",
+            "Megatron-LM, arXiv 2104.04473 section 5.10; S. Kartik and C. Tartow, VAST Data, "
+            '"A Checkpoint on Checkpoints in LLMs", 2024-01-10',
         ),
     )
 }
@@ -107,8 +108,9 @@ def writing_systems(
     """Return how many GPU systems write one checkpoint.
 
     Args:
-        policy: `one_replica` when a single model replica saves (001_8b8418f13de637fc.txt),
-            `all` when saving is fully parallel.
+        policy: `one_replica` when a single model replica saves (S. Kartik and C. Tartow, VAST
+            Data, "A Checkpoint on Checkpoints in LLMs", 2024-01-10), `all` when saving is fully
+            parallel.
         systems_in_use: GPU systems the job runs on.
         gpus_per_system: GPUs per system.
         replica_gpus: GPUs that hold one model replica.
@@ -202,7 +204,8 @@ def restore_fan_out(kind: FanOut, bytes_per_parameter: float, data_parallel: flo
     Args:
         kind: `broadcast` (one reader, then the GPU fabric; MegaScale, NSDI'24),
             `sharded_optimizer` (only the 2-byte weights are read by every replica),
-            `every_replica` (each replica reads everything; 001_8b8418f13de637fc.txt).
+            `every_replica` (each replica reads everything; S. Kartik and C. Tartow, VAST Data,
+            "A Checkpoint on Checkpoints in LLMs", 2024-01-10).
         bytes_per_parameter: checkpoint bytes per parameter, at least 2 for `sharded_optimizer`.
         data_parallel: number of data-parallel replicas.
 

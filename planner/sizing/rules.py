@@ -7,7 +7,7 @@ from planner.sizing.checks import require_positive
 
 RuleFamily = Literal["ddn_per_gpu", "nvidia_superpod_h100"]
 
-_DDN = "DDN, 003_5458206e07983a18.txt"
+_DDN = 'DDN, "Importance of Checkpoints with LLM", slides without a date'
 _NVIDIA = "NVIDIA DGX SuperPOD H100 reference architecture RA-11333-001 V11, table 6"
 _SCALABLE_UNIT_GPUS = 256
 

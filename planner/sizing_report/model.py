@@ -98,6 +98,7 @@ class Running:
     blocking_share: float
     restore_s: float
     goodput_share: float
+    goodput_understated_share: float
     first_order_goodput_share: float
     first_order_valid: bool
     loss: Loss

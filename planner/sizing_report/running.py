@@ -12,6 +12,7 @@ from planner.sizing.goodput import (
     first_order_goodput,
     goodput,
     goodput_loss,
+    understated_goodput,
 )
 from planner.sizing_report.model import Loss, Running
 
@@ -51,6 +52,9 @@ def running(
         blocking_share=blocking_share(stall, interval_s),
         restore_s=restore_s,
         goodput_share=goodput(interval_s, stall, drain, restart_s, mtti_s, slowdown),
+        goodput_understated_share=understated_goodput(
+            interval_s, drain, restart_s, mtti_s, slowdown
+        ),
         first_order_goodput_share=first_order_goodput(
             interval_s, stall, drain, restart_s, mtti_s, slowdown
         ),

@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from planner.loader import Inputs
     from planner.schema.plan import Plan
 
-__all__ = ["Recheck", "recheck", "verify"]
+__all__ = [
+    "Recheck",
+    "faults",
+    "origin_faults",
+    "recheck",
+    "recheck_from_outside",
+    "unproven_faults",
+    "verify",
+]
 
 
 def verify(inputs: Inputs, plan: Plan) -> None:
@@ -74,6 +82,45 @@ def recheck(inputs: Inputs, plan: Plan) -> Recheck:
         if decisions is not None:
             _check_figures(ledger, basis, decisions, plan)
     return Recheck(tuple(ledger.disagreements), tuple(ledger.breaches))
+
+
+def faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
+    """Return all that is wrong with a plan from outside, each with its place in the plan.
+
+    Args:
+        inputs: what the plan says it was made from.
+        plan: the plan, which anybody may have changed.
+    """
+    found = recheck_from_outside(inputs, plan)
+    broken = (f"{name}: {text}" for name, text in found.breaches)
+    return (*found.disagreements, *broken, *unproven_faults(plan), *origin_faults(inputs, plan))
+
+
+def recheck_from_outside(inputs: Inputs, plan: Plan) -> Recheck:
+    """Re-compute a plan that anybody may have changed: what cannot be computed is wrong."""
+    try:
+        return recheck(inputs, plan)
+    except (ArithmeticError, ValueError):
+        return Recheck(("lines: with such counts nothing can be computed",), ())
+
+
+def unproven_faults(plan: Plan) -> tuple[str, ...]:
+    """Return where a plan calls itself unproven though its own gap proves it."""
+    goal = plan.objective
+    if plan.status != "feasible" or goal.gap is None or goal.gap > goal.gap_asked:
+        return ()
+    return (f"status: feasible, but the gap {goal.gap!r} is within {goal.gap_asked!r}",)
+
+
+def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
+    """Return where a plan does not say truly what it was made from."""
+    ledger, made = Ledger(), plan.provenance
+    ledger.equal("provenance.input_sha256", made.input_sha256, inputs.sha256)
+    ledger.equal("provenance.catalogs", made.catalogs, inputs.catalog_names)
+    ledger.equal("provenance.price_books", made.price_books, inputs.price_book_names)
+    ledger.equal("provenance.scenario", made.scenario, inputs.scenario)
+    ledger.equal("provenance.overrides", made.overrides, inputs.overrides)
+    return tuple(ledger.disagreements)
 
 
 def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> None:

@@ -13,7 +13,8 @@ from planner.verify.basis import Basis
 from planner.verify.decisions import Decisions
 from planner.verify.ledger import Ledger
 
-# One buffered thread per GPU (001_8b8418f13de637fc.txt: 8 GB/s with 8 threads on 8 GPUs).
+# One buffered thread per GPU: 8 GB/s with 8 threads on 8 GPUs (S. Kartik and C. Tartow, VAST Data,
+# "A Checkpoint on Checkpoints in LLMs", 2024-01-10).
 _DEFAULT_GB_PER_S_PER_GPU = 1.0
 
 

@@ -44,6 +44,7 @@ class JobFigures:
     exact_s: float
     goodput: float
     goodput_first_order: float
+    goodput_understated: float
     useful_gpus: float
     useful_pflops: float | None
     days_to_train: float | None
@@ -104,6 +105,9 @@ def compute_figures(
         exact_s=progress.exact_s(rhythm.stopped_s, rhythm.mtti_s),
         goodput=share,
         goodput_first_order=progress.first_order_goodput(rhythm),
+        goodput_understated=progress.understated(
+            rhythm, rhythm.stopped_s - stall_s if decisions.mode == "async" else 0.0
+        ),
         useful_gpus=used * share,
         useful_pflops=pflops,
         days_to_train=_days_to_train(job, pflops),

@@ -30,6 +30,18 @@ def goodput(rhythm: Rhythm) -> float:
     return 0.0 if logs is None else math.exp(sum(logs.values()))
 
 
+def understated(rhythm: Rhythm, slowed_s: float) -> float:
+    """Return the kept work that `goodput` misses, as a share of wall-clock time.
+
+    Args:
+        rhythm: the job's times.
+        slowed_s: what a drain costs the interval it slows, s of work; the first interval of a life
+            is charged it in vain, and counts where its checkpoint is safe before the next failure.
+    """
+    safe_s = rhythm.restart_s + rhythm.restore_s + rhythm.interval_s + rhythm.drain_s
+    return slowed_s / rhythm.mtti_s / math.exp(min(safe_s / rhythm.mtti_s, 700.0))
+
+
 def first_order_goodput(rhythm: Rhythm) -> float:
     """Return the first-order form (1 - s/I) (1 - (R + I/2 + D)/M)."""
     running = max(0.0, 1 - rhythm.stopped_s / rhythm.interval_s)

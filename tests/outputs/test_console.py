@@ -91,3 +91,12 @@ def test_nothing_in_a_name_steers_the_terminal() -> None:
     lines = tuple(line.model_copy(update={"model": "\x1b[2Jmodel\r\n"}) for line in document.lines)
     shown = console.render(document.model_copy(update={"lines": lines}))
     assert "\x1b" not in shown and "\r" not in shown
+
+
+@pytest.mark.parametrize(("understated", "said"), [(4e-5, False), (6e-5, True), (0.0118, True)])
+def test_a_goodput_that_is_too_low_says_by_how_much(understated: float, said: bool) -> None:
+    solved = plan(CASES["async"])
+    job = solved.jobs[0].model_copy(update={"goodput_understated": understated})
+    shown = console.render(solved.model_copy(update={"jobs": (job,)}))
+    note = f"goodput is too low by {100 * understated:.2g} points: drains slow the GPUs"
+    assert (note in shown) == said

@@ -13,7 +13,7 @@ from planner.simulation.disturbances import Disturbances
 from planner.simulation.failures import Exponential
 from planner.simulation.lanes import Lanes
 from planner.simulation.world import JobRun, World
-from planner.sizing.goodput import goodput
+from planner.sizing.goodput import goodput, understated_goodput
 from tests.simulation.worlds import TWO, job
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -92,3 +92,22 @@ def test_a_wrong_formula_would_be_noticed() -> None:
     runs = Lanes(World(slower[:1], TWO), struck(mean_s, length_s), length_s, slower).run()
     simulated = runs["kept"][0].mean(1) / length_s
     assert np.abs(simulated / np.array(formula) - 1.0).max() > 0.005
+
+
+@pytest.mark.parametrize("slowdown", [0.1, 1.0])
+def test_with_a_slowdown_the_formula_is_low_by_what_is_stated(slowdown: float) -> None:
+    mean_s = HOUR
+    times = [case for case in product((0.02, 0.1, 0.5), (0.002, 0.05), (0.05, 0.6), (10.0, 600.0))]
+    jobs, exact, formula = [], [], []
+    for share, stall, drain, restart in times:
+        case = (share * mean_s, stall * share * mean_s, drain * share * mean_s, restart, False)
+        jobs.append(replace(_job(mean_s, *case), drain_slowdown=slowdown))
+        recovery_s = restart + _restore_s(case)
+        formula.append(goodput(*case[:3], recovery_s, mean_s, slowdown))
+        missed = understated_goodput(case[0], case[2], recovery_s, mean_s, slowdown)
+        exact.append(formula[-1] + missed)
+    length_s = GAPS * mean_s
+    runs = Lanes(World(tuple(jobs[:1]), TWO), struck(mean_s, length_s), length_s, jobs).run()
+    simulated = runs["kept"][0].mean(1) / length_s
+    assert np.abs(simulated - np.array(exact)).max() < 0.002
+    assert (simulated - np.array(formula)).max() > 0.01 * slowdown

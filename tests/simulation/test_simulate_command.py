@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from planner import api
 from planner.outputs import plan_json, simulation_text
 from planner.outputs.charts.model import Bars
 from planner.outputs.charts.simulation import loss, timeline
@@ -22,6 +21,7 @@ from planner.schema.simulation import LossBudget, Simulation
 from planner.sizing.goodput import goodput, goodput_loss
 from planner.studies.simulation import SimulationOptions, study
 from tests.bad_input.world import FILES
+from tests.plan_files import write_plan
 from tests.ran import ran
 
 DAY_S = 86_400.0
@@ -42,8 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("simulate")
     for name, text in FILES.items():
         (folder / name).write_text(text, "utf-8")
-    plan = api.solve(folder / "problem.yaml")
-    (folder / "small.plan.json").write_bytes(plan_json.to_bytes(plan))
+    write_plan(folder / "small.plan.json", folder / "problem.yaml")
     (folder / "side.yaml").write_text(BESIDE, "utf-8")
     (folder / "gaps.csv").write_text("gap_h\n" + "\n".join("123456789") + "\n", "utf-8")
     return folder
@@ -156,7 +155,9 @@ def test_jobs_beside_share_the_storage(plan: Plan, folder: Path) -> None:
 def test_a_slowdown_stands_apart_from_the_stall(plan: Plan) -> None:
     job = plan.jobs[0]
     slow = plan.model_copy(update={"jobs": (job.model_copy(update={"drain_slowdown": 0.3}),)})
-    found = simulated(slow, replications=2).jobs[0]
+    whole = simulated(slow, replications=2)
+    assert "first intervals after restarts" in " ".join(simulation_text.render(whole).split())
+    found = whole.jobs[0]
     parts = goodput_loss(
         job.interval_s, job.stall_s, job.drain_s, job.restart_s, job.restore_s, job.mtti_s, 0.3
     )

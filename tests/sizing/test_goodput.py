@@ -15,6 +15,7 @@ from planner.sizing.goodput import (
     goodput,
     goodput_loss,
     meta_ettr,
+    understated_goodput,
     useful_gpus,
     useful_pflops,
 )
@@ -312,3 +313,30 @@ def test_crossed_bounds_and_impossible_shares_are_refused() -> None:
         useful_gpus(8, 1.01)
     with pytest.raises(ValueError, match="mfu must be above 0"):
         useful_pflops(8, 989, 1.2, 0.9)
+
+
+def test_what_a_slowdown_understates_by_hand() -> None:
+    """Slowed by half for 200 s, once per 10,000 s, kept with exp(-(600 + 2,000 + 200)/10,000)."""
+    missed = understated_goodput(2_000, 200, 600, 10_000, 0.5)
+    assert missed == pytest.approx(0.5 * 200 / 10_000 * math.exp(-0.28), rel=1e-12)
+    assert understated_goodput(2_000, 200, 600, 10_000) == 0.0
+    assert understated_goodput(2_000, 0, 600, 10_000, 0.5) == 0.0
+
+
+def test_the_exact_goodput_with_a_slowdown_is_not_log_concave() -> None:
+    """Why plans are proven by the formula, which is: see docs/sizing.md."""
+
+    def exact(log_mtti: float) -> float:
+        mtti_s = math.exp(log_mtti)
+        kept = goodput(1_000, 0, 800, 0, mtti_s, 1.0)
+        return math.log(kept + understated_goodput(1_000, 800, 0, mtti_s, 1.0))
+
+    def formula(log_mtti: float) -> float:
+        return math.log(goodput(1_000, 0, 800, 0, math.exp(log_mtti), 1.0))
+
+    middle, step = math.log(100_000.0), 0.5
+    bends = {
+        curve: curve(middle - step) + curve(middle + step) - 2 * curve(middle)
+        for curve in (exact, formula)
+    }
+    assert bends[formula] < 0 < bends[exact]

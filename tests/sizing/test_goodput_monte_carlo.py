@@ -5,13 +5,18 @@ import random
 
 import pytest
 
-from planner.sizing.goodput import goodput
+from planner.sizing.goodput import goodput, understated_goodput
 
 FAILURES = 20_000
 
 
 def one_life(
-    interval_s: float, stall_s: float, drain_s: float, restart_s: float, life_s: float
+    interval_s: float,
+    stall_s: float,
+    drain_s: float,
+    restart_s: float,
+    life_s: float,
+    slowdown: float = 0.0,
 ) -> float:
     """Return the progress that outlives a job's life from one failure to the next."""
     clock_s = restart_s
@@ -19,7 +24,8 @@ def one_life(
     captured: list[tuple[float, float]] = []
     while clock_s < life_s:
         clock_s += interval_s - stall_s
-        progress_s += interval_s - stall_s
+        slowed_s = drain_s if captured else 0.0
+        progress_s += interval_s - stall_s - slowdown * slowed_s
         clock_s += stall_s
         captured.append((clock_s + drain_s, progress_s))
     for safe_at_s, saved_s in captured:
@@ -29,12 +35,19 @@ def one_life(
 
 
 def simulate(
-    interval_s: float, stall_s: float, drain_s: float, restart_s: float, mtti_s: float, seed: int
+    interval_s: float,
+    stall_s: float,
+    drain_s: float,
+    restart_s: float,
+    mtti_s: float,
+    seed: int,
+    slowdown: float = 0.0,
 ) -> tuple[float, float]:
     """Return the simulated goodput and its standard error."""
     rng = random.Random(seed)
     lives = [rng.expovariate(1 / mtti_s) for _ in range(FAILURES)]
-    kept = [one_life(interval_s, stall_s, drain_s, restart_s, life_s) for life_s in lives]
+    times = (interval_s, stall_s, drain_s, restart_s)
+    kept = [one_life(*times, life_s, slowdown) for life_s in lives]
     wall_s = math.fsum(lives)
     ratio = math.fsum(kept) / wall_s
     # Delta method for a ratio of means: the residuals kept - ratio x life average to zero.
@@ -69,3 +82,28 @@ def test_the_simulation_can_tell_a_missing_drain_apart() -> None:
     simulated, standard_error = simulate(3_600, 0.6, 360, 600, 6_480, seed=20_240_110)
     without_drain = goodput(3_600, 0.6, 0, 600, 6_480)
     assert abs(simulated - without_drain) > 4 * standard_error
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "stall_s", "drain_s", "restart_s", "mtti_s", "slowdown"),
+    [
+        (1_800, 5, 180, 600, 11_123, 1.0),
+        (3_600, 5, 2_000, 600, 6_480, 0.5),
+        (900, 30, 870, 300, 2_400, 0.9),
+    ],
+)
+def test_what_a_slowdown_understates_is_what_the_simulation_keeps_more(
+    interval_s: float,
+    stall_s: float,
+    drain_s: float,
+    restart_s: float,
+    mtti_s: float,
+    slowdown: float,
+) -> None:
+    simulated, standard_error = simulate(
+        interval_s, stall_s, drain_s, restart_s, mtti_s, 20_240_110, slowdown
+    )
+    formula = goodput(interval_s, stall_s, drain_s, restart_s, mtti_s, slowdown)
+    missed = understated_goodput(interval_s, drain_s, restart_s, mtti_s, slowdown)
+    assert abs(simulated - formula - missed) < 4 * standard_error
+    assert simulated - formula > 4 * standard_error

@@ -15,6 +15,7 @@ import pytest
 from planner import api, cli
 from planner.audit import audit
 from planner.errors import InputError
+from planner.loader import portable
 from planner.outputs import plan_json
 from planner.outputs.compare_text import render
 from planner.schema.comparison import Comparison, FigureRow, LimitRow, LineRow
@@ -36,7 +37,8 @@ def solved(problem: str, *settings: str) -> Plan:
 def written(folder: Path, name: str, problem: str, *settings: str) -> Path:
     """Write a solved plan as `planner solve` does."""
     path = folder / f"{name}.plan.json"
-    path.write_bytes(plan_json.to_bytes(solved(problem, *settings)))
+    inputs = api.load(PROBLEMS / f"{problem}.yaml", settings=settings)
+    path.write_bytes(plan_json.to_bytes(solved(problem, *settings), portable.to_text(inputs)))
     return path
 
 

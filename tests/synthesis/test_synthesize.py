@@ -11,7 +11,6 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 
-from planner.api import solve
 from planner.outputs import plan_json
 from planner.schema.plan import Plan
 from planner.schema.synthesis import Truth
@@ -19,6 +18,7 @@ from planner.simulation.record import run
 from planner.simulation.world import world_of
 from planner.synthesis.clusters import clusters
 from planner.synthesis.truth import of_cluster
+from tests.plan_files import write_plan
 from tests.ran import Ran, ran
 from tests.synthesis.histories import quality, sampled
 
@@ -32,19 +32,24 @@ def synthesize(*arguments: object) -> Ran:
     return ran("synthesize", *map(str, arguments))
 
 
-@pytest.fixture(scope="module")
-def plan(small: str) -> Plan:
-    """Return a plan whose job fails more often than it should, for short traces."""
-    found = solve(small)
-    job = found.jobs[0].model_copy(update={"mtti_s": 30_000.0, "ingest_gb_per_s": 0.25})
-    return found.model_copy(update={"jobs": (job,)})
+# 512 GPUs that fail more often than they should, for short traces: every 30,000 s.
+OFTEN = (
+    "jobs.0.failures={per_gpu_day: 0.005625}",
+    "jobs.0.checkpoint.interval={policy: fixed, every: 1888.4979 s}",
+    "jobs.0.ingest_per_gpu=0.00048828125 GB/s",
+)
 
 
 @pytest.fixture(scope="module")
-def file(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def file(small: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("plan") / "hall.plan.json"
-    path.write_bytes(plan_json.to_bytes(plan))
+    write_plan(path, small, *OFTEN)
     return path
+
+
+@pytest.fixture(scope="module")
+def plan(file: Path) -> Plan:
+    return plan_json.from_bytes(file.read_bytes())
 
 
 def columns(path: Path) -> dict[str, Any]:
@@ -60,7 +65,7 @@ def test_a_plan_leaves_its_trace(file: Path, tmp_path: Path) -> None:
     done = synthesize(file, "-o", tmp_path / "new", "--length", "2 d")
     assert done.code == 0, done.err
     assert done.out.startswith("hall  (synthetic storage telemetry)\n  2 days: 17,280 samples")
-    assert "a checkpoint of 980.0 GB every 31.5 min, written in 2.1 s" in done.out
+    assert "a checkpoint of 980.0 GB every 31.5 min, written in 1.9 s" in done.out
     names = ["hall.log.csv", "hall.trace.csv", "hall.truth.json"]
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == names
     assert all(name in done.err for name in names)
@@ -264,10 +269,9 @@ def test_files_are_written_whole_or_not_at_all(file: Path, tmp_path: Path) -> No
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hall.log.csv", "hall.trace.csv"]
 
 
-def test_a_name_is_no_formula(plan: Plan, tmp_path: Path) -> None:
-    job = plan.jobs[0].model_copy(update={"name": '=1+2,"x"'})
+def test_a_name_is_no_formula(small: str, tmp_path: Path) -> None:
     path = tmp_path / "hall.plan.json"
-    path.write_bytes(plan_json.to_bytes(plan.model_copy(update={"jobs": (job,)})))
+    write_plan(path, small, *OFTEN, """jobs.0.name='=1+2,"x"'""")
     synthesize(path, "-o", tmp_path, "--length", "1 h")
     assert columns(tmp_path / "hall.log.csv")["job"][0].as_py() == '\'=1+2,"x"'
     assert truth(tmp_path).clusters[0].jobs[0].name == '=1+2,"x"'

@@ -276,6 +276,10 @@ def job(setup: Setup) -> dict[str, float | None]:
         "fan_out": fan_out,
         "restore_s": restore,
         "goodput": goodput,
+        "understated": setup.slowdown
+        * drain
+        / mtti
+        * math.exp(-(setup.restart_s + restore + setup.interval_s + drain) / mtti),
         "first_order": (1 - charged / setup.interval_s) * (1 - lost),
         "young_s": young,
         "daly_s": young * (1 + math.sqrt(ratio) / 3 + ratio / 9) - charged,

@@ -307,6 +307,7 @@ def _job(setup: Setup) -> JobPlan:
         mtti_s=f["mtti_s"],
         goodput=f["goodput"],
         goodput_first_order=f["first_order"],
+        goodput_understated=f["understated"],
         loss=Loss(
             stall=f["loss_stall"],
             rework=f["loss_rework"],

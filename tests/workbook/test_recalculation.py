@@ -117,6 +117,7 @@ JOB_NAMES = {
     "restore_s": "restore_s",
     "goodput": "goodput",
     "goodput_first_order": "first_order",
+    "goodput_understated": "understated",
     "young_s": "young_s",
     "daly_s": "daly_s",
     "exact_s": "exact_s",

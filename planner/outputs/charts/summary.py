@@ -113,7 +113,7 @@ def _figures(plan: Plan) -> dict[str, str]:
     found = {"problem": plan.problem, "status": STATUS[plan.status]}
     if goal.name != HIDDEN_OBJECTIVE and goal.value is not None:
         name = f"{goal.sense} {OBJECTIVES.get(goal.name, goal.name)}"
-        found[name] = f"{_value(goal, goal.value)} (gap {gap(goal.gap)})"
+        found[name] = f"{amount_of(goal, goal.value)} (gap {gap(goal.gap)})"
     if plan.totals is None or not plan.jobs:
         return found
     job = plan.jobs[0]

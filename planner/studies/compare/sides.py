@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from planner.api import Options, load, solve_with
 from planner.audit import audit
 from planner.errors import Finding, InputError
 from planner.outputs.comparison_words import shown
-from planner.outputs.plan_json import from_bytes
 from planner.schema.audit import Audit, Edit
 from planner.schema.comparison import SideKind
-from planner.schema.plan import SCHEMA_VERSION, Plan
+from planner.schema.plan import Plan
+from planner.studies.verification.checked import read_plan
 
 MOST_SIDES = 9
 _KINDS: dict[str, SideKind] = {
@@ -141,20 +139,7 @@ def _problem(path: Path, settings: tuple[str, ...], scenario: str | None, option
 
 
 def _plan(path: Path) -> Read:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(Finding("unreadable", f"cannot be read: {reason}", str(path))) from None
-    try:
-        plan = from_bytes(data)
-    except ValidationError:
-        message = "the file holds no plan of this version of planner"
-        fix = "give the PROBLEM.plan.json that planner solve writes"
-        raise InputError(Finding("plan", message, str(path), fix=fix)) from None
-    if plan.schema_version != SCHEMA_VERSION:
-        message = f"a plan of version {plan.schema_version}, this planner reads {SCHEMA_VERSION}"
-        raise InputError(Finding("version", message, str(path), fix="solve the problem again"))
+    plan = read_plan(path)
     return Read(str(path), "plan", plan, plan.message)
 
 

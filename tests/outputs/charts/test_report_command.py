@@ -13,7 +13,6 @@ import pytest
 
 from planner.commands.report_html import report
 from planner.errors import InputError
-from planner.outputs.plan_json import to_bytes
 from planner.schema.sensitivity import Sweep
 from tests.outputs.charts import samples
 from tests.outputs.samples_sensitivity import (
@@ -23,8 +22,9 @@ from tests.outputs.samples_sensitivity import (
     tornado,
     uncertain,
 )
-from tests.workbook.cases import CASES
-from tests.workbook.factory import plan
+from tests.plan_files import write_plan
+
+PROBLEM = Path(__file__).parents[3] / "problems" / "10MW.yaml"
 
 
 def written(folder: Path, name: str, record: Any) -> Path:
@@ -54,7 +54,7 @@ def refused(*inputs: Path, output: Path | None = None) -> str:
 
 def test_one_report_of_everything(tmp_path: Path) -> None:
     plan_file = tmp_path / "10MW.plan.json"
-    plan_file.write_bytes(to_bytes(plan(CASES["complete"])))
+    write_plan(plan_file, PROBLEM)
     sweep_file, rows = swept(tmp_path)
     parquet(sweep_file, rows)
     inputs = (
@@ -144,7 +144,7 @@ def test_a_missing_file_a_folder_and_nothing_at_all_are_refused(tmp_path: Path) 
 def test_several_plans_go_by_their_files_names(tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.plan.json" for name in "ab"]
     for path in paths:
-        path.write_bytes(to_bytes(plan(CASES["complete"])))
+        write_plan(path, PROBLEM)
     report(paths, tmp_path / "both.html")
     text = (tmp_path / "both.html").read_text("utf-8")
     assert "<h2>a</h2>" in text and "<h2>b</h2>" in text and len(text) < 80_000

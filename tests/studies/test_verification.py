@@ -1,0 +1,501 @@
+"""A plan file that was changed is caught by its readers; `planner verify` tells what is wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import planner.studies.verification as study
+from planner import api
+from planner.assemble import assemble
+from planner.case import resolve
+from planner.errors import InputError
+from planner.loader import portable
+from planner.optimizer.joint import Certificate, optimise
+from planner.outputs import plan_json
+from planner.outputs.verification_text import render
+from planner.outputs.workbook import write
+from planner.schema.plan import Plan
+from planner.schema.verification import Check, CheckResult, Verification
+from planner.studies.verification.checked import from_data, read_plan
+from planner.verify import faults
+from tests.bad_input.world import FILES
+from tests.plan_files import write_plan
+from tests.ran import ran
+
+PROBLEMS = Path(__file__).parents[2] / "problems"
+DRAWN = int(os.environ.get("PLANNER_TAMPERED", "60"))
+"""How many changed plans are tried; 1,000 take three minutes."""
+
+Step = str | int
+Where = tuple[Step, ...]
+
+FREE = {"notes", "unit", "role", "label", "source", "binding", "position_ru"}
+FREE |= {"log_value", "gap_asked"}
+"""Texts, and figures that rules leave open: seen by checksum, not by arithmetic."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small problem with its plan beside it."""
+    folder = tmp_path_factory.mktemp("verified")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, "utf-8")
+    write_plan(folder / "problem.plan.json", folder / "problem.yaml")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def file(folder: Path) -> Path:
+    return folder / "problem.plan.json"
+
+
+@pytest.fixture(scope="module")
+def documents(file: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """A small plan, and one with fabrics, racks and everything else."""
+    large = tmp_path_factory.mktemp("large") / "full_bill.plan.json"
+    write_plan(large, PROBLEMS / "full_bill.yaml")
+    return [json.loads(path.read_bytes()) for path in (file, large)]
+
+
+def leaves(part: Any, where: Where = ()) -> Iterator[tuple[Where, Any]]:
+    """Yield every value of a plan that says something of the purchase, the job or the proof."""
+    inside = part.items() if isinstance(part, dict) else enumerate(part)
+    for step, value in inside:
+        if not where and step in ("assumptions", "not_considered", "warnings", "provenance"):
+            continue
+        if not where and step in ("inputs", "checksums"):
+            continue
+        if isinstance(value, dict | list):
+            yield from leaves(value, (*where, step))
+        elif value is not None:
+            yield (*where, step), value
+
+
+def other(value: Any, luck: random.Random) -> Any:
+    """Return something else than ``value``, of its type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return luck.choice([value + 1, 2 * value + 1, max(0, value - 1) if value else 1])
+    if isinstance(value, float):
+        return luck.choice([value * 1.001 + 1e-6, value * 0.9 - 1e-6, value * 2 + 1.0])
+    words = {"optimal": "feasible", "maximize": "minimize", "<=": ">=", ">=": "<=",
+             "async": "sync", "Compute": "Storage"}  # fmt: skip
+    return words.get(value, f"{value}x")
+
+
+def put(document: Any, where: Where, value: Any) -> bytes:
+    """Return the document as JSON with one value changed."""
+    changed = json.loads(json.dumps(document))
+    part = changed
+    for step in where[:-1]:
+        part = part[step]
+    part[where[-1]] = value
+    return json.dumps(changed).encode()
+
+
+def drawn(documents: list[Any], count: int, seed: int) -> Iterator[tuple[bytes, Where]]:
+    """Yield plans with one field changed; rare fields are drawn as often as common ones."""
+    luck = random.Random(seed)
+    kinds: list[dict[str, list[tuple[Where, Any]]]] = []
+    for document in documents:
+        found: dict[str, list[tuple[Where, Any]]] = defaultdict(list)
+        for where, value in leaves(document):
+            found[".".join("*" if isinstance(step, int) else step for step in where)].append(
+                (where, value)
+            )
+        kinds.append(found)
+    for _ in range(count):
+        number = luck.randrange(len(documents))
+        kind = luck.choice(sorted(kinds[number]))
+        where, value = luck.choice(kinds[number][kind])
+        yield put(documents[number], where, other(value, luck)), where
+
+
+def test_every_changed_plan_is_caught(documents: list[Any], tmp_path: Path) -> None:
+    path = tmp_path / "x.plan.json"
+    caught = 0
+    for data, _ in drawn(documents, DRAWN, 2026):
+        path.write_bytes(data)
+        with pytest.raises(InputError) as error:
+            read_plan(path)
+        assert "\n" not in str(error.value) and str(path) in str(error.value)
+        caught += 1
+    assert caught == DRAWN
+
+
+def test_figures_are_caught_without_their_checksums(documents: list[Any]) -> None:
+    """Who makes the checksums again still has to make every figure agree."""
+    judged = 0
+    for data, where in drawn(documents, DRAWN, 7):
+        document = json.loads(data)
+        if FREE & set(where) or isinstance(_at(document, where), str):
+            continue
+        try:
+            opened = from_data("x", data)
+        except InputError:
+            continue
+        assert faults(opened.inputs, opened.plan), where
+        judged += 1
+    assert judged > DRAWN / 2
+
+
+def _at(document: Any, where: Where) -> Any:
+    for step in where:
+        document = document[step]
+    return document
+
+
+NAMED: list[tuple[Where, Any, str]] = [
+    (("totals", "racks"), 70, "totals.racks"),
+    (("status",), "feasible", "status: feasible, but the gap"),
+    (("objective", "bound"), 1.0, "objective.bound"),
+    (("objective", "gap"), 0.5, "objective.gap"),
+    (("objective", "value"), 1e9, "objective.value"),
+    (("lines", 0, "quantity"), 1, "lines."),
+    (("lines", 0, "unit_net_usd"), 1.0, "lines.gpu_box.unit_net_usd"),
+    (("lines", 0, "it_power_kw"), 1.0, "lines.gpu_box.it_power_kw"),
+    (("lines", 0, "quantity"), 10**400, "lines: with such counts nothing can be computed"),
+    (("jobs", 0, "drain_s"), 0.1, "jobs.drain_s"),
+    (("jobs", 0, "interval_s"), 7.0, "jobs."),
+    (("jobs", 0, "goodput"), 1.0, "jobs.goodput"),
+    (("limits", 0, "limit"), 1e9, "limits."),
+    (("provenance", "input_sha256"), "0", "provenance.input_sha256"),
+    (("provenance", "scenario"), "best case", "provenance.scenario"),
+    (("warnings",), ["all is well"], "warnings: not as planner wrote it; the checksum differs"),
+    (("objective", "gap_asked"), 0.5, "objective: not as planner wrote it"),
+    (("checksums", "lines"), "0", "lines: not as planner wrote it"),
+]
+
+
+@pytest.mark.parametrize(("where", "value", "named"), NAMED, ids=lambda each: str(each)[:40])
+def test_the_field_is_named(
+    file: Path, tmp_path: Path, where: Where, value: Any, named: str
+) -> None:
+    path = tmp_path / "x.plan.json"
+    path.write_bytes(put(json.loads(file.read_bytes()), where, value))
+    with pytest.raises(InputError) as error:
+        read_plan(path)
+    assert f"{path}: the plan does not hold: {named}" in str(error.value)
+    assert str(error.value).endswith(
+        "; planner verify lists them; solve the problem again [verify]"
+    )
+
+
+READERS: dict[str, Callable[[str, str], tuple[str, ...]]] = {
+    "compare": lambda bad, good: ("compare", good, bad),
+    "simulate": lambda bad, good: ("simulate", bad, "--replications", "2"),
+    "beside": lambda bad, good: ("simulate", good, "--beside", bad, "--replications", "2"),
+    "synthesize": lambda bad, good: ("synthesize", bad, "--length", "1 d"),
+    "report": lambda bad, good: ("report", bad, "-o", "never.html"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_refuses(
+    reader: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bad = tmp_path / "bad.plan.json"
+    bad.write_bytes(put(json.loads(file.read_bytes()), ("totals", "racks"), 70))
+    done = ran(*READERS[reader](str(bad), str(file)))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1 and "the plan does not hold: totals.racks" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.plan.json"]
+
+
+def test_characterize_refuses(file: Path, tmp_path: Path) -> None:
+    assert ran("synthesize", str(file), "--length", "2 d", "-o", str(tmp_path), "-q").code == 0
+    bad = tmp_path / "bad.plan.json"
+    bad.write_bytes(put(json.loads(file.read_bytes()), ("totals", "racks"), 70))
+    done = ran(
+        "characterize", str(tmp_path / "problem.trace.csv"), "--plan", str(bad), "--problem",
+        str(file.with_name("problem.yaml")),
+    )  # fmt: skip
+    assert (done.code, done.out) == (2, "")
+    assert "the plan does not hold: totals.racks" in done.err
+
+
+def test_a_workbook_whose_plan_was_changed_is_refused(folder: Path, tmp_path: Path) -> None:
+    inputs = api.load(folder / "problem.yaml")
+    plan = read_plan(folder / "problem.plan.json")
+    job = plan.jobs[0].model_copy(update={"drain_s": 0.1})
+    stream = io.BytesIO()
+    write(
+        plan.model_copy(update={"jobs": (job,)}),
+        stream,
+        created=datetime(2026, 3, 1),
+        inputs=portable.to_text(inputs),
+    )
+    (tmp_path / "x.xlsx").write_bytes(stream.getvalue())
+    done = ran("audit", str(tmp_path / "x.xlsx"))
+    assert done.code == 2
+    assert "the plan packed into the workbook does not hold: jobs.drain_s" in done.err
+
+
+UNREADABLE: dict[str, tuple[Where, Any, str]] = {
+    "no inputs": (("inputs",), None, "inputs: the plan does not carry what it was made from"),
+    "damaged inputs": (("inputs",), "eJx", "inputs: the plan does not carry what it was made"),
+    "other inputs": (("inputs",), plan_json._packed("{}"), "inputs: the inputs cannot be read"),
+    "another version": (("schema_version",), 99, "a plan of version 99, this planner reads 1"),
+    "no count": (("totals", "racks"), "many", "holds no plan of this version"),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_what_cannot_be_checked_is_refused(case: str, file: Path, tmp_path: Path) -> None:
+    where, value, said = UNREADABLE[case]
+    path = tmp_path / "x.plan.json"
+    path.write_bytes(put(json.loads(file.read_bytes()), where, value))
+    for command in (("compare", str(file), str(path)), ("verify", str(path))):
+        done = ran(*command)
+        assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+        assert said in done.err
+
+
+def test_a_plan_of_another_planner_says_so(file: Path, tmp_path: Path) -> None:
+    document = json.loads(file.read_bytes())
+    document["provenance"]["tool"] = "planner 0.0.1"
+    path = tmp_path / "x.plan.json"
+    path.write_bytes(put(document, ("totals", "racks"), 70))
+    with pytest.raises(InputError, match=r"written by planner 0\.0\.1, this is planner"):
+        read_plan(path)
+
+
+def test_how_the_file_is_written_does_not_matter(file: Path, tmp_path: Path) -> None:
+    """Another order of keys, no spaces, 14.0 as 14: the same plan."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(value[key]) for key in sorted(value)}
+        if isinstance(value, list):
+            return [plain(each) for each in value]
+        whole = isinstance(value, float) and value.is_integer()
+        return int(value) if whole else value
+
+    path = tmp_path / "x.plan.json"
+    path.write_text(json.dumps(plain(json.loads(file.read_bytes()))), "utf-8")
+    assert read_plan(path) == read_plan(file)
+
+
+# The command.
+
+
+def verified(path: Path, *more: str) -> tuple[int, Verification]:
+    done = ran("verify", str(path), "--json", *more)
+    return done.code, Verification.model_validate_json(done.out)
+
+
+def check(found: Verification, name: str) -> Check:
+    return next(each for each in found.checks if each.name == name)
+
+
+def test_a_plan_that_holds(file: Path) -> None:
+    code, found = verified(file)
+    assert (code, found.result, found.solver) == (0, "holds", "cbc")
+    assert [each.result for each in found.checks] == ["holds"] * 5
+    plan = read_plan(file)
+    assert found.bound == pytest.approx(plan.objective.value, rel=1e-5)
+    assert check(found, "catalogs").text.endswith("problem.yaml and what it names are unchanged")
+    shown = ran("verify", str(file), "--no-solve")
+    assert shown.out.startswith("Small hall: the plan holds; 1 of 5 checks could not be made\n")
+    assert "bound     not checked not solved again" in shown.out
+    assert max(map(len, shown.out.splitlines())) <= 100
+
+
+def test_a_plan_that_does_not_hold(file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.plan.json"
+    path.write_bytes(put(json.loads(file.read_bytes()), ("totals", "racks"), 70))
+    code, found = verified(path)
+    assert (code, found.result) == (3, "fails")
+    assert check(found, "file").findings == (
+        "totals: not as planner wrote it; the checksum differs",
+    )
+    assert check(found, "figures").findings[0].startswith("totals.racks: the plan says 70")
+    assert check(found, "limits").result == "not_checked"
+    assert check(found, "bound").text == "not solved again: the plan does not hold as it is"
+    shown = ran("verify", str(path))
+    assert shown.code == 3
+    assert "the plan DOES NOT HOLD" in shown.out and "- totals.racks: the plan says 70" in shown.out
+
+
+def moved(file: Path, folder: Path, **texts: str) -> Path:
+    """Return a copy of the plan in a folder with the problem's files, some of them changed."""
+    for name, text in FILES.items():
+        (folder / name).write_text(texts.get(name.split(".")[0], text), "utf-8")
+    (folder / "problem.plan.json").write_bytes(file.read_bytes())
+    return folder / "problem.plan.json"
+
+
+def test_prices_that_are_others_now_are_named(file: Path, tmp_path: Path) -> None:
+    price = next(line.unit_list_usd for line in read_plan(file).lines if line.unit_list_usd)
+    book = FILES["book.yaml"]
+    old = next(text for text in (f"{price / 1e3:g} kUSD", f"{price:g} USD") if text in book)
+    path = moved(file, tmp_path, book=book.replace(old, "123456 USD"))
+    code, found = verified(path, "--no-solve")
+    assert code == 3
+    assert check(found, "catalogs").text == "problem.yaml and what it names say otherwise now"
+    assert any("unit_list_usd" in text for text in check(found, "catalogs").findings)
+    assert check(found, "figures").result == "holds"
+
+
+def test_what_was_changed_without_a_change_of_any_figure_is_told(
+    file: Path, tmp_path: Path
+) -> None:
+    path = moved(file, tmp_path, problem=FILES["problem.yaml"] + "# a remark\n")
+    code, found = verified(path, "--no-solve")
+    assert code == 0
+    assert check(found, "catalogs").text == (
+        "problem.yaml and what it names were changed since; every figure is still theirs"
+    )
+
+
+def test_what_is_not_there_is_told(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = moved(file, tmp_path)
+    (tmp_path / "problem.yaml").unlink()
+    code, found = verified(path, "--no-solve")
+    assert (code, check(found, "catalogs").result) == (0, "holds")
+    assert "problem.yaml, is not beside the plan" in check(found, "catalogs").text
+    (tmp_path / "book.yaml").unlink()
+    code, found = verified(path, "--no-solve")
+    assert (code, check(found, "catalogs").result) == (0, "not_checked")
+    assert "no such price book" in check(found, "catalogs").text
+
+
+def test_inputs_that_are_not_those_of_unchanged_files_are_told(
+    file: Path, folder: Path, tmp_path: Path
+) -> None:
+    """A plan made from other prices under the name, and the digest, of the files beside it."""
+    inputs = api.load(folder / "problem.yaml")
+    carried = json.loads(portable.to_text(inputs))
+    sku = next(iter(carried["prices"]))
+    carried["prices"][sku]["note"] = "another word"
+    path = moved(file, tmp_path)
+    path.write_bytes(plan_json.to_bytes(read_plan(file), json.dumps(carried)))
+    code, found = verified(path, "--no-solve")
+    assert (code, check(found, "catalogs").result) == (3, "fails")
+    assert "the plan carries others" in check(found, "catalogs").text
+
+
+def test_a_plan_that_is_not_the_best_is_found_out(folder: Path, tmp_path: Path) -> None:
+    """Every figure agrees, the checksums too: a worse plan under a bound that nobody proved."""
+    inputs = api.load(folder / "problem.yaml")
+    less = api.load(folder / "problem.yaml", settings=("items.gpu_box.max=32",))
+    worse = optimise(resolve(less))
+    forged = Certificate("optimal", worse.operation, worse.value, worse.value, 0.0, 1, 0.0, False)
+    plan = assemble(inputs, resolve(inputs), forged, solver="highs", gap=2e-6)
+    assert not faults(inputs, plan)
+    path = tmp_path / "x.plan.json"
+    path.write_bytes(plan_json.to_bytes(plan, portable.to_text(inputs)))
+    code, found = verified(path)
+    assert code == 3
+    bound, status = check(found, "bound").findings
+    assert bound.startswith("objective.bound: ") and ", yet a plan is worth " in bound
+    assert status.startswith("status: optimal, yet a plan is worth ")
+
+
+INFEASIBLE = "targets.min_gpus=100000"
+
+
+def test_a_problem_without_a_plan_is_asked_again(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.plan.json"
+    assert write_plan(path, folder / "problem.yaml", INFEASIBLE).status == "infeasible"
+    code, found = verified(path)
+    assert (code, check(found, "bound").text) == (0, "CBC, asked again, finds no plan either")
+    assert check(found, "figures").text.startswith("a problem that is infeasible")
+    assert check(found, "limits").result == "not_checked"
+
+
+ANSWERS: list[tuple[str, tuple[Any, ...], CheckResult, str]] = [
+    ("optimal", ("infeasible", None, None, None), "fails", "CBC disagrees"),
+    ("optimal", ("unbounded", None, None, None), "fails", "CBC disagrees"),
+    ("optimal", ("no_solution", None, None, None), "not_checked", "CBC came to no bound"),
+    ("optimal", ("optimal", None, -1.0, -1.0), "fails", "CBC, asked again, disagrees"),
+    ("optimal", ("feasible", None, 0.0, 1.0), "not_checked", "CBC got no closer in the time"),
+    ("infeasible", ("no_solution", None, None, None), "not_checked", "CBC neither found a plan"),
+    ("infeasible", ("optimal", "a plan", 0.0, 0.0), "fails", "CBC found a plan"),
+]
+
+
+@pytest.mark.parametrize(("status", "answer", "result", "said"), ANSWERS)
+def test_every_answer_of_the_other_solver_is_told(
+    status: str,
+    answer: tuple[Any, ...],
+    result: str,
+    said: str,
+    folder: Path,
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What the other solver says is put in its mouth; values are apart from the plan's by it."""
+    path = file
+    if status == "infeasible":
+        path = tmp_path / "x.plan.json"
+        write_plan(path, folder / "problem.yaml", INFEASIBLE)
+    mine = read_plan(path).objective.log_value or 0.0
+    ended, operation, value, bound = answer
+
+    def answered(*_: object, **__: object) -> Certificate:
+        moved = [None if each is None else each + mine for each in (value, bound)]
+        return Certificate(ended, operation, *moved, None, 1, 0.0, True)
+
+    monkeypatch.setattr(study, "optimise", answered)
+    found = study.verify_file(path)
+    assert check(found, "bound").result == result
+    assert check(found, "bound").text.startswith(said)
+
+
+def test_a_stopped_search_has_nothing_to_prove(folder: Path, tmp_path: Path) -> None:
+    inputs = api.load(folder / "problem.yaml")
+    none = Certificate("no_solution", None, None, None, None, 0, 0.0, True)
+    plan: Plan = assemble(inputs, resolve(inputs), none, solver="highs", gap=2e-6)
+    path = tmp_path / "x.plan.json"
+    path.write_bytes(plan_json.to_bytes(plan, portable.to_text(inputs)))
+    assert check(study.verify_file(path), "bound").text == "a problem that is no_solution has none"
+
+
+def test_cbc_plans_are_asked_of_highs(folder: Path, tmp_path: Path) -> None:
+    inputs = api.load(folder / "problem.yaml")
+    plan = api.solve_inputs(inputs, solver="cbc")
+    path = tmp_path / "x.plan.json"
+    path.write_bytes(plan_json.to_bytes(plan, portable.to_text(inputs)))
+    found = study.verify_file(path)
+    assert (found.solver, found.result) == ("highs", "holds")
+    assert check(found, "bound").text.startswith("HiGHS, asked again: no plan is better than ")
+
+
+def test_long_lists_are_cut() -> None:
+    wrong = tuple(f"lines.x{number}: wrong" for number in range(25))
+    found = Verification(
+        plan="x", problem="p", result="fails",
+        checks=(Check(name="figures", result="fails", text="wrong", findings=wrong),),
+    )  # fmt: skip
+    assert "- and 15 more" in render(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gone.plan.json", "there is no such file"),
+        ("x.xlsx", "a workbook is checked by planner audit"),
+        (".", "cannot be read"),
+    ],
+)
+def test_what_is_no_plan_file_is_one_line(name: str, said: str, tmp_path: Path) -> None:
+    done = ran("verify", str(tmp_path / name))
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert said in done.err
