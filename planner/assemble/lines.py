@@ -43,10 +43,10 @@ def lines(inputs: Inputs, case: Case, operation: Operation) -> tuple[Line, ...]:
     spent = bill(case, operation.units)
     result: list[Line] = []
     for offer in case.offers():
-        count = operation.units[offer.id]
+        count = round(spent.counts[offer.place])
         if count:
             item = known[offer.id]
-            line = _chosen(inputs, offer, item, count, spent)
+            line = _chosen(inputs, offer, item, operation.units[offer.id], count, spent)
             result.append(line)
             for part, quantity in figures.parts(item, inputs) if item.components else ():
                 result.append(_component(inputs, line, item, part, quantity))
@@ -77,23 +77,35 @@ def _companions(inputs: Inputs, case: Case, known: dict[str, Item], spent: Bill)
         )
 
 
-def _chosen(inputs: Inputs, offer: Offer, item: Item, count: int, spent: Bill) -> Line:
+def _chosen(
+    inputs: Inputs, offer: Offer, item: Item, working: int, count: int, spent: Bill
+) -> Line:
+    """Return the line of an item: so many units in the cluster, so many in place."""
     read = write = 0.0
-    if isinstance(offer, Storage):
-        read, write = nameplate(offer, count)
+    if isinstance(offer, Storage) and working:
+        read, write = nameplate(offer, working)
     racks = offer.rack_use.racks(count) if offer.rack_use is not None else None
     return Line.model_validate(
         {
             **_shared(inputs, offer, item, count, spent),
+            "spares": ceil(offer.spare_share * working),
+            "idle": count - working,
             "racks": racks,
             "rack_class": figures.class_of(item),
-            "gpus": offer.gpus * count if isinstance(offer, System) else 0,
+            "gpus": offer.gpus * working if isinstance(offer, System) else 0,
             "read_gb_per_s": read,
             "write_gb_per_s": write,
-            "usable_tb": offer.usable_tb * count if isinstance(offer, Storage) else None,
+            "usable_tb": _usable_tb(offer, item, working),
             "notes": item.notes,
         }
     )
+
+
+def _usable_tb(offer: Offer, item: Item, working: int) -> float | None:
+    """Return the capacity of a storage line; what only stands there gives none."""
+    if isinstance(offer, Storage):
+        return offer.usable_tb * working
+    return 0.0 if item.category == "storage" else None
 
 
 def _shared(inputs: Inputs, good: Good, item: Item, count: int, spent: Bill) -> dict[str, object]:

@@ -14,7 +14,7 @@ from planner.case.fabrics import add_compute, add_ethernet, add_out_of_band
 from planner.case.goods import good_fields
 from planner.case.kit import Companion, Fabric, Kit
 from planner.case.model import Case, Storage, System
-from planner.case.quantities import Ceil, Quantity, Sum, Terms
+from planner.case.quantities import AtLeast, Ceil, Quantity, Sum, Terms
 from planner.case.room import add_own_racks, add_shared_racks
 from planner.loader.companion_checks import refusal
 from planner.loader.inputs import Inputs
@@ -23,12 +23,16 @@ from planner.schema.problem import Extra
 
 
 class Kitting:
-    """Counts and needs as they are collected."""
+    """Counts and needs as they are collected.
+
+    ``offers`` can be in the cluster; ``placed`` is all that stands in racks and is cooled.
+    """
 
     def __init__(self, inputs: Inputs, case: Case, tops: dict[str, int]) -> None:
         self.inputs = inputs
         self.items = {item.id: item for item in inputs.items}
-        self.offers = case.offers()
+        self.offers = (*case.systems, *case.storage)
+        self.placed = case.offers()
         self.bounds = Bounds.of(case, tops)
         self.bounded = 0
         self.quantities: list[Quantity] = []
@@ -84,6 +88,7 @@ def kit(inputs: Inputs, case: Case, tops: dict[str, int]) -> Kit:
     """
     kitting = Kitting(inputs, case, tops)
     network = inputs.problem.network
+    _add_places(kitting)
     add_own_racks(kitting)
     if network.compute is not None:
         add_compute(kitting, network.compute)
@@ -109,6 +114,13 @@ def kit(inputs: Inputs, case: Case, tops: dict[str, int]) -> Kit:
     )
 
 
+def _add_places(kitting: Kitting) -> None:
+    """Add what stands in place of everything owned: never less than is there."""
+    for offer in kitting.placed:
+        if offer.installed:
+            kitting.quantities.append(AtLeast(offer.place, ((1.0, offer.id),), offer.installed))
+
+
 def _companions(kitting: Kitting) -> tuple[Companion, ...]:
     result = []
     for item_id in sorted(kitting.needs):
@@ -129,7 +141,7 @@ def _companions(kitting: Kitting) -> tuple[Companion, ...]:
 def _refuse_unusable(inputs: Inputs, item: Item) -> None:
     """Raise where a companion cannot be bought or lacks a figure that matters."""
     rule = inputs.problem.items.get(item.id)
-    installed = rule is not None and rule.installed > 0
+    installed = rule is not None and rule.in_place > 0
     message = fix = None
     if item.id not in inputs.prices and not installed:
         message, fix = "has no price in the price books", "give its price in a book of your own"
@@ -177,7 +189,7 @@ def _add_cdus(kitting: Kitting) -> None:
         return
     capacity = kitting.item(cooling.cdu).provides.cooling
     assert capacity is not None
-    heat = tuple((o.liquid_kw / capacity.value, o.id) for o in kitting.offers if o.liquid_kw > 0)
+    heat = tuple((o.liquid_kw / capacity.value, o.place) for o in kitting.placed if o.liquid_kw > 0)
     if_any = 1 if cooling.redundancy == "N+1" else 0
     name = kitting.ceil("cdus", heat, if_any=if_any)
     each, role = (2.0 if cooling.redundancy == "2N" else 1.0), f"{cooling.redundancy} for liquid"

@@ -178,7 +178,7 @@ def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
 
 
 def why_not(item: Item, inputs: Inputs) -> str | None:
-    """Return why an item cannot enter the plan, or None where it can."""
+    """Return why an item cannot be bought for the cluster or used in it, or None where it can."""
     return (
         not_wanted(item, inputs.problem)
         or _no_price(item, inputs)
@@ -187,6 +187,18 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or _no_fabric(item, inputs)
         or _no_memory(item, inputs.problem.job)
     )
+
+
+def owned(item: Item, problem: Problem) -> int:
+    """Return the units of an item that are installed and stay."""
+    rule = problem.items.get(item.id)
+    return 0 if rule is None else rule.in_place
+
+
+def cannot_stand(item: Item, inputs: Inputs) -> str | None:
+    """Return why the plan cannot count what an owned unit takes where it stands."""
+    missing = _missing_draw_and_height(item, inputs)
+    return f"not known: {', '.join(missing)}" if missing else _no_room(item, inputs)
 
 
 def not_wanted(item: Item, problem: Problem) -> str | None:
@@ -203,14 +215,31 @@ def not_wanted(item: Item, problem: Problem) -> str | None:
     if consider.vendors is not None and item.vendor not in consider.vendors:
         return f"vendor {item.vendor} is not to be considered"
     if item.lifecycle not in consider.lifecycle:
-        installed = rule is not None and rule.installed
-        return None if installed else f"lifecycle is {item.lifecycle.replace('_', ' ')}"
+        return None if owned(item, problem) else f"lifecycle is {item.lifecycle.replace('_', ' ')}"
+    return None
+
+
+def let_in(item: Item, problem: Problem) -> str | None:
+    """Return what lets an item in that the problem does not want, None where it wants it."""
+    consider, rule = problem.consider, problem.items.get(item.id)
+    if rule is not None and rule.exclude:
+        return f"take away items.{item.id}.exclude"
+    system = item.category == "gpu_system"
+    key = "gpu_systems" if system else "storage_families"
+    names, name = getattr(consider, key), item.id if system else item.family
+    if names is not None and name not in names:
+        return f"add {name} to consider.{key}"
+    if item.vendor in problem.policy.forbid_vendors:
+        return f"take {item.vendor} out of policy.forbid_vendors"
+    if consider.vendors is not None and item.vendor not in consider.vendors:
+        return f"add {item.vendor} to consider.vendors"
+    if not_wanted(item, problem) is not None:
+        return f"add {item.lifecycle} to consider.lifecycle"
     return None
 
 
 def _no_price(item: Item, inputs: Inputs) -> str | None:
-    rule = inputs.problem.items.get(item.id)
-    if item.id in inputs.prices or (rule is not None and rule.installed):
+    if item.id in inputs.prices or owned(item, inputs.problem):
         return None
     return "no price in the price books"
 
@@ -218,14 +247,20 @@ def _no_price(item: Item, inputs: Inputs) -> str | None:
 def missing_figure(item: Item, inputs: Inputs) -> str | None:
     """Return which figures that the problem asks for an item lacks, None where it has them all."""
     missing = _missing_bandwidth(item) if item.category == "storage" else _missing_gpu(item, inputs)
-    site = inputs.problem.site
+    missing += _missing_draw_and_height(item, inputs)
+    return f"not known: {', '.join(missing)}" if missing else None
+
+
+def _missing_draw_and_height(item: Item, inputs: Inputs) -> list[str]:
+    """Return what an item takes wherever it stands, as far as the problem asks and nobody says."""
+    missing, site = [], inputs.problem.site
     racked = site.racks is not None and item.consumes.racks is None
     rack_power = racked and site.rack is not None and site.rack.power_kw is not None
     if (needs_power(inputs.problem) or rack_power) and it_power_kw(item, inputs) is None:
         missing.append("power draw")
     if racked and rack_units(item, inputs) is None:
         missing.append("rack units")
-    return f"not known: {', '.join(missing)}" if missing else None
+    return missing
 
 
 def needs_power(problem: Problem) -> bool:

@@ -42,7 +42,7 @@ def good_fields(item: Item, inputs: Inputs) -> GoodFields:
     return GoodFields(
         id=item.id,
         vendor=item.vendor,
-        installed=rule.installed,
+        installed=rule.in_place,
         unit_net_usd=unit_net_usd(item, price, inputs.discounts) if price else None,
         support_usd_per_year=support_usd_per_year(item, price, inputs.discounts) if price else 0.0,
         subscription_usd_per_year=subscription_usd_per_year(item, inputs),

@@ -35,8 +35,9 @@ class Line(PlanModel):
 
     ``parent`` is the SKU of the bundle a component belongs to; a component's money is in its
     parent's line and its power, height and weight are informative (also in the parent's).
-    ``quantity`` is in place; ``purchased`` are the units bought, cold ``spares`` and whole packs
-    included, less what is installed. Cables, racks and software draw nothing: 0, not None.
+    ``quantity`` is in place, ``idle`` of them owned units outside the cluster: they draw power and
+    take racks, but give nothing. ``purchased`` are the units bought, cold ``spares`` and whole
+    packs included, less what is installed. Cables, racks and software draw nothing: 0, not None.
     ``role`` says what a companion is for. ``support_share`` is support per year as a share of the
     net price, None where it is an amount. Support is paid for ``support_years`` of the term, from
     ``support_from_years`` on, when what the price includes has run out.
@@ -92,6 +93,7 @@ class Line(PlanModel):
     rack_class: RackClassName | None = None
     support_share: float | None = None
     unit_subscription_list_usd: float | None = None
+    idle: int = 0
 
 
 class Totals(PlanModel):
@@ -329,6 +331,15 @@ class NotConsidered(PlanModel):
     reason: str
 
 
+class IdleUnits(PlanModel):
+    """Owned units that stand idle: why, and what would use them or let them go."""
+
+    sku: str
+    units: int
+    reason: str
+    fix: str
+
+
 class Provenance(PlanModel):
     """What made this plan. ``seconds`` is None where reproducible bytes are asked for."""
 
@@ -382,5 +393,6 @@ class Plan(PlanModel):
     racks: tuple[RackGroup, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     not_considered: tuple[NotConsidered, ...] = ()
+    idle: tuple[IdleUnits, ...] = ()
     warnings: tuple[str, ...] = ()
     provenance: Provenance

@@ -36,7 +36,7 @@ def count_companions(basis: Basis, counts: Mapping[str, int]) -> Companions:
 
     Args:
         basis: the problem and the catalogs.
-        counts: units of GPU systems and storage in place.
+        counts: units of GPU systems and storage in the cluster.
     """
     return _Counting(basis, counts).run()
 
@@ -50,7 +50,8 @@ class _Counting:
         self.bill = Bill()
         self.problems: list[str] = []
         self.fabrics: list[Fabric] = []
-        self.own = own_racks(basis, self.counts)
+        self.standing = basis.standing(self.counts)
+        self.own = own_racks(basis, self.standing)
         self.extras: dict[str, int] = {}
 
     def run(self) -> Companions:
@@ -137,7 +138,7 @@ class _Counting:
             return
         provides = self.basis.items[cooling.cdu].provides.cooling
         heat_kw = 0.0
-        for sku, count in self.counts.items():
+        for sku, count in self.standing.items():
             item = self.basis.items[sku]
             power_kw, share = self.basis.unit_it_power_kw(item), self.basis.liquid_share(item)
             if power_kw is None and share > 0:

@@ -19,19 +19,25 @@ def pack_size(basis: Basis, item: Item) -> int:
 
 
 def purchased(basis: Basis, item: Item, count: int) -> int:
-    """Return how many units are bought so that ``count`` are in place.
+    """Return how many units are bought so that ``count`` are in the cluster.
 
     Args:
         basis: the problem and the prices.
         item: the item.
-        count: its units in place.
+        count: its units in the cluster.
     """
     pack, price = pack_size(basis, item), basis.prices.get(item.id)
-    wanted = count + cold_spares(basis, item, count) - basis.demanded(item.id).installed
+    wanted = count + cold_spares(basis, item, count) - owned(basis, item)
     if wanted <= 0:
         return 0
     least = 0 if price is None else price.min_order
     return max(-(-wanted // pack), -(-least // pack)) * pack
+
+
+def owned(basis: Basis, item: Item) -> int:
+    """Return how many units are there already and stay."""
+    asked = basis.demanded(item.id)
+    return 0 if asked.retire else asked.installed
 
 
 def stock(basis: Basis, item: Item) -> int | None:

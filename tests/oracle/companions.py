@@ -82,7 +82,8 @@ class Companions:
 
     def _racks(self, counts: Whole) -> Whole:
         """Return the racks of each item, 0 where they are not known."""
-        pairs = zip(self.standings, counts.T, strict=True)
+        there = [self.market.in_place(i, n) for i, n in zip(self.items, counts.T, strict=True)]
+        pairs = zip(self.standings, there, strict=True)
         columns = [np.zeros_like(n) if s is None else s.racks(n) for s, n in pairs]
         return np.stack(columns, axis=1)
 
@@ -104,7 +105,8 @@ class Companions:
     def _parts(self, network: str, counts: Whole) -> list[tuple[Port, Whole]]:
         """Return the ports of the items on a network, with how many items have them."""
         ports = [getattr(item.ports, network) for item in self.items]
-        return [(p, n) for p, n in zip(ports, counts.T, strict=True) if p is not None]
+        pairs = zip(ports, counts.T, strict=True)
+        return [(p, n) for p, n in pairs if p is not None and n.any()]
 
     def _edge(
         self,
@@ -213,7 +215,8 @@ class Companions:
             return
         liquid_kw = np.zeros(bill.rows)
         for item, units in zip(self.items, counts.T, strict=True):
-            liquid_kw += facility.liquid_kw(item, self.catalog) * units
+            there = self.market.in_place(item, units)
+            liquid_kw += facility.liquid_kw(item, self.catalog) * there
         provided = self.catalog[cooling.cdu].provides.cooling
         if provided is None:
             raise ValueError(f"{cooling.cdu}: no cooling")

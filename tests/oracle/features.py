@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.oracle import switches
-from tests.oracle.hardware import Hardware, Raw, figure, spread, text
+from tests.oracle.hardware import UNCOUNTABLE, Hardware, Raw, figure, spread, text
 from tests.oracle.reference import Reference
 
 OTHERS_AT_MOST = 3
@@ -57,7 +57,7 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
     draft = Draft(random, hardware, problem, reference)
     for name, entry in problem["items"].items():
         if name.startswith("gpu") and name != reference.system and "max" in entry:
-            entry["max"] = min(entry["max"], OTHERS_AT_MOST)
+            entry["max"] = max(min(entry["max"], OTHERS_AT_MOST), entry.get("installed", 0))
     for share, feature in FEATURES:
         if random.random() < share:
             feature(draft)
@@ -67,7 +67,7 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
             if entry.get("fixed") or "min" in entry or "required" in entry:
                 for key in ("fixed", "min", "required"):
                     entry.pop(key, None)
-                entry.setdefault("max", OTHERS_AT_MOST)
+                entry.setdefault("max", max(OTHERS_AT_MOST, entry.get("installed", 0)))
 
 
 def _network(draft: Draft) -> None:
@@ -311,6 +311,21 @@ def _extras(draft: Draft) -> None:
     _widen(draft)
 
 
+def _owned(draft: Draft) -> None:
+    """Units that are there already, of what is on offer and of what is not; some are retired."""
+    random, hardware = draft.random, draft.hardware
+    for name in (*hardware.ordinary, *hardware.decoys):
+        if hardware.decoys.get(name) in UNCOUNTABLE or random.random() < 0.6:
+            continue
+        entry = draft.problem["items"].setdefault(name, {})
+        entry["installed"] = random.randint(1, 3)
+        if random.random() < 0.15:
+            entry["retire"] = True
+        for key in ("max", "fixed"):
+            if key in entry:
+                entry[key] = max(entry[key], entry["installed"])
+
+
 FEATURES: tuple[tuple[float, Callable[[Draft], None]], ...] = (
     (0.6, _network),
     (0.4, _racks),
@@ -324,4 +339,5 @@ FEATURES: tuple[tuple[float, Callable[[Draft], None]], ...] = (
     (0.3, _shop),
     (0.2, _down),
     (0.3, _policy),
+    (0.25, _owned),
 )

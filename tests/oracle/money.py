@@ -66,10 +66,21 @@ class Market:
         """Return what the user says of an item's count."""
         return self.problem.items.get(item.id, Quantity())
 
+    def owned(self, item: Item) -> int:
+        """Return what is installed and not retired."""
+        quantity = self.quantity(item)
+        return quantity.installed if not quantity.retire else 0
+
+    def in_place(self, item: Item, units: Whole) -> Whole:
+        """Return what stands there with so many in the cluster: never less than is owned."""
+        if item.category not in ("gpu_system", "storage"):
+            return units
+        return np.where(units < self.owned(item), self.owned(item), units)
+
     def purchased(self, item: Item, units: Whole) -> Whole:
-        """Return what is bought for so many in place: spares, less installed, in whole packs."""
+        """Return what is bought for so many to use: spares, less installed, in whole packs."""
         spares = facility.up(units * self.problem.spares.get(item.category, 0.0))
-        missing = np.maximum(0, units + spares - self.quantity(item).installed)
+        missing = np.maximum(0, units + spares - self.owned(item))
         price = self.prices.get(item.id)
         pack, least = (1, 0) if price is None else (price.pack, price.min_order)
         packs = -(-np.maximum(missing, least) // pack)
@@ -96,7 +107,8 @@ class Market:
         return np.asarray(bought <= (math.inf if stock is None else stock))
 
     def consumption(self, item: Item, units: Whole, racks: Whole) -> Array:
-        """Return every resource (columns) of so many units (rows) of an item."""
+        """Return every resource (columns) of so many units (rows) of an item in the cluster."""
+        used, units = units, self.in_place(item, units)
         site, term = self.problem.site, self.problem.term
         found = np.zeros((len(units), RESOURCES))
         draw_kw = facility.power_kw(item, self.catalog) or 0.0
@@ -107,7 +119,7 @@ class Market:
             found[:, column] = each * units
         found[:, AIR] = found[:, POWER] - found[:, LIQUID]
         found[:, RACKS] = racks
-        bought = self.purchased(item, units)
+        bought = self.purchased(item, used)
         found[:, CAPEX] = self.unit_net_usd(item) * bought
         found[:, SUPPORT] = self.support_usd(item) * bought
         found[:, SUBSCRIPTIONS] = self.subscription_usd(item) * bought
