@@ -63,12 +63,14 @@ def _system(case: Case, operation: Operation, system: System, known: Mapping[str
     names = " and ".join(known[name].model for name in used)
     alone = f"consider.gpu_systems: [{system.id}] plans the job on them alone"
     fabrics = {other.fabric for other in case.systems if other.id in used}
-    if fabrics != {system.fabric}:
-        reason = f"a job runs within one compute fabric, and the one of {names} is not theirs"
-        return reason, alone
+    elsewhere = f"they do not fit into the compute fabric of {names}"
     if len(used) < job.max_types:
+        if fabrics != {system.fabric}:
+            return elsewhere, alone
         return f"a job on several types goes at the pace of the slowest, and {names} do better", ""
     reason = f"jobs.0.gpus.max_types is {job.max_types} and the job runs on {names}"
+    if fabrics != {system.fabric}:
+        return f"{reason}; {elsewhere}", alone
     if job.whole_replicas:
         return reason, alone
     more = f"max_types: {job.max_types + 1} lets the job use them too, at the pace of the slowest"

@@ -200,8 +200,8 @@ def _gpus(c: _Context) -> Iterator[Entry]:
     yield "gpus_min", "least GPUs in use", used, ">=", gpus.min, "GPUs", "jobs.0.gpus.min"
     yield "gpus_max", "most GPUs in use", used, "<=", gpus.max, "GPUs", "jobs.0.gpus.max"
     if "max_types" in gpus.model_fields_set or _owned_but_not_in_use(c):
-        types, label = len(c.operation.used), "GPU types of one job"
-        yield "gpu_types", label, types, "<=", gpus.max_types, "types", "jobs.0.gpus.max_types"
+        types, path = len(c.operation.used), "jobs.0.gpus.max_types"
+        yield "gpu_types", "GPU types (max_types)", types, "<=", gpus.max_types, "types", path
 
 
 def _owned_but_not_in_use(c: _Context) -> bool:

@@ -33,7 +33,9 @@ SECTIONS: dict[str, Section] = {
     "cdu": "Racks & power",
     "software": "Software",
 }
-ORDER: tuple[Section, ...] = ("Network", "Optics & cables", "Racks & power", "Software")
+ORDER: tuple[Section, ...] = (
+    "Network", "Optics & cables", "Racks & power", "Software", "Components"
+)  # fmt: skip
 UNITS_OF = {"software": "licence"}
 
 
@@ -64,6 +66,9 @@ def _companions(inputs: Inputs, case: Case, known: dict[str, Item], spent: Bill)
         if count == 0:
             continue
         item = known[companion.id]
+        if companion.stored:
+            yield _stored(inputs, companion, item, count, spent, why.get(item.id))
+            continue
         racked = (figures.rack_units(item, inputs) or 0.0) > 0 or companion.racks_each > 0
         alone = f"racks.{item.id}"
         yield Line.model_validate(
@@ -75,6 +80,14 @@ def _companions(inputs: Inputs, case: Case, known: dict[str, Item], spent: Bill)
                 "notes": item.notes,
             }
         )
+
+
+def _stored(
+    inputs: Inputs, part: Companion, item: Item, count: int, spent: Bill, role: str | None
+) -> Line:
+    """Return the line of spare parts: none in place, so many in store."""
+    fields = _shared(inputs, part, item, 0, spent) | {"spares": count, "racks": None}
+    return Line.model_validate({**fields, "role": role, "notes": item.notes})
 
 
 def _chosen(

@@ -100,7 +100,7 @@ def _companions(
     for companion in case.kit.companions:
         count, item = round(counts[companion.id]), known[companion.id]
         box = _box(item, inputs)
-        if count == 0:
+        if count == 0 or companion.stored:
             continue
         if item.consumes.racks is not None:
             yield from _products(inputs, item, count, "network")

@@ -52,6 +52,10 @@ def _prices(lines: list[Line]) -> Iterator[str]:
     unpriced = [line.model for line in lines if line.price is None and line.purchased == 0]
     if unpriced:
         yield f"no price for what is installed already: {', '.join(unpriced)}"
+    dear = [line for line in lines if line.price is None and line.purchased]
+    if dear:
+        names = ", ".join(f"{line.purchased:,} {line.model}" for line in dear)
+        yield f"bought, but no price is known, so the cost leaves it out: {names}"
     weak = [line for line in lines if line.price is not None and line.price.confidence != "high"]
     if weak:
         parts = (f"{line.model} ({line.price.confidence})" for line in weak if line.price)

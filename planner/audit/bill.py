@@ -41,7 +41,7 @@ def sheet_capex_usd(draft: Draft, case: Case) -> float:
     goods = {good.id: good for good in case.goods()}
     costs = []
     for line in draft.plan.lines:
-        count = draft.quantities.get(line.sku, 0) if line.parent is None else 0
+        count = draft.working(line.sku) if line.parent is None else 0
         if count and line.sku in goods:  # without the thing itself no spares are bought
             good = goods[line.sku]
             bought = good.ordered(count + line.spares - good.installed)

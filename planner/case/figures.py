@@ -186,6 +186,7 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or _no_room(item, inputs)
         or _no_fabric(item, inputs)
         or _no_memory(item, inputs.problem.job)
+        or _no_cluster(item, inputs)
     )
 
 
@@ -276,6 +277,19 @@ def needs_power(problem: Problem) -> bool:
 def _no_fabric(item: Item, inputs: Inputs) -> str | None:
     """Return why an item's ports fit no switch of the problem's fabrics."""
     return no_compute_fabric(item, inputs) or no_port_group(item, inputs)
+
+
+def _no_cluster(item: Item, inputs: Inputs) -> str | None:
+    """Return why what its clusters need for themselves cannot be had."""
+    cluster = next((f.cluster for f in inputs.families if f.id == item.family), None)
+    known = {other.id: other for other in inputs.items}
+    for part in (known[part.item] for part in cluster.parts) if cluster is not None else ():
+        if part.vendor in inputs.problem.policy.forbid_vendors:
+            return f"its clusters need {part.model} of {part.vendor}, forbidden by policy"
+        missing = _missing_draw_and_height(part, inputs)
+        if missing:
+            return f"its clusters need {part.model}, whose {' and '.join(missing)} nobody states"
+    return None
 
 
 def _no_memory(item: Item, job: Job) -> str | None:

@@ -105,6 +105,8 @@ def named_kinds(kitting: Kitting) -> list[Item]:
     problem = kitting.inputs.problem
     network = problem.network
     names = set(problem.extras)
+    clusters = [family.cluster for family in kitting.inputs.families if family.cluster]
+    names |= {part.item for cluster in clusters for part in cluster.parts}
     if network.compute is not None:
         names |= set(network.compute.switches)
     for fabric in (network.storage, network.in_band, network.out_of_band):

@@ -95,6 +95,11 @@ class Line(PlanModel):
     unit_subscription_list_usd: float | None = None
     idle: int = 0
 
+    @property
+    def working(self) -> int:
+        """Units in the cluster: those in place without owned ones that stand idle."""
+        return self.quantity - self.idle
+
 
 class Totals(PlanModel):
     """Sums over the lines; None where a line's figure is not known.

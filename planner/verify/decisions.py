@@ -82,7 +82,7 @@ def _read_counts(ledger: Ledger, basis: Basis, plan: Plan) -> dict[str, int]:
         elif not _is_whole(line.idle) or line.idle > line.quantity:
             ledger.fail(f"{name}.idle: {line.idle!r} is not a whole number up to the quantity")
         else:
-            counts[line.sku] = line.quantity - line.idle
+            counts[line.sku] = line.working
             _check_allowed(ledger, basis, item, counts[line.sku])
             useless = counts[line.sku] == 0 or line.sku not in left_out
             ledger.require(useless, f"{name}: is also listed as not considered")

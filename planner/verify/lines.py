@@ -11,7 +11,7 @@ from planner.verify.consumption import check_consumption
 from planner.verify.decisions import Decisions
 from planner.verify.ledger import Ledger
 from planner.verify.line_money import MONEY_FIELDS, check_line_money
-from planner.verify.purchases import cold_spares, owned, pack_size, purchased
+from planner.verify.purchases import cold_spares, ordered, owned, pack_size, purchased, spare_parts
 from planner.verify.racks import place, rack_class
 from planner.verify.room import RackSet
 
@@ -53,9 +53,14 @@ def check_lines(
     """
     _check_needed(ledger, basis, companions, plan)
     standing = {each.sku: each for each in companions.room.sets if each.sku is not None}
+    parts = spare_parts(basis, decisions.counts)
     for line in plan.lines:
-        if line.parent is None:
+        if line.parent is None and basis.items[line.sku].category == "component":
+            _check_spare_parts(ledger, basis, line, parts.pop(line.sku, 0))
+        elif line.parent is None:
             _check_line(ledger, basis, decisions, line, standing)
+    for sku, count in parts.items():
+        ledger.fail(f"lines.{sku}: missing, {count} are to lie in store")
     listed = {line.sku for line in plan.lines if line.parent is None}
     for sku, count in decisions.standing.items():
         if count > 0 and sku not in listed:
@@ -73,12 +78,28 @@ def _check_needed(ledger: Ledger, basis: Basis, companions: Companions, plan: Pl
         ledger.fail(problem)
     missing = dict(companions.counts)
     for line in plan.lines:
-        if line.parent is None and basis.items[line.sku].category not in DECIDED:
+        category = basis.items[line.sku].category
+        if line.parent is None and category not in (*DECIDED, "component"):
             needed = missing.pop(line.sku, 0)
             ledger.equal(f"lines.{line.sku}.quantity", line.quantity, needed)
             ledger.require(needed > 0, f"lines.{line.sku}: nothing in the plan needs it")
     for sku, count in missing.items():
         ledger.fail(f"lines.{sku}: missing, the plan needs {count}")
+
+
+def _check_spare_parts(ledger: Ledger, basis: Basis, line: Line, count: int) -> None:
+    """Check components that lie in store: nothing of them is in place or gives anything."""
+    item, name = basis.items[line.sku], f"lines.{line.sku}"
+    _check_description(ledger, name, item, line, "Components")
+    for field in ("quantity", "idle", "racks", "rack_class", "gpus", "usable_tb"):
+        ledger.require(not getattr(line, field), f"{name}.{field}: the parts lie in store")
+    ledger.require(count > 0, f"{name}: nothing in the plan needs it")
+    ledger.equal(f"{name}.installed", line.installed, owned(basis, item))
+    ledger.equal(f"{name}.spares", line.spares, count)
+    ledger.equal(f"{name}.pack", line.pack, pack_size(basis, item))
+    ledger.equal(f"{name}.purchased", line.purchased, ordered(basis, item, count))
+    check_line_money(ledger, basis, name, item, line)
+    check_consumption(ledger, basis, name, item, line)
 
 
 def _check_line(

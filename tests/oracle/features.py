@@ -326,6 +326,42 @@ def _owned(draft: Draft) -> None:
                 entry[key] = max(entry[key], entry["installed"])
 
 
+def _parts(draft: Draft) -> None:
+    """Prices of components, and spares of the bundles that they make up."""
+    random, hardware = draft.random, draft.hardware
+    parts = [item["id"] for item in hardware.items if item["category"] == "component"]
+    for name in parts:
+        if random.random() < 0.7:
+            hardware.prices[name] = switches.price(random, (1e3, 4e4))
+            if random.random() < 0.3:
+                hardware.prices[name]["pack"] = 2
+    if parts and random.random() < 0.7:
+        shares = {kind: f"{random.choice((2, 10, 30))} %" for kind in ("gpu_system", "storage")}
+        draft.problem.setdefault("spares", {}).update(shares)
+
+
+def _clusters(draft: Draft) -> None:
+    """Storage families whose units make up clusters, each with switches of its own."""
+    random, hardware = draft.random, draft.hardware
+    names = [f"interconnect_{number}" for number in range(random.randint(1, 2))]
+    for name in names:
+        part = switches.companion(hardware, random, name, "management", (1e3, 3e4))
+        switches.standing(random, part, (0.2, 1.5), (1, 2))
+        if random.random() < 0.5:
+            part["ports"] = {"out_of_band": {"count": 1, "speed": "1 Gb/s", **switches.SOURCED}}
+    for family in hardware.families:
+        if random.random() < 0.7:
+            cluster: Raw = {"max_units": figure(random.randint(1, 4))}
+            if random.random() < 0.4:
+                cluster["alone"] = figure(random.randint(1, cluster["max_units"]["value"]))
+            cluster["parts"] = [
+                {"item": name, "quantity": random.randint(1, 3), **switches.SOURCED}
+                for name in random.sample(names, random.randint(1, len(names)))
+            ]
+            family["cluster"] = cluster
+    _widen(draft)
+
+
 FEATURES: tuple[tuple[float, Callable[[Draft], None]], ...] = (
     (0.6, _network),
     (0.4, _racks),
@@ -340,4 +376,6 @@ FEATURES: tuple[tuple[float, Callable[[Draft], None]], ...] = (
     (0.2, _down),
     (0.3, _policy),
     (0.25, _owned),
+    (0.5, _parts),
+    (0.2, _clusters),
 )

@@ -60,17 +60,17 @@ def _gpus(plan: Plan, job: JobPlan, bom: dict[str, float]) -> tuple[Result, ...]
 def _gpus_per_system(lines: tuple[Line, ...], job: JobPlan) -> float:
     if len(job.gpu_types) == 1:
         for line in lines:
-            if line.parent is None and line.sku in job.gpu_types and line.quantity and line.gpus:
-                return line.gpus / line.quantity
+            if line.parent is None and line.sku in job.gpu_types and line.working and line.gpus:
+                return line.gpus / line.working
     return job.gpus_used / job.systems_used
 
 
 def _gpus_of_acting(plan: Plan, job: JobPlan, systems: int) -> float:
     """Return the GPUs per system of the type that explains how many hold one replica."""
     sizes = {
-        line.gpus / line.quantity
+        line.gpus / line.working
         for line in plan.lines
-        if line.parent is None and line.sku in job.gpu_types and line.quantity
+        if line.parent is None and line.sku in job.gpu_types and line.working
     }
     for size in sorted(sizes):
         if job.replica_gpus and math.ceil(job.replica_gpus / size) == systems:
