@@ -190,6 +190,13 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
     )
 
 
+def lacking(item: Item, inputs: Inputs) -> str | None:
+    """Return which price or figure keeps an item out that the problem does not keep out itself."""
+    if not_wanted(item, inputs.problem) is not None:
+        return None
+    return _no_price(item, inputs) or missing_figure(item, inputs)
+
+
 def owned(item: Item, problem: Problem) -> int:
     """Return the units of an item that are installed and stay."""
     rule = problem.items.get(item.id)

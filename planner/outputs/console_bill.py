@@ -91,6 +91,9 @@ def _counted(line: Line) -> str:
 
 def _price(lines: Sequence[Line], price: float | None) -> str:
     """Return what a section costs: at once, or by the year where nothing is paid at once."""
+    if price is None:  # some of it; what costs nothing known is told in the notes
+        known = sum(line.extended_net_usd or 0.0 for line in lines)
+        return f"over {money(known)}" if known else money(None)
     yearly = _sum([line.subscription_usd_per_year or 0.0 for line in lines])
     return f"{money(yearly)}/year" if price == 0.0 and yearly else money(price)
 

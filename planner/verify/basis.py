@@ -58,6 +58,11 @@ class Basis:
                 result[sku] = max(result.get(sku, 0), rule.installed)
         return result
 
+    def parts_of_clusters(self) -> frozenset[str]:
+        """Return what catalogs say clusters need for themselves, which may have no price."""
+        clusters = [family.cluster for family in self.families.values() if family.cluster]
+        return frozenset(part.item for cluster in clusters for part in cluster.parts)
+
     def unit_it_power_kw(self, item: Item) -> float | None:
         """Return the maximum draw of one unit in kW, None where it is not known."""
         if item.category in _WITHOUT_DRAW:

@@ -115,7 +115,7 @@ def _why_not(basis: Basis, item: Item, count: int) -> str | None:
     if purchased(basis, item, count) > 0:
         if item.category in DECIDED and item.lifecycle not in basis.problem.consider.lifecycle:
             return f"its lifecycle is {item.lifecycle}, which the problem does not consider"
-        if item.id not in basis.prices:
+        if item.id not in basis.prices and item.id not in basis.parts_of_clusters():
             return "it has no price"
     return _why_not_usable(basis, item, count) if item.category in DECIDED else None
 

@@ -135,8 +135,7 @@ def _named(basis: Basis) -> Iterator[str]:
     if problem.site.cooling.cdu is not None:
         yield problem.site.cooling.cdu
     yield from problem.extras
-    for family in basis.families.values():
-        yield from (part.item for part in family.cluster.parts) if family.cluster else ()
+    yield from basis.parts_of_clusters()
 
 
 def pdus_per_rack(basis: Basis, racks: RackSet) -> int | None:
