@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.assemble.idle import idle_units
 from planner.assemble.roles import roles
 from planner.case import Case, Storage, System, figures
 from planner.case.bandwidth import nameplate
@@ -43,12 +44,16 @@ def lines(inputs: Inputs, case: Case, operation: Operation) -> tuple[Line, ...]:
     """Return a line for everything in the plan: GPU systems, storage, what comes with them."""
     known = {item.id: item for item in inputs.items}
     spent = bill(case, operation.units)
+    why_idle = {each.sku: each.reason for each in idle_units(inputs, case, operation)}
     result: list[Line] = []
     for offer in case.offers():
         count = round(spent.counts[offer.place])
         if count:
             item = known[offer.id]
             line = _chosen(inputs, offer, item, operation.units[offer.id], count, spent)
+            if line.idle:
+                note = f"{line.idle:,} owned stand idle: {why_idle[offer.id]}"
+                line = line.model_copy(update={"notes": (note, *line.notes)})
             result.append(line)
             for part, quantity in figures.parts(item, inputs) if item.components else ():
                 result.append(_component(inputs, line, item, part, quantity))

@@ -205,9 +205,6 @@ def note(
         money: whether this edition shows any.
     """
     notes = [line.role] if line.role else []
-    if line.idle:
-        why = next(each.reason for each in plan.idle if each.sku == line.sku)
-        notes.append(f"{line.idle:,} owned stand idle" + (f": {why}" if why else ""))
     if bundle is not None:
         what = "price, power, space and weight" if money else "power, space and weight"
         notes.append(f"{what} are counted in line {bundle}.0")
