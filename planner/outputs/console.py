@@ -64,7 +64,7 @@ def _idle(plan: Plan) -> str:
     lines = []
     for each in plan.idle:
         lines += wrapped(f"{each.units:,} {models[each.sku]}, owned: {each.reason or 'not in use'}")
-        lines += wrapped(each.fix, 2 * INDENT) if each.fix else []
+        lines += wrapped(each.fix, 2 * INDENT, 2 * INDENT) if each.fix else []
     return "Stand idle\n" + "\n".join(lines) if lines else ""
 
 

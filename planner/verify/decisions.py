@@ -12,7 +12,7 @@ from planner.schema.plan import JobPlan, Plan
 from planner.verify.basis import DECIDED, Basis
 from planner.verify.compute_fabric import plug
 from planner.verify.ledger import Ledger
-from planner.verify.purchases import purchased
+from planner.verify.purchases import owned, purchased
 from planner.verify.racks import place
 
 
@@ -79,8 +79,10 @@ def _read_counts(ledger: Ledger, basis: Basis, plan: Plan) -> dict[str, int]:
             ledger.fail(f"{name}: listed twice")
         elif not _is_whole(line.quantity):
             ledger.fail(f"{name}.quantity: {line.quantity!r} is not a whole number of at least 0")
-        elif not _is_whole(line.idle) or line.idle > line.quantity:
-            ledger.fail(f"{name}.idle: {line.idle!r} is not a whole number up to the quantity")
+        elif not _is_whole(line.idle) or line.idle > min(line.quantity, owned(basis, item)):
+            ledger.fail(f"{name}.idle: {line.idle!r} is not a whole number up to what is owned")
+        elif line.idle and line.quantity > owned(basis, item):
+            ledger.fail(f"{name}.idle: {line.idle} of those owned stand idle, yet more are bought")
         else:
             counts[line.sku] = line.working
             _check_allowed(ledger, basis, item, counts[line.sku])

@@ -78,8 +78,9 @@ def _check_needed(ledger: Ledger, basis: Basis, companions: Companions, plan: Pl
         ledger.fail(problem)
     missing = dict(companions.counts)
     for line in plan.lines:
-        category = basis.items[line.sku].category
-        if line.parent is None and category not in (*DECIDED, "component"):
+        if line.parent is not None:
+            continue
+        if basis.items[line.sku].category not in (*DECIDED, "component"):
             needed = missing.pop(line.sku, 0)
             ledger.equal(f"lines.{line.sku}.quantity", line.quantity, needed)
             ledger.require(needed > 0, f"lines.{line.sku}: nothing in the plan needs it")
@@ -205,6 +206,6 @@ def _check_component(
     for field in ("unit_list_usd", "unit_net_usd", *MONEY_FIELDS, *_NOTHING_OF_ITS_OWN):
         value = getattr(line, field)
         ledger.require(not value, f"{name}.{field}: the money is in the bundle's line, not here")
-    for field in ("gpus", "read_gb_per_s", "write_gb_per_s", "usable_tb", "racks"):
+    for field in ("gpus", "read_gb_per_s", "write_gb_per_s", "usable_tb", "racks", "idle"):
         value = getattr(line, field)
         ledger.require(not value, f"{name}.{field}: counted in the bundle's line, not here")

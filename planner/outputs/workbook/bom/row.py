@@ -101,8 +101,10 @@ def _counts(row: BomRow, line: Line) -> None:
     row.put("spares", line.spares)
     row.put("installed", line.installed)
     row.put("pack", line.pack)
-    # Spares are as solved; without the thing itself none are bought.
+    # Spares are as solved; without the thing itself none are bought. Spare parts are all there is.
     spares = f"+IF({quantity}>0,{row.at('spares')},0)" if row.has("spares") else ""
+    if line.quantity == 0 and line.spares:
+        spares = f"+{row.at('spares')}"
     text = f"MAX(0,{quantity}{spares}-{row.at('installed')})"
     if line.pack > 1:
         text = f"{row.at('pack')}*ROUNDUP({text}/{row.at('pack')},0)"
