@@ -14,7 +14,9 @@ from planner import api
 from planner.errors import InputError, VerificationError
 from planner.levers import levers
 from planner.outputs.console import render
+from planner.outputs.explain_text import render as render_explanation
 from planner.schema.plan import Line, Plan
+from planner.studies.explain import explain
 from planner.verify import verify
 from tests.oracle.by_hand import Request, gpu_system, price, store
 from tests.oracle.generate import inputs_of
@@ -192,6 +194,15 @@ def test_a_tampered_idle_line_is_caught(tamper: Callable[[Line], Line]) -> None:
         verify(inputs, plan.model_copy(update={"lines": without, "idle": ()}))
     with pytest.raises(VerificationError, match="idle"):
         verify(inputs, plan.model_copy(update={"idle": ()}))
+
+
+def test_explain_names_what_stands_idle_among_what_holds_the_plan() -> None:
+    inputs = inputs_of(owner().case())
+    text = render_explanation(explain(inputs, api.Options()))
+    holding = text[text.index("What holds it") :]
+    assert "* GPU types of one job" in holding
+    assert "2 Alpha gpu, owned: jobs.0.gpus.max_types is 1 and the job runs on big" in holding
+    assert text.splitlines()[1].split(":")[0] == "  2 big, 2 box"
 
 
 def test_types_are_a_lever_where_systems_are_owned() -> None:

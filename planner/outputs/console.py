@@ -44,7 +44,7 @@ def render(plan: Plan) -> str:
     elif plan.message:
         parts.append("\n".join(wrapped(plan.message)))
     if plan.totals is not None and plan.jobs:
-        parts += [bill(plan, plan.totals), _idle(plan), _fabrics(plan)]
+        parts += [bill(plan, plan.totals), standing_idle(plan), _fabrics(plan)]
         parts += [_job(plan, plan.jobs[0]), _limits(plan)]
         parts += [_proof(plan), _notes(plan)]
     text = "\n\n".join(part for part in parts if part) + "\n"
@@ -58,7 +58,7 @@ def _title(plan: Plan) -> str:
     return f"{name}  ({_STATUS[plan.status]})"
 
 
-def _idle(plan: Plan) -> str:
+def standing_idle(plan: Plan) -> str:
     """Return what is owned and not used: why, and what would use it or let it go."""
     models = {line.sku: product(line) for line in plan.lines}
     lines = []
