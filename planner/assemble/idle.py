@@ -67,7 +67,7 @@ def _system(case: Case, operation: Operation, system: System, known: Mapping[str
     if len(used) < job.max_types:
         if fabrics != {system.fabric}:
             return elsewhere, alone
-        return f"a job on several types goes at the pace of the slowest, and {names} do better", ""
+        return f"the plan is no better with them beside {names}, at the pace of the slowest", ""
     reason = f"jobs.0.gpus.max_types is {job.max_types} and the job runs on {names}"
     if fabrics != {system.fabric}:
         return f"{reason}; {elsewhere}", alone

@@ -211,38 +211,36 @@ def cannot_stand(item: Item, inputs: Inputs) -> str | None:
 
 def not_wanted(item: Item, problem: Problem) -> str | None:
     """Return why the problem does not want an item, or None where it does."""
-    consider, rule = problem.consider, problem.items.get(item.id)
-    if rule is not None and rule.exclude:
-        return "excluded by items"
-    names = consider.gpu_systems if item.category == "gpu_system" else consider.storage_families
-    name = item.id if item.category == "gpu_system" else item.family
-    if names is not None and name not in names:
-        return "not among those to consider"
-    if item.vendor in problem.policy.forbid_vendors:
-        return f"vendor {item.vendor} is forbidden by policy"
-    if consider.vendors is not None and item.vendor not in consider.vendors:
-        return f"vendor {item.vendor} is not to be considered"
-    if item.lifecycle not in consider.lifecycle:
-        return None if owned(item, problem) else f"lifecycle is {item.lifecycle.replace('_', ' ')}"
-    return None
+    unwanted = _unwanted(item, problem)
+    return None if unwanted is None else unwanted[0]
 
 
 def let_in(item: Item, problem: Problem) -> str | None:
     """Return what lets an item in that the problem does not want, None where it wants it."""
+    unwanted = _unwanted(item, problem)
+    return None if unwanted is None else unwanted[1]
+
+
+def _unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
+    """Return why the problem does not want an item, and what would change that."""
     consider, rule = problem.consider, problem.items.get(item.id)
     if rule is not None and rule.exclude:
-        return f"take away items.{item.id}.exclude"
+        return "excluded by items", f"take away items.{item.id}.exclude"
     system = item.category == "gpu_system"
-    key = "gpu_systems" if system else "storage_families"
-    names, name = getattr(consider, key), item.id if system else item.family
+    names = consider.gpu_systems if system else consider.storage_families
+    name = item.id if system else item.family
     if names is not None and name not in names:
-        return f"add {name} to consider.{key}"
+        key = "gpu_systems" if system else "storage_families"
+        return "not among those to consider", f"add {name} to consider.{key}"
     if item.vendor in problem.policy.forbid_vendors:
-        return f"take {item.vendor} out of policy.forbid_vendors"
+        reason = f"vendor {item.vendor} is forbidden by policy"
+        return reason, f"take {item.vendor} out of policy.forbid_vendors"
     if consider.vendors is not None and item.vendor not in consider.vendors:
-        return f"add {item.vendor} to consider.vendors"
-    if not_wanted(item, problem) is not None:
-        return f"add {item.lifecycle} to consider.lifecycle"
+        reason = f"vendor {item.vendor} is not to be considered"
+        return reason, f"add {item.vendor} to consider.vendors"
+    if item.lifecycle not in consider.lifecycle and not owned(item, problem):
+        reason = f"lifecycle is {item.lifecycle.replace('_', ' ')}"
+        return reason, f"add {item.lifecycle} to consider.lifecycle"
     return None
 
 
