@@ -27,7 +27,7 @@ again to the byte, and `PLANNER_DEBUG=1` shows the traceback of an internal erro
 |---|---|
 | 0 | done; for `solve`: a plan, proven within the gap that was asked for |
 | 1 | internal error, or the plan disagreed with its independent verification (please report it) |
-| 2 | wrong use or input, a plan file that does not hold, a problem that nothing limits; a line each |
+| 2 | wrong use or input, a plan file that does not hold, a problem nothing limits; a line each |
 | 3 | infeasible: limits that cannot hold together are named; `audit`, `verify`: it does not hold |
 | 4 | the time limit was reached before any plan was found; `characterize`: the trace shows no job |
 | 5 | the time limit was reached with a plan whose gap is larger than asked |

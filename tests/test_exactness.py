@@ -46,7 +46,7 @@ def _preference_faults(case: Case, plan: Plan, truth: Best) -> Iterator[str]:
     # A category counts where a preferred vendor has something on offer.
     kinds = {item.category for item in offers if item.vendor in prefer.vendors}
     counted = [line for line in bought(plan) if line.category in kinds]
-    others = sum(line.quantity for line in counted if line.vendor not in prefer.vendors)
+    others = sum(line.working for line in counted if line.vendor not in prefer.vendors)
     if others != truth.others:
         yield f"{others} units from vendors not preferred, enumerated {truth}"
 
@@ -77,7 +77,7 @@ def _objective_faults(case: Case, plan: Plan, truth: Best) -> Iterator[str]:
 def _tie_faults(plan: Plan, truth: Best) -> Iterator[str]:
     """Yield the first tie-breaker on which the enumerated plan does better."""
     assert plan.totals is not None
-    units = sum(line.quantity for line in bought(plan))
+    units = sum(line.working for line in bought(plan))
     pairs = (
         ("capex", plan.totals.capex_usd, truth.capex_usd),
         ("IT power", plan.totals.it_power_kw, truth.it_power_kw),

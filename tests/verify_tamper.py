@@ -22,7 +22,7 @@ FREE |= {"price", "binding", "bound", "gap", "log_bound", "given_away", "best_ca
 # Changing a decision makes its consequences wrong, rather than the decision.
 DECIDED = {"quantity", "gpus_used", "systems_used", "interval_s", "mode", "sku", "parent"}
 DECIDED |= {"gpu_types", "storage_families", "name", "network", "switch_sku", "serves"}
-DECIDED |= {"rack_class", "count"}
+DECIDED |= {"rack_class", "count", "idle"}
 # Where a device stands is free within a rack; what overlaps or sticks out has tests of its own.
 FREE |= {"position_ru", "devices"}
 # So small there that a millionth of it is noise.

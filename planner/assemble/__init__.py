@@ -9,6 +9,7 @@ from importlib import metadata
 from planner import __version__
 from planner.assemble.assumptions import assumptions
 from planner.assemble.fabrics import fabric_reports
+from planner.assemble.idle import idle_units
 from planner.assemble.jobs import job_plan
 from planner.assemble.limits import limits
 from planner.assemble.lines import lines
@@ -86,6 +87,7 @@ def assemble(
             "racks": rack_groups(inputs, case, operation),
             "assumptions": assumptions(inputs, case, operation),
             "not_counted": case.kit.missing,
+            "idle": idle_units(inputs, case, operation),
             "warnings": warnings(inputs, case, operation, bill, job, fabrics),
         }
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.assemble.binding import binding
-from planner.case import Case
+from planner.case import Case, figures
 from planner.loader.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill, largest_share
@@ -199,6 +199,13 @@ def _gpus(c: _Context) -> Iterator[Entry]:
            "jobs.0.parallelism")  # fmt: skip
     yield "gpus_min", "least GPUs in use", used, ">=", gpus.min, "GPUs", "jobs.0.gpus.min"
     yield "gpus_max", "most GPUs in use", used, "<=", gpus.max, "GPUs", "jobs.0.gpus.max"
+    if "max_types" in gpus.model_fields_set or _owned_but_not_in_use(c):
+        types, path = len(c.operation.used), "jobs.0.gpus.max_types"
+        yield "gpu_types", "GPU types (max_types)", types, "<=", gpus.max_types, "types", path
+
+
+def _owned_but_not_in_use(c: _Context) -> bool:
+    return any(s.installed and s.id not in c.operation.used for s in c.case.systems)
 
 
 def _targets(c: _Context) -> Iterator[Entry]:
@@ -217,8 +224,11 @@ def _targets(c: _Context) -> Iterator[Entry]:
 
 def _counts(c: _Context) -> Iterator[Entry]:
     units = c.operation.units
+    standing = bill(c.case, units).counts
+    places = {offer.id: offer.place for offer in c.case.offers()}
     for item in sorted(c.inputs.items, key=lambda item: item.id):
         count = units.get(item.id, 0)
+        in_place = round(standing[places[item.id]]) if item.id in places else 0
         if count and item.min_units is not None:
             least = item.min_units.value
             label = f"least order of {item.model}"
@@ -226,7 +236,11 @@ def _counts(c: _Context) -> Iterator[Entry]:
         if count and item.max_units is not None:
             most = item.max_units.value
             yield f"max_units.{item.id}", f"most {item.model}", count, "<=", most, "units", ""
-        yield from _demanded(c, item.id, item.model, count)
+        yield from _demanded(c, item.id, item.model, in_place)
+        if in_place > count:
+            label, path = f"{item.model} installed, which stay", f"items.{item.id}.installed"
+            least = figures.owned(item, c.inputs.problem)
+            yield path, label, in_place, ">=", least, "units", path
     for family in c.inputs.families:
         count = sum(units.get(i.id, 0) for i in c.inputs.items if i.family == family.id)
         if family.max_units is not None and count > 0:

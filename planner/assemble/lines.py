@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.assemble.idle import idle_units
 from planner.assemble.roles import roles
 from planner.case import Case, Storage, System, figures
 from planner.case.bandwidth import nameplate
@@ -33,7 +34,9 @@ SECTIONS: dict[str, Section] = {
     "cdu": "Racks & power",
     "software": "Software",
 }
-ORDER: tuple[Section, ...] = ("Network", "Optics & cables", "Racks & power", "Software")
+ORDER: tuple[Section, ...] = (
+    "Network", "Optics & cables", "Racks & power", "Software", "Components"
+)  # fmt: skip
 UNITS_OF = {"software": "licence"}
 
 
@@ -41,12 +44,16 @@ def lines(inputs: Inputs, case: Case, operation: Operation) -> tuple[Line, ...]:
     """Return a line for everything in the plan: GPU systems, storage, what comes with them."""
     known = {item.id: item for item in inputs.items}
     spent = bill(case, operation.units)
+    why_idle = {each.sku: each.reason for each in idle_units(inputs, case, operation)}
     result: list[Line] = []
     for offer in case.offers():
-        count = operation.units[offer.id]
+        count = round(spent.counts[offer.place])
         if count:
             item = known[offer.id]
-            line = _chosen(inputs, offer, item, count, spent)
+            line = _chosen(inputs, offer, item, operation.units[offer.id], count, spent)
+            if line.idle:
+                note = f"{line.idle:,} owned stand idle: {why_idle[offer.id]}"
+                line = line.model_copy(update={"notes": (note, *line.notes)})
             result.append(line)
             for part, quantity in figures.parts(item, inputs) if item.components else ():
                 result.append(_component(inputs, line, item, part, quantity))
@@ -64,6 +71,9 @@ def _companions(inputs: Inputs, case: Case, known: dict[str, Item], spent: Bill)
         if count == 0:
             continue
         item = known[companion.id]
+        if companion.stored:
+            yield _stored(inputs, companion, item, count, spent, why.get(item.id))
+            continue
         racked = (figures.rack_units(item, inputs) or 0.0) > 0 or companion.racks_each > 0
         alone = f"racks.{item.id}"
         yield Line.model_validate(
@@ -77,24 +87,44 @@ def _companions(inputs: Inputs, case: Case, known: dict[str, Item], spent: Bill)
         )
 
 
-def _chosen(inputs: Inputs, offer: Offer, item: Item, count: int, spent: Bill) -> Line:
+def _stored(
+    inputs: Inputs, part: Companion, item: Item, count: int, spent: Bill, role: str | None
+) -> Line:
+    """Return the line of spare parts: none in place, so many in store."""
+    fields = _shared(inputs, part, item, 0, spent) | {"spares": count, "racks": None}
+    return Line.model_validate({**fields, "role": role, "notes": item.notes})
+
+
+def _chosen(
+    inputs: Inputs, offer: Offer, item: Item, working: int, count: int, spent: Bill
+) -> Line:
+    """Return the line of an item: so many units in the cluster, so many in place."""
     read = write = 0.0
-    if isinstance(offer, Storage):
-        read, write = nameplate(offer, count)
+    if isinstance(offer, Storage) and working:
+        read, write = nameplate(offer, working)
     use = offer.rack_use
     return Line.model_validate(
         {
             **_shared(inputs, offer, item, count, spent),
+            "spares": ceil(offer.spare_share * working),
+            "idle": count - working,
             "racks": None if use is None else use.racks(count),
             "units_per_rack": use.per_rack if use is not None and use.racks_each == 1 else None,
             "rack_class": figures.class_of(item),
-            "gpus": offer.gpus * count if isinstance(offer, System) else 0,
+            "gpus": offer.gpus * working if isinstance(offer, System) else 0,
             "read_gb_per_s": read,
             "write_gb_per_s": write,
-            "usable_tb": offer.usable_tb * count if isinstance(offer, Storage) else None,
+            "usable_tb": _usable_tb(offer, item, working),
             "notes": item.notes,
         }
     )
+
+
+def _usable_tb(offer: Offer, item: Item, working: int) -> float | None:
+    """Return the capacity of a storage line; what only stands there gives none."""
+    if isinstance(offer, Storage):
+        return offer.usable_tb * working
+    return 0.0 if item.category == "storage" else None
 
 
 def _shared(inputs: Inputs, good: Good, item: Item, count: int, spent: Bill) -> dict[str, object]:

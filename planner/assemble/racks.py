@@ -38,8 +38,9 @@ def rack_groups(inputs: Inputs, case: Case, operation: Operation) -> tuple[RackG
     known = {item.id: item for item in inputs.items}
     pdus = dict(case.kit.pdus_per_rack)
     racks: list[_Racks] = []
+    counts = bill(case, operation.units).counts
     for offer in case.offers():
-        count = operation.units[offer.id]
+        count = round(counts[offer.place])
         if count and offer.rack_use is not None:
             racks += _own(inputs, offer, known[offer.id], count, pdus)
     racks += _companions(inputs, case, operation, known, pdus)
@@ -99,7 +100,7 @@ def _companions(
     for companion in case.kit.companions:
         count, item = round(counts[companion.id]), known[companion.id]
         box = _box(item, inputs)
-        if count == 0:
+        if count == 0 or companion.stored:
             continue
         if item.consumes.racks is not None:
             yield from _products(inputs, item, count, "network")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from planner.assemble.remarks import remarks
-from planner.case import Case
+from planner.case import Case, figures
 from planner.loader.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.schema.plan import FabricReport, JobPlan, Line
@@ -28,7 +28,20 @@ def warnings(
     groups = (_prices(lines), _unknown(lines), _figures(inputs, operation), _job(case, job))
     texts = (text for group in groups for text in group)
     more = remarks(inputs, case, operation, lines, job, fabrics)
-    return (*inputs.warnings, *texts, *more, *_ports(inputs, lines))
+    last = (*_ports(inputs, lines), *_not_considered(inputs))
+    return (*inputs.warnings, *texts, *more, *last)
+
+
+def _not_considered(inputs: Inputs) -> Iterator[str]:
+    """Yield which products on offer are left out because nobody states a price or a figure."""
+    models: dict[str, list[str]] = {}
+    for item in inputs.items:
+        lacking = figures.lacking(item, inputs)
+        if item.category in ("gpu_system", "storage") and lacking is not None:
+            models.setdefault(lacking, []).append(item.model)
+    if models:
+        parts = (f"{', '.join(names)} ({lacking})" for lacking, names in models.items())
+        yield f"on offer, but not considered: {'; '.join(parts)}"
 
 
 def _ports(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
@@ -47,6 +60,10 @@ def _prices(lines: list[Line]) -> Iterator[str]:
     unpriced = [line.model for line in lines if line.price is None and line.purchased == 0]
     if unpriced:
         yield f"no price for what is installed already: {', '.join(unpriced)}"
+    dear = [line for line in lines if line.price is None and line.purchased]
+    if dear:
+        names = ", ".join(f"{line.purchased:,} {line.model}" for line in dear)
+        yield f"bought, but no price is known, so the cost leaves it out: {names}"
     weak = [line for line in lines if line.price is not None and line.price.confidence != "high"]
     if weak:
         parts = (f"{line.model} ({line.price.confidence})" for line in weak if line.price)

@@ -55,7 +55,7 @@ def _usable(plan: Plan) -> int:
     """Return the GPUs that the job could use of all systems of its types in the plan."""
     job = plan.jobs[0]
     lines = [line for line in plan.lines if line.parent is None and line.sku in job.gpu_types]
-    return sum(job.most_gpus(line.sku, line.quantity) for line in lines)
+    return sum(job.most_gpus(line.sku, line.working) for line in lines)
 
 
 def _applied(name: str, draft: Draft, edit: Edit) -> Finding | None:

@@ -41,8 +41,9 @@ def sheet_capex_usd(draft: Draft, case: Case) -> float:
     goods = {good.id: good for good in case.goods()}
     costs = []
     for line in draft.plan.lines:
-        count = draft.quantities.get(line.sku, 0) if line.parent is None else 0
-        if count and line.sku in goods:  # without the thing itself no spares are bought
+        count = draft.working(line.sku) if line.parent is None else 0
+        parts = line.quantity == 0 and line.parent is None  # in store, whatever is in place
+        if (count or parts) and line.sku in goods:  # without the thing itself no spares are bought
             good = goods[line.sku]
             bought = good.ordered(count + line.spares - good.installed)
             costs.append((good.unit_net_usd or 0.0) * bought)

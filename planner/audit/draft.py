@@ -40,6 +40,11 @@ class Draft:
         """The job of the solved plan."""
         return self.plan.jobs[0]
 
+    def working(self, sku: str) -> int:
+        """Return the units of an item in the cluster: owned ones that stood idle still do."""
+        idle = next((line.idle for line in self.plan.lines if line.sku == sku and line.idle), 0)
+        return max(0, self.quantities.get(sku, 0) - idle)
+
     def change_problem(self, **changes: Any) -> None:
         """Replace fields of the problem."""
         self.inputs = replace(self.inputs, problem=self.problem.model_copy(update=changes))

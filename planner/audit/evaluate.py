@@ -64,7 +64,7 @@ def case_of(draft: Draft) -> Case:
     case = resolve(inputs)
 
     def grown(offer: OfferT) -> OfferT:
-        count = draft.quantities.get(offer.id, 0)
+        count = draft.working(offer.id)
         return replace(offer, low=count, high=count)
 
     larger = replace(
@@ -77,8 +77,11 @@ def case_of(draft: Draft) -> Case:
 
 
 def _operation(case: Case, draft: Draft) -> Operation:
-    units = {offer.id: draft.quantities.get(offer.id, 0) for offer in case.offers()}
+    units = {offer.id: draft.working(offer.id) for offer in case.offers()}
     _check_sizes(case, units)
+    for offer in case.standing:
+        if units[offer.id]:
+            raise NothingRunsError(f"more of {offer.id} than is installed, and nothing may use it")
     used = _used(case, draft, units)
     gpus = sum(case.job.most_gpus(s, used.get(s.id, 0)) for s in case.systems)
     if len(used) == 1:
@@ -145,7 +148,7 @@ def _used(case: Case, draft: Draft, units: Mapping[str, int]) -> dict[str, int]:
     if len(job.gpu_types) == 1:
         gpus = case.job.most_gpus(types[0], units[types[0].id]) - draft.gpus_idle
         return {types[0].id: max(0, math.ceil(gpus / types[0].usable_gpus))}
-    solved = {line.sku: line.quantity for line in draft.plan.lines}
+    solved = {line.sku: line.working for line in draft.plan.lines}
     idle = {s.id: solved[s.id] - job.systems_by_type.get(s.id, 0) for s in types}
     largest = max(types, key=lambda s: (units[s.id], s.id))
     most = {s.id: case.job.most_gpus(s, units[s.id]) for s in types}

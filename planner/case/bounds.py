@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from planner.case.model import Case
-from planner.case.quantities import Ceil, Quantity, Steps
+from planner.case.quantities import AtLeast, Ceil, Quantity, Steps
 from planner.case.racks import RackUse
 
 Majorant = tuple[dict[str, float], float]
@@ -44,6 +44,8 @@ class Bounds:
             if isinstance(quantity, Steps):
                 for index, name in enumerate(quantity.outputs):
                     self.majorants[name] = self._steps(quantity, index, terms, constant)
+            elif isinstance(quantity, AtLeast):
+                self.majorants[quantity.name] = terms, constant + quantity.least
             elif isinstance(quantity, Ceil):
                 more = quantity.constant + 1.0 + quantity.if_any
                 self.majorants[quantity.name] = terms, constant + more

@@ -7,14 +7,16 @@ CDUs, software, and last the racks that network devices share. The rules are in 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
 
 from planner.case import figures
 from planner.case.bounds import Bounds
 from planner.case.fabrics import add_compute, add_ethernet, add_out_of_band
-from planner.case.goods import good_fields
+from planner.case.goods import GoodFields, good_fields
 from planner.case.kit import Companion, Fabric, Kit
 from planner.case.model import Case, Storage, System
-from planner.case.quantities import Ceil, Quantity, Sum, Terms
+from planner.case.quantities import AtLeast, Ceil, Quantity, Size, Steps, Sum, Terms
 from planner.case.room import add_own_racks, add_shared_racks
 from planner.loader.companion_checks import refusal
 from planner.loader.inputs import Inputs
@@ -23,12 +25,16 @@ from planner.schema.problem import Extra
 
 
 class Kitting:
-    """Counts and needs as they are collected."""
+    """Counts and needs as they are collected.
+
+    ``offers`` can be in the cluster; ``placed`` is all that stands in racks and is cooled.
+    """
 
     def __init__(self, inputs: Inputs, case: Case, tops: dict[str, int]) -> None:
         self.inputs = inputs
         self.items = {item.id: item for item in inputs.items}
-        self.offers = case.offers()
+        self.offers = (*case.systems, *case.storage)
+        self.placed = case.offers()
         self.bounds = Bounds.of(case, tops)
         self.bounded = 0
         self.quantities: list[Quantity] = []
@@ -42,6 +48,7 @@ class Kitting:
         self.pdus_per_rack: list[tuple[str, int]] = []
         self.switches: list[tuple[float, str]] = []
         self.extras: list[tuple[Item, str]] = []
+        self.of_clusters: list[tuple[Item, str]] = []
         self.shared_racks: str | None = None
         self.shared_pdus_per_rack = 0
 
@@ -84,12 +91,14 @@ def kit(inputs: Inputs, case: Case, tops: dict[str, int]) -> Kit:
     """
     kitting = Kitting(inputs, case, tops)
     network = inputs.problem.network
+    _add_places(kitting)
     add_own_racks(kitting)
     if network.compute is not None:
         add_compute(kitting, network.compute)
     if network.storage is not None:
         add_ethernet(kitting, "storage", network.storage)
     _add_extras(kitting)
+    _add_clusters(kitting)
     if network.out_of_band is not None:
         add_out_of_band(kitting, network.out_of_band)
     if network.in_band is not None:
@@ -97,9 +106,10 @@ def kit(inputs: Inputs, case: Case, tops: dict[str, int]) -> Kit:
     _add_cdus(kitting)
     _add_software(kitting)
     add_shared_racks(kitting)
+    companions = (*_companions(kitting), *_spare_parts(kitting))
     return Kit(
         quantities=tuple(kitting.quantities),
-        companions=_companions(kitting),
+        companions=companions,
         racks=tuple(kitting.racks),
         shared_racks=kitting.shared_racks,
         shared_pdus_per_rack=kitting.shared_pdus_per_rack,
@@ -109,15 +119,25 @@ def kit(inputs: Inputs, case: Case, tops: dict[str, int]) -> Kit:
     )
 
 
+def _add_places(kitting: Kitting) -> None:
+    """Add what stands in place of everything owned: never less than is there."""
+    for offer in kitting.placed:
+        if offer.installed:
+            kitting.quantities.append(AtLeast(offer.place, ((1.0, offer.id),), offer.installed))
+
+
 def _companions(kitting: Kitting) -> tuple[Companion, ...]:
     result = []
     for item_id in sorted(kitting.needs):
         item = kitting.item(item_id)
-        _refuse_unusable(kitting.inputs, item)
-        racks = item.consumes.racks
+        # What a catalog says a cluster needs may have no price: it is told, and not left out.
+        catalogued = item in [part for part, _ in kitting.of_clusters]
+        _refuse_unusable(kitting.inputs, item, priced=not catalogued)
+        racks, good = item.consumes.racks, good_fields(item, kitting.inputs)
+        good = _unpriced_too(good) if catalogued else good
         result.append(
             Companion(
-                **good_fields(item, kitting.inputs),
+                **good,
                 terms=tuple(kitting.needs[item_id]),
                 roles=tuple(kitting.roles[item_id]),
                 racks_each=racks.value if racks else 0,
@@ -126,12 +146,67 @@ def _companions(kitting: Kitting) -> tuple[Companion, ...]:
     return tuple(result)
 
 
-def _refuse_unusable(inputs: Inputs, item: Item) -> None:
+def _add_clusters(kitting: Kitting) -> None:
+    """Add what each cluster of a storage family needs for itself."""
+    for family in sorted(kitting.inputs.families, key=lambda family: family.id):
+        stores = (o for o in kitting.offers if isinstance(o, Storage) and o.family == family.id)
+        units = tuple((1.0, offer.id) for offer in stores)
+        cluster = family.cluster
+        if not units or cluster is None or not cluster.parts:
+            continue
+        each, most = cluster.max_units.value, kitting.most(units)
+        counts = range(1, -(-most // each) + 1)
+        sizes = [
+            Size(number * each, tuple(number * part.quantity for part in cluster.parts))
+            for number in counts
+        ]
+        if cluster.alone is not None:
+            few = Size(cluster.alone.value, (0,) * len(cluster.parts))
+            sizes = [few, *(size for size in sizes if size.capacity > few.capacity)]
+        name = f"cluster.{family.id}"
+        outputs = tuple(f"{name}.{part.item}" for part in cluster.parts)
+        kitting.quantities.append(Steps(name, units, tuple(sizes), outputs))
+        for part, output in zip(cluster.parts, outputs, strict=True):
+            kitting.need(part.item, 1.0, output, f"{part.quantity} in each {family.name}")
+            kitting.of_clusters.append((kitting.item(part.item), output))
+
+
+def _spare_parts(kitting: Kitting) -> Iterator[Companion]:
+    """Yield the cold spares of bundles: of their components, each rounded up for each bundle."""
+    inputs = kitting.inputs
+    parts: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+    roles: defaultdict[str, list[str]] = defaultdict(list)
+    for offer in kitting.offers:
+        bundle = kitting.item(offer.id)
+        share = inputs.problem.spares.get(bundle.category, 0.0)
+        for part in bundle.components if share else ():
+            terms = ((share * part.quantity, offer.id),)
+            parts[part.id].append((1.0, kitting.ceil(f"spare.{offer.id}.{part.id}", terms)))
+            roles[part.id].append(f"cold spares of {bundle.model}")
+    for part_id, counted in sorted(parts.items()):
+        stored = Companion(
+            **_unpriced_too(good_fields(kitting.item(part_id), inputs)),
+            terms=tuple(counted),
+            roles=tuple(roles[part_id]),
+            racks_each=0,
+            stored=True,
+        )
+        yield replace(
+            stored, it_power_kw=0.0, meter_kw=0.0, energy_kw=0.0, liquid_kw=0.0, spare_share=0.0
+        )
+
+
+def _unpriced_too(good: GoodFields) -> GoodFields:
+    """Return what can be had without a price as well: what it costs is told to be unknown."""
+    return good if good["unit_net_usd"] is not None else {**good, "stock": None}
+
+
+def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
     """Raise where a companion cannot be bought or lacks a figure that matters."""
     rule = inputs.problem.items.get(item.id)
-    installed = rule is not None and rule.installed > 0
+    installed = rule is not None and rule.in_place > 0
     message = fix = None
-    if item.id not in inputs.prices and not installed:
+    if priced and item.id not in inputs.prices and not installed:
         message, fix = "has no price in the price books", "give its price in a book of your own"
     elif item.vendor in inputs.problem.policy.forbid_vendors:
         message, fix = f"is from {item.vendor}, which policy forbids", "name another item"
@@ -177,7 +252,7 @@ def _add_cdus(kitting: Kitting) -> None:
         return
     capacity = kitting.item(cooling.cdu).provides.cooling
     assert capacity is not None
-    heat = tuple((o.liquid_kw / capacity.value, o.id) for o in kitting.offers if o.liquid_kw > 0)
+    heat = tuple((o.liquid_kw / capacity.value, o.place) for o in kitting.placed if o.liquid_kw > 0)
     if_any = 1 if cooling.redundancy == "N+1" else 0
     name = kitting.ceil("cdus", heat, if_any=if_any)
     each, role = (2.0 if cooling.redundancy == "2N" else 1.0), f"{cooling.redundancy} for liquid"

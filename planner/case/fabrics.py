@@ -288,7 +288,7 @@ def add_out_of_band(kitting: Kitting, network: OutOfBand) -> None:
         port = kitting.item(offer.id).ports.out_of_band
         if port is not None:
             terms.append((float(port.count), offer.id))
-    for extra, name in kitting.extras:
+    for extra, name in (*kitting.extras, *kitting.of_clusters):
         if extra.ports.out_of_band is not None:
             terms.append((float(extra.ports.out_of_band.count), name))
     terms += [(factor, name) for factor, name in (*kitting.switches, *kitting.pdus)]

@@ -189,7 +189,7 @@ def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
 
 
 def why_not(item: Item, inputs: Inputs) -> str | None:
-    """Return why an item cannot enter the plan, or None where it can."""
+    """Return why an item cannot be bought for the cluster or used in it, or None where it can."""
     return (
         not_wanted(item, inputs.problem)
         or _no_price(item, inputs)
@@ -198,31 +198,66 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or _no_fabric(item, inputs)
         or _no_memory(item, inputs.problem.job)
         or _no_domain(item, inputs.problem.job)
+        or _no_cluster(item, inputs)
     )
+
+
+def lacking(item: Item, inputs: Inputs) -> str | None:
+    """Return which price or figure keeps an item out that the problem does not keep out itself."""
+    if not_wanted(item, inputs.problem) is not None:
+        return None
+    return _no_price(item, inputs) or missing_figure(item, inputs)
+
+
+def owned(item: Item, problem: Problem) -> int:
+    """Return the units of an item that are installed and stay."""
+    rule = problem.items.get(item.id)
+    return 0 if rule is None else rule.in_place
+
+
+def cannot_stand(item: Item, inputs: Inputs) -> str | None:
+    """Return why the plan cannot count what an owned unit takes where it stands."""
+    missing = _missing_draw_and_height(item, inputs)
+    return f"not known: {', '.join(missing)}" if missing else _no_room(item, inputs)
 
 
 def not_wanted(item: Item, problem: Problem) -> str | None:
     """Return why the problem does not want an item, or None where it does."""
+    unwanted = _unwanted(item, problem)
+    return None if unwanted is None else unwanted[0]
+
+
+def let_in(item: Item, problem: Problem) -> str | None:
+    """Return what lets an item in that the problem does not want, None where it wants it."""
+    unwanted = _unwanted(item, problem)
+    return None if unwanted is None else unwanted[1]
+
+
+def _unwanted(item: Item, problem: Problem) -> tuple[str, str] | None:
+    """Return why the problem does not want an item, and what would change that."""
     consider, rule = problem.consider, problem.items.get(item.id)
     if rule is not None and rule.exclude:
-        return "excluded by items"
-    names = consider.gpu_systems if item.category == "gpu_system" else consider.storage_families
-    name = item.id if item.category == "gpu_system" else item.family
+        return "excluded by items", f"take away items.{item.id}.exclude"
+    system = item.category == "gpu_system"
+    names = consider.gpu_systems if system else consider.storage_families
+    name = item.id if system else item.family
     if names is not None and name not in names:
-        return "not among those to consider"
+        key = "gpu_systems" if system else "storage_families"
+        return "not among those to consider", f"add {name} to consider.{key}"
     if item.vendor in problem.policy.forbid_vendors:
-        return f"vendor {item.vendor} is forbidden by policy"
+        reason = f"vendor {item.vendor} is forbidden by policy"
+        return reason, f"take {item.vendor} out of policy.forbid_vendors"
     if consider.vendors is not None and item.vendor not in consider.vendors:
-        return f"vendor {item.vendor} is not to be considered"
-    if item.lifecycle not in consider.lifecycle:
-        installed = rule is not None and rule.installed
-        return None if installed else f"lifecycle is {item.lifecycle.replace('_', ' ')}"
+        reason = f"vendor {item.vendor} is not to be considered"
+        return reason, f"add {item.vendor} to consider.vendors"
+    if item.lifecycle not in consider.lifecycle and not owned(item, problem):
+        reason = f"lifecycle is {item.lifecycle.replace('_', ' ')}"
+        return reason, f"add {item.lifecycle} to consider.lifecycle"
     return None
 
 
 def _no_price(item: Item, inputs: Inputs) -> str | None:
-    rule = inputs.problem.items.get(item.id)
-    if item.id in inputs.prices or (rule is not None and rule.installed):
+    if item.id in inputs.prices or owned(item, inputs.problem):
         return None
     return "no price in the price books"
 
@@ -230,14 +265,20 @@ def _no_price(item: Item, inputs: Inputs) -> str | None:
 def missing_figure(item: Item, inputs: Inputs) -> str | None:
     """Return which figures that the problem asks for an item lacks, None where it has them all."""
     missing = _missing_bandwidth(item) if item.category == "storage" else _missing_gpu(item, inputs)
-    site = inputs.problem.site
+    missing += _missing_draw_and_height(item, inputs)
+    return f"not known: {', '.join(missing)}" if missing else None
+
+
+def _missing_draw_and_height(item: Item, inputs: Inputs) -> list[str]:
+    """Return what an item takes wherever it stands, as far as the problem asks and nobody says."""
+    missing, site = [], inputs.problem.site
     racked = site.racks is not None and item.consumes.racks is None
     rack_power = racked and site.rack is not None and site.rack.power_kw is not None
     if (needs_power(inputs.problem) or rack_power) and it_power_kw(item, inputs) is None:
         missing.append("power draw")
     if racked and rack_units(item, inputs) is None:
         missing.append("rack units")
-    return f"not known: {', '.join(missing)}" if missing else None
+    return missing
 
 
 def needs_power(problem: Problem) -> bool:
@@ -253,6 +294,19 @@ def needs_power(problem: Problem) -> bool:
 def _no_fabric(item: Item, inputs: Inputs) -> str | None:
     """Return why an item's ports fit no switch of the problem's fabrics."""
     return no_compute_fabric(item, inputs) or no_port_group(item, inputs)
+
+
+def _no_cluster(item: Item, inputs: Inputs) -> str | None:
+    """Return why what its clusters need for themselves cannot be had."""
+    cluster = next((f.cluster for f in inputs.families if f.id == item.family), None)
+    known = {other.id: other for other in inputs.items}
+    for part in (known[part.item] for part in cluster.parts) if cluster is not None else ():
+        if part.vendor in inputs.problem.policy.forbid_vendors:
+            return f"its clusters need {part.model} of {part.vendor}, forbidden by policy"
+        missing = _missing_draw_and_height(part, inputs)
+        if missing:
+            return f"its clusters need {part.model}, whose {' and '.join(missing)} nobody states"
+    return None
 
 
 def _no_memory(item: Item, job: Job) -> str | None:

@@ -42,7 +42,7 @@ def good_fields(item: Item, inputs: Inputs) -> GoodFields:
     return GoodFields(
         id=item.id,
         vendor=item.vendor,
-        installed=rule.installed,
+        installed=rule.in_place,
         unit_net_usd=unit_net_usd(item, price, inputs.discounts) if price else None,
         support_usd_per_year=support_usd_per_year(item, price, inputs.discounts) if price else 0.0,
         subscription_usd_per_year=subscription_usd_per_year(item, inputs),
@@ -51,7 +51,8 @@ def good_fields(item: Item, inputs: Inputs) -> GoodFields:
         meter_kw=figures.meter_kw(item, inputs),
         energy_kw=figures.meter_kw(item, inputs, typical=typical),
         liquid_kw=figures.liquid_kw(item, inputs),
-        spare_share=problem.spares.get(item.category, 0.0),
+        # A bundle's spares are of its components: see _spare_parts.
+        spare_share=0.0 if item.components else problem.spares.get(item.category, 0.0),
         pack=price.pack if price else 1,
         min_order=price.min_order if price else 0,
         stock=stock(item, inputs),

@@ -17,12 +17,14 @@ NetworkName = Literal["compute", "storage", "in_band", "out_of_band"]
 class Companion(Good):
     """Something the plan needs of itself; its count is the sum of its terms.
 
-    ``roles`` says of each term what it is for.
+    ``roles`` says of each term what it is for. Of what is ``stored`` nothing is in place: its count
+    are spare parts in store.
     """
 
     terms: Terms
     roles: tuple[str, ...]
     racks_each: int
+    stored: bool = False
 
 
 @dataclass(frozen=True)

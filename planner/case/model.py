@@ -49,6 +49,11 @@ class Good:
     stock: int | None
 
     @property
+    def place(self) -> str:
+        """The name of the count that stands in place: of what follows from others its own."""
+        return self.id
+
+    @property
     def sold_plainly(self) -> bool:
         """Say whether what is purchased is what stands in place."""
         return (
@@ -72,13 +77,21 @@ class Good:
 
 @dataclass(frozen=True)
 class Offer(Good):
-    """One item that may be bought: its count bounds, what it takes of the room."""
+    """One item that may be bought: the bounds of its count in the cluster, what it takes of room.
+
+    What is owned stays in place, whether it is in the cluster or idle.
+    """
 
     low: int
     high: int | None
     min_units: int
     rack_use: RackUse | None
     forced: bool
+
+    @property
+    def place(self) -> str:
+        """The name of the count that stands in place: more than in the cluster, where owned."""
+        return f"place.{self.id}" if self.installed else self.id
 
 
 @dataclass(frozen=True)
@@ -296,11 +309,13 @@ class Policy:
 class Case:
     """A problem ready to be optimised. Items and families are sorted by id.
 
-    Of each item in ``must_use`` the plan has at least one unit, of a GPU system one in use.
+    ``standing`` is what is owned, stays in place and cannot be used. Of each item in ``must_use``
+    the plan has at least one unit, of a GPU system one in use.
     """
 
     systems: tuple[System, ...]
     storage: tuple[Storage, ...]
+    standing: tuple[Offer, ...]
     families: tuple[FamilyOffer, ...]
     job: Job
     limits: Limits
@@ -347,8 +362,8 @@ class Case:
         return max(self.indifference, self.policy.within)
 
     def offers(self) -> tuple[Offer, ...]:
-        """Return everything that may be bought."""
-        return (*self.systems, *self.storage)
+        """Return everything that may be bought, and what is owned and only stands there."""
+        return (*self.systems, *self.storage, *self.standing)
 
     def goods(self) -> tuple[Good, ...]:
         """Return everything that can stand in the bill: offers, then their companions."""

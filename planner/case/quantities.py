@@ -1,4 +1,4 @@
-"""Counts that follow from other counts: sums, roundings up, and sizes that come in steps.
+"""Counts that follow from other counts: sums, roundings up, least counts, sizes in steps.
 
 A list of them is worked off in order; the same list is evaluated on whole numbers and turned into
 rows of the optimiser's model.
@@ -37,6 +37,15 @@ class Sum:
     name: str
     terms: Terms
     constant: float = 0.0
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """``name`` = the sum of terms, or ``least`` where that is more."""
+
+    name: str
+    terms: Terms
+    least: int
 
 
 @dataclass(frozen=True)
@@ -127,7 +136,7 @@ class Steps:
         return Run(last - first, self._low(first), size.capacity, step[0], size.outputs, step[2:])
 
 
-Quantity = Ceil | Sum | Steps
+Quantity = AtLeast | Ceil | Sum | Steps
 
 
 def total(terms: Iterable[tuple[float, str]], values: Mapping[str, float]) -> float:
@@ -146,6 +155,8 @@ def evaluate(quantities: Iterable[Quantity], units: Mapping[str, int]) -> dict[s
         amount = total(quantity.terms, values)
         if isinstance(quantity, Sum):
             values[quantity.name] = amount + quantity.constant
+        elif isinstance(quantity, AtLeast):
+            values[quantity.name] = max(amount, quantity.least)
         elif isinstance(quantity, Ceil):
             count = ceil(amount + quantity.constant)
             values[quantity.name] = count + (quantity.if_any if count else 0)

@@ -46,6 +46,7 @@ def resolve(inputs: Inputs) -> Case:
     problem = inputs.problem
     systems: list[System] = []
     storage: list[Storage] = []
+    standing: list[Offer] = []
     left_out: list[tuple[str, str]] = []
     for item in sorted(inputs.items, key=lambda item: item.id):
         if item.category not in ("gpu_system", "storage"):
@@ -53,6 +54,8 @@ def resolve(inputs: Inputs) -> Case:
         reason = figures.why_not(item, inputs)
         if reason is not None:
             _refuse_if_demanded(inputs, item, reason)
+            if figures.owned(item, problem):
+                standing.append(_standing(item, inputs))
             left_out.append((item.id, reason))
         elif item.category == "gpu_system":
             systems.append(_system(item, inputs))
@@ -62,6 +65,7 @@ def resolve(inputs: Inputs) -> Case:
     case = Case(
         systems=tuple(systems),
         storage=tuple(storage),
+        standing=tuple(standing),
         families=_families(inputs, storage),
         job=job_numbers(problem),
         limits=limits_of(problem),
@@ -106,21 +110,37 @@ def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:
 def _refuse_if_demanded(inputs: Inputs, item: Item, reason: str) -> None:
     if not demanded(inputs.problem, item.id):
         return
-    document = inputs.document
-    file, line = document.place(("items", item.id)) if document else (None, None)
     message = f"'{item.id}' is demanded but cannot be planned: {reason}"
     fix = "give the figure in a catalog or price book of your own"
-    raise InputError(Finding("demanded", message, file, line, f"items.{item.id}", fix))
+    raise _at_items(inputs, item, "demanded", message, fix)
+
+
+def _at_items(inputs: Inputs, item: Item, code: str, message: str, fix: str) -> InputError:
+    """Return an error at the place where the problem speaks of an item's count."""
+    document = inputs.document
+    file, line = document.place(("items", item.id)) if document else (None, None)
+    return InputError(Finding(code, message, file, line, f"items.{item.id}", fix))
+
+
+def _standing(item: Item, inputs: Inputs) -> Offer:
+    """Return owned units that nothing can use and none may be added to: they stand there."""
+    reason = figures.cannot_stand(item, inputs)
+    if reason is not None:
+        message = f"'{item.id}' is installed and stays, but cannot be counted: {reason}"
+        fix = f"give the figure in a catalog of your own, or say items.{item.id}.retire: true"
+        raise _at_items(inputs, item, "installed", message, fix)
+    return replace(_base(item, inputs), high=0)
 
 
 def _base(item: Item, inputs: Inputs) -> Offer:
     problem = inputs.problem
     rule = problem.items.get(item.id, Quantity())
     good = good_fields(item, inputs)
-    low = rule.fixed if rule.fixed is not None else max(rule.min or 0, int(rule.required))
+    # What is owned is in place anyway; only what is demanded beyond must be in the cluster.
+    low = rule.least if rule.least > rule.in_place else 0
     highs = [rule.fixed, rule.max, item.max_units.value if item.max_units else None]
     if good["stock"] is not None:
-        highs.append(rule.installed + good["stock"])
+        highs.append(rule.in_place + good["stock"])
     bounds = [high for high in highs if high is not None]
     return Offer(
         **good,

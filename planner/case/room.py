@@ -22,16 +22,16 @@ LARGEST_SHARED = 0.125
 
 def add_own_racks(kitting: Kitting) -> None:
     """Add the racks of GPU systems and storage, each item in its own."""
-    for offer in kitting.offers:
+    for offer in kitting.placed:
         use = offer.rack_use
         if use is None:
             continue
         product = kitting.item(offer.id).consumes.racks is not None
         name = f"racks.{offer.id}"
         if product or use.per_rack == 1:
-            kitting.sum(name, ((float(use.racks_each), offer.id),))
+            kitting.sum(name, ((float(use.racks_each), offer.place),))
         else:
-            kitting.ceil(name, ((1.0 / use.per_rack, offer.id),))
+            kitting.ceil(name, ((1.0 / use.per_rack, offer.place),))
         kitting.racks.append((1.0, name))
         kitting.own_racks.append((1.0, name))
         if not product:
@@ -105,6 +105,8 @@ def named_kinds(kitting: Kitting) -> list[Item]:
     problem = kitting.inputs.problem
     network = problem.network
     names = set(problem.extras)
+    clusters = [family.cluster for family in kitting.inputs.families if family.cluster]
+    names |= {part.item for cluster in clusters for part in cluster.parts}
     if network.compute is not None:
         names |= set(network.compute.switches)
     for fabric in (network.storage, network.in_band, network.out_of_band):

@@ -6,15 +6,18 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from planner.case import figures
 from planner.infeasible.combined import Together, one_by_one, share_of, together
 from planner.infeasible.conflict import Clash, conflicts, minimal, off
 from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.infeasible.report import choice_step, named, step
 from planner.infeasible.single import Threshold, threshold
 from planner.levers import Lever, applied, levers
+from planner.loader.change import changed
 from planner.loader.checks import check_problem
 from planner.loader.inputs import Inputs
 from planner.optimizer.solver import SolverName
+from planner.schema.catalog import Item
 from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
 
 __all__ = ["SECONDS", "clash", "explain"]
@@ -207,15 +210,49 @@ def _reasons(oracle: Oracle, everything: Sequence[Lever]) -> tuple[str, ...]:
     case = oracle.case(())
     if case is None:
         return ()
-    kinds = {item.id: item.category for item in oracle.inputs.items}
     for offers, kind, what in (
         (case.systems, "gpu_system", "GPU system"),
         (case.storage, "storage", "storage item"),
     ):
         if not offers:
-            left_out = [f"{sku}: {why}" for sku, why in case.not_considered if kinds[sku] == kind]
-            why = "; ".join(left_out) or "the catalogs hold none"
+            why = _other_vendors(oracle.inputs, kind) or _left_out(oracle.inputs, kind)
             reasons.append(f"no {what} is on offer: {why}")
     if oracle.possible(off(_one_a_path(everything))) is False:
         reasons.append("even without any of its limits the problem has no plan")
     return tuple(reasons)
+
+
+def _left_out(inputs: Inputs, kind: str) -> str:
+    """Return why each product of a kind is left out, those with the same reason together."""
+    names: dict[str, list[str]] = {}
+    for item in inputs.items:
+        reason = figures.why_not(item, inputs) if item.category == kind else None
+        if reason is not None:
+            names.setdefault(reason, []).append(item.id)
+    told = (f"{', '.join(skus)}: {reason}" for reason, skus in names.items())
+    return "; ".join(told) or "the catalogs hold none"
+
+
+def _other_vendors(inputs: Inputs, kind: str) -> str | None:
+    """Return what to add where only vendors are considered that sell nothing of a kind."""
+    considered = inputs.problem.consider.vendors
+    items = [item for item in inputs.items if item.category == kind]
+    if considered is None or not items or any(item.vendor in considered for item in items):
+        return None
+    helping = [
+        vendor
+        for vendor in sorted({item.vendor for item in items})
+        if _sold_by(changed(inputs, "consider.vendors", (*considered, vendor)), items, vendor)
+    ]
+    told = f"consider.vendors names {', '.join(considered)} alone, who sell none"
+    if not helping:
+        return told
+    first = f"consider.vendors: [{', '.join((*considered, helping[0]))}]"
+    also = f" (or {', '.join(helping[1:])})" if helping[1:] else ""
+    return f"{told}; add a vendor that does, as in {first}{also}"
+
+
+def _sold_by(inputs: Inputs, items: Sequence[Item], vendor: str) -> bool:
+    """Say whether a vendor has an item that could be in the cluster."""
+    own = [item for item in items if item.vendor == vendor]
+    return any(figures.why_not(item, inputs) is None for item in own)

@@ -51,11 +51,23 @@ def job_levers(inputs: Inputs) -> Iterator[Lever]:
     hot = job.gpus.hot
     if hot[0]:
         yield bounded(inputs, f"{_JOB}.gpus.hot_spares", "hot spares", "systems", -1, 0)
+    yield from _types(inputs)
     if job.parallelism is not None and _replicas_matter_not(job):
         least = _fewest_stages(inputs)
         if least < job.parallelism.pipeline:
             yield bounded(inputs, f"{_JOB}.parallelism.pipeline", "pipeline stages of one replica",
                           "stages", -1, least, limit="replica_fits")  # fmt: skip
+
+
+def _types(inputs: Inputs) -> Iterator[Lever]:
+    """Yield how many GPU types one job may use, where the user says so or owns some."""
+    gpus = inputs.problem.job.gpus
+    systems = [item.id for item in inputs.items if item.category == "gpu_system"]
+    owned = any(rule.in_place for name, rule in inputs.problem.items.items() if name in systems)
+    asked = "max_types" in gpus.model_fields_set or owned
+    if asked and gpus.whole == "systems" and gpus.max_types < len(systems):
+        yield bounded(inputs, f"{_JOB}.gpus.max_types", "GPU types of one job", "types", 1,
+                      len(systems), least=1.0, limit="gpu_types")  # fmt: skip
 
 
 def _replicas_matter_not(job: Job) -> bool:

@@ -27,10 +27,12 @@ def _counts(inputs: Inputs, item: Item, rule: Quantity) -> Iterator[Lever]:
     if rule.fixed is not None:
         off = (Change(f"{path}.fixed", None, "null"),)
         label, limit = f"fixed count of {item.model}", f"{path}.fixed"
-        yield amount(inputs, f"{path}.fixed", label, "units", -1, rule.fixed, off,
-                     limit=limit, between=True)  # fmt: skip
+        if rule.fixed > rule.in_place:  # what is owned stays, so it cannot be moved below
+            yield amount(inputs, f"{path}.fixed", label, "units", -1, rule.fixed, off,
+                         limit=limit, between=True, least=float(rule.in_place))  # fmt: skip
         yield amount(inputs, f"{path}.fixed", label, "units", 1, rule.fixed, off,
-                     limit=limit, between=True, most=_MOST_UNITS)  # fmt: skip
+                     limit=limit, between=True, least=float(rule.in_place),
+                     most=_MOST_UNITS)  # fmt: skip
     if rule.min:
         off = (Change(f"{path}.min", None, "null"),)
         label = f"least {item.model}"
@@ -39,7 +41,7 @@ def _counts(inputs: Inputs, item: Item, rule: Quantity) -> Iterator[Lever]:
         off = (Change(f"{path}.max", None, "null"),)
         label = f"most {item.model}"
         yield amount(inputs, f"{path}.max", label, "units", 1, rule.max, off, limit=f"{path}.max",
-                     most=_MOST_UNITS)  # fmt: skip
+                     least=float(rule.in_place), most=_MOST_UNITS)  # fmt: skip
 
 
 def _stock(inputs: Inputs, item: Item, rule: Quantity) -> Iterator[Lever]:

@@ -158,6 +158,29 @@ def _sizes(sizes: Sizes, sources: Mapping[str, Source]) -> Iterator[Fault]:
         yield "sizes: the rows must have rising units", fix, "sizes.rows"
 
 
-def check_family(family: Family, sources: Mapping[str, Source]) -> Iterator[Fault]:
+def check_family(
+    family: Family, sources: Mapping[str, Source], items: Mapping[str, Item]
+) -> Iterator[Fault]:
     """Yield what is wrong with a family, with a hint."""
     yield from _missing_sources(family, sources)
+    cluster = family.cluster
+    if cluster is None:
+        return
+    names = [part.item for part in cluster.parts]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"cluster.parts lists '{name}' twice", "add up its quantities", "cluster"
+    for part in cluster.parts:
+        yield from _source(part.source, sources, f"cluster.parts.{part.item}.source")
+        other = items.get(part.item)
+        if other is None:
+            hint = did_you_mean(part.item, list(items)) or "add it under items"
+            yield f"cluster.parts: no item '{part.item}'", hint, "cluster"
+        elif other.category not in ("switch", "management"):
+            message = f"cluster.parts: '{part.item}' is of category {other.category}"
+            yield message, "name a switch or a management item", "cluster"
+    if cluster.alone is not None and cluster.alone.value > cluster.max_units.value:
+        message = (
+            f"cluster.alone {cluster.alone.value} is more than the {cluster.max_units.value} units "
+            "of a cluster"
+        )
+        yield message, "give cluster.max_units or fewer", "cluster"

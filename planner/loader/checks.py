@@ -221,9 +221,9 @@ def _rack(inputs: Inputs) -> Iterator[Finding]:
 
 
 def demanded(problem: Problem, item_id: str) -> bool:
-    """Say whether the problem demands at least one unit of an item."""
+    """Say whether the problem demands units of an item beyond those that are owned."""
     rule = problem.items.get(item_id)
-    return rule is not None and bool(rule.fixed or rule.min or rule.required)
+    return rule is not None and rule.least > rule.in_place
 
 
 def _families(inputs: Inputs) -> Iterator[Finding]:

@@ -192,7 +192,7 @@ def _items(inputs: Inputs) -> Iterator[Fault]:
         if counted:
             key = sorted(counted)[0]
             message = f"the count of '{name}' follows from the systems and cannot be set"
-            fix = "give only installed, stock or support_years; or name it under extras"
+            fix = "give only installed, retire, stock or support_years; or name it under extras"
             yield "companion", f"items.{name}.{key}", message, fix
 
 
@@ -201,11 +201,10 @@ def _stock(inputs: Inputs) -> Iterator[Fault]:
     for name, rule in inputs.problem.items.items():
         price = inputs.prices.get(name)
         stock = rule.stock if rule.stock is not None else price.stock if price else None
-        least = rule.fixed if rule.fixed is not None else max(rule.min or 0, int(rule.required))
-        if stock is not None and least > stock + rule.installed:
-            message = f"{least} of '{name}' are demanded, but only {stock} can be had"
-            if rule.installed:
-                message += f" beside {rule.installed} installed"
+        if stock is not None and rule.least > stock + rule.in_place:
+            message = f"{rule.least} of '{name}' are demanded, but only {stock} can be had"
+            if rule.in_place:
+                message += f" beside {rule.in_place} installed"
             key = "stock" if rule.stock is not None else "fixed"
             yield "stock", f"items.{name}.{key}", message, "demand fewer, or raise the stock"
 

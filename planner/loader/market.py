@@ -293,7 +293,7 @@ def _cross_check(result: Catalogs, homes: Mapping[str, Document]) -> None:
             problems.append(Finding("catalog", message, *place, item.id, hint))
     for family in result.families.values():
         file, line = _split(result.places[family.id])
-        for message, hint, _ in check_family(family, result.sources.get(file, {})):
+        for message, hint, _ in check_family(family, result.sources.get(file, {}), result.items):
             problems.append(Finding("catalog", message, file, line, family.id, hint))
     if problems:
         raise InputError(problems)

@@ -1,5 +1,6 @@
 """Counts that follow from the purchase, as rows and variables; each comes into being when used.
 
+    AtLeast: n >= a,  n >= least                          (and n <= a or n <= least where they do)
     Ceil:   n >= a,  n whole                              (and n <= a + 1 - 1e-7 where steps follow)
     Steps:  sum_p d_p <= 1,  sum_p a_p = a,  d_p binary, v_p whole, v_p <= steps_p d_p,
             (low_p + 1) d_p + stride_p v_p <= a_p <= high_p d_p + stride_p v_p,
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from planner.case.bounds import Bounds
 from planner.case.model import Good
-from planner.case.quantities import ROUNDING, Ceil, Quantity, Run, Steps
+from planner.case.quantities import ROUNDING, AtLeast, Ceil, Quantity, Run, Steps
 from planner.optimizer.model import Linear, combination, total
 
 if TYPE_CHECKING:
@@ -74,10 +75,24 @@ class Counts:
     def _make(self, quantity: Quantity) -> None:
         if isinstance(quantity, Steps):
             self._make_steps(quantity)
+        elif isinstance(quantity, AtLeast):
+            self.known[quantity.name] = self._at_least(quantity)
         elif isinstance(quantity, Ceil):
             self.known[quantity.name] = self._ceil(quantity)
         else:
             self.known[quantity.name] = self._sum(quantity.terms, quantity.constant)
+
+    def _at_least(self, quantity: AtLeast) -> Linear:
+        model, name = self.build.model, quantity.name
+        argument, least = self._sum(quantity.terms), float(quantity.least)
+        top = float(math.ceil(self.top(name)))
+        count = model.var(f"count__{name}", least, top, True)
+        model.row(f"count_{name}", count - argument, ">=", 0.0)
+        if name in self.exact:
+            more = model.var(f"more__{name}", 0.0, 1.0, True)
+            model.row(f"count_{name}_all", count - argument + least * more, "<=", least)
+            model.row(f"count_{name}_least", count - top * more, "<=", least)
+        return count
 
     def _ceil(self, quantity: Ceil) -> Linear:
         model, name, exact = self.build.model, quantity.name, quantity.name in self.exact

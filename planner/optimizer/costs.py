@@ -44,34 +44,34 @@ def subscriptions_usd_per_year(case: Case, purchased: Named) -> Weights:
 
 def it_power_kw(case: Case, units: Named) -> Weights:
     """Return (kW per unit, units)."""
-    return _used((good.it_power_kw, units[good.id]) for good in case.goods())
+    return _used((good.it_power_kw, units[good.place]) for good in case.goods())
 
 
 def meter_kw(case: Case, units: Named) -> Weights:
     """Return (kW at the meter per unit, units)."""
-    return _used((good.meter_kw, units[good.id]) for good in case.goods())
+    return _used((good.meter_kw, units[good.place]) for good in case.goods())
 
 
 def liquid_kw(case: Case, units: Named) -> Weights:
     """Return (kW of heat to liquid per unit, units)."""
-    return _used((good.liquid_kw, units[good.id]) for good in case.goods())
+    return _used((good.liquid_kw, units[good.place]) for good in case.goods())
 
 
 def air_kw(case: Case, units: Named) -> Weights:
     """Return (kW of heat to air per unit, units)."""
-    return _used((good.it_power_kw - good.liquid_kw, units[good.id]) for good in case.goods())
+    return _used((good.it_power_kw - good.liquid_kw, units[good.place]) for good in case.goods())
 
 
 def energy_usd_per_year(case: Case, units: Named) -> Weights:
     """Return (USD of energy per unit and year, units)."""
     rate = case.rates.energy_usd_per_kw_year
-    return _used((good.energy_kw * rate, units[good.id]) for good in case.goods())
+    return _used((good.energy_kw * rate, units[good.place]) for good in case.goods())
 
 
 def colocation_usd_per_year(case: Case, units: Named) -> Weights:
     """Return (USD of colocation per unit and year, units)."""
     rate = case.rates.colocation_usd_per_kw_year
-    return _used((good.it_power_kw * rate, units[good.id]) for good in case.goods())
+    return _used((good.it_power_kw * rate, units[good.place]) for good in case.goods())
 
 
 def opex_usd_per_year(case: Case, units: Named, purchased: Named) -> Weights:

@@ -39,12 +39,12 @@ def chosen(plan: Plan, section: str) -> list[Line]:
 def bought(plan: Plan) -> str:
     """Return the GPU systems and the storage of a plan."""
     lines = [*chosen(plan, "Compute"), *chosen(plan, "Storage")]
-    return ", ".join(f"{line.quantity:,} × {line.model}" for line in lines if line.quantity)
+    return ", ".join(f"{line.working:,} × {line.model}" for line in lines if line.working)
 
 
 def units(plan: Plan, section: str) -> int:
     """Return the units in place of a section."""
-    return sum(line.quantity for line in chosen(plan, section))
+    return sum(line.working for line in chosen(plan, section))
 
 
 def command(found: Alternatives, alternative: Alternative) -> str | None:

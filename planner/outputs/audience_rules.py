@@ -13,6 +13,7 @@ from planner.schema.plan import (
     Assumption,
     Device,
     FabricReport,
+    IdleUnits,
     JobPlan,
     LimitReport,
     Line,
@@ -51,7 +52,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
     Plan: Rule(
         _names(
             "schema_version status objective site lines totals jobs limits fabrics racks "
-            "assumptions not_considered not_counted provenance"
+            "assumptions not_considered not_counted idle provenance"
         ),
         {"problem": "Plan", "description": None, "message": None, "warnings": ()},
         # It names budgets, and what else the buyer could give up; the inputs hold every price.
@@ -63,7 +64,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "lead_time lead_time_days unit_it_power_kw it_power_kw unit_heat_btu_per_h "
             "heat_btu_per_h unit_rack_units rack_units racks unit_weight_kg weight_kg gpus "
             "read_gb_per_s write_gb_per_s usable_tb category role unit spares pack liquid_share "
-            "facility_power_kw unit_typical_power_kw typical_power_kw rack_class units_per_rack"
+            "facility_power_kw unit_typical_power_kw typical_power_kw rack_class "
+            "units_per_rack idle"
         ),
         {"description": None, "notes": ()},
         {
@@ -148,6 +150,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
         _names("name label value unit date confidence"), {"source": "not shown", "note": None}
     ),
     NotConsidered: Rule(_names("sku"), {"reason": "not on offer"}),
+    IdleUnits: Rule(_names("sku units"), {"reason": "", "fix": ""}),
     Provenance: Rule(
         _names("tool input_sha256 solver versions iterations seconds"),
         {"catalogs": (), "problem_file": "", "scenario": None},

@@ -14,6 +14,7 @@ from planner.outputs.words import (
     WIDTH,
     duration,
     percent,
+    product,
     proof,
     quantity,
     size,
@@ -43,7 +44,7 @@ def render(plan: Plan) -> str:
     elif plan.message:
         parts.append("\n".join(wrapped(plan.message)))
     if plan.totals is not None and plan.jobs:
-        parts += [bill(plan, plan.totals), _fabrics(plan)]
+        parts += [bill(plan, plan.totals), standing_idle(plan), _fabrics(plan)]
         parts += [_job(plan, plan.jobs[0]), _limits(plan)]
         parts += [_proof(plan), _notes(plan)]
     text = "\n\n".join(part for part in parts if part) + "\n"
@@ -61,6 +62,16 @@ def _title(plan: Plan) -> str:
     if any(name in plan.not_counted for name in FABRICS_NOT_COUNTED):
         parts += f"; {NOT_COUNTED_TAKES}"
     return "\n".join([title, *wrapped(parts)])
+
+
+def standing_idle(plan: Plan) -> str:
+    """Return what is owned and not used: why, and what would use it or let it go."""
+    models = {line.sku: product(line) for line in plan.lines}
+    lines = []
+    for each in plan.idle:
+        lines += wrapped(f"{each.units:,} {models[each.sku]}, owned: {each.reason or 'not in use'}")
+        lines += wrapped(each.fix, 2 * INDENT, 2 * INDENT) if each.fix else []
+    return "Stand idle\n" + "\n".join(lines) if lines else ""
 
 
 def _fabrics(plan: Plan) -> str:
@@ -198,14 +209,14 @@ def _checkpoints(job: JobPlan) -> str:
 
 
 def _limits(plan: Plan) -> str:
-    binding = [
-        limit for limit in plan.limits if limit.binding and not limit.name.endswith(".fixed")
-    ]
+    binding = [limit for limit in plan.limits if limit.binding]
     if not binding:
         return "Binding limits\n" + f"{INDENT}none"
     lines = []
     for limit in binding:
         sense = "of at most" if limit.sense == "<=" else "of at least"
+        if limit.exact:
+            sense = "of exactly"
         source = f" ({limit.source})" if limit.source else ""
         value, most = quantity(limit.value, limit.unit), quantity(limit.limit, limit.unit)
         lines += wrapped(f"{limit.label}: {value} {sense} {most}{source}")

@@ -46,12 +46,25 @@ def bill(plan: Plan, totals: Totals) -> str:
 
 
 def _row(line: Line) -> list[str]:
+    if line.section == "Components":  # spare parts: in store, not in place
+        return [
+            f"{line.spares:,}",
+            product(line)[:44],
+            "in store",
+            "",
+            "",
+            money(line.extended_net_usd),
+        ]
     gives = f"{line.gpus:,} GPUs"
-    if line.section == "Storage":
+    if not line.working:
+        gives = "stands idle"
+    elif line.section == "Storage":
         gives = f"{line.read_gb_per_s:,.0f}/{line.write_gb_per_s:,.0f} GB/s read/write"
     price = money(line.extended_net_usd)
     if line.installed:
         installed = f"{min(line.installed, line.quantity):,} installed"
+        if line.idle and line.working:
+            installed += f", {line.idle:,} idle"
         price = f"{price} ({installed})" if line.purchased else installed
     name = product(line)[:44]
     racks = "" if line.racks is None else f"{line.racks:,}"
@@ -87,6 +100,9 @@ def _counted(line: Line) -> str:
 
 def _price(lines: Sequence[Line], price: float | None) -> str:
     """Return what a section costs: at once, or by the year where nothing is paid at once."""
+    if price is None:  # some of it; what costs nothing known is told in the notes
+        known = sum(line.extended_net_usd or 0.0 for line in lines)
+        return f"over {money(known)}" if known else money(None)
     yearly = _sum([line.subscription_usd_per_year or 0.0 for line in lines])
     return f"{money(yearly)}/year" if price == 0.0 and yearly else money(price)
 

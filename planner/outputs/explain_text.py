@@ -16,7 +16,8 @@ def render(found: Explanation) -> str:
     """Return the whole text, at most ``WIDTH`` columns wide."""
     if not found.plan.jobs:
         return console.render(found.plan)
-    parts = [_title(found), _table(found), *_next(found), _idle(found)]
+    parts = [_title(found), _table(found), console.standing_idle(found.plan)]
+    parts += [*_next(found), _idle(found)]
     if found.why_not is not None:
         parts.append(why_not_text.render(found.why_not).rstrip("\n"))
     text = "\n\n".join(part for part in parts if part) + "\n"
@@ -29,9 +30,9 @@ def _title(found: Explanation) -> str:
     if plan.provenance.scenario is not None:
         name = f"{name}, scenario {plan.provenance.scenario}"
     counts = ", ".join(
-        f"{line.quantity:,} {line.model}"
+        f"{line.working:,} {line.model}"
         for line in plan.lines
-        if line.parent is None and line.section in ("Compute", "Storage")
+        if line.parent is None and line.section in ("Compute", "Storage") and line.working
     )
     goal = plan.objective
     assert goal.value is not None

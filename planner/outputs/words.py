@@ -95,7 +95,13 @@ def size(gigabytes: float) -> str:
     return f"{gigabytes:,.1f} GB"
 
 
-COUNTED = {"systems": "system", "units": "unit", "racks": "rack", "families": "family"}
+COUNTED = {
+    "systems": "system",
+    "units": "unit",
+    "racks": "rack",
+    "families": "family",
+    "types": "type",
+}
 
 
 def quantity(value: float, unit: str) -> str:

@@ -204,14 +204,39 @@ class Component(Model):
     quantity: PositiveWhole
 
 
+class ClusterPart(Model):
+    """Something that each cluster of a family needs for itself, such as its two switches."""
+
+    item: Identifier
+    quantity: PositiveWhole
+    source: Identifier
+    confidence: Confidence
+    note: Text | None = None
+
+
+class Cluster(Model):
+    """How many units make up one cluster at most, and what each cluster needs for itself.
+
+    A plan may hold several. So many units as ``alone`` need none of the parts.
+    """
+
+    max_units: Figure[PositiveWhole]
+    alone: Figure[PositiveWhole] | None = None
+    parts: tuple[ClusterPart, ...] = ()
+
+
 class Family(Model):
-    """One file system: the items that can serve one namespace together."""
+    """One file system: the items that can serve one namespace together.
+
+    ``max_units`` is the most that a plan may hold; ``cluster`` says what its clusters are like.
+    """
 
     id: Identifier
     vendor: Text
     name: Text
     client_factor: ClientFactor | None = None
     max_units: Figure[PositiveWhole] | None = None
+    cluster: Cluster | None = None
     note: Text | None = None
 
 

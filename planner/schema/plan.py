@@ -37,8 +37,9 @@ class Line(PlanModel):
 
     ``parent`` is the SKU of the bundle a component belongs to; a component's money is in its
     parent's line and its power, height and weight are informative (also in the parent's).
-    ``quantity`` is in place; ``purchased`` are the units bought, cold ``spares`` and whole packs
-    included, less what is installed. Cables, racks and software draw nothing: 0, not None.
+    ``quantity`` is in place, ``idle`` of them owned units outside the cluster: they draw power and
+    take racks, but give nothing. ``purchased`` are the units bought, cold ``spares`` and whole
+    packs included, less what is installed. Cables, racks and software draw nothing: 0, not None.
     ``role`` says what a companion is for. ``support_share`` is support per year as a share of the
     net price, None where it is an amount. Support is paid for ``support_years`` of the term, from
     ``support_from_years`` on, when what the price includes has run out. ``units_per_rack`` is how
@@ -96,6 +97,12 @@ class Line(PlanModel):
     support_share: float | None = None
     unit_subscription_list_usd: float | None = None
     units_per_rack: int | None = None
+    idle: int = 0
+
+    @property
+    def working(self) -> int:
+        """Units in the cluster: those in place without owned ones that stand idle."""
+        return self.quantity - self.idle
 
 
 class Totals(PlanModel):
@@ -356,6 +363,15 @@ class NotConsidered(PlanModel):
     reason: str
 
 
+class IdleUnits(PlanModel):
+    """Owned units that stand idle: why, and what would use them or let them go."""
+
+    sku: str
+    units: int
+    reason: str
+    fix: str
+
+
 class Provenance(PlanModel):
     """What made this plan. ``seconds`` is None where reproducible bytes are asked for."""
 
@@ -420,6 +436,7 @@ class Plan(PlanModel):
     racks: tuple[RackGroup, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     not_considered: tuple[NotConsidered, ...] = ()
+    idle: tuple[IdleUnits, ...] = ()
     warnings: tuple[str, ...] = ()
     not_counted: tuple[str, ...] = ()
     provenance: Provenance

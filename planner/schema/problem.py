@@ -240,16 +240,40 @@ class Storage(Model):
 
 
 class Quantity(Model):
-    """What the user demands of one item's count."""
+    """What the user demands of one item's count, and what is owned of it.
+
+    Installed units stay where they are, in use or idle, unless they are retired.
+    """
 
     fixed: Whole | None = None
     min: Whole | None = None
     max: Whole | None = None
     installed: Whole = 0
+    retire: bool = False
     stock: Whole | None = None
     support_years: PaidYears | None = None
     required: bool = False
     exclude: bool = False
+
+    @property
+    def in_place(self) -> int:
+        """Units that are owned and stay."""
+        return 0 if self.retire else self.installed
+
+    @property
+    def least(self) -> int:
+        """The fewest units that are to be in place."""
+        return max(self.min or 0, int(self.required)) if self.fixed is None else self.fixed
+
+    @model_validator(mode="after")
+    def _owned_units_stay(self) -> Quantity:
+        for key, most in (("fixed", self.fixed), ("max", self.max)):
+            if most is not None and most < self.in_place:
+                raise ValueError(
+                    f"{key} {most} is fewer than the {self.in_place} installed, which stay; "
+                    f"give at least {self.in_place}, or say retire: true"
+                )
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> Quantity:

@@ -121,13 +121,13 @@ def appliances(plan: Plan) -> tuple[Appliances, ...]:
     site = plan.site
     return tuple(
         Appliances(
-            line.quantity,
-            site.delivered_fraction_write * line.write_gb_per_s / line.quantity,
-            site.delivered_fraction_read * line.read_gb_per_s / line.quantity,
+            line.working,
+            site.delivered_fraction_write * line.write_gb_per_s / line.working,
+            site.delivered_fraction_read * line.read_gb_per_s / line.working,
         )
         for line in plan.lines
         if line.section == "Storage"
-        and line.quantity
+        and line.working
         and (line.write_gb_per_s or line.read_gb_per_s)
     )
 

@@ -8,6 +8,7 @@ from planner.case.figures import it_power_kw
 from planner.errors import Finding, InputError
 from planner.loader.inputs import Inputs
 from planner.schema.catalog import Item
+from planner.schema.problem import Quantity
 from planner.sizing.checkpoint import replicas, writing_systems
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY, mtti_s
 from planner.sizing_report.model import Cluster, GpuType
@@ -40,7 +41,7 @@ def _gpu_type(inputs: Inputs, case: Case, system: System) -> GpuType:
         systems=most,
         gpus=gpus,
         peak_pflops=gpus * system.tflops_per_gpu / 1000 if system.tflops_per_gpu else None,
-        demanded=system.forced,
+        demanded=inputs.problem.items.get(system.id, Quantity()).least > 0,
         limited=most != UNLIMITED_UNITS,
     )
 

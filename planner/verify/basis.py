@@ -45,6 +45,24 @@ class Basis:
         """Return what the user demands of an item's count."""
         return self.problem.items.get(item_id, _NOTHING_DEMANDED)
 
+    def standing(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """Return the GPU systems and storage in place: the cluster, and what is owned beside it.
+
+        Args:
+            counts: units in the cluster by item.
+        """
+        result = dict(counts)
+        for sku, rule in self.problem.items.items():
+            item = self.items.get(sku)
+            if item is not None and item.category in DECIDED and not rule.retire:
+                result[sku] = max(result.get(sku, 0), rule.installed)
+        return result
+
+    def parts_of_clusters(self) -> frozenset[str]:
+        """Return what catalogs say clusters need for themselves, which may have no price."""
+        clusters = [family.cluster for family in self.families.values() if family.cluster]
+        return frozenset(part.item for cluster in clusters for part in cluster.parts)
+
     def unit_it_power_kw(self, item: Item) -> float | None:
         """Return the maximum draw of one unit in kW, None where it is not known."""
         if item.category in _WITHOUT_DRAW:

@@ -36,7 +36,7 @@ def count_companions(basis: Basis, counts: Mapping[str, int]) -> Companions:
 
     Args:
         basis: the problem and the catalogs.
-        counts: units of GPU systems and storage in place.
+        counts: units of GPU systems and storage in the cluster.
     """
     return _Counting(basis, counts).run()
 
@@ -50,13 +50,16 @@ class _Counting:
         self.bill = Bill()
         self.problems: list[str] = []
         self.fabrics: list[Fabric] = []
-        self.own = own_racks(basis, self.counts)
+        self.standing = basis.standing(self.counts)
+        self.own = own_racks(basis, self.standing)
         self.extras: dict[str, int] = {}
+        self.of_clusters: dict[str, int] = {}
 
     def run(self) -> Companions:
         """Count everything."""
         self._gpu_and_storage_fabrics()
         self._extras()
+        self._clusters()
         self._management()
         self._cooling()
         self._software()
@@ -106,6 +109,18 @@ class _Counting:
         items = self.basis.items
         return sum(n for sku, n in self.counts.items() if items[sku].category == category)
 
+    def _clusters(self) -> None:
+        """Count what each cluster of a storage family needs for itself."""
+        for family in self.basis.families.values():
+            items, cluster = self.basis.items, family.cluster
+            units = sum(n for sku, n in self.counts.items() if items[sku].family == family.id)
+            if cluster is None or units <= (cluster.alone.value if cluster.alone else 0):
+                continue
+            for part in cluster.parts:
+                count = -(-units // cluster.max_units.value) * part.quantity
+                self.of_clusters[part.item] = self.of_clusters.get(part.item, 0) + count
+                self.bill.add(part.item, count)
+
     def _management(self) -> None:
         """Count the OOB switches, then the in-band fabric that they uplink to."""
         network, everything = self.problem.network, {**self.counts, **self.extras}
@@ -113,6 +128,7 @@ class _Counting:
         if network.out_of_band is not None:
             others = sum(fabric.switches for fabric in self.fabrics) + self._own_pdus()
             devices = plugged(self.basis, everything, "out_of_band")
+            devices += plugged(self.basis, self.of_clusters, "out_of_band")
             found = port_fabric.out_of_band(
                 self.basis, network.out_of_band, devices, others, self.bill
             )
@@ -137,7 +153,7 @@ class _Counting:
             return
         provides = self.basis.items[cooling.cdu].provides.cooling
         heat_kw = 0.0
-        for sku, count in self.counts.items():
+        for sku, count in self.standing.items():
             item = self.basis.items[sku]
             power_kw, share = self.basis.unit_it_power_kw(item), self.basis.liquid_share(item)
             if power_kw is None and share > 0:

@@ -8,7 +8,7 @@ from planner.schema.catalog import Item
 from planner.verify.basis import Basis
 from planner.verify.decisions import Decisions
 from planner.verify.limit import Limit
-from planner.verify.purchases import purchased, stock
+from planner.verify.purchases import owned, purchased, stock
 
 
 def count_limits(
@@ -26,8 +26,13 @@ def count_limits(
         if count > 0:
             yield from _catalog_limits(item, count)
             yield from _stock_limits(basis, item, count)
-        yield from _demanded_limits(basis, sku, count)
+        in_place = decisions.standing.get(sku, 0) or count
+        yield from _demanded_limits(basis, sku, in_place)
+        if in_place > decisions.counts.get(sku, 0) and sku in decisions.standing:
+            yield Limit(f"items.{sku}.installed", in_place, ">=", owned(basis, item), "units")
     yield from _family_limits(basis, decisions)
+    types, most = len(decisions.gpu_types), basis.problem.job.gpus.max_types
+    yield Limit("gpu_types", types, "<=", most, "types", must_be_listed=False)
 
 
 def _catalog_limits(item: Item, count: int) -> Iterator[Limit]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.schema.catalog import Item
-from planner.schema.plan import JobPlan, Line, Plan
+from planner.schema.plan import JobPlan, Plan
 from planner.verify.basis import DECIDED, Basis
 from planner.verify.compute_fabric import plug
 from planner.verify.ledger import Ledger
-from planner.verify.purchases import purchased
+from planner.verify.purchases import owned, purchased
 from planner.verify.racks import place
 
 
@@ -20,10 +20,12 @@ from planner.verify.racks import place
 class Decisions:
     """The plan's decisions, from which everything else follows.
 
-    ``counts`` are those of GPU systems and storage.
+    ``counts`` are the GPU systems and storage in the cluster; ``standing`` all that are in place,
+    idle owned ones included.
     """
 
     counts: Mapping[str, int]
+    standing: Mapping[str, int]
     gpu_types: tuple[str, ...]
     families: tuple[str, ...]
     gpus_used: int
@@ -41,8 +43,8 @@ def read_decisions(ledger: Ledger, basis: Basis, plan: Plan) -> Decisions | None
         plan: the plan to read.
     """
     before = len(ledger.disagreements)
-    in_place = _read_counts(ledger, basis, plan)
-    counts = {sku: n for sku, n in in_place.items() if basis.items[sku].category in DECIDED}
+    in_cluster = _read_counts(ledger, basis, plan)
+    counts = {sku: n for sku, n in in_cluster.items() if basis.items[sku].category in DECIDED}
     if len(plan.jobs) != 1:
         ledger.fail(f"jobs: expected one job, the plan has {len(plan.jobs)}")
         return None
@@ -53,6 +55,7 @@ def read_decisions(ledger: Ledger, basis: Basis, plan: Plan) -> Decisions | None
         return None
     return Decisions(
         counts=counts,
+        standing=basis.standing(counts),
         gpu_types=job.gpu_types,
         families=job.storage_families,
         gpus_used=job.gpus_used,
@@ -76,10 +79,15 @@ def _read_counts(ledger: Ledger, basis: Basis, plan: Plan) -> dict[str, int]:
             ledger.fail(f"{name}: listed twice")
         elif not _is_whole(line.quantity):
             ledger.fail(f"{name}.quantity: {line.quantity!r} is not a whole number of at least 0")
+        elif not _is_whole(line.idle) or line.idle > min(line.quantity, owned(basis, item)):
+            ledger.fail(f"{name}.idle: {line.idle!r} is not a whole number up to what is owned")
+        elif line.idle and line.quantity > owned(basis, item):
+            ledger.fail(f"{name}.idle: {line.idle} of those owned stand idle, yet more are bought")
         else:
-            counts[line.sku] = line.quantity
-            _check_allowed(ledger, basis, item, line)
-            ledger.require(line.sku not in left_out, f"{name}: is also listed as not considered")
+            counts[line.sku] = line.working
+            _check_allowed(ledger, basis, item, counts[line.sku])
+            useless = counts[line.sku] == 0 or line.sku not in left_out
+            ledger.require(useless, f"{name}: is also listed as not considered")
     return counts
 
 
@@ -87,18 +95,17 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _check_allowed(ledger: Ledger, basis: Basis, item: Item, line: Line) -> None:
-    """Require that the rules let this item into a plan."""
-    name, count = f"lines.{line.sku}", line.quantity
+def _check_allowed(ledger: Ledger, basis: Basis, item: Item, count: int) -> None:
+    """Require that the rules let so many units of this item into the cluster."""
     if count == 0:
         return
     reason = _why_not(basis, item, count)
     if reason is not None:
-        ledger.fail(f"{name}: {reason}")
+        ledger.fail(f"lines.{item.id}: {reason}")
 
 
 def _why_not(basis: Basis, item: Item, count: int) -> str | None:
-    """Return why an item may not stand in a plan so many times, or None."""
+    """Return why an item may not be in the cluster so many times, or None."""
     if item.category == "component":
         return "a component is not bought alone"
     if basis.demanded(item.id).exclude:
@@ -110,7 +117,7 @@ def _why_not(basis: Basis, item: Item, count: int) -> str | None:
     if purchased(basis, item, count) > 0:
         if item.category in DECIDED and item.lifecycle not in basis.problem.consider.lifecycle:
             return f"its lifecycle is {item.lifecycle}, which the problem does not consider"
-        if item.id not in basis.prices:
+        if item.id not in basis.prices and item.id not in basis.parts_of_clusters():
             return "it has no price"
     return _why_not_usable(basis, item, count) if item.category in DECIDED else None
 

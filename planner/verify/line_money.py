@@ -73,7 +73,7 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
 
 
 def _check_no_money(ledger: Ledger, name: str, line: Line) -> None:
-    """Without a price nothing is bought; nothing bought costs nothing, or is left open."""
+    """Without a price no money is known; nothing bought costs nothing, or is left open."""
     ledger.same(f"{name}.unit_list_usd", line.unit_list_usd, None)
     ledger.same(f"{name}.unit_net_usd", line.unit_net_usd, None)
     for field in MONEY_FIELDS:

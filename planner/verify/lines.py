@@ -11,7 +11,7 @@ from planner.verify.consumption import check_consumption
 from planner.verify.decisions import Decisions
 from planner.verify.ledger import Ledger
 from planner.verify.line_money import MONEY_FIELDS, check_line_money
-from planner.verify.purchases import cold_spares, pack_size, purchased
+from planner.verify.purchases import cold_spares, ordered, owned, pack_size, purchased, spare_parts
 from planner.verify.racks import Placement, place, rack_class
 from planner.verify.room import RackSet
 
@@ -56,9 +56,22 @@ def check_lines(
     """
     _check_needed(ledger, basis, companions, plan)
     standing = {each.sku: each for each in companions.room.sets if each.sku is not None}
+    parts = spare_parts(basis, decisions.counts)
     for line in plan.lines:
-        if line.parent is None:
-            _check_line(ledger, basis, line, standing)
+        if line.parent is None and basis.items[line.sku].category == "component":
+            _check_spare_parts(ledger, basis, line, parts.pop(line.sku, 0))
+        elif line.parent is None:
+            _check_line(ledger, basis, decisions, line, standing)
+    for sku, count in parts.items():
+        ledger.fail(f"lines.{sku}: missing, {count} are to lie in store")
+    listed = {line.sku for line in plan.lines if line.parent is None}
+    for sku, count in decisions.standing.items():
+        if count > 0 and sku not in listed:
+            ledger.fail(f"lines.{sku}: missing, {count} are installed and stay")
+    told = {each.sku: each.units for each in plan.idle}
+    unused = {sku: n - decisions.counts.get(sku, 0) for sku, n in decisions.standing.items()}
+    ledger.equal("idle", told, {sku: count for sku, count in unused.items() if count > 0})
+    ledger.equal("idle: entries", len(plan.idle), len(told))
     _check_components(ledger, basis, decisions, plan)
 
 
@@ -68,7 +81,9 @@ def _check_needed(ledger: Ledger, basis: Basis, companions: Companions, plan: Pl
         ledger.fail(problem)
     missing = dict(companions.counts)
     for line in plan.lines:
-        if line.parent is None and basis.items[line.sku].category not in DECIDED:
+        if line.parent is not None:
+            continue
+        if basis.items[line.sku].category not in (*DECIDED, "component"):
             needed = missing.pop(line.sku, 0)
             ledger.equal(f"lines.{line.sku}.quantity", line.quantity, needed)
             ledger.require(needed > 0, f"lines.{line.sku}: nothing in the plan needs it")
@@ -76,13 +91,35 @@ def _check_needed(ledger: Ledger, basis: Basis, companions: Companions, plan: Pl
         ledger.fail(f"lines.{sku}: missing, the plan needs {count}")
 
 
-def _check_line(ledger: Ledger, basis: Basis, line: Line, standing: dict[str, RackSet]) -> None:
+def _check_spare_parts(ledger: Ledger, basis: Basis, line: Line, count: int) -> None:
+    """Check components that lie in store: nothing of them is in place or gives anything."""
     item, name = basis.items[line.sku], f"lines.{line.sku}"
-    _check_description(ledger, name, item, line, _SECTIONS[item.category])
-    ledger.equal(f"{name}.installed", line.installed, basis.demanded(line.sku).installed)
-    ledger.equal(f"{name}.spares", line.spares, cold_spares(basis, item, line.quantity))
+    _check_description(ledger, name, item, line, "Components")
+    for field in ("quantity", "idle", "racks", "rack_class", "gpus", "usable_tb"):
+        ledger.require(not getattr(line, field), f"{name}.{field}: the parts lie in store")
+    ledger.require(count > 0, f"{name}: nothing in the plan needs it")
+    ledger.equal(f"{name}.installed", line.installed, owned(basis, item))
+    ledger.equal(f"{name}.spares", line.spares, count)
     ledger.equal(f"{name}.pack", line.pack, pack_size(basis, item))
-    bought = purchased(basis, item, line.quantity)
+    ledger.equal(f"{name}.purchased", line.purchased, ordered(basis, item, count))
+    check_line_money(ledger, basis, name, item, line)
+    check_consumption(ledger, basis, name, item, line)
+
+
+def _check_line(
+    ledger: Ledger, basis: Basis, decisions: Decisions, line: Line, standing: dict[str, RackSet]
+) -> None:
+    item, name = basis.items[line.sku], f"lines.{line.sku}"
+    # Companions are counted one by one; of what the plan decides more may stand than is used.
+    working = decisions.counts.get(line.sku, line.quantity)
+    in_place = decisions.standing.get(line.sku, line.quantity)
+    _check_description(ledger, name, item, line, _SECTIONS[item.category])
+    ledger.equal(f"{name}.quantity", line.quantity, in_place)
+    ledger.equal(f"{name}.idle", line.idle, in_place - working)
+    ledger.equal(f"{name}.installed", line.installed, owned(basis, item))
+    ledger.equal(f"{name}.spares", line.spares, cold_spares(basis, item, working))
+    ledger.equal(f"{name}.pack", line.pack, pack_size(basis, item))
+    bought = purchased(basis, item, working)
     ledger.equal(f"{name}.purchased", line.purchased, bought)
     check_line_money(ledger, basis, name, item, line)
     check_consumption(ledger, basis, name, item, line)
@@ -94,7 +131,7 @@ def _check_line(ledger: Ledger, basis: Basis, line: Line, standing: dict[str, Ra
         ledger.equal(f"{name}.rack_class", line.rack_class, rack_class(item))
     else:
         _check_companion_racks(ledger, basis, name, item, line, standing)
-    _check_provisions(ledger, name, item, line)
+    _check_provisions(ledger, name, item, line, working)
 
 
 def _check_units_per_rack(
@@ -141,19 +178,20 @@ def _check_description(ledger: Ledger, name: str, item: Item, line: Line, sectio
         ledger.equal(f"{name}.{field}", getattr(line, field), value)
 
 
-def _check_provisions(ledger: Ledger, name: str, item: Item, line: Line) -> None:
-    read, write = nameplate_gb_per_s(item, line.quantity)
-    ledger.equal(f"{name}.gpus", line.gpus, gpus(item, line.quantity))
+def _check_provisions(ledger: Ledger, name: str, item: Item, line: Line, working: int) -> None:
+    read, write = nameplate_gb_per_s(item, working) if working else (0.0, 0.0)
+    ledger.equal(f"{name}.gpus", line.gpus, gpus(item, working))
     ledger.same(f"{name}.read_gb_per_s", line.read_gb_per_s, read)
     ledger.same(f"{name}.write_gb_per_s", line.write_gb_per_s, write)
-    usable = usable_tb(item, line.quantity) if item.category == "storage" else None
+    usable = usable_tb(item, working) if working else 0.0
+    usable = usable if item.category == "storage" else None
     ledger.same(f"{name}.usable_tb", line.usable_tb, usable)
 
 
 def _check_components(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> None:
     """Require each bundle's components exactly once, in the right number, without money."""
     expected: dict[tuple[str, str], Component] = {}
-    for sku, count in decisions.counts.items():
+    for sku, count in decisions.standing.items():
         if count > 0:
             expected |= {(sku, part.id): part for part in basis.items[sku].components}
     parents = {line.sku: line for line in plan.lines if line.parent is None}
@@ -184,6 +222,6 @@ def _check_component(
         value = getattr(line, field)
         ledger.require(not value, f"{name}.{field}: the money is in the bundle's line, not here")
     for field in ("gpus", "read_gb_per_s", "write_gb_per_s", "usable_tb", "racks",
-                  "units_per_rack"):  # fmt: skip
+                  "units_per_rack", "idle"):  # fmt: skip
         value = getattr(line, field)
         ledger.require(not value, f"{name}.{field}: counted in the bundle's line, not here")

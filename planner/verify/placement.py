@@ -56,7 +56,7 @@ def _check_devices(
             placed[device.sku] += group.count
     expected: Counter[str] = Counter()
     standing = {each.sku for each in companions.room.sets}
-    for sku, count in {**decisions.counts, **companions.counts}.items():
+    for sku, count in {**decisions.standing, **companions.counts}.items():
         item = basis.items[sku]
         if sku in decisions.counts and sku not in standing:
             continue  # nobody knows how many racks it takes

@@ -135,6 +135,7 @@ def _named(basis: Basis) -> Iterator[str]:
     if problem.site.cooling.cdu is not None:
         yield problem.site.cooling.cdu
     yield from problem.extras
+    yield from basis.parts_of_clusters()
 
 
 def pdus_per_rack(basis: Basis, racks: RackSet) -> int | None:

@@ -90,9 +90,10 @@ def _check_sections(ledger: Ledger, stated: Totals, lines: Iterable[Line]) -> No
 def _totals(
     basis: Basis, decisions: Decisions, companions: Companions, lines: list[Line]
 ) -> TotalFigures:
-    counts: Mapping[str, int] = {**decisions.counts, **companions.counts}
+    counts: Mapping[str, int] = {**decisions.standing, **companions.counts}
     everything = [(basis.items[sku], count) for sku, count in counts.items() if count > 0]
-    storage = [(item, count) for item, count in everything if item.category == "storage"]
+    cluster = [(basis.items[sku], count) for sku, count in decisions.counts.items() if count > 0]
+    storage = [(item, count) for item, count in cluster if item.category == "storage"]
 
     def total(unit: Callable[[Item], float | None], share: Callable[[Item], float]) -> float | None:
         return _sum_known(_times(unit(item), n * share(item)) for item, n in everything)
@@ -108,7 +109,7 @@ def _totals(
         if line.purchased > 0 and (price := basis.prices.get(line.sku)) is not None
     ]
     return TotalFigures(
-        gpus=sum(gpus(item, count) for item, count in everything),
+        gpus=sum(gpus(item, count) for item, count in cluster),
         gpus_used=decisions.gpus_used,
         it_power_kw=power_kw,
         facility_power_kw=total(basis.unit_it_power_kw, basis.pue),

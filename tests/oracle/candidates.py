@@ -37,14 +37,19 @@ class Candidate:
 def candidates(market: Market, category: str, families: Sequence[Family]) -> list[Candidate]:
     """Return the items of a category that may enter, with their counts."""
     items = [item for item in market.catalog.values() if item.category == category]
-    return [_candidate(item, market, families) for item in items if _enters(item, market)]
+    return [
+        _candidate(item, market, families)
+        for item in items
+        if enters(item, market) or market.owned(item)
+    ]
 
 
-def _enters(item: Item, market: Market) -> bool:
+def enters(item: Item, market: Market) -> bool:
+    """Return whether an item may be in the cluster; one that may not stands there if owned."""
     problem, quantity = market.problem, market.quantity(item)
     if quantity.exclude or not _considered(item, problem):
         return False
-    if not market.for_sale(item) and quantity.installed == 0:
+    if not market.for_sale(item) and market.owned(item) == 0:
         return False
     if not facility.fits(item, market.catalog, problem.site) or not _connects(item, market):
         return False
@@ -152,14 +157,20 @@ def _candidate(item: Item, market: Market, families: Sequence[Family]) -> Candid
     ceiling = _ceiling(item, quantity, families)
     every = np.arange(int(min(ceiling, MOST_UNITS)) + 1)
     standing = facility.standing(item, market.catalog, market.problem.site)
-    racks = np.zeros_like(every) if standing is None else standing.racks(every)
+    there = market.in_place(item, every)
+    racks = np.zeros_like(every) if standing is None else standing.racks(there)
     consumed = market.consumption(item, every, racks)
     # Consumption and what must be purchased grow with the count: the first beyond ends the list.
     possible = within(consumed, market.limits()) & market.available(item, every)
     end = len(every) if possible.all() else int(np.argmin(possible))
     if end > MOST_UNITS:
         raise ValueError(f"{item.id}: nothing limits its count to {MOST_UNITS}")
-    counts = tuple(units for units in range(end) if _allowed(units, item, quantity))
+    counts = tuple(
+        units
+        for units in range(end)
+        if _allowed(units, item, quantity, int(there[units]))
+        and (units == 0 or enters(item, market))
+    )
     return Candidate(item, counts, {units: consumed[units] for units in range(end)})
 
 
@@ -175,10 +186,11 @@ def _ceiling(item: Item, quantity: Quantity, families: Sequence[Family]) -> int 
     return min(most)
 
 
-def _allowed(units: int, item: Item, quantity: Quantity) -> bool:
-    if quantity.fixed is not None and units != quantity.fixed:
+def _allowed(units: int, item: Item, quantity: Quantity, there: int) -> bool:
+    """Return whether so many may be used with so many there."""
+    if quantity.fixed is not None and there != quantity.fixed:
         return False
-    if units < max(quantity.min or 0, int(quantity.required)):
+    if there < max(quantity.min or 0, int(quantity.required)):
         return False
     smallest = [1 if item.min_units is None else item.min_units.value]
     smallest += [] if item.sizes is None else [item.sizes.rows[0].units]

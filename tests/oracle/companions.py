@@ -50,8 +50,15 @@ class Companions:
         fabrics = (network.compute, network.storage, network.in_band, network.out_of_band)
         rack = (site.rack.item, site.rack.pdu) if site.rack is not None else ()
         named = (*fabrics, *rack, site.cooling.cdu)
-        lists = (self.problem.software, self.problem.extras)
+        lists = (self.problem.software, self.problem.extras, self._of_items())
         return any(name is not None for name in named) or any(lists)
+
+    def _of_items(self) -> list[str]:
+        """Return what items need of themselves: parts of their clusters, spare parts."""
+        families = {item.family for item in self.items}
+        clusters = [f.cluster for f in self.market.families if f.id in families and f.cluster]
+        spares = [p.id for i in self.items for p in i.components]
+        return [part.item for cluster in clusters for part in cluster.parts] + spares
 
     def consumption(self, counts: Whole) -> tuple[Array, Mask]:
         """Return what companions consume, and where they are possible, for counts of the items."""
@@ -64,6 +71,13 @@ class Companions:
             consumed += self.market.consumption(item, units, own)
             possible = possible & self.market.available(item, units)
         consumed[:, RACKS] += self.racks_network.shared(bill.counts, bill.rows)
+        parts: dict[str, Whole] = {}
+        for item, units in zip(self.items, counts.T, strict=True):
+            for name, spare in self.market.spare_parts(item, units).items():
+                parts[name] = parts.get(name, np.zeros(bill.rows, dtype=np.int64)) + spare
+        for name, spare in parts.items():
+            consumed += self.market.in_store(self.catalog[name], spare)
+            possible = possible & self.market.in_stock(self.catalog[name], spare)
         return consumed, possible
 
     def bill(self, counts: Whole) -> Bill:
@@ -73,7 +87,8 @@ class Companions:
         self._compute(bill, counts)
         self._edge(bill, self.problem.network.storage, self._parts("storage", counts), "storage")
         extras = self._extras(bill, counts, racks)
-        uplinks = self._out_of_band(bill, counts, racks, extras)
+        clustered = self._clusters(bill, counts)
+        uplinks = self._out_of_band(bill, counts, racks, extras, clustered)
         self._in_band(bill, counts, extras, uplinks)
         self._cdus(bill, counts)
         self._software(bill, counts)
@@ -82,7 +97,8 @@ class Companions:
 
     def _racks(self, counts: Whole) -> Whole:
         """Return the racks of each item, 0 where they are not known."""
-        pairs = zip(self.standings, counts.T, strict=True)
+        there = [self.market.in_place(i, n) for i, n in zip(self.items, counts.T, strict=True)]
+        pairs = zip(self.standings, there, strict=True)
         columns = [np.zeros_like(n) if s is None else s.racks(n) for s, n in pairs]
         return np.stack(columns, axis=1)
 
@@ -104,7 +120,8 @@ class Companions:
     def _parts(self, network: str, counts: Whole) -> list[tuple[Port, Whole]]:
         """Return the ports of the items on a network, with how many items have them."""
         ports = [getattr(item.ports, network) for item in self.items]
-        return [(p, n) for p, n in zip(ports, counts.T, strict=True) if p is not None]
+        pairs = zip(ports, counts.T, strict=True)
+        return [(p, n) for p, n in pairs if p is not None and n.any()]
 
     def _edge(
         self,
@@ -164,17 +181,38 @@ class Companions:
             bill.add(name, found[name])
         return found
 
+    def _clusters(self, bill: Bill, counts: Whole) -> dict[str, Whole]:
+        """Add what each cluster of a storage family needs, and return the counts."""
+        found: dict[str, Whole] = {}
+        for family in self.market.families:
+            members = [item.family == family.id for item in self.items]
+            if family.cluster is None or not any(members):
+                continue
+            units = counts[:, members].sum(axis=1)
+            clusters = -(-units // family.cluster.max_units.value)
+            if family.cluster.alone is not None:
+                clusters = np.where(units <= family.cluster.alone.value, 0, clusters)
+            for part in family.cluster.parts:
+                own = clusters * part.quantity
+                found[part.item] = found.get(part.item, np.zeros_like(own)) + own
+                bill.add(part.item, own)
+        return found
+
     def _out_of_band(
-        self, bill: Bill, counts: Whole, racks: Whole, extras: dict[str, Whole]
+        self,
+        bill: Bill,
+        counts: Whole,
+        racks: Whole,
+        extras: dict[str, Whole],
+        clustered: dict[str, Whole],
     ) -> Whole | None:
         """Add the out-of-band switches and return how many there are."""
         wanted = self.problem.network.out_of_band
         if wanted is None:
             return None
         ports = np.zeros(bill.rows, dtype=np.int64) + bill.fabric_switches
-        for port, units in self._parts("out_of_band", counts) + self._of_extras(
-            "out_of_band", extras
-        ):
+        devices = self._parts("out_of_band", counts) + self._of_extras("out_of_band", extras)
+        for port, units in devices + self._of_extras("out_of_band", clustered):
             ports = ports + port.count * units
         for standing, own in zip(self.standings, racks.T, strict=True):
             ports = ports + (0 if standing is None else standing.pdus) * own
@@ -213,7 +251,8 @@ class Companions:
             return
         liquid_kw = np.zeros(bill.rows)
         for item, units in zip(self.items, counts.T, strict=True):
-            liquid_kw += facility.liquid_kw(item, self.catalog) * units
+            there = self.market.in_place(item, units)
+            liquid_kw += facility.liquid_kw(item, self.catalog) * there
         provided = self.catalog[cooling.cdu].provides.cooling
         if provided is None:
             raise ValueError(f"{cooling.cdu}: no cooling")

@@ -91,7 +91,8 @@ def best(
     discounts: Sequence[Discount] = (),
 ) -> Best | None:
     """Return the best plan by exhaustive enumeration, None where no plan is feasible."""
-    market = Market(problem, {item.id: item for item in items}, prices, discounts)
+    known = {item.id: item for item in items}
+    market = Market(problem, known, prices, discounts, families)
     systems = candidates(market, "gpu_system", families)
     storage = candidates(market, "storage", families)
     bought = [candidate.item for candidate in (*systems, *storage)]

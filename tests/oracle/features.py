@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.oracle import switches
-from tests.oracle.hardware import Hardware, Raw, figure, spread, text
+from tests.oracle.hardware import UNCOUNTABLE, Hardware, Raw, figure, spread, text
 from tests.oracle.reference import Reference
 
 OTHERS_AT_MOST = 3
@@ -57,7 +57,7 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
     draft = Draft(random, hardware, problem, reference)
     for name, entry in problem["items"].items():
         if name.startswith("gpu") and name != reference.system and "max" in entry:
-            entry["max"] = min(entry["max"], OTHERS_AT_MOST)
+            entry["max"] = max(min(entry["max"], OTHERS_AT_MOST), entry.get("installed", 0))
     for share, feature in FEATURES:
         if random.random() < share:
             feature(draft)
@@ -67,7 +67,7 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
             if entry.get("fixed") or "min" in entry or "required" in entry:
                 for key in ("fixed", "min", "required"):
                     entry.pop(key, None)
-                entry.setdefault("max", OTHERS_AT_MOST)
+                entry.setdefault("max", max(OTHERS_AT_MOST, entry.get("installed", 0)))
 
 
 def _network(draft: Draft) -> None:
@@ -311,6 +311,57 @@ def _extras(draft: Draft) -> None:
     _widen(draft)
 
 
+def _owned(draft: Draft) -> None:
+    """Units that are there already, of what is on offer and of what is not; some are retired."""
+    random, hardware = draft.random, draft.hardware
+    for name in (*hardware.ordinary, *hardware.decoys):
+        if hardware.decoys.get(name) in UNCOUNTABLE or random.random() < 0.6:
+            continue
+        entry = draft.problem["items"].setdefault(name, {})
+        entry["installed"] = random.randint(1, 3)
+        if random.random() < 0.15:
+            entry["retire"] = True
+        for key in ("max", "fixed"):
+            if key in entry:
+                entry[key] = max(entry[key], entry["installed"])
+
+
+def _parts(draft: Draft) -> None:
+    """Prices of components, and spares of the bundles that they make up."""
+    random, hardware = draft.random, draft.hardware
+    parts = [item["id"] for item in hardware.items if item["category"] == "component"]
+    for name in parts:
+        if random.random() < 0.7:
+            hardware.prices[name] = switches.price(random, (1e3, 4e4))
+            if random.random() < 0.3:
+                hardware.prices[name]["pack"] = 2
+    if parts and random.random() < 0.7:
+        shares = {kind: f"{random.choice((2, 10, 30))} %" for kind in ("gpu_system", "storage")}
+        draft.problem.setdefault("spares", {}).update(shares)
+
+
+def _clusters(draft: Draft) -> None:
+    """Storage families whose units make up clusters, each with switches of its own."""
+    random, hardware = draft.random, draft.hardware
+    names = [f"interconnect_{number}" for number in range(random.randint(1, 2))]
+    for name in names:
+        part = switches.companion(hardware, random, name, "management", (1e3, 3e4))
+        switches.standing(random, part, (0.2, 1.5), (1, 2))
+        if random.random() < 0.5:
+            part["ports"] = {"out_of_band": {"count": 1, "speed": "1 Gb/s", **switches.SOURCED}}
+    for family in hardware.families:
+        if random.random() < 0.7:
+            cluster: Raw = {"max_units": figure(random.randint(1, 4))}
+            if random.random() < 0.4:
+                cluster["alone"] = figure(random.randint(1, cluster["max_units"]["value"]))
+            cluster["parts"] = [
+                {"item": name, "quantity": random.randint(1, 3), **switches.SOURCED}
+                for name in random.sample(names, random.randint(1, len(names)))
+            ]
+            family["cluster"] = cluster
+    _widen(draft)
+
+
 FEATURES: tuple[tuple[float, Callable[[Draft], None]], ...] = (
     (0.6, _network),
     (0.4, _racks),
@@ -324,4 +375,7 @@ FEATURES: tuple[tuple[float, Callable[[Draft], None]], ...] = (
     (0.3, _shop),
     (0.2, _down),
     (0.3, _policy),
+    (0.25, _owned),
+    (0.5, _parts),
+    (0.2, _clusters),
 )

@@ -13,6 +13,9 @@ Raw = dict[str, Any]
 GOOD_VENDOR, SHUNNED_VENDOR = "Alpha", "Omega"
 VENDORS = (GOOD_VENDOR, "Beta", "Gamma")
 
+UNCOUNTABLE = frozenset({"no_power", "no_height", "too_tall"})
+"""Flaws of decoys that cannot even stand there: owned units of them are an input error."""
+
 
 @dataclass
 class Hardware:

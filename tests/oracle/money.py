@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from planner.schema.catalog import Item
+from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price, SupportShare
 from planner.schema.problem import Problem, Quantity, Term
 from tests.oracle import facility
@@ -33,6 +33,7 @@ class Market:
     catalog: Mapping[str, Item]
     prices: Mapping[str, Price]
     discounts: Sequence[Discount]
+    families: Sequence[Family] = ()
 
     def unit_net_usd(self, item: Item) -> float:
         """Return the price of one unit after the most specific discount, in whole cents."""
@@ -66,10 +67,30 @@ class Market:
         """Return what the user says of an item's count."""
         return self.problem.items.get(item.id, Quantity())
 
+    def owned(self, item: Item) -> int:
+        """Return what is installed and not retired."""
+        quantity = self.quantity(item)
+        return quantity.installed if not quantity.retire else 0
+
+    def in_place(self, item: Item, units: Whole) -> Whole:
+        """Return what stands there with so many in the cluster: never less than is owned."""
+        if item.category not in ("gpu_system", "storage"):
+            return units
+        return np.where(units < self.owned(item), self.owned(item), units)
+
     def purchased(self, item: Item, units: Whole) -> Whole:
-        """Return what is bought for so many in place: spares, less installed, in whole packs."""
-        spares = facility.up(units * self.problem.spares.get(item.category, 0.0))
-        missing = np.maximum(0, units + spares - self.quantity(item).installed)
+        """Return what is bought for so many to use: spares, less installed, in whole packs."""
+        share = 0.0 if item.components else self.problem.spares.get(item.category, 0.0)
+        return self.ordered(item, units + facility.up(units * share))
+
+    def spare_parts(self, bundle: Item, units: Whole) -> dict[str, Whole]:
+        """Return the components in store for so many bundles in the cluster."""
+        share = self.problem.spares.get(bundle.category, 0.0)
+        return {p.id: facility.up(share * p.quantity * units) for p in bundle.components if share}
+
+    def ordered(self, item: Item, wanted: Whole) -> Whole:
+        """Return what is bought where so many are wanted: less what is owned, whole packs."""
+        missing = np.maximum(0, wanted - self.owned(item))
         price = self.prices.get(item.id)
         pack, least = (1, 0) if price is None else (price.pack, price.min_order)
         packs = -(-np.maximum(missing, least) // pack)
@@ -88,7 +109,14 @@ class Market:
 
     def available(self, item: Item, units: Whole) -> Mask:
         """Return where the purchase for so many in place is possible: sale, stock, lead time."""
-        bought = self.purchased(item, units)
+        return self._to_be_had(item, self.purchased(item, units))
+
+    def in_stock(self, item: Item, parts: Whole) -> Mask:
+        """Return where so many spare parts can be had; those without a price always can."""
+        bought = self.ordered(item, parts)
+        return self._to_be_had(item, bought) | np.asarray(item.id not in self.prices)
+
+    def _to_be_had(self, item: Item, bought: Whole) -> Mask:
         if not (self.for_sale(item) and self._in_time(item)):
             return np.asarray(bought == 0)
         own = self.quantity(item).stock
@@ -96,7 +124,8 @@ class Market:
         return np.asarray(bought <= (math.inf if stock is None else stock))
 
     def consumption(self, item: Item, units: Whole, racks: Whole) -> Array:
-        """Return every resource (columns) of so many units (rows) of an item."""
+        """Return every resource (columns) of so many units (rows) of an item in the cluster."""
+        used, units = units, self.in_place(item, units)
         site, term = self.problem.site, self.problem.term
         found = np.zeros((len(units), RESOURCES))
         draw_kw = facility.power_kw(item, self.catalog) or 0.0
@@ -107,11 +136,6 @@ class Market:
             found[:, column] = each * units
         found[:, AIR] = found[:, POWER] - found[:, LIQUID]
         found[:, RACKS] = racks
-        bought = self.purchased(item, units)
-        found[:, CAPEX] = self.unit_net_usd(item) * bought
-        found[:, SUPPORT] = self.support_usd(item) * bought
-        found[:, SUBSCRIPTIONS] = self.subscription_usd(item) * bought
-        found[:, TCO] = found[:, CAPEX]
         if term is not None:
             typical_kw = facility.typical_kw(item, self.catalog)
             paid_kw = typical_kw if term.energy_basis == "typical" else draw_kw
@@ -119,6 +143,20 @@ class Market:
             found[:, ENERGY] = hourly * HOURS_PER_YEAR * units
             monthly = draw_kw * term.colocation_usd_per_kw_month
             found[:, COLOCATION] = monthly * MONTHS_PER_YEAR * units
+        return self._paid(item, self.purchased(item, used), found)
+
+    def in_store(self, item: Item, parts: Whole) -> Array:
+        """Return every resource of so many spare parts: they only cost money."""
+        return self._paid(item, self.ordered(item, parts), np.zeros((len(parts), RESOURCES)))
+
+    def _paid(self, item: Item, bought: Whole, found: Array) -> Array:
+        """Return resources with the money for what is bought, and what follows from it."""
+        term = self.problem.term
+        found[:, CAPEX] = self.unit_net_usd(item) * bought
+        found[:, SUPPORT] = self.support_usd(item) * bought
+        found[:, SUBSCRIPTIONS] = self.subscription_usd(item) * bought
+        found[:, TCO] = found[:, CAPEX]
+        if term is not None:
             running = found[:, [SUBSCRIPTIONS, ENERGY, COLOCATION]].sum(axis=1)
             found[:, TCO] += running * annuity(0.0, term.years, term.discount_rate)
             found[:, TCO] += found[:, SUPPORT] * self._supported(item, term)

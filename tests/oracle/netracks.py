@@ -22,7 +22,9 @@ class NetworkRacks:
     def __init__(self, market: Market) -> None:
         self.site, self.catalog = market.problem.site, market.catalog
         self.rack = facility.space(self.site, "network")
-        items = [self.catalog[name] for name in sorted(_named(market.problem))]
+        clusters = [family.cluster for family in market.families if family.cluster]
+        named = _named(market.problem) | {part.item for c in clusters for part in c.parts}
+        items = [self.catalog[name] for name in sorted(named)]
         self.own = {
             i.id: i.consumes.racks.value
             for i in items

@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.schema.catalog import Item
 from planner.schema.problem import Split
+from tests.oracle.candidates import enters
 from tests.oracle.facility import SLIVER, Whole
 from tests.oracle.money import Array, Market, Mask
 
@@ -30,7 +31,7 @@ def others(market: Market, items: Sequence[Item], counts: Whole) -> Whole:
     total = np.zeros(len(counts), dtype=np.int64)
     for category in ("gpu_system", "storage"):
         # Where no preferred vendor is on offer there is nothing to prefer.
-        kind = [item.category == category for item in items]
+        kind = [item.category == category and enters(item, market) for item in items]
         if any(k and item.vendor in prefer.vendors for k, item in zip(kind, items, strict=True)):
             other = [
                 k and item.vendor not in prefer.vendors for k, item in zip(kind, items, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from tests.oracle.features import add_features
-from tests.oracle.hardware import SHUNNED_VENDOR, Hardware, Raw, spread, text
+from tests.oracle.hardware import SHUNNED_VENDOR, UNCOUNTABLE, Hardware, Raw, spread, text
 from tests.oracle.reference import Reference, random_reference
 
 SHARE_WITH_FEATURES = 0.5
@@ -262,11 +262,14 @@ def _items(random: Random, hardware: Hardware, reference: Reference, problem: Ra
         entry["max"] = most
         if random.random() < 0.12:
             entry["installed"] = random.randint(1, 4)
+            entry["max"] = max(most, entry["installed"])
     for name, flaw in hardware.decoys.items():
         if flaw == "excluded":
             entries[name] = {"exclude": True}
         elif flaw == "no_price":
             entries[name] = {"installed": random.randint(0, 2)}
+        elif flaw in UNCOUNTABLE:
+            entries[name].pop("installed", None)
     if random.random() < 0.25:
         _demand(random, hardware, reference, entries)
     return entries
@@ -282,7 +285,7 @@ def _demand(random: Random, hardware: Hardware, reference: Reference, entries: R
     kind = random.choice(("fixed", "min", "required"))
     if kind == "fixed":
         entries[name].pop("max")
-        entries[name]["fixed"] = random.randint(0, 3)
+        entries[name]["fixed"] = max(random.randint(0, 3), entries[name].get("installed", 0))
     else:
         entries[name][kind] = True if kind == "required" else random.randint(1, 2)
 

@@ -18,12 +18,17 @@ def companion(
     """Add an item that comes with others, and its price, and return it."""
     item: Raw = {"id": name, "vendor": NETWORK_VENDOR, "model": name, "category": category}
     item["consumes"] = {}
-    price: Raw = {"list": f"{spread(random, *usd):.2f} USD", "date": "2026-01", **SOURCED}
-    if random.random() < 0.3:
-        price["support_per_year"] = f"{random.uniform(2, 12):.1f} %"
     hardware.items.append(item)
-    hardware.prices[name] = price
+    hardware.prices[name] = price(random, usd)
     return item
+
+
+def price(random: Random, usd: tuple[float, float]) -> Raw:
+    """Return a price, at times with support."""
+    found: Raw = {"list": f"{spread(random, *usd):.2f} USD", "date": "2026-01", **SOURCED}
+    if random.random() < 0.3:
+        found["support_per_year"] = f"{random.uniform(2, 12):.1f} %"
+    return found
 
 
 def standing(random: Random, item: Raw, kw: tuple[float, float], heights: tuple[int, ...]) -> None:

@@ -227,6 +227,58 @@ def test_stock_of_companions_and_those_installed() -> None:
     assert request.plan().capex_usd == pytest.approx(222_000)
 
 
+def test_owned_units_stand_there_in_use_or_not() -> None:
+    request = Bill(maximize="gpus")
+    request.items.append(gpu_system("big", 16, "15 kW"))
+    request.prices["big"] = price("100000")
+    request.more["items"] = {"gpu": {"installed": 2}}
+    # 50 kW: two boxes and two big ones, or the owned 20 kW, two boxes and one big one or one more.
+    plan = request.plan()
+    assert (plan.gpus_used, plan.it_power_kw, plan.counts) == (32, 50, {"gpu": 4, "box": 2})
+    request.more["items"]["gpu"] |= {"max": 2}
+    plan = request.plan()
+    assert (plan.gpus_used, plan.capex_usd) == (16, 20_000)
+    request.more["items"]["gpu"] |= {"retire": True}
+    assert request.plan().gpus_used == 32
+    request.more["consider"] = {"gpu_systems": ["big"]}
+    assert request.plan().gpus_used == 32
+    del request.more["items"]["gpu"]["retire"]
+    plan = request.plan()
+    assert (plan.gpus_used, plan.it_power_kw, plan.counts) == (16, 45, {"big": 1, "box": 2})
+
+
+def test_spares_of_a_bundle_are_of_its_components() -> None:
+    request = bill_of_two()
+    node = companion("node", "component", "2 kW")
+    request.add(node, "700", pack=2)  # type: ignore[arg-type]
+    request.items.append(companion("shelf", "component", "1 kW"))
+    parts = [{"id": "node", "quantity": 2}, {"id": "shelf", "quantity": 1}]
+    request.items[1] |= {"consumes": {}, "components": parts}
+    request.more["spares"] = {"storage": 0.3}
+    # Two boxes of 5 kW: 1.2 nodes are two, in a pack; what a shelf costs nobody knows.
+    plan = request.plan()
+    assert plan.capex_usd == pytest.approx(220_000 + 2 * 700)
+    assert plan.it_power_kw == pytest.approx(30)
+
+
+def test_clusters_need_their_parts() -> None:
+    request = bill_of_two()
+    request.add(companion("joint", "management", "1 kW"), "500")
+    cluster = {"max_units": figure(3), "alone": figure(1)}
+    request.families[0]["cluster"] = cluster | {
+        "parts": [{"item": "joint", "quantity": 2, **SOURCED}]
+    }
+    for boxes, clusters in ((2, 1), (3, 1), (4, 2)):
+        request.more["items"] = {"box": {"fixed": boxes}}
+        request.site["it_power"] = "90 kW"
+        plan = request.plan()
+        assert plan.capex_usd == pytest.approx(200_000 + 10_000 * boxes + 1000 * clusters)
+        assert plan.it_power_kw == pytest.approx(20 + 5 * boxes + 2 * clusters)
+    request.families[0]["cluster"]["alone"] = figure(3)
+    request.more["items"] = {"box": {"fixed": 3}}
+    assert request.plan().capex_usd == pytest.approx(230_000)
+
+
 def test_lead_time() -> None:
     request = bill_of_two()
     request.items.append(store("slow", "fs"))

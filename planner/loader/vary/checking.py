@@ -108,8 +108,8 @@ def _catalog_faults(old: Inputs, new: Inputs) -> Iterable[Finding]:
             yield from _brought(item.id, faults, known)
     for family in new.families:
         if family is not old_families[family.id]:
-            known = set(check_family(old_families[family.id], {}))
-            yield from _brought(family.id, check_family(family, {}), known)
+            known = set(check_family(old_families[family.id], {}, old_items))
+            yield from _brought(family.id, check_family(family, {}, items), known)
 
 
 def _brought(name: str, faults: Iterable[Fault], known: set[Fault]) -> Iterable[Finding]:

@@ -13,7 +13,17 @@ from planner.outputs.charts.grid import Cells, Table, shown, words
 from planner.outputs.charts.markup import paragraph, tag, text
 from planner.outputs.scope import own_lines
 from planner.outputs.sensitivity_words import STATUS
-from planner.outputs.words import OBJECTIVES, duration, money, number, percent, product, proof, size
+from planner.outputs.words import (
+    OBJECTIVES,
+    amount_of,
+    duration,
+    money,
+    number,
+    percent,
+    product,
+    proof,
+    size,
+)
 from planner.schema.plan import JobPlan, ObjectiveReport, Plan
 from planner.schema.sensitivity import Study
 

@@ -13,7 +13,7 @@ SERIES_BELOW = 0.0001
 
 def gpus_of_system(job: JobPlan, line: Line) -> int:
     """Return the GPUs of one system that the job may use, whether replicas fill them or not."""
-    return min(line.gpus // line.quantity, job.per_system_gpus or line.gpus)
+    return min(line.gpus // line.working, job.per_system_gpus or line.gpus)
 
 
 def usable_gpus(job: JobPlan, line: Line) -> str:

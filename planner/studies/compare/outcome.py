@@ -51,7 +51,7 @@ def outcome(plan: Plan, measure: Measure, reference: float | None) -> Outcome | 
     return Outcome(
         systems=_bought(_of_section(plan, "Compute")),
         storage=_bought(storage),
-        storage_units=sum(line.quantity for line in storage),
+        storage_units=sum(line.working for line in storage),
         storage_it_power_kw=total(line.it_power_kw for line in storage),
         storage_capex_usd=total(line.extended_net_usd for line in storage),
         it_power_kw=totals.it_power_kw,
@@ -79,8 +79,9 @@ def _of_section(plan: Plan, section: str) -> list[Line]:
 
 def _bought(lines: list[Line]) -> tuple[Bought, ...]:
     return tuple(
-        Bought(sku=line.sku, model=line.model, product=product(line), quantity=line.quantity)
+        Bought(sku=line.sku, model=line.model, product=product(line), quantity=line.working)
         for line in lines
+        if line.working
     )
 
 

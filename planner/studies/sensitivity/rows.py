@@ -121,7 +121,7 @@ def _one_more(case: Case, run: Operation) -> Iterator[purchase.Bill]:
 def _columns(plan: Plan, run: Operation) -> Row:
     totals, job = plan.totals, plan.jobs[0]
     assert totals is not None
-    storage = [line.quantity for line in plan.lines if line.category == "storage"]
+    storage = [line.working for line in plan.lines if line.category == "storage"]
     figures: Row = {
         "capex_usd": totals.capex_usd,
         "opex_usd_per_year": totals.opex_usd_per_year,

@@ -41,11 +41,11 @@ def bought_in(plan: Plan) -> tuple[Bought, ...]:
                 "sku": line.sku,
                 "model": line.model,
                 "category": sections[line.section],
-                "quantity": line.quantity,
+                "quantity": line.working,
             }
         )
         for line in plan.lines
-        if line.parent is None and line.section in sections and line.quantity
+        if line.parent is None and line.section in sections and line.working
     )
 
 

@@ -50,8 +50,8 @@ class Study:
 
     @cached_property
     def units(self) -> Mapping[str, int]:
-        """Units in place of everything on offer."""
-        held = {line.sku: line.quantity for line in self.plan.lines if line.parent is None}
+        """Units in the cluster of everything on offer."""
+        held = {line.sku: line.working for line in self.plan.lines if line.parent is None}
         return {offer.id: held.get(offer.id, 0) for offer in self.case.offers()}
 
     @property

@@ -56,6 +56,7 @@ def find_lines(book: Book) -> Lines | None:
         if entry.line.section == "Storage"
         and entry.line.read_gb_per_s > 0
         and entry.line.write_gb_per_s > 0
+        and not entry.line.idle  # more of what stands idle would cost nothing, and have no place
     ]
     systems = [entry for entry in entries if entry.line.gpus and entry.line.sku in types]
     if not storage or not systems:

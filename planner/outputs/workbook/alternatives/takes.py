@@ -73,7 +73,7 @@ def add_takes(
 def _counted(lines: Lines) -> str:
     """Say which product the appliances are counted in."""
     line = lines.storage.line
-    read, write = line.read_gb_per_s / line.quantity, line.write_gb_per_s / line.quantity
+    read, write = line.read_gb_per_s / line.working, line.write_gb_per_s / line.working
     text = (
         f"Counted in {clean(lines.appliance, 60)}, line {lines.storage.number}.0 of BOM, at "
         f"{read:,.4g} GB/s read and {write:,.4g} GB/s write each (the solved line's average). "

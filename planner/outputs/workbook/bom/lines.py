@@ -24,6 +24,21 @@ def quantity_name(number: int) -> str:
     return f"bom_quantity_{number}"
 
 
+def working_name(line: Line, number: int) -> str:
+    """Return a formula for the units of a line in the cluster: without owned ones that stand idle.
+
+    Args:
+        line: the line.
+        number: its number.
+    """
+    return without_idle(line, quantity_name(number))
+
+
+def without_idle(line: Line, quantity: str) -> str:
+    """Return a formula for what is left of a quantity without the line's idle units."""
+    return f"MAX(0,{quantity}-{line.idle})" if line.idle else quantity
+
+
 NAMED = ("unit_net", "unit_power", "power", "unit_rack_units", "racks", "extended_net",
          "unit_gpus", "gpus", "unit_read", "read", "unit_write", "write",
          "unit_usable")  # fmt: skip
@@ -75,7 +90,7 @@ def paid_support(plan: Plan, line: Line) -> Paid:
 
 def least_order(line: Line) -> int:
     """Return the units bought at least, 0 where no more is bought than is needed, in packs."""
-    need = max(0, line.quantity + line.spares - line.installed)
+    need = max(0, line.working + line.spares - line.installed)
     return line.purchased if line.purchased > line.pack * -(-need // line.pack) else 0
 
 
@@ -139,10 +154,10 @@ def _performance(line: Line) -> dict[str, float | None]:
         "read": line.read_gb_per_s or None,
         "write": line.write_gb_per_s or None,
         "usable": line.usable_tb,
-        "unit_gpus": _each(line.gpus or None, line.quantity),
-        "unit_read": _each(line.read_gb_per_s or None, line.quantity),
-        "unit_write": _each(line.write_gb_per_s or None, line.quantity),
-        "unit_usable": _each(line.usable_tb, line.quantity),
+        "unit_gpus": _each(line.gpus or None, line.working),
+        "unit_read": _each(line.read_gb_per_s or None, line.working),
+        "unit_write": _each(line.write_gb_per_s or None, line.working),
+        "unit_usable": _each(line.usable_tb, line.working),
     }
 
 

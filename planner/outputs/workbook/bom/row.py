@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.outputs import scope
 from planner.outputs.numbering import Entry
 from planner.outputs.workbook.bom import money as bom_money
-from planner.outputs.workbook.bom.lines import PER_UNIT, least_order, note
+from planner.outputs.workbook.bom.lines import PER_UNIT, least_order, note, without_idle
 from planner.outputs.workbook.bom.page import BomPage, BomRow
 from planner.schema.plan import Line
 from planner.sizing.facility import BTU_PER_H_PER_KW
@@ -35,7 +35,7 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
     _heat_and_meter(row, known, scope.two_pues(plan))
     _racks(row, line)
     for key, unit_key in PER_UNIT.items():
-        _per_unit(row, key, unit_key, known)
+        _per_unit(row, line, key, unit_key, known)
     row.put("solved_quantity", line.quantity, "fixed")
     row.put("solved_unit_list", line.unit_list_usd, "fixed")
     row.put("solved_discount", line.discount, "fixed")
@@ -62,7 +62,7 @@ def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: i
         _part_count(row, key, value, entry.line, bundle_row)
     _physical(row, known)
     for key, unit_key in PER_UNIT.items():
-        _per_unit(row, key, unit_key, known)
+        _per_unit(row, line, key, unit_key, known)
     row.fill()
 
 
@@ -96,13 +96,15 @@ def _identity(row: BomRow, line: Line, number: str, section: str, text: str) -> 
 
 def _counts(row: BomRow, line: Line) -> None:
     """Write what is in place, what is spare, and what that means for what is bought."""
-    quantity = row.at("quantity")
     row.input("quantity", line)
+    quantity = without_idle(line, row.at("quantity"))
     row.put("spares", line.spares)
     row.put("installed", line.installed)
     row.put("pack", line.pack)
-    # Spares are as solved; without the thing itself none are bought.
+    # Spares are as solved; without the thing itself none are bought. Spare parts are all there is.
     spares = f"+IF({quantity}>0,{row.at('spares')},0)" if row.has("spares") else ""
+    if line.quantity == 0 and line.spares:
+        spares = f"+{row.at('spares')}"
     text = f"MAX(0,{quantity}{spares}-{row.at('installed')})"
     if line.pack > 1:
         text = f"{row.at('pack')}*ROUNDUP({text}/{row.at('pack')},0)"
@@ -161,12 +163,15 @@ def _racks(row: BomRow, line: Line) -> None:
         row.put("racks", line.racks)
 
 
-def _per_unit(row: BomRow, key: str, unit_key: str, known: dict[str, float | None]) -> None:
+def _per_unit(
+    row: BomRow, line: Line, key: str, unit_key: str, known: dict[str, float | None]
+) -> None:
     row.put(unit_key, known[unit_key])
     if known[unit_key] is None:
         row.put(key, known[key])
     else:
-        row.work_out(key, f"={row.at('quantity')}*{row.at(unit_key)}", known[key])
+        working = without_idle(line, row.at("quantity"))
+        row.work_out(key, f"={working}*{row.at(unit_key)}", known[key])
 
 
 def _part_count(row: BomRow, key: str, value: int, bundle: Line, bundle_row: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from planner.outputs import scope
 from planner.outputs.numbering import Block
 from planner.outputs.scope import CORE_SECTIONS
+from planner.outputs.workbook.bom.lines import without_idle
 from planner.outputs.workbook.bom.page import BomPage
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
 from planner.outputs.workbook.formulas import gpus_of_system, usable_gpus
@@ -190,8 +191,8 @@ def add_job_gpus(page: BomPage, used: Mapping[int, Line], row: int) -> None:
     job, gpus, terms = page.book.job, 0, []
     for line_row, line in used.items():
         assert job is not None
-        gpus += job.most_gpus(line.sku, line.quantity)
-        cell = f"N({page.columns.at('quantity', line_row)})"
+        gpus += job.most_gpus(line.sku, line.working)
+        cell = without_idle(line, f"N({page.columns.at('quantity', line_row)})")
         usable = usable_gpus(job, line)
         whole = f"INT({cell}*{usable}/replica_gpus+1E-9)*replica_gpus"
         free = f"{cell}*{gpus_of_system(job, line)}"

@@ -40,11 +40,11 @@ def _lost(plan: Plan, job: JobPlan, kind: str) -> float:
     """
     stores = [line for line in plan.lines if line.parent is None and line.section == "Storage"]
     if kind == "write":
-        rates = [(line.write_gb_per_s, line.quantity) for line in stores]
+        rates = [(line.write_gb_per_s, line.working) for line in stores]
         left, clients = job.degraded_write_gb_per_s, job.client_write_limit_gb_per_s
         fraction = plan.site.delivered_fraction_write
     else:
-        rates = [(line.read_gb_per_s, line.quantity) for line in stores]
+        rates = [(line.read_gb_per_s, line.working) for line in stores]
         left, clients = job.degraded_read_gb_per_s, job.client_read_limit_gb_per_s
         fraction = plan.site.delivered_fraction_read
     assert left is not None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from planner.outputs.numbering import Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook.bom.lines import purchased_name, quantity_name
+from planner.outputs.workbook.bom.lines import purchased_name, quantity_name, working_name
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
 from planner.outputs.workbook.formulas import TIME_TOLERANCE
@@ -215,7 +215,11 @@ def _quantity(plan: Plan, limit: LimitReport) -> str:
         if kind == "hot_spares":
             return "".join(_spare(job, entry) for entry in counted)
         counted = counted if kind in ("items", "max_units", "min_units") else []
-    return "+".join(quantity_name(entry.number) for entry in counted)
+    counts = quantity_name if kind == "items" else None
+    return "+".join(
+        counts(entry.number) if counts else working_name(entry.line, entry.number)
+        for entry in counted
+    )
 
 
 def _of_vendor(entries: Sequence[Entry], label: str) -> list[Entry]:
@@ -231,5 +235,5 @@ def _spare(job: JobPlan | None, entry: Entry) -> str:
     if job is None:
         return ""
     if len(job.gpu_types) == 1:
-        return f"{quantity_name(entry.number)}-systems_in_use"
-    return f"{quantity_name(entry.number)}-{job.systems_by_type.get(entry.line.sku, 0)}"
+        return f"{working_name(entry.line, entry.number)}-systems_in_use"
+    return f"{working_name(entry.line, entry.number)}-{job.systems_by_type.get(entry.line.sku, 0)}"

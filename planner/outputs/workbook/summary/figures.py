@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.outputs.numbering import blocks
-from planner.outputs.workbook.bom.lines import quantity_name
+from planner.outputs.workbook.bom.lines import working_name
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT_2
@@ -114,8 +114,8 @@ def _appliances(page: Page, row: int) -> int:
     ]
     if not stores:
         return row
-    units = sum(entry.line.quantity for entry in stores)
-    text = "+".join(quantity_name(entry.number) for entry in stores)
+    units = sum(entry.line.working for entry in stores)
+    text = "+".join(working_name(entry.line, entry.number) for entry in stores)
     row += 1
     page.text(row, HEADLINES, "Storage appliances")
     page.formula(row, HEADLINES + 1, f"={text}", units, INTEGER, "cross")

@@ -95,7 +95,7 @@ def _operation(case: Case, plan: Plan) -> Operation | None:
     if not plan.jobs:
         return None
     job = plan.jobs[0]
-    bought = {line.sku: line.quantity for line in plan.lines if line.parent is None}
+    bought = {line.sku: line.working for line in plan.lines if line.parent is None}
     units = {offer.id: bought.get(offer.id, 0) for offer in case.offers()}
     return operate.run_at(case, job.mode, units, job.systems_by_type, job.gpus_used, job.interval_s)
 

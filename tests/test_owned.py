@@ -1,0 +1,213 @@
+"""What is owned stays in the plan: idle or at work, and what that says on the screen.
+
+A GPU system draws 10 kW and a box 5 kW; two boxes serve the job. ``big`` has twice the GPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from planner import api
+from planner.errors import InputError, VerificationError
+from planner.levers import levers
+from planner.outputs.console import render
+from planner.outputs.explain_text import render as render_explanation
+from planner.schema.plan import Line, Plan
+from planner.studies.explain import explain
+from planner.verify import verify
+from tests.oracle.by_hand import Request, gpu_system, price, store
+from tests.oracle.generate import inputs_of
+from tests.oracle.hardware import Raw, figure
+
+SOURCED = {"source": "made_up", "confidence": "low"}
+
+
+def owner(**rule: object) -> Request:
+    """Return a request of somebody who owns two systems where better ones are on offer."""
+    request = Request(maximize="gpus")
+    request.items.append(gpu_system("big", 16, "15 kW"))
+    request.prices["big"] = price("100000")
+    request.more["items"] = {"gpu": {"installed": 2, "max": 2} | rule}
+    request.site["it_power"] = "61 kW"
+    return request
+
+
+def solved(request: Request) -> Plan:
+    return api.solve_inputs(inputs_of(request.case()), explain=False)
+
+
+def line(plan: Plan, sku: str) -> Line:
+    return next(each for each in plan.lines if each.sku == sku)
+
+
+def with_fabric(request: Request) -> None:
+    """Let every system have two ports on a fabric of one switch per 8 ports."""
+    switch = {"protocol": "ethernet", "ports": [{"count": 8, "speed": "400 Gb/s"}], **SOURCED}
+    consumes = {"it_power": figure("1 kW"), "rack_units": figure("1 RU")}
+    leaf: Raw = {"id": "leaf", "vendor": "Net", "model": "leaf", "category": "switch"}
+    request.items.append(leaf | {"consumes": consumes, "switch": switch})
+    request.prices["leaf"] = price("1000")
+    for item in request.items:
+        if item["category"] == "gpu_system":
+            item["ports"] = {"compute": {"count": 2, "speed": "400 Gb/s", **SOURCED}}
+    request.more["network"] = {"compute": {"switches": ["leaf"]}}
+
+
+def test_idle_systems_draw_power_and_need_no_fabric() -> None:
+    request = owner()
+    with_fabric(request)
+    request.site["it_power"] = "71 kW"
+    plan = solved(request)
+    # 20 kW stand there, two boxes draw 10, the switch 1: two big ones of 15 kW, on 4 ports.
+    assert line(plan, "big").quantity == 2
+    idle = line(plan, "gpu")
+    assert (idle.quantity, idle.idle, idle.purchased, idle.gpus) == (2, 2, 0, 0)
+    assert idle.it_power_kw == pytest.approx(20)
+    assert [(fabric.endpoints, fabric.serves) for fabric in plan.fabrics] == [(4, ("big",))]
+    assert plan.totals is not None
+    assert (plan.totals.gpus, plan.totals.it_power_kw) == (32, pytest.approx(61))
+
+
+def test_the_screen_names_why_what_would_help_and_what_binds() -> None:
+    screen = render(solved(owner()))
+    assert "jobs.0.gpus.max_types is 1 and the job runs on big" in screen
+    assert "max_types: 2 lets the job use them too" in screen
+    assert "items.gpu.retire: true frees 20.0 kW" in screen
+    assert "GPU types (max_types): 1 type of at most 1 type" in screen
+    assert "gpu installed, which stay: 2 units of at least 2 units" in screen
+    assert "stands idle" in screen
+
+
+def test_fixed_counts_what_is_there_and_is_named() -> None:
+    plan = solved(owner(fixed=2, max=None))
+    assert (line(plan, "gpu").quantity, line(plan, "gpu").idle) == (2, 2)
+    assert "gpu fixed: 2 units of exactly 2 units" in render(plan)
+    more = solved(owner(fixed=3, max=None))
+    assert (line(more, "gpu").quantity, line(more, "gpu").purchased) == (3, 1)
+
+
+def test_retired_units_are_gone() -> None:
+    plan = solved(owner(retire=True))
+    assert [each.sku for each in plan.lines] == ["big", "box"]
+    assert line(plan, "big").quantity == 3
+    assert plan.idle == ()
+
+
+def test_more_types_use_what_is_owned() -> None:
+    request = owner()
+    request.job["gpus"] = {"max_types": 2}
+    plan = solved(request)
+    assert plan.jobs[0].gpu_types == ("big", "gpu")
+    assert plan.idle == ()
+
+
+def test_no_more_are_in_the_cluster_than_the_job_may_use() -> None:
+    request = owner(installed=4, max=4)
+    del request.items[2]
+    request.job["gpus"] = {"max": 16}
+    with_fabric(request)
+    request.site["it_power"] = "60 kW"
+    plan = solved(request)
+    assert (line(plan, "gpu").quantity, line(plan, "gpu").idle) == (4, 2)
+    assert plan.fabrics[0].endpoints == 4
+    assert plan.idle[0].reason == "jobs.0.gpus.max is 16"
+
+
+def test_what_is_not_considered_stands_there_all_the_same() -> None:
+    request = owner()
+    request.more["consider"] = {"gpu_systems": ["big"]}
+    (idle,) = solved(request).idle
+    assert (idle.sku, idle.units, idle.reason) == ("gpu", 2, "not among those to consider")
+    assert idle.fix.startswith("add gpu to consider.gpu_systems; items.gpu.retire: true frees")
+
+
+def test_excluded_and_forbidden_units_stand_there() -> None:
+    request = owner(exclude=True)
+    (idle,) = solved(request).idle
+    assert (idle.reason, idle.fix.split(";")[0]) == (
+        "excluded by items",
+        "take away items.gpu.exclude",
+    )
+    request = owner()
+    request.items[0]["vendor"] = "Omega"
+    request.more["policy"] = {"forbid_vendors": ["Omega"]}
+    (idle,) = solved(request).idle
+    assert idle.fix.startswith("take Omega out of policy.forbid_vendors")
+
+
+def test_storage_of_another_family_stands_idle() -> None:
+    request = owner()
+    request.more["items"] = {"old": {"installed": 1}}
+    request.families.append({"id": "fs2", "vendor": "Beta", "name": "fs2"})
+    request.items.append(store("old", "fs2", write="0.1 GB/s"))
+    plan = solved(request)
+    assert plan.jobs[0].storage_families == ("fs",)
+    idle = line(plan, "old")
+    assert (idle.idle, idle.write_gb_per_s, idle.usable_tb, idle.it_power_kw) == (1, 0, 0, 5)
+    assert plan.idle[0].reason == "storage.max_families is 1 and the job is served by box"
+
+
+def test_what_cannot_be_counted_is_refused() -> None:
+    request = owner()
+    request.more["consider"] = {"gpu_systems": ["big"]}
+    del request.items[0]["consumes"]["it_power"]
+    with pytest.raises(InputError, match=r"'gpu' is installed and stays.*power draw.*retire: true"):
+        solved(request)
+    request.more["items"]["gpu"]["retire"] = True
+    assert solved(request).status == "optimal"
+
+
+@pytest.mark.parametrize("key", ["fixed", "max"])
+def test_less_than_is_owned_is_refused_with_its_line(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "problem.yaml"
+    path.write_text(
+        "name: p\nsite: {pue: 1.2, it_power: 1 MW}\nitems:\n"
+        f"  nvidia_dgx_h100: {{installed: 8, {key}: 4}}\n"
+        "storage: {delivered_fraction: {read: 1.0, write: 1.0}}\n"
+        "jobs: [{name: j, parameters: 70 B}]\nobjective: {maximize: gpus}\n"
+    )
+    wanted = rf"problem.yaml:4: .*{key} 4 is fewer than the 8 installed, which stay; .*retire: true"
+    with pytest.raises(InputError, match=wanted):
+        api.solve(path)
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda each: each.model_copy(update={"idle": 0}),
+        lambda each: each.model_copy(update={"idle": 1}),
+        lambda each: each.model_copy(update={"quantity": 1, "idle": 1}),
+        lambda each: each.model_copy(update={"gpus": 16}),
+    ],
+)
+def test_a_tampered_idle_line_is_caught(tamper: Callable[[Line], Line]) -> None:
+    inputs = inputs_of(owner().case())
+    plan = api.solve_inputs(inputs, explain=False)
+    changed = tuple(tamper(each) if each.sku == "gpu" else each for each in plan.lines)
+    with pytest.raises(VerificationError):
+        verify(inputs, plan.model_copy(update={"lines": changed}))
+    without = tuple(each for each in plan.lines if each.sku != "gpu")
+    with pytest.raises(VerificationError, match="2 are installed and stay"):
+        verify(inputs, plan.model_copy(update={"lines": without, "idle": ()}))
+    with pytest.raises(VerificationError, match="idle"):
+        verify(inputs, plan.model_copy(update={"idle": ()}))
+
+
+def test_explain_names_what_stands_idle_among_what_holds_the_plan() -> None:
+    inputs = inputs_of(owner().case())
+    text = render_explanation(explain(inputs, api.Options()))
+    holding = text[text.index("What holds it") :]
+    assert "* GPU types of one job" in holding
+    assert "2 Alpha gpu, owned: jobs.0.gpus.max_types is 1 and the job runs on big" in holding
+    assert text.splitlines()[1].split(":")[0] == "  2 big, 2 box"
+
+
+def test_types_are_a_lever_where_systems_are_owned() -> None:
+    def paths(request: Request) -> list[str]:
+        return [lever.path for lever in levers(inputs_of(request.case()))]
+
+    assert "jobs.0.gpus.max_types" in paths(owner())
+    assert "jobs.0.gpus.max_types" not in paths(owner(retire=True))
