@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +15,10 @@ from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import Plan
 
 if TYPE_CHECKING:
-    from planner.optimizer.solver import SolverName
+    from planner.optimizer.solver import Effort, SolverName
 
+RESERVE = 0.05
+"""The share of a time limit that is kept for what comes after the search: bill, check, files."""
 DEFAULT_GAP = 2e-6
 """It covers the proof and what preferring the cheaper of equally good plans may give away."""
 
@@ -22,6 +26,9 @@ DEFAULT_GAP = 2e-6
 @dataclass(frozen=True)
 class Options:
     """How to solve: solver, largest gap as a share, time limit, where to save the model.
+
+    The clock of a time limit runs from ``started`` on, and once for everything that is done with
+    these options; ``deadline`` is when it ends, by ``time.monotonic``.
 
     The rest is for problems without a plan: whether to explain why, which takes longer than finding
     it out; ``weights``, what a change of a limit counts where several are changed, by path (1
@@ -36,6 +43,25 @@ class Options:
     explain: bool = True
     weights: tuple[tuple[str, float], ...] = ()
     keep: tuple[str, ...] = ()
+    deadline: float = math.inf
+
+    def started(self) -> Options:
+        """Return the same with the clock running; where it runs already it goes on."""
+        if self.time_limit_s is None or math.isfinite(self.deadline):
+            return self
+        return replace(self, deadline=time.monotonic() + self.time_limit_s)
+
+    def part(self, share: float) -> Options:
+        """Return the same for a share of the time that is left."""
+        now, going = time.monotonic(), self.started()
+        return replace(going, deadline=now + share * (going.deadline - now))
+
+    @property
+    def effort(self) -> Effort:
+        """How far solving may go."""
+        from planner.optimizer.solver import Effort
+
+        return Effort(self.started().deadline)
 
 
 def solve(
@@ -74,19 +100,26 @@ def solve_inputs(
     return solve_with(inputs, options)
 
 
-def solve_with(inputs: Inputs, options: Options) -> Plan:
-    """Return the best plan of validated inputs; see ``solve``."""
+def solve_with(inputs: Inputs, options: Options, *, search: float = 1.0 - RESERVE) -> Plan:
+    """Return the best plan of validated inputs; see ``solve``.
+
+    Args:
+        inputs: the problem, catalogs and prices.
+        options: how to solve.
+        search: the share of the time left that the search may take.
+    """
     from planner.assemble import assemble
     from planner.optimizer.joint import optimise
     from planner.outputs.infeasible_text import message as told
     from planner.verify import verify
 
+    options = options.started()
     case = resolve(inputs)
     answer = optimise(
         case,
         solver=options.solver,
         gap=options.gap,
-        time_limit_s=options.time_limit_s,
+        effort=options.part(search).effort,
         save_model=options.save_model,
     )
     message, infeasibility = None, None
@@ -120,17 +153,16 @@ def why_infeasible(inputs: Inputs, options: Options) -> Infeasibility:
 
     Args:
         inputs: a problem that is known to have no plan.
-        options: which solver to ask, for how long, and what may be changed.
+        options: which solver to ask, until when, and what may be changed.
     """
-    from planner.infeasible import SECONDS, explain
+    from planner.infeasible import explain
 
-    seconds = SECONDS if options.time_limit_s is None else options.time_limit_s
     return explain(
         inputs,
         solver=options.solver,
         weights=dict(options.weights),
         keep=options.keep,
-        seconds=seconds,
+        effort=options.effort,
     )
 
 

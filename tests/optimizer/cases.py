@@ -13,7 +13,7 @@ from planner.case.quantities import Steps
 from planner.optimizer.build import _add_counts
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, Model, Variable, combination, evaluate, total
-from planner.optimizer.solver import Outcome, Session, session
+from planner.optimizer.solver import Effort, Outcome, Session, session
 from tests.oracle.by_hand import Request, price
 from tests.oracle.generate import inputs_of, random_case
 from tests.oracle.hardware import Raw, figure
@@ -113,7 +113,7 @@ def furnish(request: Request) -> Request:
 
 
 def solve(session: Session, *, relaxed: bool = False, deadline: float = FOREVER) -> Outcome:
-    return session.solve(relaxed=relaxed, gap=1e-7, relative=True, deadline=deadline)
+    return session.solve(relaxed=relaxed, gap=1e-7, relative=True, effort=Effort(deadline))
 
 
 def market_split(slack: bool) -> tuple[Model, Linear]:

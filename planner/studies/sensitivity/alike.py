@@ -122,7 +122,7 @@ def _stands_alone(case: Case) -> bool:
 def _by_itself(asked: Asked, place: int) -> Answer:
     scenario, options = asked.group.scenarios[place], asked.options
     case = resolve(asked.inputs_of(place))
-    end = optimise(case, gap=options.gap, time_limit_s=options.time_limit_s, ties=False)
+    end = optimise(case, gap=options.gap, effort=options.effort, ties=False)
     value = None if end.value is None else natural(case.objective, end.value)
     bound = None if end.bound is None else natural(case.objective, end.bound)
     return Answer(
