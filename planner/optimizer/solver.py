@@ -28,7 +28,7 @@ ITERATIONS_OF_NODE = 20
 MOST_ITERATIONS = 2**31 - 1
 PATIENCE = 0.05
 """How much of the time left a solver may run over: it looks at the clock now and then only."""
-LEAST_PATIENCE_S = 0.1
+LEAST_PATIENCE_S = 0.25
 
 
 @dataclass
