@@ -17,8 +17,10 @@ from planner.schema.plan import Plan
 if TYPE_CHECKING:
     from planner.optimizer.solver import Effort, SolverName
 
-RESERVE = 0.05
-"""The share of a time limit that is kept for what comes after the search: bill, check, files."""
+FOR_THE_SEARCH = 0.95
+"""The share of a time limit that a search may take; bill, check and files come after it."""
+AFTERWARDS_S = 0.75
+"""What these take at least, as a rule; at most a quarter of a time limit is kept for them."""
 DEFAULT_GAP = 2e-6
 """It covers the proof and what preferring the cheaper of equally good plans may give away."""
 
@@ -51,10 +53,20 @@ class Options:
             return self
         return replace(self, deadline=time.monotonic() + self.time_limit_s)
 
+    def turn(self, left: int) -> Options:
+        """Return the same for one of so many solves; each has the whole limit if no clock runs."""
+        return self.part(1.0 / left) if math.isfinite(self.deadline) else self
+
     def part(self, share: float) -> Options:
         """Return the same for a share of the time that is left."""
         now, going = time.monotonic(), self.started()
         return replace(going, deadline=now + share * (going.deadline - now))
+
+    def searching(self, share: float) -> Effort:
+        """Return how far a search may go that is to leave time for what comes after it."""
+        left_s = self.started().deadline - time.monotonic()
+        kept = AFTERWARDS_S / left_s if left_s > 0.0 else 1.0
+        return self.part(min(share, 1.0 - min(kept, 0.25))).effort
 
     @property
     def effort(self) -> Effort:
@@ -100,7 +112,7 @@ def solve_inputs(
     return solve_with(inputs, options)
 
 
-def solve_with(inputs: Inputs, options: Options, *, search: float = 1.0 - RESERVE) -> Plan:
+def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEARCH) -> Plan:
     """Return the best plan of validated inputs; see ``solve``.
 
     Args:
@@ -119,7 +131,7 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = 1.0 - RESERV
         case,
         solver=options.solver,
         gap=options.gap,
-        effort=options.part(search).effort,
+        effort=options.searching(search),
         save_model=options.save_model,
     )
     message, infeasibility = None, None

@@ -90,9 +90,15 @@ def solve(asked: Asked) -> list[Answer]:
     rows = [amounts(supplies, limits) for limits in asked.limits]
     limits: NDArray[np.float64] = np.array(rows).reshape(len(rows), len(supplies))
     divided = not _stands_alone(asked.case)
-    seconds = asked.options.time_limit_s or math.inf
-    gap = asked.options.gap
-    search = Search(asked.case, limits, supplies, gap, divided=divided, seconds=seconds)
+    options = asked.options
+    search = Search(
+        asked.case,
+        limits,
+        supplies,
+        options.gap,
+        divided=divided,
+        time_limit_s=options.time_limit_s,
+    )
     sign = search.plans.sign
 
     def alone(place: int) -> tuple[Operation | None, float]:
