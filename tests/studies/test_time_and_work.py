@@ -99,12 +99,12 @@ def test_no_time_for_a_problem_without_a_plan_claims_nothing() -> None:
 
 
 def test_questions_share_the_work_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With half the work that the whole explanation takes, part of it is told and none is wrong."""
+    """With less work than the whole explanation takes part of it is told, always the same part."""
     inputs = load(Path(RESTORE))
     whole = planner.infeasible.explain(inputs)
     assert whole.undecided == ()
     least = None
-    for work in (1e-3, 1.0, 10.0):
+    for work in (1e-3, 5.0):
         monkeypatch.setattr(planner.infeasible, "WORK", work)
         found = planner.infeasible.explain(inputs)
         assert set(found.changes) <= set(whole.changes) or found.undecided
