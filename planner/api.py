@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +15,12 @@ from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import Plan
 
 if TYPE_CHECKING:
-    from planner.optimizer.solver import SolverName
+    from planner.optimizer.solver import Effort, SolverName
 
+FOR_THE_SEARCH = 0.95
+"""The share of a time limit that a search may take; bill, check and files come after it."""
+AFTERWARDS_S = 0.75
+"""What these take at least, as a rule; at most a quarter of a time limit is kept for them."""
 DEFAULT_GAP = 2e-6
 """It covers the proof and what preferring the cheaper of equally good plans may give away."""
 
@@ -22,6 +28,9 @@ DEFAULT_GAP = 2e-6
 @dataclass(frozen=True)
 class Options:
     """How to solve: solver, largest gap as a share, time limit, where to save the model.
+
+    The clock of a time limit runs from ``started`` on, and once for everything that is done with
+    these options; ``deadline`` is when it ends, by ``time.monotonic``.
 
     The rest is for problems without a plan: whether to explain why, which takes longer than finding
     it out; ``weights``, what a change of a limit counts where several are changed, by path (1
@@ -36,6 +45,35 @@ class Options:
     explain: bool = True
     weights: tuple[tuple[str, float], ...] = ()
     keep: tuple[str, ...] = ()
+    deadline: float = math.inf
+
+    def started(self) -> Options:
+        """Return the same with the clock running; where it runs already it goes on."""
+        if self.time_limit_s is None or math.isfinite(self.deadline):
+            return self
+        return replace(self, deadline=time.monotonic() + self.time_limit_s)
+
+    def turn(self, left: int) -> Options:
+        """Return the same for one of so many solves; each has the whole limit if no clock runs."""
+        return self.part(1.0 / left) if math.isfinite(self.deadline) else self
+
+    def part(self, share: float) -> Options:
+        """Return the same for a share of the time that is left."""
+        now, going = time.monotonic(), self.started()
+        return replace(going, deadline=now + share * (going.deadline - now))
+
+    def searching(self, share: float) -> Effort:
+        """Return how far a search may go that is to leave time for what comes after it."""
+        left_s = self.started().deadline - time.monotonic()
+        kept = AFTERWARDS_S / left_s if left_s > 0.0 else 1.0
+        return self.part(min(share, 1.0 - min(kept, 0.25))).effort
+
+    @property
+    def effort(self) -> Effort:
+        """How far solving may go."""
+        from planner.optimizer.solver import Effort
+
+        return Effort(self.started().deadline)
 
 
 def solve(
@@ -74,19 +112,26 @@ def solve_inputs(
     return solve_with(inputs, options)
 
 
-def solve_with(inputs: Inputs, options: Options) -> Plan:
-    """Return the best plan of validated inputs; see ``solve``."""
+def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEARCH) -> Plan:
+    """Return the best plan of validated inputs; see ``solve``.
+
+    Args:
+        inputs: the problem, catalogs and prices.
+        options: how to solve.
+        search: the share of the time left that the search may take.
+    """
     from planner.assemble import assemble
     from planner.optimizer.joint import optimise
     from planner.outputs.infeasible_text import message as told
     from planner.verify import verify
 
+    options = options.started()
     case = resolve(inputs)
     answer = optimise(
         case,
         solver=options.solver,
         gap=options.gap,
-        time_limit_s=options.time_limit_s,
+        effort=options.searching(search),
         save_model=options.save_model,
     )
     message, infeasibility = None, None
@@ -120,17 +165,16 @@ def why_infeasible(inputs: Inputs, options: Options) -> Infeasibility:
 
     Args:
         inputs: a problem that is known to have no plan.
-        options: which solver to ask, for how long, and what may be changed.
+        options: which solver to ask, until when, and what may be changed.
     """
-    from planner.infeasible import SECONDS, explain
+    from planner.infeasible import explain
 
-    seconds = SECONDS if options.time_limit_s is None else options.time_limit_s
     return explain(
         inputs,
         solver=options.solver,
         weights=dict(options.weights),
         keep=options.keep,
-        seconds=seconds,
+        effort=options.effort,
     )
 
 

@@ -26,6 +26,7 @@ from planner.cli_options import (
     Settings,
     Solver,
     StudyFolder,
+    StudyTimeLimit,
     TimeLimit,
     seconds,
     share,
@@ -150,8 +151,10 @@ def solve(
     from planner.commands.solve import deliver
 
     options = solver_options(solver, gap, time_limit, save_model=save_model, state_seconds=verbose)
+    options = options.started()
     inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
-    plan = api.solve_with(inputs, options)
+    search = studies.FOR_THE_PLAN if study else api.FOR_THE_SEARCH
+    plan = api.solve_with(inputs, options, search=search)
     written = deliver(
         plan,
         inputs,
@@ -257,7 +260,7 @@ def alternatives(
     output: StudyFolder = None,
     as_json: AsJson = False,
     gap: Gap = "2e-6",
-    time_limit: EachTimeLimit = None,
+    time_limit: StudyTimeLimit = None,
     solver: ChosenSolver = Solver.highs,
     quiet: Quiet = False,
 ) -> None:
@@ -376,7 +379,7 @@ def explain(
     output: StudyFolder = None,
     as_json: AsJson = False,
     gap: Gap = "2e-6",
-    time_limit: EachTimeLimit = None,
+    time_limit: StudyTimeLimit = None,
     solver: ChosenSolver = Solver.highs,
     quiet: Quiet = False,
 ) -> None:

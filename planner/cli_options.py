@@ -49,6 +49,10 @@ TimeLimit = Annotated[str | None, typer.Option(help="Stop with the best plan so 
 EachTimeLimit = Annotated[
     str | None, typer.Option(help="Stop each solve with the best plan so far, e.g. '30 s'.")
 ]
+StudyTimeLimit = Annotated[
+    str | None,
+    typer.Option(help="Stop then with the best plan and what is known of it so far, e.g. '5 min'."),
+]
 ChosenSolver = Annotated[Solver, typer.Option(help="Solver.")]
 
 

@@ -11,9 +11,10 @@ import planner.infeasible
 from planner import shipped
 from planner.api import Options, solve, solve_with
 from planner.infeasible.conflict import off
-from planner.infeasible.oracle import Oracle
-from planner.levers import Lever, levers
+from planner.infeasible.oracle import Answer, Oracle
+from planner.levers import Change, Lever, levers
 from planner.loader import Inputs
+from planner.optimizer.solver import Effort
 from planner.schema.explanation import Explanation
 from planner.schema.infeasibility import Infeasibility, Step
 from planner.schema.plan import Plan
@@ -244,8 +245,8 @@ def claims_hold(inputs: Inputs, found: Infeasibility) -> None:
         check_together(inputs, found.combined.steps)
 
 
-def test_no_time_at_all_claims_nothing(monkeypatch: pytest.MonkeyPatch, small: str) -> None:
-    monkeypatch.setattr(planner.infeasible, "SECONDS", 0.0)
+def test_no_work_at_all_claims_nothing(monkeypatch: pytest.MonkeyPatch, small: str) -> None:
+    monkeypatch.setattr(planner.infeasible, "WORK", 0.0)
     done = ran("explain", *tight(small), "--json")
     found = Explanation.model_validate_json(done.out).plan.infeasibility
     assert done.code == 3
@@ -253,7 +254,7 @@ def test_no_time_at_all_claims_nothing(monkeypatch: pytest.MonkeyPatch, small: s
     assert (found.reasons, found.conflicts, found.changes, found.combined) == ((), (), (), None)
     assert {GPUS, MONEY, POWER} <= set(found.undecided)
     screen = ran("explain", *tight(small)).out
-    assert "not decided in time: " in screen
+    assert "not decided, as it takes too long: " in screen
     assert "gives a plan" not in screen
 
 
@@ -278,9 +279,13 @@ def test_a_short_time_limit_gives_no_wrong_claim(limit: str, small: str) -> None
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, questions: int) -> None:
-    """Let the time run out after so many questions."""
-    left = property(lambda oracle: 60.0 if len(oracle._known) < questions else 0.0)
-    monkeypatch.setattr(Oracle, "left_s", left)
+    """Let what may be asked run out after so many questions."""
+    answer = Oracle._answer
+
+    def some(oracle: Oracle, changes: tuple[Change, ...]) -> Answer:
+        return answer(oracle, changes) if len(oracle._known) < questions else Answer(None)
+
+    monkeypatch.setattr(Oracle, "_answer", some)
 
 
 def check_conflicts(inputs: Inputs, found: Infeasibility, oracle: Oracle) -> None:
@@ -306,7 +311,7 @@ def test_whenever_time_runs_out_what_is_said_is_true(
     inputs = planted.inputs
     whole = solve_with(inputs, Options()).infeasibility
     assert whole is not None
-    oracle = Oracle(inputs, "highs", 600.0)  # it knows what it was asked before
+    oracle = Oracle(inputs, "highs", Effort())  # it knows what it was asked before
     for questions in (0, 1, 2, 3, 5, 8, 13, 21, 34, 55):
         with monkeypatch.context() as patch:
             stop_after(patch, questions)

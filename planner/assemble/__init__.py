@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib import metadata
 
@@ -88,9 +89,14 @@ def assemble(
             "assumptions": assumptions(inputs, case, operation),
             "not_counted": case.kit.missing,
             "idle": idle_units(inputs, case, operation),
-            "warnings": warnings(inputs, case, operation, bill, job, fabrics),
+            "warnings": (*_cut(answer), *warnings(inputs, case, operation, bill, job, fabrics)),
         }
     )
+
+
+def _cut(answer: Certificate) -> Iterator[str]:
+    if answer.ties_cut:
+        yield "the time limit cut short the choice of the cheapest among equally good plans"
 
 
 def _objective(case: Case, answer: Certificate, gap: float) -> ObjectiveReport:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 StudyName = Literal["why", "rules", "alternatives"]
 Sheets = Iterator[tuple[str, "Callable[[Book], None]"]]
 
+FOR_THE_PLAN = 0.5
+"""The share of a time limit that finding the plan may take where studies of it follow."""
 WITHIN = 0.01
 MOST = 8
 

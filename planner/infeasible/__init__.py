@@ -16,14 +16,14 @@ from planner.levers import Lever, applied, levers
 from planner.loader.change import changed
 from planner.loader.checks import check_problem
 from planner.loader.inputs import Inputs
-from planner.optimizer.solver import SolverName
+from planner.optimizer.solver import Effort, SolverName
 from planner.schema.catalog import Item
 from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
 
-__all__ = ["SECONDS", "clash", "explain"]
+__all__ = ["WORK", "clash", "explain"]
 
-SECONDS = 60.0
-"""How long to look for reasons; what is not found by then is named as undecided."""
+WORK = 6000.0
+"""How much work looking for reasons may take; what is not found by then is named as undecided."""
 
 _FACTS = (
     "site.rack.", "storage.client_limit", "storage.fill_limit", "storage.max_families",
@@ -45,7 +45,7 @@ def explain(
     solver: SolverName = "highs",
     weights: Mapping[str, float] | None = None,
     keep: Sequence[str] = (),
-    seconds: float = SECONDS,
+    effort: Effort | None = None,
 ) -> Infeasibility:
     """Return why a problem has no plan, and what would have to change.
 
@@ -54,9 +54,9 @@ def explain(
         solver: which solver to ask.
         weights: what a change of a limit counts in changes of several, by path; 1 unless given.
         keep: paths that must not be changed.
-        seconds: how long to look.
+        effort: what a time limit allows; ``WORK`` holds in any case.
     """
-    oracle = Oracle(inputs, solver, seconds)
+    oracle = Oracle(inputs, solver, (effort or Effort()).part(WORK))
     everything = sorted(levers(inputs), key=_blame)
     free = [lever for lever in everything if lever.path not in keep]
     helped, undecided = _singles(oracle, free)
@@ -83,17 +83,15 @@ def explain(
     )
 
 
-def clash(
-    inputs: Inputs, *, solver: SolverName = "highs", seconds: float = SECONDS
-) -> tuple[Lever, ...]:
+def clash(inputs: Inputs, *, solver: SolverName = "highs", work: float = WORK) -> tuple[Lever, ...]:
     """Return limits that cannot hold together, while any all but one of them can.
 
     Args:
         inputs: a problem that is known to have no plan.
         solver: which solver to ask.
-        seconds: how long to look; where that is not enough, none are returned.
+        work: how much that may take; where it is not enough, none are returned.
     """
-    oracle = Oracle(inputs, solver, seconds)
+    oracle = Oracle(inputs, solver, Effort(most_work=work))
     paths = _one_a_path(sorted(levers(inputs), key=_blame))
     try:
         return minimal(oracle, paths, ())
@@ -143,7 +141,7 @@ def _one_a_path(everything: Sequence[Lever]) -> list[Lever]:
 def _singles(
     oracle: Oracle, everything: Sequence[Lever]
 ) -> tuple[list[tuple[Lever, Threshold | None]], list[str]]:
-    """Return the levers that help alone, and the paths for which time ran out."""
+    """Return the levers that help alone, and the paths that were not decided."""
     helped: list[tuple[Lever, Threshold | None]] = []
     undecided: list[str] = []
     for lever in everything:

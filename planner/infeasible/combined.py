@@ -19,7 +19,8 @@ _GAP = 1e-4
 _MISSED = 1e-9
 _WORTH_TELLING = 0.01
 """A change of several that is smaller than a change of one by less than this is not told."""
-_MOST_SECONDS = 10.0
+_WEIGHING = 1000.0
+"""The work that weighing limits against one another may take; see ``Effort``."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def together(
         known: the weighted sum of the smallest change of one lever.
 
     Raises:
-        UndecidedError: time ran out.
+        UndecidedError: work or time ran out.
     """
     movable = _movable(oracle, levers)
     free = oracle.decided(off(movable))
@@ -56,8 +57,8 @@ def together(
     )
     elastic = tuple(price for price in prices if price is not None)
     case = weighed(free.case, elastic)
-    left = max(0.1, min(_MOST_SECONDS, oracle.left_s))
-    found = optimise(case, solver=oracle.solver, gap=_GAP, time_limit_s=left, ties=False)
+    effort = oracle.effort.part(_WEIGHING)
+    found = optimise(case, solver=oracle.solver, gap=_GAP, effort=effort, ties=False)
     if found.operation is None and found.status != "infeasible":
         raise UndecidedError
     if found.operation is None or (found.value or 0.0) > known * (1.0 - _WORTH_TELLING):
@@ -160,7 +161,7 @@ def one_by_one(
         levers: all that may be moved; what is fixed has one for each way.
 
     Raises:
-        UndecidedError: time ran out.
+        UndecidedError: work or time ran out.
     """
     moved: list[tuple[Lever, Threshold | None]] = []
     made: tuple[Change, ...] = ()

@@ -33,7 +33,7 @@ def conflicts(oracle: Oracle, levers: Sequence[Lever], keep: Sequence[str]) -> t
         keep: paths that must not be given up.
 
     Raises:
-        UndecidedError: time ran out.
+        UndecidedError: work or time ran out.
     """
     found: list[Clash] = []
     dropped: list[Lever] = []
@@ -61,7 +61,7 @@ def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -
         made: changes with which there still is none.
 
     Raises:
-        UndecidedError: time ran out.
+        UndecidedError: work or time ran out.
     """
     needed: list[Lever] = []
     open_ = list(levers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,20 +14,21 @@ from planner.loader.inputs import Inputs
 from planner.optimizer.fits import fitted
 from planner.optimizer.joint import optimise
 from planner.optimizer.operate import Operation
-from planner.optimizer.solver import SolverName
+from planner.optimizer.solver import Effort, SolverName
 
-MOST_SECONDS = 5.0
+QUESTION = 500.0
+"""The work that one question may take; see ``Effort``."""
 MOST_PLANS = 12
 """Plans kept to be tried on the next questions."""
 
 
 class UndecidedError(Exception):
-    """Time ran out before a question was answered."""
+    """Work or time ran out before a question was answered."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether there is a plan (None: not decided in time), and one of them."""
+    """Whether there is a plan (None: not decided), and one of them."""
 
     possible: bool | None
     case: Case | None = None
@@ -42,20 +42,14 @@ class Oracle:
     Args:
         inputs: the problem as it stands.
         solver: which solver to ask.
-        seconds: when to give up in all; questions are then not decided.
+        effort: how far to go in all; questions beyond it are not decided.
     """
 
     inputs: Inputs
     solver: SolverName
-    seconds: float
-    started: float = field(default_factory=time.monotonic)
+    effort: Effort
     _plans: deque[Operation] = field(default_factory=lambda: deque(maxlen=MOST_PLANS))
     _known: dict[tuple[tuple[str, str], ...], Answer] = field(default_factory=dict)
-
-    @property
-    def left_s(self) -> float:
-        """Time left, s."""
-        return self.seconds - (time.monotonic() - self.started)
 
     def ask(self, changes: tuple[Change, ...]) -> Answer:
         """Return whether the problem with these changes has a plan."""
@@ -65,14 +59,14 @@ class Oracle:
         return self._known[key]
 
     def possible(self, changes: tuple[Change, ...]) -> bool | None:
-        """Say whether the problem with these changes has a plan; None where time ran out."""
+        """Say whether the problem with these changes has a plan; None where it is not decided."""
         return self.ask(changes).possible
 
     def decided(self, changes: tuple[Change, ...]) -> Answer:
         """Return the same, but no answer that is open.
 
         Raises:
-            UndecidedError: time ran out.
+            UndecidedError: work or time ran out.
         """
         answer = self.ask(changes)
         if answer.possible is None:
@@ -93,8 +87,7 @@ class Oracle:
         )
 
     def _answer(self, changes: tuple[Change, ...]) -> Answer:
-        left = min(MOST_SECONDS, self.left_s)
-        if left <= 0.0:
+        if self.effort.over:
             return Answer(None)
         case = self.case(changes)
         if case is None or not case.systems or not case.storage:
@@ -104,7 +97,8 @@ class Oracle:
                 return Answer(True, case, again)
         # The easiest objective: any plan will do.
         least = replace(case, objective="power", indifference=0.0)
-        found = optimise(least, solver=self.solver, gap=0.9, time_limit_s=left, ties=False)
+        effort = self.effort.part(QUESTION)
+        found = optimise(least, solver=self.solver, gap=0.9, effort=effort, ties=False)
         if found.operation is not None:
             self._plans.append(found.operation)
             return Answer(True, case, found.operation)

@@ -13,14 +13,15 @@ from planner.optimizer.joint import optimise
 
 _EXACT = 1e-6
 _MOST_PROBES = 60
-_HINT_SECONDS = 2.0
+_HINT = 200.0
+"""The work that the optimiser's hint may take; see ``Effort``."""
 
 
 @dataclass(frozen=True)
 class Threshold:
     """Where a lever lets a plan in: ``enough`` does, ``short`` does not, a small step apart.
 
-    ``short`` is None where there was no time to show that less is not enough.
+    ``short`` is None where it was not decided that less is not enough.
     """
 
     enough: float
@@ -36,7 +37,7 @@ def threshold(oracle: Oracle, lever: Lever, others: tuple[Change, ...] = ()) -> 
         others: changes made beside it, with which there is no plan either.
 
     Raises:
-        UndecidedError: time ran out.
+        UndecidedError: work or time ran out.
     """
     assert lever.value is not None
     free = oracle.decided((*others, *lever.off))
@@ -80,8 +81,8 @@ def _reached(
     if free.case is None or demand is None:
         return None
     case = weighed(free.case, (demand,))
-    left = max(0.1, min(_HINT_SECONDS, oracle.left_s))
-    found = optimise(case, solver=oracle.solver, gap=_EXACT, time_limit_s=left, ties=False)
+    effort = oracle.effort.part(_HINT)
+    found = optimise(case, solver=oracle.solver, gap=_EXACT, effort=effort, ties=False)
     if found.operation is None:
         return None
     place = place_of(inputs, case, lever, found.operation)

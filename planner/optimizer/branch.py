@@ -1,8 +1,9 @@
-"""Splitting a part of the search where tangents cannot close the gap."""
+"""Splitting a part of the search where tangents do not close the gap."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from planner.case import System
 from planner.optimizer.context import Build
@@ -14,6 +15,7 @@ from planner.optimizer.solver import Outcome
 
 SPLIT_MARGIN = 0.4
 LEAST_WIDTH = 1e-8
+NOISE = 1e-5
 
 
 def pretends(master: Master, outcome: Outcome) -> bool:
@@ -82,6 +84,35 @@ def _split_gpus(master: Master, goal: Goal, node: Node, outcome: Outcome) -> lis
             }
             children.append(Node(node.bound, {**node.bounds, **flags, **bounds}))
     return children
+
+
+def split_counts(master: Master, node: Node, values: Mapping[str, float]) -> list[Node]:
+    """Split a count that is still open in a node: at its value, below and beyond.
+
+    It always can, until every count is settled; then there are no parts, and the purchase is one
+    whose worth is known without the model.
+
+    Args:
+        master: the model.
+        node: the part to split.
+        values: the solver's, none where it gave none: then a range is halved.
+    """
+    build = master.build
+    for variable in (*build.used.values(), *build.counts.values()):
+        name = variable.name
+        _, low, high = node.bounds.get(name, (variable, *master.original(variable)))
+        low, high = math.ceil(low - NOISE), math.floor(high + NOISE)
+        if low >= high:
+            continue
+        here = round(values[name]) if name in values else (low + high) // 2
+        here = min(max(here, low), high)
+        ranges = ((low, here - 1), (here, here), (here + 1, high))
+        return [
+            Node(node.bound, {**node.bounds, name: (variable, float(least), float(most))})
+            for least, most in ranges
+            if least <= most
+        ]
+    return []
 
 
 def _step(build: Build, single: System | None) -> int:

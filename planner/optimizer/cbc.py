@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import tempfile
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import pulp
 
 from planner.optimizer.model import Linear, Model, Row, Variable
-from planner.optimizer.solver import FEASIBILITY, Outcome
+from planner.optimizer.solver import FEASIBILITY, Effort, Outcome
 
 
 class CbcSession:
@@ -49,12 +48,13 @@ class CbcSession:
         row.constraint.constant = -right
 
     def solve(
-        self, *, relaxed: bool, gap: float, relative: bool, deadline: float, careful: bool = False
+        self, *, relaxed: bool, gap: float, relative: bool, effort: Effort, careful: bool = False
     ) -> Outcome:
         """Solve the model, or its linear relaxation, to a gap; ``careful``: without presolve."""
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if effort.over:
             return Outcome("limit", None, None)
+        left = effort.left_s
+        entries = sum(len(row.constraint.expr) for row in self.model.rows)
         with tempfile.TemporaryDirectory() as folder:
             log = str(Path(folder) / "cbc.log")
             command = pulp.COIN_CMD(
@@ -63,6 +63,7 @@ class CbcSession:
                 mip=not relaxed,
                 threads=1,
                 timeLimit=None if left > 1e6 else max(left, 0.1),
+                maxNodes=effort.most_nodes(entries),
                 gapRel=gap if relative else 0.0,
                 gapAbs=0.0 if relative else gap,
                 logPath=log,
@@ -76,6 +77,7 @@ class CbcSession:
             command.tmpDir = folder
             self.model.problem.solve(command)
             text = Path(log).read_text("utf-8") if Path(log).exists() else ""
+        effort.spend(_counted(text), entries)
         outcome = self._read(text, relaxed)
         if outcome.status != "optimal" or relaxed or outcome.bound is None:
             return outcome
@@ -102,6 +104,13 @@ class CbcSession:
             objective if relaxed and not stopped else _cbc_bound(log, objective, stopped, problem)
         )
         return Outcome("limit" if stopped else "optimal", objective, bound, values if found else {})
+
+
+def _counted(log: str) -> int:
+    """Return the iterations that CBC printed."""
+    counts = re.findall(r"Total iterations:\s+(\d+)", log)
+    counts += re.findall(r"after (\d+) iterations", log)
+    return sum(int(count) for count in counts)
 
 
 def _objective_value(problem: Any, values: dict[str, float]) -> float:

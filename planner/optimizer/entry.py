@@ -6,7 +6,6 @@ serves all items: each is demanded for a moment, and the tangents it needs stay 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -17,7 +16,7 @@ from planner.optimizer.build import build
 from planner.optimizer.master import Master
 from planner.optimizer.model import Variable
 from planner.optimizer.objective import EXPRESSIONS
-from planner.optimizer.solver import Outcome, SolverName, session
+from planner.optimizer.solver import Effort, Outcome, SolverName, session
 
 FIRST_ROUNDS = 12
 ROUNDS = 4
@@ -28,7 +27,7 @@ Bound = float | Literal["no plan"] | None
 
 
 def bounds_with(
-    case: Case, ids: Iterable[str], solver: SolverName, deadline: float = math.inf
+    case: Case, ids: Iterable[str], solver: SolverName, effort: Effort
 ) -> Mapping[str, Bound]:
     """Return for each item a value of the objective that no plan with it passes.
 
@@ -36,9 +35,11 @@ def bounds_with(
         case: the problem in numbers.
         ids: GPU systems (which are then to be in use) and storage items.
         solver: which solver to ask.
-        deadline: as of ``time.monotonic``; afterwards nothing is told any more.
+        effort: how far to go; beyond it nothing is told any more.
     """
-    probes = [_Probe.of(case, mode, solver, deadline) for mode in case.job.modes]
+    if effort.over:  # building the models alone takes its time
+        return dict.fromkeys(ids)
+    probes = [_Probe.of(case, mode, solver, effort) for mode in case.job.modes]
     return {name: _over_modes(case, [probe.bound(name) for probe in probes]) for name in ids}
 
 
@@ -63,11 +64,11 @@ class _Probe:
 
     @classmethod
     def of(
-        cls, case: Case, mode: Literal["async", "sync"], solver: SolverName, end: float
+        cls, case: Case, mode: Literal["async", "sync"], solver: SolverName, effort: Effort
     ) -> _Probe:
         problem = build(case, mode)
         expression = EXPRESSIONS[case.objective](problem)
-        master = Master(problem, session(solver, problem.model), end)
+        master = Master(problem, session(solver, problem.model), effort)
         master.objective(expression, case.maximise)
         probe = cls(case, master, {offer.id: offer for offer in case.offers()})
         probe._cut(FIRST_ROUNDS)

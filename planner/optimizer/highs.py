@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,7 +14,14 @@ from numpy.typing import NDArray
 
 from planner.errors import SolverError
 from planner.optimizer.model import Linear, Model, Row, Variable, is_whole
-from planner.optimizer.solver import FEASIBILITY, Outcome, Status
+from planner.optimizer.solver import (
+    FEASIBILITY,
+    LEAST_PATIENCE_S,
+    PATIENCE,
+    Effort,
+    Outcome,
+    Status,
+)
 
 Floats = NDArray[np.float64]
 
@@ -37,11 +45,14 @@ class HighsSession:
     In one instance (HiGHS 1.15.1, option ``solve_relaxation``) a MILP solved after its relaxation
     was reported optimal with gap 0 and was not: tests/optimizer/test_solver.py holds the case. The
     relaxation keeps its basis between solves; the MILP starts afresh each time.
+
+    A ``kept`` session is used again after a time limit, so a solve that runs over it is waited for.
     """
 
     name = "highs"
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, kept: bool = False) -> None:
+        self.kept = kept
         self.names = [variable.name for variable in model.variables]
         self.index = {name: position for position, name in enumerate(self.names)}
         self.integers = [is_whole(variable) for variable in model.variables]
@@ -54,6 +65,7 @@ class HighsSession:
         self.milp = _instance(arrays)
         self.scale = 1.0
         self.last: list[float] = []
+        self.abandoned = False
         self.rows = {row.name: position for position, row in enumerate(model.rows)}
 
     def _arrays(self, model: Model) -> Any:
@@ -155,33 +167,60 @@ class HighsSession:
         )
 
     def solve(
-        self, *, relaxed: bool, gap: float, relative: bool, deadline: float, careful: bool = False
+        self, *, relaxed: bool, gap: float, relative: bool, effort: Effort, careful: bool = False
     ) -> Outcome:
         """Solve the model, or its linear relaxation, to a gap; ``careful``: without presolve."""
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if effort.over or self.abandoned:
             return Outcome("limit", None, None)
         highs = self.relaxation if relaxed else self.milp
         if not relaxed:
             highs.clearSolver()
             self._begin_at_last(highs)
-        highs.setOptionValue("time_limit", highs.getRunTime() + min(left, 1e7))
         highs.setOptionValue("mip_rel_gap", gap if relative else 0.0)
         highs.setOptionValue("mip_abs_gap", 0.0 if relative else gap * self.scale)
         highs.setOptionValue("presolve", "off" if careful else "choose")
-        status = _run(highs)
+        status = self._run_within(highs, effort)
         kinds = highspy.HighsModelStatus
+        if status is None:
+            return Outcome("limit", None, None)
         if status == kinds.kUnboundedOrInfeasible:
-            return self._tell_apart(highs)
+            return self._tell_apart(highs, effort)
         if status == kinds.kInfeasible:
             return Outcome("infeasible", None, None)
         if status == kinds.kUnbounded:
             return Outcome("unbounded", None, None)
         if relaxed and status in UNDECIDED:
             return Outcome("optimal", None, None)  # the relaxation only helps; the MILP decides
-        if status in (kinds.kOptimal, kinds.kTimeLimit, kinds.kInterrupt, kinds.kSolutionLimit):
-            return self._read(highs, "optimal" if status == kinds.kOptimal else "limit", relaxed)
+        if status == kinds.kOptimal:
+            return self._read(highs, "optimal", relaxed, gap, relative=relative)
+        if status in STOPPED:
+            return self._read(highs, "limit", relaxed)
         raise SolverError(f"HiGHS ended with {highs.modelStatusToString(status)}")
+
+    def _run_within(self, highs: Any, effort: Effort) -> Any:
+        """Run HiGHS within an effort and count it; None where it had to be left behind.
+
+        HiGHS (1.15.1) looks at its clock only between its steps, which take seconds on large
+        models. Under a time limit it runs in a thread of its own, which is not waited for longer
+        than a little; the session is of no use afterwards.
+        """
+        entries = highs.getNumNz()
+        most_nodes, most_iterations = effort.most_nodes(entries), effort.most_iterations(entries)
+        highs.setOptionValue("mip_max_nodes", most_nodes or highspy.kHighsIInf)
+        highs.setOptionValue("simplex_iteration_limit", most_iterations or highspy.kHighsIInf)
+        left_s = effort.left_s
+        end = math.inf if math.isinf(left_s) else highs.getRunTime() + left_s
+        highs.setOptionValue("time_limit", end)
+        if math.isinf(left_s) or self.kept:
+            status = _run(highs)
+        else:
+            status = _run_aside(highs, left_s + max(LEAST_PATIENCE_S, PATIENCE * left_s))
+        if status is None:
+            self.abandoned = True
+            return None
+        info = highs.getInfo()
+        effort.spend(max(0, info.simplex_iteration_count), entries)
+        return status
 
     def _begin_at_last(self, highs: Any) -> None:
         """Hand over the last whole solution: with another objective it is often still feasible."""
@@ -190,29 +229,40 @@ class HighsSession:
             start.col_value = self.last
             _ok(highs.setSolution(start), "setSolution")
 
-    def _read(self, highs: Any, status: Status, relaxed: bool) -> Outcome:
+    def _read(
+        self, highs: Any, status: Status, relaxed: bool, gap: float = 0.0, *, relative: bool = False
+    ) -> Outcome:
         info = highs.getInfo()
         feasible = int(highspy.SolutionStatus.kSolutionStatusFeasible)
         if relaxed and status == "limit":
             return Outcome(status, None, None)
-        bound = info.objective_function_value if relaxed else info.mip_dual_bound
-        bound = bound / self.scale
+        bound = _finite(info.objective_function_value if relaxed else info.mip_dual_bound)
+        bound = None if bound is None else bound / self.scale
         if info.primal_solution_status != feasible:
-            return Outcome(status, None, _finite(bound))
+            return Outcome(status, None, bound)
         found = list(highs.getSolution().col_value)
         if not relaxed:
             self.last = found
         values = dict(zip(self.names, found, strict=True))
-        return Outcome(status, info.objective_function_value / self.scale, _finite(bound), values)
+        objective = info.objective_function_value / self.scale
+        if bound is None and status == "optimal":
+            # Where presolve rules out everything better than the solution it was handed, HiGHS
+            # (1.15.1) says "optimal" and leaves its bound at infinity: what it ruled out is all
+            # that is better by more than the gap.
+            width = gap * abs(objective) if relative else gap
+            maximised = highs.getObjectiveSense()[1] == highspy.ObjSense.kMaximize
+            bound = objective + width if maximised else objective - width
+        return Outcome(status, objective, bound, values)
 
-    def _tell_apart(self, highs: Any) -> Outcome:
+    def _tell_apart(self, highs: Any, effort: Effort) -> Outcome:
         """Solve once with a zero objective: infeasible stays infeasible, else it was unbounded."""
         count = len(self.names)
         columns = np.arange(count, dtype=np.int32)
         costs = np.array(highs.getLp().col_cost_)
         _ok(highs.changeColsCost(count, columns, np.zeros(count)), "changeColsCost")
-        highs.run()
-        status = highs.getModelStatus()
+        status = self._run_within(highs, effort)
+        if status is None:
+            return Outcome("limit", None, None)
         _ok(highs.changeColsCost(count, columns, costs), "changeColsCost")
         if status == highspy.HighsModelStatus.kInfeasible:
             return Outcome("infeasible", None, None)
@@ -223,6 +273,12 @@ class HighsSession:
 COST = 1e4
 """The largest cost HiGHS sees. Its tolerance on reduced costs (1e-7) is per unit bought: with costs
 of 1 a hundred thousand units of next to no use each could hide a hundredth of the objective."""
+STOPPED = (
+    highspy.HighsModelStatus.kTimeLimit,
+    highspy.HighsModelStatus.kIterationLimit,
+    highspy.HighsModelStatus.kInterrupt,
+    highspy.HighsModelStatus.kSolutionLimit,
+)
 UNDECIDED = (
     highspy.HighsModelStatus.kUnknown,
     highspy.HighsModelStatus.kSolveError,
@@ -245,6 +301,15 @@ def _run(highs: Any) -> Any:
         highs.setOptionValue(option, usual)
         status = highs.getModelStatus()
     return status
+
+
+def _run_aside(highs: Any, patience_s: float) -> Any:
+    """Run HiGHS in a thread that is left behind when patience ends; None where it was."""
+    ended: list[Any] = []
+    thread = threading.Thread(target=lambda: ended.append(_run(highs)), daemon=True)
+    thread.start()
+    thread.join(patience_s)
+    return ended[0] if ended else None
 
 
 def _instance(arrays: Any) -> Any:

@@ -26,7 +26,7 @@ from planner.optimizer.objective import (
     disliked,
 )
 from planner.optimizer.operate import Operation
-from planner.optimizer.solver import SolverName, session
+from planner.optimizer.solver import Effort, SolverName, session
 from planner.optimizer.stage import run
 
 TIE_TOLERANCE = 1e-6
@@ -43,7 +43,8 @@ class Certificate:
     ``indifference`` and preferred vendors. ``gap`` is from ``best`` to ``bound``; it and
     ``given_away`` are shares of the objective itself, the three values natural logarithms where
     the objective is maximised by its logarithm. ``untouched`` is the cheapest plan as good as
-    ``best``, where the plan taken is not.
+    ``best``, where the plan taken is not. ``ties_cut``: the search was cut short before one of
+    equally good plans was chosen.
     """
 
     status: Status
@@ -57,6 +58,7 @@ class Certificate:
     best: float | None = None
     given_away: float | None = None
     untouched: Operation | None = None
+    ties_cut: bool = False
 
 
 def optimise(
@@ -64,7 +66,7 @@ def optimise(
     *,
     solver: SolverName = "highs",
     gap: float = 2e-6,
-    time_limit_s: float | None = None,
+    effort: Effort | None = None,
     save_model: Path | None = None,
     ties: bool = True,
 ) -> Certificate:
@@ -74,28 +76,35 @@ def optimise(
         case: the problem in numbers.
         solver: HiGHS in process, or the CBC that PuLP bundles as a cross-check.
         gap: the largest distance to the bound, as a share of the objective.
-        time_limit_s: stop then with the best plan so far.
+        effort: how far to go; beyond it the best plan so far is taken. Without: to the end.
         save_model: where to write the last master problem as MPS.
         ties: whether to choose among equally good plans; without, the first one found is taken,
             nothing is given away, and it takes a fraction of the time.
     """
     started = time.monotonic()
-    deadline = started + (math.inf if time_limit_s is None else time_limit_s)
+    effort = effort or Effort()
     proofs: list[_Proof] = []
     if case.systems and case.storage:
         for left, mode in zip(range(len(case.job.modes), 0, -1), case.job.modes, strict=True):
-            share = time.monotonic() + (deadline - time.monotonic()) / left
-            proofs.append(_prove(case, mode, solver, gap, share))
+            if effort.over:  # building the model alone takes its time
+                break
+            part = effort.part(effort.left_work / left, share=1.0 / left)
+            proofs.append(_prove(case, mode, solver, gap, part))
     if save_model is not None and proofs:  # as the proof left it, before ties add their rows
         last = proofs[-1]
         save_mps(last.master.build.model, last.goal.expression, case.maximise, save_model)
     best = _best(case, proofs)
-    taken = _settle(case, proofs, best, gap, deadline) if ties else _first(case, proofs)
+    taken, settled = _first(case, proofs), True
+    if ties:
+        taken, settled = _settle(case, proofs, best, gap, effort)
     solves = sum(proof.master.solves for proof in proofs)
-    late = time.monotonic() >= deadline
+    late = effort.late
     seconds = time.monotonic() - started
     answers = [proof.found for proof in proofs]
-    return _certificate(case, taken, best, answers, gap, solves, seconds, late)
+    if case.systems and case.storage:  # a mode that was not looked at leaves everything open
+        answers += [Found(stopped=True) for _ in case.job.modes[len(proofs) :]]
+    certificate = _certificate(case, taken, best, answers, gap, solves, seconds, late)
+    return replace(certificate, ties_cut=not settled)
 
 
 @dataclass(frozen=True)
@@ -108,14 +117,14 @@ class _Proof:
     found: Found
 
 
-def _prove(case: Case, mode: Mode, solver: SolverName, gap: float, deadline: float) -> _Proof:
+def _prove(case: Case, mode: Mode, solver: SolverName, gap: float, effort: Effort) -> _Proof:
     """Return the best operation in one mode with its bound."""
     master_problem = build(case, mode)
     expression_of = overrun if case.objective == "overrun" else EXPRESSIONS[case.objective]
     expression = expression_of(master_problem)
     # Counts come into being when asked for, so everything is asked for before the solver starts.
     ties = {name: tie_break(master_problem) for name, tie_break in TIE_BREAKS.items()}
-    master = Master(master_problem, session(solver, master_problem.model), deadline)
+    master = Master(master_problem, session(solver, master_problem.model), effort)
     # Half the gap is for what breaking ties may give away. The proof goes further than the other
     # half, so that the value ties are held at hardly depends on the way it was found.
     goal = goal_of(case, expression, gap / 20.0)
@@ -152,26 +161,30 @@ def _first(case: Case, proofs: list[_Proof]) -> Found:
 
 
 def _settle(
-    case: Case, proofs: list[_Proof], best: float | None, gap: float, deadline: float
-) -> Found:
-    """Return the answer over the modes: of those as good as the best, the first by tie-breaks."""
+    case: Case, proofs: list[_Proof], best: float | None, gap: float, effort: Effort
+) -> tuple[Found, bool]:
+    """Return the answer over the modes: of those as good as the best, the first by tie-breaks.
+
+    Also whether there was time to tell which that is.
+    """
     found = [proof for proof in proofs if proof.found.value is not None]
     if best is None:
-        return Found()
+        return Found(), True
     tolerance = min(TIE_TOLERANCE, gap / 2.0)
     width = _width(case.objective, best, max(tolerance, case.given_away))
     rivals = [proof for proof in found if abs((proof.found.value or 0.0) - best) <= width]
+    settled = True
     for proof in rivals:
         if not proof.found.stopped:
-            proof.master.deadline = deadline
-            _break_ties(proof, best, tolerance)
+            proof.master.effort = effort
+            settled &= _break_ties(proof, best, tolerance)
     answer = rivals[0].found
     for proof in rivals[1:]:
         if _cheaper(case, proof.found, answer):
             answer = proof.found
     untouched = [o for proof in rivals if (o := proof.found.untouched) is not None]
     cost = measure(case, "capex")
-    return replace(answer, untouched=min(untouched, key=cost, default=None))
+    return replace(answer, untouched=min(untouched, key=cost, default=None)), settled
 
 
 def _width(name: str, value: float, tolerance: float) -> float:
@@ -181,15 +194,18 @@ def _width(name: str, value: float, tolerance: float) -> float:
     return tolerance * max(abs(value), 1e-9)
 
 
-def _break_ties(proof: _Proof, best: float, tolerance: float) -> None:
-    """Among plans as good as ``best`` take the cheapest, then least power, then fewest units."""
+def _break_ties(proof: _Proof, best: float, tolerance: float) -> bool:
+    """Among plans as good as ``best`` take the cheapest, then least power, then fewest units.
+
+    Say whether there was time for all of it.
+    """
     master, goal, found = proof.master, proof.goal, proof.found
     case = master.build.case
     _keep_untouched(proof, best, tolerance)
     if case.policy.disliked:
         preferred = _prefer(master, goal, found, best, tolerance)
         if preferred is None:
-            return
+            return False
         goal, best = preferred
     allowed, last, last_value = goal.allowed, goal, best
     for name, expression in proof.ties.items():
@@ -209,9 +225,10 @@ def _break_ties(proof: _Proof, best: float, tolerance: float) -> None:
         )
         better = run(master, stage, found.operation)
         if better.operation is None or better.value is None or better.stopped:
-            return
+            return not better.stopped
         found.operation, last, last_value = better.operation, stage, better.value
         found.value = goal.value(found.operation)
+    return True
 
 
 def _keep_untouched(proof: _Proof, best: float, tolerance: float) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, Link, Row, Sense, Variable, evaluate
 from planner.optimizer.operate import Operation
-from planner.optimizer.solver import Outcome, Session
+from planner.optimizer.solver import Effort, Outcome, Session
 
 Bounds = dict[str, tuple[Variable, float, float]]
 MAGNIFY = 1e3
@@ -20,10 +20,10 @@ RELEASED = 1e30
 class Master:
     """A build and the session that solves it, kept in step."""
 
-    def __init__(self, build: Build, session: Session, deadline: float) -> None:
+    def __init__(self, build: Build, session: Session, effort: Effort) -> None:
         self.build = build
         self.session = session
-        self.deadline = deadline
+        self.effort = effort
         self.solves = 0
         self.probed = False
         self.magnified = 0
@@ -39,7 +39,7 @@ class Master:
         """Solve the model as it stands."""
         self.solves += 1
         return self.session.solve(
-            relaxed=relaxed, gap=gap, relative=relative, deadline=self.deadline, careful=careful
+            relaxed=relaxed, gap=gap, relative=relative, effort=self.effort, careful=careful
         )
 
     def row(self, name: str, left: Linear, sense: Sense, right: float) -> Row:

@@ -6,6 +6,8 @@ PuLP's status is never trusted: it says Optimal on a time limit and Infeasible w
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -16,6 +18,83 @@ Status = Literal["optimal", "infeasible", "unbounded", "limit"]
 FEASIBILITY = 1e-8
 """Within the range (1e-6 to 1e-8) in which HiGHS was measured to tell the truth. At 1e-7 its
 presolve lost the optimum of a model with companions (gap 0 reported): see test_solver.py."""
+
+
+ENTRIES = 1e6
+ITERATIONS_OF_SOLVE = 200
+"""What every solve counts besides its iterations: handing over the model, presolve."""
+ITERATIONS_OF_NODE = 20
+"""What a node of a search takes at least, as a rule."""
+MOST_ITERATIONS = 2**31 - 1
+PATIENCE = 0.05
+"""How much of the time left a solver may run over: it looks at the clock now and then only."""
+LEAST_PATIENCE_S = 0.25
+
+
+@dataclass
+class Effort:
+    """How far solving may go: up to a moment where the user gave a time, and for so much work.
+
+    Work is iterations of the simplex method times the entries of the model, in millions. It is the
+    same on every machine, however busy, so that an answer depends on a clock only where the user
+    asked for one; as a rule a hundred take about a second. What is spent counts for the whole that
+    this is a part of, too.
+    """
+
+    deadline: float = math.inf
+    most_work: float = math.inf
+    whole: Effort | None = None
+    work: float = 0.0
+
+    @classmethod
+    def within(cls, time_limit_s: float | None) -> Effort:
+        """Return what a time from now on allows; None: anything."""
+        return cls(math.inf if time_limit_s is None else time.monotonic() + time_limit_s)
+
+    @property
+    def left_s(self) -> float:
+        """Time left, s."""
+        return self.deadline - time.monotonic()
+
+    @property
+    def left_work(self) -> float:
+        """Work left, here and in the whole."""
+        here = self.most_work - self.work
+        return here if self.whole is None else min(here, self.whole.left_work)
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return self.left_s <= 0.0
+
+    @property
+    def over(self) -> bool:
+        """Whether time or work is over."""
+        return self.left_work <= 0.0 or self.late
+
+    def part(self, most_work: float = math.inf, *, share: float = 1.0) -> Effort:
+        """Return a part with so much work at most, and a share of the time left."""
+        deadline = self.deadline
+        if math.isfinite(deadline):
+            deadline = time.monotonic() + share * self.left_s
+        return Effort(deadline, most_work, self)
+
+    def spend(self, iterations: int, entries: int) -> None:
+        """Count a solve of a model with so many entries."""
+        self.work += (ITERATIONS_OF_SOLVE + iterations) * entries / ENTRIES
+        if self.whole is not None:
+            self.whole.spend(iterations, entries)
+
+    def most_iterations(self, entries: int) -> int | None:
+        """Return how many iterations a solve of a model may take; None: any number."""
+        if math.isinf(self.left_work):
+            return None
+        return max(1, int(min(self.left_work * ENTRIES / max(1, entries), MOST_ITERATIONS)))
+
+    def most_nodes(self, entries: int) -> int | None:
+        """Return how many nodes a search of a model may take; None: any number."""
+        most = self.most_iterations(entries)
+        return None if most is None else max(1, most // ITERATIONS_OF_NODE)
 
 
 @dataclass(frozen=True)
@@ -46,7 +125,7 @@ class Session(Protocol):
         """Replace factors of a ``<=`` row, by variable name, and its right-hand side."""
 
     def solve(
-        self, *, relaxed: bool, gap: float, relative: bool, deadline: float, careful: bool = False
+        self, *, relaxed: bool, gap: float, relative: bool, effort: Effort, careful: bool = False
     ) -> Outcome:
         """Solve the model, or its linear relaxation, to a gap; ``careful``: slower, another way."""
 

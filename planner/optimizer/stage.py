@@ -13,7 +13,7 @@ from functools import partial
 
 from planner.errors import SolverError
 from planner.optimizer import operate, purchase
-from planner.optimizer.branch import pretends, split
+from planner.optimizer.branch import pretends, split, split_counts
 from planner.optimizer.goal import Found, Goal, Node, solve
 from planner.optimizer.guess import guesses
 from planner.optimizer.master import Master
@@ -86,16 +86,17 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found, *, begun: boo
         return []
     _begin(master, goal, node, relaxed, found)
     pretended = 0
+    outcome = Outcome("limit", None, None)
     for _ in range(MOST_ROUNDS):
         outcome = _solve_whole(master, goal, node, found, begun)
         if _ended(outcome, goal, node, found):
             return []
         moved = bool(outcome.values) and _improve(master, goal, outcome, found)
-        if outcome.status == "limit" or not outcome.values:
-            found.stopped = True
+        found.stopped = outcome.status == "limit"
+        if found.stopped or found.closed(goal, node.bound):
             return []
-        if found.closed(goal, node.bound):
-            return []
+        if not outcome.values:
+            break
         if not node.bounds:
             probe(master, goal, found)
         overdrawn = [r for r in master.build.model.ratios if r.overdrawn(outcome.values)]
@@ -104,8 +105,29 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found, *, begun: boo
         if pretended >= MOST_PRETENDED or not moved:
             children = split(master, goal, node, outcome, overdrawn)
             if children or not moved:
-                return children
-    found.stopped = True
+                return children or _count_out(master, goal, node, outcome)
+    return _count_out(master, goal, node, outcome)
+
+
+def _count_out(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Node]:
+    """Go on by counts where the model shows nothing more, so that a search ends with a proof.
+
+    A purchase that is settled in all counts is worth what it is run for, whatever the model says.
+    """
+    children = split_counts(master, node, outcome.values)
+    if children or not outcome.values:
+        return children
+    build = master.build
+    bought = purchase.read(build, outcome.values)
+    best = None
+    if not purchase.broken_rows(build.case, bought.units):
+        best = operate.best(
+            build.case, build.mode, bought.units, bought.used, bought.gpus, goal.prefer
+        )
+    if best is not None and goal.allowed(best):
+        node.bound = goal.value(best)
+    else:
+        node.bound = -math.inf if goal.maximise else math.inf
     return []
 
 

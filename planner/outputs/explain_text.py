@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.outputs import console, why_not_text
-from planner.outputs.words import INDENT, WIDTH, money, wrapped
+from planner.outputs.words import INDENT, UNDECIDED, WIDTH, money, wrapped
 from planner.outputs.worth_words import UNITS, holds, signed, worth
 from planner.schema.explanation import Explanation, Marginal
 
@@ -20,6 +20,8 @@ def render(found: Explanation) -> str:
     parts += [*_next(found), _idle(found)]
     if found.why_not is not None:
         parts.append(why_not_text.render(found.why_not).rstrip("\n"))
+    if found.undecided:
+        parts.append("\n".join(wrapped(f"{UNDECIDED}: {', '.join(found.undecided)}", "")))
     text = "\n\n".join(part for part in parts if part) + "\n"
     return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
 
@@ -53,6 +55,8 @@ def _amount(found: Explanation, value: float) -> str:
 
 def _table(found: Explanation) -> str:
     rows = [row for row in found.marginals if holds(found, row) or row.binding]
+    if found.value is None:
+        return ""
     if not rows:
         return "What holds it\n" + f"{INDENT}no limit: a step of any of them changes nothing"
     title = f"What holds it, and what one step of it is worth in {UNITS[found.plan.objective.name]}"

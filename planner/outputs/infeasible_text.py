@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.outputs.comparison_words import listed
-from planner.outputs.words import INDENT, percent, wrapped
+from planner.outputs.words import INDENT, UNDECIDED, percent, wrapped
 from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
 
 _MOST_NAMED = 3
@@ -32,7 +32,7 @@ def message(found: Infeasibility) -> str:
         told = " and ".join(_short(step) for step in found.combined.steps)
         parts.append(f"there is a plan if you {told}")
     if found.undecided:
-        parts.append(f"not decided in time: {', '.join(found.undecided)}")
+        parts.append(f"{UNDECIDED}: {', '.join(found.undecided)}")
     return "; ".join(parts)
 
 
@@ -114,4 +114,4 @@ def combined_proof(combined: Combined) -> str:
 def _undecided(found: Infeasibility) -> str:
     if not found.undecided:
         return ""
-    return "\n".join(wrapped(f"not decided in time: {', '.join(found.undecided)}", ""))
+    return "\n".join(wrapped(f"{UNDECIDED}: {', '.join(found.undecided)}", ""))

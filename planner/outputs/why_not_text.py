@@ -11,7 +11,16 @@ from planner.outputs.why_not_words import (
     price_today,
     verdict,
 )
-from planner.outputs.words import INDENT, OBJECTIVES, WIDTH, millions, number, percent, wrapped
+from planner.outputs.words import (
+    INDENT,
+    OBJECTIVES,
+    UNDECIDED,
+    WIDTH,
+    millions,
+    number,
+    percent,
+    wrapped,
+)
 from planner.schema.why_not import Figures, Forced, Item, WhyNot
 
 _GROUPS = {
@@ -60,7 +69,7 @@ def _forced(why: WhyNot, row: Forced) -> str:
     if row.outcome == "as_is":
         return f"{INDENT}  {_cut(row.label, _LABEL - 2):<{_LABEL - 2}}  the plan as it is"
     if row.figures is None:
-        reason = row.reason or "none was found in time"
+        reason = row.reason or UNDECIDED
         text = f"{INDENT}  {_cut(row.label, _LABEL - 2):<{_LABEL - 2}}  {reason}"
         return _cut(text, WIDTH)
     return _row((f"  {row.label}", *_cells(row.figures, difference(why, row))))

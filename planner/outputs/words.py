@@ -8,6 +8,8 @@ from planner.schema.plan import Line, ObjectiveReport, Plan
 
 WIDTH = 100
 INDENT = "  "
+UNDECIDED = "not decided, as it takes too long"
+"""Said of what was cut short, by a time limit or by how much work an answer may take."""
 
 NETWORKS = {
     "compute": "compute fabric",

@@ -22,7 +22,7 @@ _FEW = 0.005
 _WITHOUT_FIGURE = {
     "no_plan": "no plan is left",
     "at_its_end": "cannot be moved further",
-    "not_decided": "not decided in time",
+    "not_decided": "not decided",
 }
 
 

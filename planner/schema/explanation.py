@@ -20,7 +20,7 @@ class Moved(Record):
     lies between ``change_least`` and ``change_most``, which are proven. ``known`` says how:
     ``solved`` anew; ``plan_fits``: the best plan still meets the tighter limit; ``no_limit_helps``:
     even without this and others that do not bind no plan is better; ``no_plan`` is left;
-    ``at_its_end``: it cannot be moved that way; ``not_decided`` in time.
+    ``at_its_end``: it cannot be moved that way; ``not_decided``: the search was cut short.
     """
 
     to_text: str
@@ -67,7 +67,8 @@ class Explanation(Record):
 
     ``value`` and ``bound`` are of the best objective, without what ``objective.indifference`` may
     give away, and ``gpus_used`` of a plan that has it; worths are counted from there.
-    ``plan.infeasibility`` says why there is no plan.
+    ``plan.infeasibility`` says why there is no plan. ``undecided`` names questions that were cut
+    short: by the time limit, or because an answer takes more work than is allowed.
     """
 
     schema_version: int = EXPLANATION_SCHEMA_VERSION
@@ -77,3 +78,4 @@ class Explanation(Record):
     gpus_used: int | None = None
     marginals: tuple[Marginal, ...] = ()
     why_not: WhyNot | None = None
+    undecided: tuple[str, ...] = ()

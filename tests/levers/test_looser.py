@@ -15,6 +15,7 @@ from planner.infeasible.conflict import off
 from planner.infeasible.oracle import Oracle
 from planner.levers import Change, Lever, applied, levers
 from planner.loader import Inputs, load
+from planner.optimizer.solver import Effort
 from tests.infeasible.plant import drawn
 from tests.memory import two_systems
 from tests.oracle.enumerate import Best, best
@@ -87,7 +88,7 @@ def test_looser_limits_lose_no_plan(start: int) -> None:
 @pytest.mark.parametrize(("name", "settings"), WITH_PLAN)
 def test_no_shipped_problem_loses_its_plan(name: str, settings: tuple[str, ...]) -> None:
     inputs = load(PROBLEMS[name], settings=settings)
-    oracle, everything, random = Oracle(inputs, "highs", 600.0), levers(inputs), Random(1)
+    oracle, everything, random = Oracle(inputs, "highs", Effort()), levers(inputs), Random(1)
     assert oracle.possible(()) is True
     lost = [lever.path for lever in everything if oracle.possible(lever.off) is not True]
     assert lost == []

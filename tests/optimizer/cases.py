@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from random import Random
 from typing import Any
@@ -13,12 +12,10 @@ from planner.case.quantities import Steps
 from planner.optimizer.build import _add_counts
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, Model, Variable, combination, evaluate, total
-from planner.optimizer.solver import Outcome, Session, session
+from planner.optimizer.solver import Effort, Outcome, Session, session
 from tests.oracle.by_hand import Request, price
 from tests.oracle.generate import inputs_of, random_case
 from tests.oracle.hardware import Raw, figure
-
-FOREVER = math.inf
 
 
 def resolved(seed: int) -> Case:
@@ -112,8 +109,8 @@ def furnish(request: Request) -> Request:
     return request
 
 
-def solve(session: Session, *, relaxed: bool = False, deadline: float = FOREVER) -> Outcome:
-    return session.solve(relaxed=relaxed, gap=1e-7, relative=True, deadline=deadline)
+def solve(session: Session, *, relaxed: bool = False, effort: Effort | None = None) -> Outcome:
+    return session.solve(relaxed=relaxed, gap=1e-7, relative=True, effort=effort or Effort())
 
 
 def market_split(slack: bool) -> tuple[Model, Linear]:

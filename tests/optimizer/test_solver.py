@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import highspy
@@ -20,7 +22,7 @@ from planner.optimizer.build import build
 from planner.optimizer.highs import HighsSession
 from planner.optimizer.model import Model, evaluate
 from planner.optimizer.objective import EXPRESSIONS
-from planner.optimizer.solver import Session, session
+from planner.optimizer.solver import Effort, Session, session
 from tests.optimizer.cases import market_split, solve
 
 SOLVERS: tuple[Literal["highs", "cbc"], ...] = ("highs", "cbc")
@@ -30,6 +32,8 @@ TRAP = Path(__file__).parent / "trap" / "problem.yaml"
 TRAP_MUSD = 1.72536477
 LOST_OPTIMUM = Path(__file__).parent / "trap" / "lost_optimum.mps"
 LOST = 38_521.911610
+NO_BOUND = Path(__file__).parent / "trap" / "no_bound" / "problem.yaml"
+SOME_WORK = 0.5
 
 
 def small(name: Literal["highs", "cbc"]) -> tuple[Model, Session]:
@@ -119,8 +123,8 @@ def test_highs_undecided_is_decided(monkeypatch: pytest.MonkeyPatch, feasible: b
     run = highs_file._run
 
     def undecided(highs: Any) -> Any:
-        run(highs)
-        return told
+        verdict = run(highs)
+        return told if any(highs.getLp().col_cost_) else verdict
 
     monkeypatch.setattr(highs_file, "_run", undecided)
     expected = "unbounded" if feasible else "infeasible"
@@ -135,16 +139,23 @@ def test_highs_undecided_is_decided(monkeypatch: pytest.MonkeyPatch, feasible: b
 @either
 @relaxed_or_not
 def test_no_time_left(name: Literal["highs", "cbc"], relaxed: bool) -> None:
-    outcome = solve(small(name)[1], relaxed=relaxed, deadline=time.monotonic() - 1.0)
+    outcome = solve(small(name)[1], relaxed=relaxed, effort=Effort(time.monotonic() - 1.0))
     assert (outcome.status, outcome.objective, outcome.bound) == ("limit", None, None)
 
 
 @either
-def test_time_limit_with_a_solution(name: Literal["highs", "cbc"]) -> None:
+@relaxed_or_not
+def test_no_work_left(name: Literal["highs", "cbc"], relaxed: bool) -> None:
+    outcome = solve(small(name)[1], relaxed=relaxed, effort=Effort(most_work=0.0))
+    assert (outcome.status, outcome.objective, outcome.bound) == ("limit", None, None)
+
+
+@either
+def test_work_ends_with_a_solution(name: Literal["highs", "cbc"]) -> None:
     model, objective = market_split(slack=True)
     opened = session(name, model)
     opened.objective(objective, False)
-    outcome = solve(opened, deadline=time.monotonic() + 0.7)
+    outcome = solve(opened, effort=Effort(most_work=SOME_WORK))
     assert outcome.status == "limit"
     assert outcome.objective is not None
     assert outcome.bound is not None
@@ -156,24 +167,101 @@ def test_time_limit_with_a_solution(name: Literal["highs", "cbc"]) -> None:
 
 
 @either
-def test_time_limit_without_a_solution(name: Literal["highs", "cbc"]) -> None:
+def test_work_ends_without_a_solution(name: Literal["highs", "cbc"]) -> None:
     model, objective = market_split(slack=False)
     opened = session(name, model)
     opened.objective(objective, False)
-    outcome = solve(opened, deadline=time.monotonic() + 0.7)
+    outcome = solve(opened, effort=Effort(most_work=SOME_WORK))
     assert (outcome.status, outcome.objective, outcome.values) == ("limit", None, {})
 
 
 @either
-def test_time_limit_is_kept_over_several_solves(name: Literal["highs", "cbc"]) -> None:
-    # HiGHS counts its run time over all solves of an instance, so the limit must move along.
-    model, objective = market_split(slack=True)
-    opened = session(name, model)
-    opened.objective(objective, False)
+def test_work_is_counted_alike_however_often(name: Literal["highs", "cbc"]) -> None:
+    counted = []
     for _ in range(2):
-        started = time.monotonic()
-        assert solve(opened, deadline=started + 0.4).objective is not None
-        assert 0.2 < time.monotonic() - started < 5.0
+        model, objective = market_split(slack=True)
+        opened = session(name, model)
+        opened.objective(objective, False)
+        whole = Effort()
+        part = whole.part(SOME_WORK)
+        outcome = solve(opened, effort=part)
+        assert whole.work == part.work > 0.0
+        counted.append((part.work, outcome.objective, outcome.bound))
+    assert counted[0] == counted[1]
+
+
+def test_what_a_part_may_do_is_what_the_whole_has_left() -> None:
+    whole = Effort(most_work=10.0)
+    part = whole.part(6.0)
+    part.spend(int(4e6) - 200, 1)
+    assert (part.left_work, whole.left_work) == pytest.approx((2.0, 6.0))
+    assert whole.part(100.0).left_work == pytest.approx(6.0)
+    assert part.most_iterations(1000) == 2000
+    assert part.most_nodes(1000) == 100
+    part.spend(int(2e6), 1)
+    assert part.over
+    assert not whole.over
+    assert Effort().most_iterations(1000) is None
+
+
+def test_a_time_limit_moves_along_with_the_run_time_of_the_solver(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """HiGHS counts its run time over all solves of an instance."""
+    left: list[float] = []
+    run = highs_file._run
+
+    def noting(highs: Any) -> Any:
+        left.append(highs.getOptionValue("time_limit")[1] - highs.getRunTime())
+        return run(highs)
+
+    monkeypatch.setattr(highs_file, "_run", noting)
+    opened = small("highs")[1]
+    for _ in range(3):
+        assert solve(opened, effort=Effort.within(1000.0)).status == "optimal"
+    assert left == pytest.approx([1000.0] * 3, abs=100.0)
+    assert solve(opened).status == "optimal"  # and without a limit there is none left over
+    assert math.isinf(left[3])
+
+
+def test_a_solver_that_runs_over_its_time_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS looks at its clock only now and then; here it never does."""
+    end = threading.Event()
+    monkeypatch.setattr(highs_file, "_run", lambda highs: end.wait())
+    opened = small("highs")[1]
+    outcome = solve(opened, effort=Effort.within(0.01))
+    assert (outcome.status, outcome.objective, outcome.bound) == ("limit", None, None)
+    monkeypatch.undo()
+    assert solve(opened).status == "limit"  # its instances are still at work
+    end.set()
+
+
+@pytest.mark.parametrize("sense", ["kMaximize", "kMinimize"])
+@pytest.mark.parametrize(("relative", "width"), [(False, 0.25), (True, 0.25 * 21.0)])
+def test_optimal_without_a_bound_is_bounded_by_the_gap_allowed(
+    sense: str, relative: bool, width: float
+) -> None:
+    """HiGHS 1.15.1 where presolve rules out all that beats the solution it was handed."""
+    opened = HighsSession(small("highs")[0])
+    info = SimpleNamespace(
+        mip_dual_bound=math.inf, objective_function_value=21.0, primal_solution_status=2
+    )
+    highs = SimpleNamespace(
+        getInfo=lambda: info,
+        getSolution=lambda: SimpleNamespace(col_value=[4.0, 0.0]),
+        getObjectiveSense=lambda: (None, getattr(highspy.ObjSense, sense)),
+    )
+    outcome = opened._read(highs, "optimal", False, 0.25, relative=relative)
+    sign = 1.0 if sense == "kMaximize" else -1.0
+    assert (outcome.objective, outcome.bound) == pytest.approx((21.0, 21.0 + sign * width))
+
+
+def test_a_search_that_met_such_an_answer_ends_with_a_proof() -> None:
+    plan = api.solve(NO_BOUND)
+    assert plan.status == "optimal"
+    assert plan.objective.gap is not None
+    assert plan.objective.gap <= 2e-6
+    assert plan.objective.log_value == pytest.approx(2.3668651336803403, abs=1e-6)
 
 
 def test_options_find_an_optimum_that_presolve_loses_at_looser_tolerances() -> None:

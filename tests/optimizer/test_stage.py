@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from planner import api, shipped
+from planner.case import resolve
 from planner.errors import SolverError
 from planner.optimizer import constraints
 from planner.optimizer.context import Build
+from planner.optimizer.joint import optimise
+from planner.optimizer.master import Master
 from tests.oracle.by_hand import Request, gpu_system, price
 from tests.oracle.enumerate import best
-from tests.oracle.generate import inputs_of
+from tests.oracle.generate import inputs_of, random_case
 from tests.test_exactness import disagreements
 
 MOST_SOLVES = 250
@@ -83,3 +86,22 @@ def test_money_per_work_is_proven_in_few_solves(settings: tuple[str, ...]) -> No
     plan = api.solve(shipped.problem_files()["10MW"], settings=settings)
     assert plan.status == "optimal"
     assert plan.provenance.iterations < MOST_SOLVES
+
+
+WITHOUT_TANGENTS = (0, 3, 6, 10, 14, 19, 27, 28, 32, 38)
+"""Wide random problems of different objectives that have a plan and few purchases."""
+
+
+def test_a_search_ends_with_a_proof_whatever_the_model_can_show(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No tangent is ever added, so that only splitting, down to single purchases, closes gaps."""
+    cases = [resolve(inputs_of(random_case(seed, wide=True))) for seed in WITHOUT_TANGENTS]
+    expected = [optimise(case, ties=False) for case in cases]
+    monkeypatch.setattr(Master, "cut", lambda *_: 0)
+    monkeypatch.setattr(Master, "cut_at", lambda *_: 0)
+    found = [optimise(case, ties=False) for case in cases]
+    assert {answer.status for answer in (*expected, *found)} == {"optimal"}
+    values = [answer.value for answer in found]
+    assert values == pytest.approx([answer.value for answer in expected], rel=2e-6)
+    assert sum(a.iterations for a in found) > 2 * sum(a.iterations for a in expected)

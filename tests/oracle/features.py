@@ -379,3 +379,122 @@ FEATURES: tuple[tuple[float, Callable[[Draft], None]], ...] = (
     (0.5, _parts),
     (0.2, _clusters),
 )
+
+
+def widen(random: Random, hardware: Hardware, problem: Raw, reference: Reference) -> None:
+    """Draw again what decides how hard a proof is, more often at its ends and together.
+
+    Failures as rare as in the field, long stalls, either mode, money over time as the only limit,
+    spares as a share, whole replicas, every replica reading, floors near what can be had.
+    """
+    draft = Draft(random, hardware, problem, reference)
+    for share, change in WIDER:
+        if random.random() < share:
+            change(draft)
+
+
+def _job_of(draft: Draft) -> Raw:
+    job: Raw = draft.problem["jobs"][0]
+    return job
+
+
+def _wide_failures(draft: Draft) -> None:
+    rate = draft.random.choice((None, 1e-5, 1e-4, 1e-3, 3e-2))
+    job = _job_of(draft)
+    job.pop("failures", None)
+    if rate is not None:
+        job["failures"] = {"per_gpu_day": rate}
+    job["restore"]["restart"] = text(draft.random.choice((1.0, 60.0, 600.0, 7200.0)), "s")
+
+
+def _wide_checkpoint(draft: Draft) -> None:
+    random, checkpoint = draft.random, _job_of(draft)["checkpoint"]
+    checkpoint["mode"] = random.choice(("open", "open", "async", "sync"))
+    checkpoint["stall"] = text(random.choice((0.0, 1.0, 60.0, 300.0)), "s")
+    checkpoint["max_overlap"] = random.choice((0.05, 0.3, 1.0))
+    checkpoint["max_blocking"] = random.choice((0.02, 0.3, 0.9))
+    checkpoint["drain_slowdown"] = random.choice((0.0, 0.0, 0.1, 1.0))
+
+
+def _wide_interval(draft: Draft) -> None:
+    random = draft.random
+    low_s = random.choice((1.0, 60.0, 300.0, 1800.0))
+    kinds: tuple[Raw, ...] = (
+        {"policy": "optimal", "min": text(low_s, "s"), "max": text(low_s * 1.5 + 1000, "s")},
+        {"policy": "optimal", "min": text(low_s, "s"), "max": text(86_400.0, "s")},
+        {"policy": "fixed", "every": text(random.choice((300.0, 1800.0, 14_400.0)), "s")},
+        {"policy": "lost_work", "kappa": f"{random.choice((0.1, 1, 10, 90))} %"},
+    )
+    _job_of(draft)["checkpoint"]["interval"] = random.choice(kinds)
+
+
+def _wide_tco(draft: Draft) -> None:
+    """Let money over the term decide alone."""
+    random, reference, term = draft.random, draft.reference, _term(draft)
+    cents = float(term["electricity"].split()[0])
+    energy = reference.power_kw * draft.pue * 8760 * cents * term["years"]
+    usd = (reference.capex_usd + energy) * random.uniform(1.0, 1.5)
+    draft.problem["budget"] = {"tco": f"{usd:.2f} USD"}
+    for key in ("it_power", "facility_power", "racks"):
+        draft.site.pop(key, None)
+
+
+def _wide_spares(draft: Draft) -> None:
+    random, gpus = draft.random, _job_of(draft)["gpus"]
+    gpus["hot_spares"] = random.choice((1, 2, "1 %", "11 %", "25 %", "50 %"))
+
+
+def _wide_replicas(draft: Draft) -> None:
+    random, job = draft.random, _job_of(draft)
+    replica = random.choice([m for m in (2, 4, 6, 8, 12, 16, 32) if m <= draft.reference.gpus])
+    job["parallelism"] = {"tensor": replica, "pipeline": 1}
+    job["gpus"]["whole"] = "replicas"
+    job["gpus"].pop("max_types", None)
+
+
+def _wide_restore(draft: Draft) -> None:
+    random, job, reference = draft.random, _job_of(draft), draft.reference
+    if "parallelism" in job:
+        job["restore"] |= {"fan_out": "every_replica", "readers": "all"}
+    size_gb = reference.read_gb_per_s * spread(random, 1, 300)
+    job["restore"]["max_time"] = text(size_gb / reference.read_gb_per_s * 4, "s")
+
+
+def _wide_families(draft: Draft) -> None:
+    draft.problem["storage"]["max_families"] = min(2, len(draft.hardware.families))
+
+
+def _wide_floors(draft: Draft) -> None:
+    random, targets = draft.random, draft.problem["targets"]
+    gpus = draft.reference.gpus
+    kinds: tuple[Raw, ...] = (
+        {"min_goodput": f"{random.choice((10, 50, 80, 90, 95, 99))} %"},
+        {"min_gpus": max(1, int(gpus * random.uniform(0.5, 1.0)))},
+        {"min_useful_gpus": round(gpus * random.uniform(0.3, 0.95), 2)},
+        {"min_useful_pflops": round(gpus * random.uniform(0.05, 0.5), 3)},
+    )
+    targets |= random.choice(kinds)
+
+
+def _wide_ratio(draft: Draft) -> None:
+    random, reference, term = draft.random, draft.reference, _term(draft)
+    hours = reference.gpus * 8760 * term["years"]
+    each = reference.capex_usd * random.uniform(1.0, 3.0) / hours
+    draft.problem.setdefault("budget", {})["per_useful_gpu_hour"] = f"{each:.9g} USD"
+
+
+WIDER: tuple[tuple[float, Callable[[Draft], None]], ...] = (
+    (0.5, _wide_failures),
+    (0.5, _wide_checkpoint),
+    (0.4, _wide_interval),
+    (0.3, _wide_tco),
+    (0.35, _wide_spares),
+    (0.3, _wide_replicas),
+    (0.25, _wide_restore),
+    (0.3, _wide_families),
+    (0.3, _wide_floors),
+    (0.2, _wide_ratio),
+    (0.15, _feeds),
+    (0.15, _down),
+    (0.15, _policy),
+)

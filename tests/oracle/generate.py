@@ -43,11 +43,11 @@ def inputs_of(case: Case) -> Inputs:
     )
 
 
-def random_case(seed: int) -> Case:
-    """Return the case of a seed, always the same one."""
+def random_case(seed: int, *, wide: bool = False) -> Case:
+    """Return the case of a seed, always the same one; ``wide`` ones are harder to prove."""
     random = Random(seed)
     hardware = random_hardware(random)
-    request = random_problem(random, hardware)
+    request = random_problem(random, hardware, wide=wide)
     catalog: Raw = {"catalog": "Random items", "sources": SOURCES}
     catalog |= {"families": hardware.families, "items": hardware.items}
     book: Raw = {"price_book": "Random prices", "sources": SOURCES, "prices": hardware.prices}

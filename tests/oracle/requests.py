@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.oracle.features import add_features
+from tests.oracle.features import add_features, widen
 from tests.oracle.hardware import SHUNNED_VENDOR, UNCOUNTABLE, Hardware, Raw, spread, text
 from tests.oracle.reference import Reference, random_reference
 
@@ -12,8 +12,14 @@ SHARE_WITH_FEATURES = 0.5
 FLAWS_THAT_NEED_A_RACK = ("too_tall", "no_height")
 
 
-def random_problem(random: Random, hardware: Hardware) -> Raw:
-    """Return a raw problem file (without name, catalogs and prices)."""
+def random_problem(random: Random, hardware: Hardware, *, wide: bool = False) -> Raw:
+    """Return a raw problem file (without name, catalogs and prices).
+
+    Args:
+        random: where draws come from.
+        hardware: what is on offer.
+        wide: draw the ends of what decides how hard a proof is far more often.
+    """
     share = {"read": round(random.uniform(0.4, 1), 3), "write": round(random.uniform(0.4, 1), 3)}
     reference = random_reference(random, hardware, share)
     problem: Raw = {"site": _site(random, hardware, reference)}
@@ -33,6 +39,8 @@ def random_problem(random: Random, hardware: Hardware) -> Raw:
     problem |= {"consider": consider} if consider else {}
     if random.random() < SHARE_WITH_FEATURES:
         add_features(random, hardware, problem, reference)
+    if wide:
+        widen(random, hardware, problem, reference)
     # Drawn apart, so that a seed keeps everything else it ever had.
     apart = Random(repr(reference))
     _lay_out(apart, hardware, reference, job)

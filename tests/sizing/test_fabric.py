@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import time
 
 import pytest
 from hypothesis import given
@@ -19,6 +18,7 @@ from planner.sizing.fabric import (
     smallest,
     split_ports,
 )
+from tests.calls import calls_of
 
 
 def size_for(design: ComputeDesign, systems: int) -> FabricSize:
@@ -395,10 +395,7 @@ def test_the_smallest_size_that_holds() -> None:
         smallest((), 1)
 
 
-def test_sizing_a_large_fabric_takes_no_time() -> None:
+def test_sizing_a_large_fabric_is_little_work() -> None:
     design = ComputeDesign(62, 1.0, ports_per_system=8, rails=8)
-    begin = time.perf_counter()
-    sizes = compute_sizes(design, 7_000)
-    elapsed_s = time.perf_counter() - begin
-    assert sizes[-1].tree.leaves > 1_500
-    assert elapsed_s < 0.5  # a few ms; a slow and busy machine is no failure
+    assert compute_sizes(design, 7_000)[-1].tree.leaves > 1_500
+    assert calls_of(lambda: compute_sizes(design, 7_000)) < 7_000 * 10

@@ -9,6 +9,7 @@ import pytest
 
 from planner import shipped
 from planner.api import Options, load, solve, solve_inputs
+from planner.infeasible.oracle import UndecidedError
 from planner.levers import Lever, applied, levers
 from planner.levers.numbers import read
 from planner.loader import Inputs
@@ -141,11 +142,12 @@ def test_a_count_of_gpus_gets_better_by_one(tmp_path: Path) -> None:
     assert row.next_step.gain == 1.0
 
 
-def test_no_time_tells_no_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_work_leaves_the_next_step_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     from planner.studies.explain import next_step as module
 
-    monkeypatch.setattr(module, "SECONDS", 0.0)
+    monkeypatch.setattr(module, "WORK", 0.0)
     inputs = load(PROBLEM)
     base = Prober(inputs, Options()).best(())
     assert base is not None
-    assert next_step(inputs, Options(), base, lever_of(inputs, DAYS)) is None
+    with pytest.raises(UndecidedError):
+        next_step(inputs, Options(), base, lever_of(inputs, DAYS))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 import tracemalloc
 from collections.abc import Sequence
 from itertools import product
@@ -21,6 +20,7 @@ from planner.studies.sensitivity.asked import samples, scenarios
 from planner.studies.sensitivity.scenario import Scenario
 from planner.studies.sensitivity.scenarios import Scenarios, fate, scenario_inputs
 from tests.bad_input.world import BOOK, FILES, PROBLEM, changed
+from tests.calls import calls_of
 
 POWER = "site.facility_power"
 NAMED = """\
@@ -136,10 +136,8 @@ def test_ten_thousand_scenarios_are_made_at_once_and_each_value_is_read_once(
     seen: list[object] = []
     read = Slot.read
     monkeypatch.setattr(Slot, "read", lambda slot, raw: (seen.append(raw), read(slot, raw))[1])
-    began = time.process_time()
     found = scenarios(inputs, vary=[f"{POWER}=1MW:11MW:1kW"])
     made = list(found)
-    assert time.process_time() - began < 1.0
     assert len(made) == len(seen) == len(set(seen)) == 10_001
     assert made[700].changes[0].value == 1700.0
     assert [found.values(index) for index in (0, 10_000)] == [(1000.0,), (11_000.0,)]
@@ -254,11 +252,10 @@ def test_a_table_of_ten_thousand_rows(inputs: Inputs, tmp_path: Path) -> None:
     table = tmp_path / "rows.csv"
     body = "".join(f"{1 + row / 1000:.3f} MW,{row % 30} s\n" for row in range(10_000))
     table.write_text(f"{POWER},jobs.0.checkpoint.stall\n{body}", "utf-8")
-    began = time.process_time()
     found = scenarios(inputs, table=table)
     made = list(found)
-    assert time.process_time() - began < 2.0
     assert [change.value for change in made[9_999].changes] == [10_999.0, 9.0]
+    assert calls_of(lambda: list(scenarios(inputs, table=table))) < 10_000 * 200
 
 
 # Named scenarios.

@@ -39,7 +39,7 @@ def solved() -> tuple[Inputs, Plan]:
 @cache
 def answered() -> WhyNot:
     inputs, plan = solved()
-    return why_not(inputs, plan, api.Options(), asked=(ASKED,), seconds=1.0)
+    return why_not(inputs, plan, api.Options(), asked=(ASKED,), work=100.0)
 
 
 def skus_at(list_usd: float) -> set[str]:

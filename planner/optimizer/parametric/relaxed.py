@@ -21,7 +21,7 @@ from planner.optimizer.objective import EXPRESSIONS
 from planner.optimizer.operate import Operation
 from planner.optimizer.parametric.certificate import Proof, certificate
 from planner.optimizer.parametric.rows import Rows, Vector
-from planner.optimizer.solver import Outcome
+from planner.optimizer.solver import Effort, Outcome
 from planner.optimizer.supply import Supply, amounts
 
 CUT = "cutoff"
@@ -92,8 +92,8 @@ class Kept:
         self.goal = goal_of(case, expression, gap)
         model = self.build.model
         self.cutoff = model.row(CUT, self.sign * expression, ">=", -1e9)
-        self.session = HighsSession(model)
-        self.master = Master(self.build, self.session, math.inf)
+        self.session = HighsSession(model, kept=True)
+        self.master = Master(self.build, self.session, Effort())
         self.master.objective(self.sign * expression, True)
         self.names = self.session.names
         self.index = self.session.index

@@ -8,7 +8,6 @@ than the gap. Whatever that proves is taken over for all scenarios at once.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +25,7 @@ from planner.optimizer.parametric.node import Node, below
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.parametric.relaxed import Kept, Seen
 from planner.optimizer.parametric.rows import Vector
+from planner.optimizer.solver import Effort
 from planner.optimizer.supply import Supply
 
 SLACK = 1e-7
@@ -62,7 +62,7 @@ class Search:
         gap: float,
         *,
         divided: bool = True,
-        seconds: float = math.inf,
+        time_limit_s: float | None = None,
     ) -> None:
         """Prepare.
 
@@ -73,9 +73,9 @@ class Search:
             gap: as a share of the objective.
             divided: whether to divide the plans; otherwise each scenario that what others proved
                 does not settle is optimised by itself.
-            seconds: how long to work on one scenario at most; its bound then stays where it is.
+            time_limit_s: how long to work on one scenario; its bound then stays where it is.
         """
-        self.seconds = seconds
+        self.time_limit_s = time_limit_s
         self.case, self.gap = case, gap
         self.exact, self.limits = limits, limits * (1 + SLACK)
         modes = case.job.modes if divided else ()
@@ -159,9 +159,11 @@ class Search:
         return max(self.nodes, key=lambda node: node.bounds[place], default=None)
 
     def _work(self, place: int, alone: Callable[[int], tuple[Operation | None, float]]) -> None:
-        end = time.monotonic() + self.seconds
+        effort = Effort.within(self.time_limit_s)
+        for kept in self.kept:
+            kept.master.effort = effort
         for _ in range(MOST_STEPS if self.divided else 0):
-            if time.monotonic() > end:
+            if effort.late:
                 return
             node = self._highest(place)
             if node is None or self._closed(place):
@@ -266,6 +268,8 @@ class Search:
         mask = below(self.limits, limits)
         if outcome.status == "infeasible":
             node.prove(np.where(mask, cutoff, np.inf))
+            return
+        if kept.master.effort.late:  # cut short: nothing is wrong with the part
             return
         if outcome.status != "optimal" or outcome.bound is None or not outcome.values:
             node.fails = MOST_FAILS

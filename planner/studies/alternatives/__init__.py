@@ -18,6 +18,8 @@ from planner.verify import verify
 
 __all__ = ["alternatives"]
 
+FOR_THE_PLAN = 0.5
+"""The share of a time limit that finding the best plan may take; the rest is for the others."""
 UNPROVEN = "the time limit was reached before anything was proven about how good a plan can be"
 
 
@@ -40,10 +42,10 @@ def alternatives(
     Raises:
         VerificationError: a plan does not agree with its independent re-computation.
     """
+    options = options.started()
     case = resolve(inputs)
-    answer = optimise(
-        case, solver=options.solver, gap=options.gap, time_limit_s=options.time_limit_s
-    )
+    effort = options.part(FOR_THE_PLAN).effort
+    answer = optimise(case, solver=options.solver, gap=options.gap, effort=effort)
     if answer.operation is None:
         return _without_plan(inputs, case, within, solve_with(inputs, options))
     best = assemble(inputs, case, answer, solver=options.solver, gap=options.gap)

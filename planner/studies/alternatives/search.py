@@ -178,6 +178,6 @@ class Search:
             case,
             solver=self.options.solver,
             gap=self.options.gap,
-            time_limit_s=self.options.time_limit_s,
+            effort=self.options.effort,
             ties=ties,
         )

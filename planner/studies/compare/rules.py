@@ -36,7 +36,11 @@ def rules_table(inputs: Inputs, base: Plan, options: Options) -> RulesTable:
         options: how to solve each row.
     """
     solved = [(inputs.problem, base)]
-    answers = [_answer(ask, inputs, solved, options) for ask in asks(inputs)]
+    asked = tuple(asks(inputs))
+    answers = [
+        _answer(ask, inputs, solved, options.turn(len(asked) - place))
+        for place, ask in enumerate(asked)
+    ]
     plans = [answer.plan for answer in answers if answer.plan is not None]
     flops = any(plan.jobs and plan.jobs[0].useful_pflops is not None for plan in plans)
     measure = measure_of(base.objective, flops=flops)

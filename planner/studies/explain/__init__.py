@@ -13,6 +13,8 @@ from planner.studies.why_not import why_not
 
 __all__ = ["explain"]
 
+FOR_THE_PLAN = 0.5
+"""The share of a time limit that finding the plan may take; the rest is for questions about it."""
 QUESTIONS = 4
 """A count and not a time, so that the same problem always gets the same explanation."""
 
@@ -40,7 +42,8 @@ def explain(
         InputError: a step names no limit of the problem, or what is asked for is no item.
         VerificationError: the plan does not agree with its independent re-computation.
     """
-    plan = solve_with(inputs, options) if plan is None else plan
+    options = options.started()
+    plan = solve_with(inputs, options, search=FOR_THE_PLAN) if plan is None else plan
     base, found = marginals(inputs, plan, options, steps or {})
     if not plan.jobs:
         return Explanation(plan=plan)
@@ -50,5 +53,6 @@ def explain(
         bound=base.bound,
         gpus_used=base.gpus_used,
         marginals=found,
+        undecided=base.undecided,
         why_not=why_not(inputs, plan, options, asked=asked, questions=questions),
     )

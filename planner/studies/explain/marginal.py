@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.api import Options
+from planner.infeasible.oracle import UndecidedError
 from planner.levers import Lever, levers
 from planner.loader import Inputs
 from planner.schema.explanation import Marginal, Moved, NextStep
@@ -15,16 +16,18 @@ from planner.studies.explain.probe import Best, Prober
 from planner.studies.explain.steps import check_names, step_of
 
 NO_LIMITS = ("jobs.0.parallelism.",)
+EVERY = "what a step of each limit is worth"
 PAUSES = (".stall", ".restart")
 
 
 @dataclass(frozen=True)
 class Base:
-    """The best objective with its bound, in the objective's own unit."""
+    """The best objective with its bound, in the objective's own unit, and what was cut short."""
 
     value: float | None
     bound: float | None
     gpus_used: int | None = None
+    undecided: tuple[str, ...] = ()
 
 
 def marginals(
@@ -46,7 +49,7 @@ def marginals(
     prober = Prober(inputs, options)
     base = prober.best(())
     if base is None or base.operation is None or not plan.jobs:
-        return Base(None, None), ()
+        return Base(None, None, undecided=(EVERY,) if plan.jobs else ()), ()
     tight = {limit.name for limit in plan.limits if limit.binding}
     binding = [lever for lever in movable if lever.limit in tight]
     slack = [lever for lever in movable if lever.limit not in tight]
@@ -56,7 +59,7 @@ def marginals(
     for lever in sorted(movable, key=lambda one: one not in binding):
         step = step_of(lever, steps)
         rows.append(_marginal(prober, base, lever, step, idle, lever in binding))
-    return Base(base.value, base.bound, base.gpus_used), tuple(rows)
+    return Base(base.value, base.bound, base.gpus_used, tuple(prober.undecided)), tuple(rows)
 
 
 def _is_moved(lever: Lever) -> bool:
@@ -99,7 +102,11 @@ def _marginal(
 
 
 def _next(prober: Prober, base: Best, lever: Lever) -> NextStep | None:
-    return next_step(prober.inputs, prober.options, base, lever)
+    try:
+        return next_step(prober.inputs, prober.options, base, lever)
+    except UndecidedError:
+        prober.undecided.append(f"where more room for {lever.label} begins to pay")
+        return None
 
 
 def _moved_to(lever: Lever, step: float) -> float:

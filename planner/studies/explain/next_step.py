@@ -13,17 +13,21 @@ from planner.studies.explain.probe import Best
 
 PAYS = 1e-3
 """The least gain that counts as one, as a share of the objective."""
-SECONDS = 4.0
+WORK = 400.0
+"""How much that may take; see ``Effort``."""
 
 
 def next_step(inputs: Inputs, options: Options, base: Best, lever: Lever) -> NextStep | None:
-    """Return where loosening a limit begins to pay, None where it never does or is not found.
+    """Return where loosening a limit begins to pay, None where it never does.
 
     Args:
         inputs: the problem.
         options: which solver to ask.
         base: its best plan.
         lever: a limit that binds.
+
+    Raises:
+        UndecidedError: work or time ran out.
     """
     assert base.value is not None
     sign = 1.0 if base.case.maximise else -1.0
@@ -33,13 +37,12 @@ def next_step(inputs: Inputs, options: Options, base: Best, lever: Lever) -> Nex
     floor = no_worse(inputs, base.case.objective, wanted)
     if lever.path == floor.path:
         return None
-    oracle = Oracle(inputs, options.solver, SECONDS)
-    try:
-        found = threshold(oracle, lever, (floor,))
-    except UndecidedError:
+    oracle = Oracle(inputs, options.solver, options.effort.part(WORK))
+    found = threshold(oracle, lever, (floor,))
+    if found is None:
         return None
-    if found is None or found.short is None:
-        return None
+    if found.short is None:
+        raise UndecidedError
     text = lever.text(found.enough)
     return NextStep(
         to_text=text,

@@ -39,10 +39,11 @@ class Best:
 
 @dataclass
 class Prober:
-    """Solves changed problems, each once."""
+    """Solves changed problems, each once; ``undecided`` collects questions that were cut short."""
 
     inputs: Inputs
     options: Options
+    undecided: list[str] = field(default_factory=list)
     _known: dict[tuple[tuple[str, str], ...], Best | None] = field(default_factory=dict)
 
     def case(self, changes: tuple[Change, ...]) -> Case | None:
@@ -57,6 +58,8 @@ class Prober:
     def best(self, changes: tuple[Change, ...]) -> Best | None:
         """Return the best plan of the changed problem; None where that is not settled in time."""
         key = key_of(changes)
+        if key not in self._known and self.options.effort.late:
+            return None
         if key not in self._known:
             self._known[key] = self._solve(changes)
         return self._known[key]
@@ -69,7 +72,7 @@ class Prober:
             case,
             solver=options.solver,
             gap=options.gap,
-            time_limit_s=options.time_limit_s,
+            effort=options.effort,
             ties=False,
         )
         if answer.operation is None and answer.status != "infeasible":

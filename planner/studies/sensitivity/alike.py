@@ -90,9 +90,15 @@ def solve(asked: Asked) -> list[Answer]:
     rows = [amounts(supplies, limits) for limits in asked.limits]
     limits: NDArray[np.float64] = np.array(rows).reshape(len(rows), len(supplies))
     divided = not _stands_alone(asked.case)
-    seconds = asked.options.time_limit_s or math.inf
-    gap = asked.options.gap
-    search = Search(asked.case, limits, supplies, gap, divided=divided, seconds=seconds)
+    options = asked.options
+    search = Search(
+        asked.case,
+        limits,
+        supplies,
+        options.gap,
+        divided=divided,
+        time_limit_s=options.time_limit_s,
+    )
     sign = search.plans.sign
 
     def alone(place: int) -> tuple[Operation | None, float]:
@@ -122,7 +128,7 @@ def _stands_alone(case: Case) -> bool:
 def _by_itself(asked: Asked, place: int) -> Answer:
     scenario, options = asked.group.scenarios[place], asked.options
     case = resolve(asked.inputs_of(place))
-    end = optimise(case, gap=options.gap, time_limit_s=options.time_limit_s, ties=False)
+    end = optimise(case, gap=options.gap, effort=options.effort, ties=False)
     value = None if end.value is None else natural(case.objective, end.value)
     bound = None if end.bound is None else natural(case.objective, end.bound)
     return Answer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.optimizer.operate import Operation
+from planner.optimizer.solver import Effort
 from planner.schema.sensitivity import RowStatus
 from planner.studies.sensitivity.scenario import Scenario
 
@@ -21,6 +22,11 @@ class SweepOptions:
     gap: float = DEFAULT_GAP
     time_limit_s: float | None = None
     jobs: int = 0
+
+    @property
+    def effort(self) -> Effort:
+        """How far to go from now on, for one scenario."""
+        return Effort.within(self.time_limit_s)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from planner.studies.sensitivity.options import Answer
 
 MOST = 6
 """So many scenarios of a group are looked into; the rest is told what holds for them, too."""
-SECONDS = 30.0
+WORK = 3000.0
 NO_PLAN = "no plan meets every limit"
 
 
@@ -35,7 +35,7 @@ def explained(asked: Asked, answers: Sequence[Answer]) -> list[Answer]:
     for place in sorted(places, key=lambda place: (-loose[place], place)):
         if place in told or found >= MOST:
             continue
-        levers = clash(asked.inputs_of(place), seconds=SECONDS)
+        levers = clash(asked.inputs_of(place), work=WORK)
         found += 1
         columns = [paths.index(lever.path) for lever in levers if lever.path in paths]
         for other in places:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from planner.api import Options
@@ -17,10 +16,10 @@ from planner.studies.why_not.study import Study
 
 __all__ = ["why_not"]
 
-RESERVE = 0.9
-"""What is begun before this share of the time is over ends in time, as a rule."""
+WORK = 6000.0
+"""How much work may be done before what was not asked for is left; see ``Effort``."""
 PATIENCE = 4.0
-"""How many times as long forced plans may take altogether; the rest is then marked."""
+"""How many times as much forced plans may take altogether; the rest is then marked."""
 CATEGORIES = ("gpu_system", "storage")
 
 
@@ -30,7 +29,7 @@ def why_not(
     options: Options,
     *,
     asked: tuple[str, ...] = (),
-    seconds: float = 60.0,
+    work: float = WORK,
     questions: int | None = None,
 ) -> WhyNot:
     """Return what a plan is not, and by how much it would be worse.
@@ -39,17 +38,16 @@ def why_not(
         inputs: the problem, catalogs and prices that the plan was made from.
         plan: its best plan.
         options: how it was solved.
-        asked: items to answer exactly, with their break-even prices, however long it takes.
+        asked: items to answer exactly, with their break-even prices, whatever work it takes.
         questions: how many proofs what was not asked for may take beyond the forced plans; None
             for any number.
-        seconds: when to stop looking for answers that were not asked for. Bounds are told in any
-            case; what is forced as well, unless it takes several times as long.
+        work: how much may be done before answers that were not asked for are left. Bounds are told
+            in any case; what is forced as well, unless it takes several times as much.
 
     Raises:
         InputError: what is asked for is not an item, or is in the plan.
     """
-    begun = time.monotonic()
-    study = Study(inputs, plan, options, begun + RESERVE * seconds, begun + PATIENCE * seconds)
+    study = Study(inputs, plan, options, work, PATIENCE * work, options.effort)
     _check(inputs, plan, asked)
     goal = plan.objective
     base = WhyNot(

@@ -15,7 +15,7 @@ STEP = 0.004
 LEAST_STEP = 1e-5
 """The same for prices near nothing, as a share of today's."""
 MOST_SEARCHES = 16
-ASK = "not computed in the time given; ask with --why-not {name}"
+ASK = "not computed, as it takes too long; ask with --why-not {name}"
 
 
 def break_even(study: Study, name: str, *, asked: bool) -> BreakEven:

@@ -25,7 +25,7 @@ from planner.studies.why_not.study import ENOUGH, Study
 
 LITTLE = 0.01
 """The share of capex below which storage is not worth a search for less of it."""
-LATE = "not computed in the time given"
+LATE = "not computed, as it takes too long"
 LABELS = {"demand": "what the job needs"}
 
 

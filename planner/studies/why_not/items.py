@@ -42,13 +42,13 @@ def _bound(study: Study, reasons: Sequence[Reason]) -> None:
     """Bound every loss by linear programs: at today's prices, and whatever the price."""
     names = [reason.name for reason in reasons]
     case, solver = study.case, study.options.solver
-    today = bounds_with(case, names, solver)
+    today = bounds_with(case, names, solver, study.effort)
     ever: Mapping[str, Bound] = today
     if case.objective == money_of(case):
         ever = {}
     elif limits_money(case):
         free = with_kit(study.inputs, without_money(case))
-        ever = bounds_with(free, names, solver)
+        ever = bounds_with(free, names, solver, study.effort)
     for reason in reasons:
         bound = today[reason.name]
         reason.impossible = bound == "no plan"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +11,7 @@ from planner.case import Case, resolve
 from planner.loader import Inputs
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.operate import Operation
+from planner.optimizer.solver import Effort
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 
@@ -25,15 +25,17 @@ ENOUGH = 1e-4
 class Study:
     """A solved problem under questioning; ``known`` are plans met on the way, by item held.
 
-    ``questions`` is how many proofs what was not asked for may take in all, None for any number: a
-    count, unlike a time, is the same on every machine.
+    ``work`` is how much may be done before what was not asked for is left, ``patience`` before even
+    other forced plans are; ``questions`` is how many proofs what was not asked for may take in all,
+    None for any number.
     """
 
     inputs: Inputs
     plan: Plan
     options: Options
-    deadline: float
-    end: float
+    work: float
+    patience: float
+    effort: Effort
     questions: int | None = None
     proofs: int = 0
     known: dict[str, list[Operation]] = field(default_factory=dict)
@@ -97,14 +99,14 @@ class Study:
 
     @property
     def out_of_patience(self) -> bool:
-        """Whether even what is always told takes too long."""
-        return time.monotonic() >= self.end
+        """Whether even what is always told takes too much."""
+        return self.effort.late or self.effort.work >= self.patience
 
     @property
     def late(self) -> bool:
-        """Whether the time for what was not asked for is over."""
+        """Whether it is over with what was not asked for."""
         spent = self.questions is not None and self.proofs >= self.questions
-        return spent or time.monotonic() >= self.deadline
+        return spent or self.effort.late or self.effort.work >= self.work
 
     def prove(self, case: Case, gap: float = ENOUGH) -> Certificate:
         """Return the first best plan of a case with its proof."""
@@ -113,7 +115,7 @@ class Study:
             case,
             solver=self.options.solver,
             gap=max(gap, self.options.gap),
-            time_limit_s=self.options.time_limit_s,
+            effort=self.effort,
             ties=False,
         )
 

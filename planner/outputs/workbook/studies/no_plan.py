@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.outputs.infeasible_text import combined_proof, conflict_title
+from planner.outputs.words import UNDECIDED
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.infeasibility import Infeasibility, Step
@@ -48,7 +49,7 @@ def add(book: Book, found: Infeasibility) -> None:
         page.text(row, 0, combined_proof(found.combined), "subtitle")
         row += 1
     if found.undecided:
-        page.text(row, 0, f"Not decided in time: {', '.join(found.undecided)}", "subtitle")
+        page.text(row, 0, f"{UNDECIDED.capitalize()}: {', '.join(found.undecided)}", "subtitle")
     page.finish(len(_HEADERS) - 1, (FIRST_ROW + 1, 1))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from planner.outputs.why_not_words import enters, verdict
+from planner.outputs.words import UNDECIDED
 from planner.outputs.workbook.book import Book, Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, GENERAL, INTEGER, PERCENT_2
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -102,7 +103,7 @@ def _forced(page: Page, study: WhyNot, row: Forced, columns: list[_Column], at: 
     page.text(at, 0, row.label)
     sign = -1.0 if study.sense == "maximize" else 1.0
     page.number(at, 1, None if row.loss is None else sign * row.loss, PERCENT_2)
-    said = row.reason or "none was found in time"
+    said = row.reason or UNDECIDED
     if row.outcome == "as_is":
         said = "the plan as it is"
     elif row.figures is not None:

@@ -73,14 +73,14 @@ class Question:
         """
         gap = self.options.gap if gap is None else gap
         try:
-            return optimise(case, gap=gap, time_limit_s=self.options.time_limit_s, ties=False)
+            return optimise(case, gap=gap, effort=self.options.effort, ties=False)
         except SolverError:
             return Certificate("no_solution", None, None, None, None, 0, 0.0, False)
 
     def best(self) -> Certificate:
         """Return the best plan of all, proven closely; of equal ones the first by tie-breaks."""
         gap = min(END_GAP, self.options.gap)
-        return optimise(self.case, gap=gap, time_limit_s=self.options.time_limit_s)
+        return optimise(self.case, gap=gap, effort=self.options.effort)
 
     def work(self, operation: Operation) -> float:
         """Return an operation's useful work."""

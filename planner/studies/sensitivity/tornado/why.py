@@ -9,13 +9,13 @@ from planner.loader.change import Change
 from planner.loader.vary import checked
 from planner.studies.sensitivity.reasons import NO_PLAN, said
 
-SECONDS = 20.0
+WORK = 2000.0
 
 
 def why(inputs: Inputs, changes: tuple[Change, ...]) -> str:
     """Return which limits cannot hold together after changes that leave no plan."""
     try:
-        found = clash(checked(inputs, changes), seconds=SECONDS)
+        found = clash(checked(inputs, changes), work=WORK)
     except InputError:
         return NO_PLAN
     return said(found, {})

@@ -1,0 +1,166 @@
+"""No answer depends on a clock; a time limit, where there is one, holds for all that is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import planner.infeasible
+from planner import api, shipped
+from planner.api import Options, load
+from planner.optimizer import entry, joint
+from planner.optimizer.goal import Found
+from planner.outputs import explain_text
+from planner.studies.alternatives import alternatives
+from planner.studies.compare.rules import rules_table
+from planner.studies.explain import explain
+from tests.ran import once, ran
+
+OCTET = str(shipped.problem_files()["gpt3_octet"])
+RESTORE = str(shipped.problem_files()["infeasible_restore"])
+OVER = Options(time_limit_s=1.0, deadline=0.0)
+"""Options whose time is over."""
+
+
+@pytest.fixture
+def hasty_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock by which a thousand seconds pass whenever somebody looks."""
+    now = iter(range(10**9, 2 * 10**9, 1000))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(now)))
+
+
+@pytest.mark.parametrize("problem", ["small", OCTET, RESTORE])
+@pytest.mark.usefixtures("hasty_clock")
+def test_explanations_are_the_same_however_fast_the_clock(problem: str, small: str) -> None:
+    file = small if problem == "small" else problem
+    assert ran("explain", file, "--json") == once("explain", file, "--json")
+
+
+@pytest.mark.usefixtures("hasty_clock")
+def test_the_proof_of_a_plan_needs_no_clock(small: str) -> None:
+    assert ran("alternatives", small, "--json") == once("alternatives", small, "--json")
+    assert ran("compare", "--rules", small, "--json") == once("compare", "--rules", small, "--json")
+
+
+@pytest.fixture
+def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What is built, which must be nothing."""
+    built: list[str] = []
+    for module in (joint, entry):
+        make = module.build
+        monkeypatch.setattr(
+            module, "build", lambda *given, make=make: (built.append("model"), make(*given))[1]
+        )
+    yield built
+    assert built == []
+
+
+@pytest.mark.usefixtures("nothing_is_built")
+def test_after_the_time_no_search_is_begun(small: str) -> None:
+    plan = api.solve_with(load(Path(small)), OVER)
+    assert plan.status == "no_solution"
+    assert plan.message == "the time limit was reached before any plan was found"
+
+
+def test_after_the_time_no_question_is_begun_and_all_are_named(
+    small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = load(Path(small))
+    plan = api.solve_with(inputs, Options())
+    built: list[str] = []
+    for module in (joint, entry):
+        monkeypatch.setattr(module, "build", lambda *_: built.append("model"))
+    found = explain(inputs, OVER, plan=plan)
+    rules = rules_table(inputs, plan, OVER)
+    assert built == []
+    assert found.plan == plan
+    assert found.marginals == ()
+    assert found.undecided == ("what a step of each limit is worth",)
+    assert found.why_not is not None
+    assert {row.outcome for row in found.why_not.forced} <= {"not_found", "as_is"}
+    assert all(item.break_even is None or item.break_even.outcome != "found"
+               for item in found.why_not.items)  # fmt: skip
+    screen = explain_text.render(found)
+    assert "not decided, as it takes too long: what a step of each limit is worth" in screen
+    assert "a step of any of them changes nothing" not in screen
+    others = [row for row in rules.rows if not row.own]
+    assert others
+    assert all(row.reason for row in others)
+
+
+def test_no_time_for_a_problem_without_a_plan_claims_nothing() -> None:
+    found = api.why_infeasible(load(Path(RESTORE)), OVER)
+    assert (found.conflicts, found.changes, found.combined) == ((), (), None)
+    assert "jobs.0.restore.max_time" in found.undecided
+
+
+def test_questions_share_the_work_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With less work than the whole explanation takes part of it is told, always the same part."""
+    inputs = load(Path(RESTORE))
+    whole = planner.infeasible.explain(inputs)
+    assert whole.undecided == ()
+    least = None
+    for work in (1e-3, 5.0):
+        monkeypatch.setattr(planner.infeasible, "WORK", work)
+        found = planner.infeasible.explain(inputs)
+        assert set(found.changes) <= set(whole.changes) or found.undecided
+        assert found == planner.infeasible.explain(inputs)
+        least = least or found
+    assert least is not None
+    assert least.undecided
+
+
+def test_a_choice_among_equals_that_is_cut_short_is_told(
+    small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prove = joint.run
+
+    def proof_alone(*given: object) -> Found:
+        return Found(stopped=True) if len(given) > 2 else prove(*given)  # type: ignore[arg-type]
+
+    inputs = load(Path(small))
+    chosen = api.solve_with(inputs, Options())
+    monkeypatch.setattr(joint, "run", proof_alone)
+    plan = api.solve_with(inputs, Options())
+    note = "the time limit cut short the choice of the cheapest among equally good plans"
+    assert plan.status == "optimal"
+    assert plan.warnings[0] == note
+    assert note not in chosen.warnings
+
+
+def test_one_clock_runs_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    options = Options(time_limit_s=40.0).started()
+    now[0] = 110.0
+    assert options.started().deadline == 140.0
+    assert options.effort.deadline == 140.0
+    assert options.part(0.5).deadline == 125.0
+    assert options.turn(3).deadline == 120.0
+    assert options.searching(0.95).deadline == pytest.approx(138.5)
+    assert options.searching(0.5).deadline == 125.0
+    short = replace(options, deadline=112.0)
+    assert short.searching(0.95).deadline == pytest.approx(111.5)
+    assert Options(time_limit_s=40.0).turn(3).deadline == Options().deadline  # each has all of it
+    assert Options().part(0.5).deadline == Options().searching(0.5).deadline == Options().deadline
+
+
+def test_alternatives_leave_time_to_look_for_others(
+    small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the time is for the best plan."""
+    seen = []
+    optimise = joint.optimise
+
+    def noted(*given: object, **how: object) -> object:
+        seen.append(how["effort"].left_s)  # type: ignore[attr-defined]
+        return optimise(*given, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("planner.studies.alternatives.optimise", noted)
+    found = alternatives(load(Path(small)), Options(time_limit_s=1000.0))
+    assert found.status == "optimal"
+    assert seen == [pytest.approx(500.0, abs=50.0)]
