@@ -14,7 +14,7 @@ from planner.case.fabrics import add_compute, add_ethernet, add_out_of_band
 from planner.case.goods import good_fields
 from planner.case.kit import Companion, Fabric, Kit
 from planner.case.model import Case, Storage, System
-from planner.case.quantities import Ceil, Quantity, Sum, Terms
+from planner.case.quantities import Ceil, Packed, Quantity, Sum, Terms
 from planner.case.room import add_own_racks, add_shared_racks
 from planner.loader.companion_checks import refusal
 from planner.loader.inputs import Inputs
@@ -42,7 +42,7 @@ class Kitting:
         self.pdus_per_rack: list[tuple[str, int]] = []
         self.switches: list[tuple[float, str]] = []
         self.extras: list[tuple[Item, str]] = []
-        self.shared_racks: str | None = None
+        self.shared: Packed | None = None
         self.shared_pdus_per_rack = 0
 
     def sum(self, name: str, terms: Terms, constant: float = 0.0) -> str:
@@ -101,7 +101,7 @@ def kit(inputs: Inputs, case: Case, tops: dict[str, int]) -> Kit:
         quantities=tuple(kitting.quantities),
         companions=_companions(kitting),
         racks=tuple(kitting.racks),
-        shared_racks=kitting.shared_racks,
+        shared=kitting.shared,
         shared_pdus_per_rack=kitting.shared_pdus_per_rack,
         pdus_per_rack=tuple(kitting.pdus_per_rack),
         fabrics=tuple(kitting.fabrics),
