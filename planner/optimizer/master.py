@@ -48,12 +48,12 @@ class Master:
     def cut(self, values: Mapping[str, float], tolerance: float) -> int:
         """Add tangents where ``values`` break links by more than ``tolerance``, and prices where
         racks cannot hold what they are to hold; return how many."""
-        added = self.price(self._sharing(values), values, max(tolerance, WHOLE))
+        added = 0
         values = dict(values)
         for link in self.build.model.links:
             if link.violation(values) > tolerance:
                 added += self._tangent_at(link, values)
-        return added
+        return added or self.price(self._sharing(values), values, max(tolerance, WHOLE))
 
     def cut_at(self, values: Mapping[str, float], operation: Operation) -> int:
         """Add tangents at the exact point of a feasible operation; return how many."""

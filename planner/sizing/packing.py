@@ -19,21 +19,24 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Counts = tuple[int, ...]
 """How many of each kind: in all, or in one rack (a pattern)."""
-Shares = tuple[tuple[float, ...], ...]
-"""Of each kind, the share of a rack that one device takes on each side."""
+Sides = tuple[float, float, float]
+Shares = tuple[Sides, ...]
+"""Of each kind, the share of a rack that one device takes on each side; 0 where none limits it."""
 Racks = tuple[tuple[Counts, int], ...]
 """Patterns, and how many racks have each."""
-Worth = list[list[float]]
+Worth = list[Sides]
 """Prices of a rack's room on each side: several ways to say what room is worth at most."""
 
 FULL = 1 + 1e-9
 """Twelve units of a twelfth of a rack fill it, whatever the floats say."""
+EMPTY = (FULL, FULL, FULL)
 NOISE = 1e-9
 DEAR = 1e-8
 """Contents that are worth so much more than a rack, or than others, count as worth the same."""
@@ -41,7 +44,9 @@ SLACK = 0.01
 """Prices that are this far from the best will do where they round up to the same racks."""
 MOST_PIVOTS = 500
 MOST_PRICED = 50_000
+PATIENCE = 100
 MOST_TRIED = 200_000
+MOST_ROUNDED = 5_000
 """Parts of a rack's content looked at before a bound, or the racks in hand, have to do."""
 MOST_KEPT = 50_000
 MIXTURE = 12
@@ -69,14 +74,14 @@ class Prices:
 class Packing:
     """Kinds of devices that share racks. Answers depend on the counts alone; they are kept.
 
-    ``known`` are fillings by counts, ``open`` those counts of which it is not proven that no fewer
-    racks do, ``prices`` those found so far.
+    ``known`` are fillings by counts and ``priced`` prices by counts; ``open`` are those counts of
+    which it is not proven that no fewer racks do.
     """
 
     shares: Shares
     known: dict[Counts, Racks] = field(default_factory=dict)
     open: set[Counts] = field(default_factory=set)
-    prices: list[Prices] = field(default_factory=list)
+    priced: dict[tuple[float, ...], Prices] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if any(not 0 < max(share) <= FULL for share in self.shares):
@@ -85,7 +90,7 @@ class Packing:
         self.alone = tuple(int(FULL / max(share)) for share in self.shares)
         kinds = range(len(self.shares))
         self.largest_first = tuple(sorted(kinds, key=lambda k: (-max(self.shares[k]), k)))
-        self.mixes = _mixes(len(self.shares[0]))
+        self.mixes = _mixes(sum(any(side) for side in zip(*self.shares, strict=True)))
         self.mixed = np.array(self.shares) @ self.mixes.T
 
     def least(self, counts: Counts) -> int:
@@ -95,33 +100,35 @@ class Packing:
     def racks(self, counts: Counts) -> Racks:
         """Return the contents of the least racks that hold so many of each kind."""
         if counts not in self.known:
-            if len(self.known) >= MOST_KEPT:
-                self.known.clear()
+            _make_room(self.known)
             self.known[counts] = self._filled(counts)
         return self.known[counts]
 
     def prices_of(self, counts: Sequence[float]) -> Prices:
         """Return the prices at which counts are worth most, or so near that it rounds the same."""
-        return _Pricing(self, counts).run(SLACK)
-
-    def most(self, worth: Sequence[float]) -> float:
-        """Return the most that a rack's content can be worth."""
-        return _Fullest(self, worth, 0.0).most
+        key = tuple(counts)
+        if key not in self.priced:
+            _make_room(self.priced)
+            self.priced[key] = _Pricing(self, counts).run(SLACK)
+        return self.priced[key]
 
     def _filled(self, counts: Counts) -> Racks:
         first_fit = _first_fit(self, counts)
-        found = sum(times for _, times in first_fit)
-        if found <= max((ceil(prices.of(counts)) for prices in self.prices), default=0):
-            return first_fit
+        if not first_fit:
+            return ()
         prices = self.prices_of(counts)
-        self.prices.append(prices)
-        if found <= ceil(prices.of(counts)):
+        if sum(times for _, times in first_fit) <= ceil(prices.of(counts)):
             return first_fit
-        search = _Search(self, counts)
+        search = _Search(self, counts, prices)
         racks = search.run(first_fit)
         if search.cut_short:
             self.open.add(counts)
         return racks
+
+
+def _make_room(kept: dict[Any, Any]) -> None:
+    if len(kept) >= MOST_KEPT:
+        kept.clear()
 
 
 @lru_cache(maxsize=64)
@@ -131,20 +138,22 @@ def packing(shares: Shares) -> Packing:
 
 
 def _mixes(sides: int) -> NDArray[np.float64]:
-    """Return weights of sides that come to 1: each side alone first, then mixtures."""
+    """Return weights of the first sides that come to 1: each side alone first, then mixtures."""
     steps = itertools.product(range(MIXTURE + 1), repeat=sides)
     alone = [tuple(MIXTURE * (n == side) for n in range(sides)) for side in range(sides)]
     mixed = [mix for mix in steps if sum(mix) == MIXTURE and mix not in alone]
-    return np.array([*alone, *mixed], dtype=float) / MIXTURE
+    return np.array([(*mix, 0.0, 0.0)[:3] for mix in (*alone, *mixed)], dtype=float) / MIXTURE
 
 
 def _limiting(shares: Shares) -> Shares:
-    """Return the shares on those sides that can be full before some other side is."""
+    """Return the shares on those sides that can be full before some other side is, these first."""
     kept: list[tuple[float, ...]] = []
     for side in sorted({*zip(*shares, strict=True)}, key=lambda side: (-sum(side), side)):
         if not any(all(a <= b for a, b in zip(side, other, strict=True)) for other in kept):
             kept.append(side)
-    return tuple(zip(*kept, strict=True))
+    kept += [(0.0,) * len(shares)] * (3 - len(kept))
+    first, second, third = kept
+    return tuple(zip(first, second, third, strict=True))
 
 
 def _first_fit(kinds: Packing, counts: Counts) -> Racks:
@@ -171,22 +180,25 @@ def _with(pattern: Counts, kind: int, more: int) -> Counts:
     return (*pattern[:kind], pattern[kind] + more, *pattern[kind + 1 :])
 
 
-def _room(kinds: Packing, pattern: Counts) -> list[float]:
+def _room(kinds: Packing, pattern: Counts) -> Sides:
     """Return what a content leaves of a rack on each side."""
-    room = [FULL] * len(kinds.shares[0])
+    room = EMPTY
     for count, share in zip(pattern, kinds.shares, strict=True):
-        if count:
-            room = _less(room, share, count)
+        room = _less(room, share, count)
     return room
 
 
-def _less(room: Sequence[float], share: Sequence[float], count: int) -> list[float]:
-    return [r - count * s for r, s in zip(room, share, strict=True)]
+def _less(room: Sides, share: Sides, count: int) -> Sides:
+    return room[0] - count * share[0], room[1] - count * share[1], room[2] - count * share[2]
 
 
-def _fitting(room: Sequence[float], share: Sequence[float]) -> int:
+def _fitting(room: Sides, share: Sides) -> int:
     """Return how many of a kind fit into room."""
-    return int(max(0.0, min(r / s for r, s in zip(room, share, strict=True) if s > 0)))
+    fit = math.inf
+    for left, each in zip(room, share, strict=True):
+        if each > 0 and left < fit * each:
+            fit = left / each
+    return int(fit) if fit > 0 else 0
 
 
 def _worths(kinds: Packing, order: Sequence[int], worth: Sequence[float]) -> list[Worth]:
@@ -195,63 +207,69 @@ def _worths(kinds: Packing, order: Sequence[int], worth: Sequence[float]) -> lis
     However sides are weighed, a rack has 1 of the mixture, and what a device is worth for its part
     of that is a price of mixed room. Of mixtures the best one for an empty rack is taken.
     """
-    sides = len(kinds.shares[0])
     values, mixed = np.array([worth[k] for k in order])[:, None], kinds.mixed[list(order)]
     free = np.where(values > 0, math.inf, 0.0)
     ratios = np.where(mixed > 0, values / np.where(mixed > 0, mixed, 1.0), free)
     dearest = np.maximum.accumulate(ratios[::-1], axis=0)[::-1]
+    alone = range(sum(any(side) for side in zip(*kinds.shares, strict=True)))
     result: list[Worth] = []
     for prices in dearest:
-        chosen = {*range(sides), int(np.argmin(prices))}
-        limiting = [n for n in sorted(chosen) if prices[n] < math.inf]
-        result.append([(prices[n] * kinds.mixes[n]).tolist() for n in limiting])
-    return [*result, [[0.0] * sides]]
+        limiting = [n for n in sorted({*alone, int(np.argmin(prices))}) if prices[n] < math.inf]
+        each = [(prices[n] * kinds.mixes[n]).tolist() for n in limiting]
+        result.append([(a, b, c) for a, b, c in each])
+    return [*result, [(0.0, 0.0, 0.0)]]
 
 
-def _at_most(room: Sequence[float], worth: Worth) -> float:
+def _at_most(room: Sides, worth: Worth) -> float:
     """Return what room is worth at most."""
-    return min(sum(r * price for r, price in zip(room, prices, strict=True)) for prices in worth)
+    most, (first, second, third) = math.inf, room
+    for a, b, c in worth:
+        value = a * first + b * second + c * third
+        if value < most:
+            most = value
+    return most
 
 
 class _Fullest:
     """The content of a rack that is worth most, if it is worth more than ``beyond``.
 
     ``best`` is None where there is none; ``most`` is what no content is worth more than, ``DEAR``
-    aside: what ``best`` is worth, unless the search was cut short.
+    aside, or what ``best`` is worth: once there is one, the best is not looked for long.
     """
 
     def __init__(self, kinds: Packing, worth: Sequence[float], beyond: float) -> None:
-        self.kinds, self.worth = kinds, worth
+        self.shares, self.worth = kinds.shares, worth
         valued = [k for k, w in enumerate(worth) if w > 0]
         self.order = sorted(valued, key=lambda k: (-worth[k] / max(kinds.shares[k]), k))
-        self.worths = _worths(kinds, self.order, worth) if valued else []
         self.best: Counts | None = None
         self.most, self.tried = beyond, 0
         self.here = [0] * len(worth)
+        self.cut_short = False
         if valued:
-            room = [FULL] * len(kinds.shares[0])
-            self._fill(0, room, 0.0)
-            if self.tried > MOST_PRICED:
-                self.most = max(self.most, _at_most(room, self.worths[0]))
+            self.worths = _worths(kinds, self.order, worth)
+            self._fill(0, EMPTY, 0.0)
+            if self.cut_short:
+                self.most = max(self.most, _at_most(EMPTY, self.worths[0]))
 
-    def _fill(self, depth: int, room: list[float], value: float) -> None:
+    def _fill(self, depth: int, room: Sides, value: float) -> None:
         if depth == len(self.order):
             if value > self.most:
                 self.best, self.most = tuple(self.here), value
             return
         kind = self.order[depth]
-        share, each = self.kinds.shares[kind], self.worth[kind]
+        share, each, after = self.shares[kind], self.worth[kind], self.worths[depth + 1]
         full = _fitting(room, share)
         least = full if depth + 1 == len(self.order) else 0
         for count in range(full, least - 1, -1):
             left = _less(room, share, count)
-            now = value + count * each
-            if now + _at_most(left, self.worths[depth + 1]) > self.most + DEAR:
-                self.tried += 1
-                if self.tried > MOST_PRICED:
-                    break
-                self.here[kind] = count
-                self._fill(depth + 1, left, now)
+            if value + count * each + _at_most(left, after) <= self.most + DEAR:
+                continue
+            self.tried += 1
+            if self.tried > (MOST_PRICED if self.best is None else PATIENCE):
+                self.cut_short = True
+                break
+            self.here[kind] = count
+            self._fill(depth + 1, left, value + count * each)
         self.here[kind] = 0
 
 
@@ -276,7 +294,7 @@ class _Pricing:
             enough = value / (ceil(value) - 0.999) if value > NOISE else 1.0
             enough = max(1.0, min(1.0 + slack, enough))
             dearest = _Fullest(self.kinds, self._all(each), enough)
-            if dearest.best is None or dearest.tried > MOST_PRICED:
+            if dearest.best is None:
                 break
             self._enter(np.array([dearest.best[k] for k in self.here], dtype=float))
         # No pattern may be worth more than a rack.
@@ -302,28 +320,34 @@ class _Pricing:
 class _Search:
     """Racks filled one after another, where first-fit does not meet the rounded bound."""
 
-    def __init__(self, kinds: Packing, counts: Counts) -> None:
-        self.kinds, self.counts = kinds, counts
-        self.prices = _Pricing(kinds, counts).run(0.0)
+    def __init__(self, kinds: Packing, counts: Counts, prices: Prices) -> None:
+        self.kinds, self.counts, self.prices = kinds, counts, prices
         self.failed: set[tuple[Counts, int]] = set()
         self.tried, self.cut_short = 0, False
 
     def run(self, found: Racks) -> Racks:
         """Return the least racks, given some that hold everything."""
-        for racks in range(ceil(self.prices.of(self.counts)), sum(times for _, times in found)):
-            better = self._rounded(racks)
+        fewest, most = ceil(self.prices.of(self.counts)), sum(times for _, times in found)
+        rounded = self._rounded(fewest, MOST_ROUNDED)
+        if rounded is not None:
+            return rounded
+        # What is worth exactly as much as it can be leaves least to be tried.
+        self.prices = _Pricing(self.kinds, self.counts).run(0.0)
+        self.failed.clear()
+        for racks in range(ceil(self.prices.of(self.counts)), most):
+            better = self._rounded(racks, MOST_TRIED)
             if better is not None:
                 return better
             self.cut_short = self.cut_short or self.tried > MOST_TRIED
         return found
 
-    def _rounded(self, racks: int) -> Racks | None:
+    def _rounded(self, racks: int, most_tried: int) -> Racks | None:
         """Return so many racks: most as the relaxation says, then fewer and fewer, then none."""
         whole, back = [int(times + NOISE) for times in self.prices.times], 0
         while True:
             kept = [max(0, times - back) for times in whole]
             left = self._beside(kept)
-            self.tried = 0
+            self.tried = max(0, MOST_TRIED - most_tried)
             rest = None if min(left) < 0 else self._fill(left, racks - sum(kept))
             if rest is not None:
                 pairs = zip(self.prices.patterns, kept, strict=True)
@@ -378,7 +402,7 @@ class _Search:
         shares, prices = self.kinds.shares, self.prices.each
         here = [0] * len(left)
 
-        def fill(depth: int, room: list[float], value: float) -> Iterator[Counts]:
+        def fill(depth: int, room: Sides, value: float) -> Iterator[Counts]:
             if depth == len(order):
                 if all(here[k] == left[k] or not _fitting(room, shares[k]) for k in order):
                     yield tuple(here)
@@ -395,4 +419,4 @@ class _Search:
                     yield from fill(depth + 1, rest, now)
             here[kind] = 0
 
-        yield from fill(0, [FULL] * len(shares[0]), 0.0)
+        yield from fill(0, EMPTY, 0.0)
