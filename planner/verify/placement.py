@@ -113,7 +113,6 @@ def _kinds(basis: Basis, companions: Companions, group: RackGroup) -> set[Key]:
             continue
         parts = {part.id for part in basis.items[each.sku].components}
         if skus == {each.sku}:
-            # What stands by kind does not stand among others.
             kinds = {(each.sku, name)}
         elif each.sku in skus:
             return set()
