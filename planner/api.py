@@ -70,8 +70,8 @@ class Options:
         now, going = time.monotonic(), self.started()
         return replace(going, deadline=now + share * (going.deadline - now))
 
-    def searching(self, share: float) -> Effort:
-        """Return how far a search may go that is to leave time for what comes after it.
+    def searching(self, share: float) -> Options:
+        """Return the same for a share of the time left, with time kept for what comes after it.
 
         That takes longer on a busy machine, by as much as everything has taken so far.
         """
@@ -79,7 +79,7 @@ class Options:
         left_s, seen_s = going.deadline - now, cpu - going.begun[1]
         busy = (now - going.begun[0]) / seen_s if seen_s > LEAST_SEEN_S else 1.0
         kept = max(1.0, busy) * AFTERWARDS_S / left_s if left_s > 0.0 else 1.0
-        return going.part(min(share, 1.0 - min(kept, 0.25))).effort
+        return going.part(min(share, 1.0 - min(kept, 0.25)))
 
     @property
     def effort(self) -> Effort:
@@ -144,7 +144,7 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         case,
         solver=options.solver,
         gap=options.gap,
-        effort=options.searching(search),
+        effort=options.searching(search).effort,
         save_model=options.save_model,
     )
     message, infeasibility = None, None
