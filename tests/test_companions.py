@@ -293,3 +293,18 @@ def test_a_bill_from_files_is_the_one_from_memory(tmp_path: Path) -> None:
     one, other = api.solve(write_case(case, tmp_path)), api.solve_inputs(inputs_of(case))
     bills = [[(x.sku, x.quantity, x.extended_net_usd) for x in plan.lines] for plan in (one, other)]
     assert bills[0] == bills[1] != []
+
+
+def test_an_item_of_unknown_draw_does_not_enter_where_cdus_are_counted() -> None:
+    # The pumps follow the heat of what is bought: without a draw nobody could count them.
+    hall = furnished()
+    hall.site = {"pue": 1.2, "cooling": hall.site["cooling"]}
+    hall.more["targets"] = {"min_gpus": 8}
+    hall.items.append(gpu_system("mute", 8, "10 kW"))
+    del hall.items[-1]["consumes"]["it_power"]
+    hall.items[-1]["ports"] = hall.items[0]["ports"]
+    hall.prices["mute"] = price("1")
+    plan = api.solve_inputs(inputs_of(hall.case()))
+    reasons = {entry.sku: entry.reason for entry in plan.not_considered}
+    assert reasons["mute"] == "not known: power draw"
+    assert plan.status == "optimal"

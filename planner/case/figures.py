@@ -282,12 +282,12 @@ def _missing_draw_and_height(item: Item, inputs: Inputs) -> list[str]:
 
 
 def needs_power(problem: Problem) -> bool:
-    """Say whether draw matters: limited, paid for, or what is to be least."""
+    """Say whether draw matters: limited, paid for, cooled by CDUs, or what is to be least."""
     site, cooling = problem.site, problem.site.cooling
     limits = (
         site.facility_limit_kw, site.it_power_kw, cooling.air_limit_kw, cooling.liquid_limit_kw,
     )  # fmt: skip
-    limited = any(limit is not None for limit in limits)
+    limited = any(limit is not None for limit in limits) or cooling.cdu is not None
     return limited or needs_energy_cost(problem) or problem.objective.minimize == "power"
 
 

@@ -157,7 +157,7 @@ class _Counting:
         for sku, count in self.standing.items():
             item = self.basis.items[sku]
             power_kw, share = self.basis.unit_it_power_kw(item), self.basis.liquid_share(item)
-            if power_kw is None and share > 0:
+            if count and power_kw is None and share > 0:
                 self.problems.append(f"site.cooling: the draw of {sku} is not known")
             heat_kw += (power_kw or 0.0) * share * count
         if provides is None:

@@ -107,7 +107,8 @@ def _power_matters(problem: Problem) -> bool:
         budget.per_million_tokens_usd,
     )
     goal = problem.objective.minimize in ("tco", "power")
-    return goal or any(figure is not None for figure in figures)
+    cooled = site.cooling.cdu is not None
+    return goal or cooled or any(figure is not None for figure in figures)
 
 
 def _has_performance(item: Item, problem: Problem) -> bool:
