@@ -60,6 +60,12 @@ class Certificate:
     untouched: Operation | None = None
     ties_cut: bool = False
 
+    def __post_init__(self) -> None:
+        """Where nothing else is said, the plan is the best found and gives nothing away."""
+        if self.best is None and self.value is not None:
+            object.__setattr__(self, "best", self.value)
+            object.__setattr__(self, "given_away", 0.0)
+
 
 def optimise(
     case: Case,
