@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -19,6 +20,10 @@ from planner.schema.plan import Plan
 from tests.bad_input.world import FILES
 
 gc.set_threshold(100_000, 50, 50)  # as the command line does: most of what is made stays
+
+# A shell's background job is deaf to Ctrl-C, and so is whatever it starts: tests press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
