@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from planner.case import Case
+from planner.case import Case, System
 from planner.optimizer import operate, purchase
 from planner.optimizer.operate import Operation
 
@@ -13,9 +13,9 @@ from planner.optimizer.operate import Operation
 def binding(case: Case, operation: Operation) -> frozenset[str]:
     """Return the names of the limits that hold the plan where it is.
 
-    Power, space and money bind where they leave no room for one more of a GPU system in use, if
-    more is better. What storage and GPUs must reach binds where one unit less of something bought
-    would miss it.
+    Power, space and money bind where they leave no room for more GPUs of a type in use, if more is
+    better: for one more system, or as many as another replica takes. What storage and GPUs must
+    reach binds where one unit less of something bought would miss it.
     """
     names = set(_missed(case, operation))
     if case.maximise:
@@ -25,10 +25,22 @@ def binding(case: Case, operation: Operation) -> frozenset[str]:
 
 def _exceeded(case: Case, operation: Operation) -> Iterator[str]:
     for system in case.systems:
-        count = operation.units[system.id] + 1
-        if system.id not in operation.used or (system.high is not None and count > system.high):
+        if system.id not in operation.used:
+            continue
+        count = operation.units[system.id] + _systems_of_a_step(case, operation, system)
+        if system.high is not None and count > system.high:
             continue
         yield from purchase.broken_rows(case, {**operation.units, system.id: count})
+
+
+def _systems_of_a_step(case: Case, operation: Operation, system: System) -> int:
+    """Return how many more systems of a type let the job use more GPUs of it."""
+    units = operation.units[system.id]
+    now = case.job.most_gpus(system, operate.most_in_use(case, units))
+    more = 1
+    while case.job.most_gpus(system, operate.most_in_use(case, units + more)) <= now:
+        more += 1
+    return more
 
 
 def _missed(case: Case, operation: Operation) -> Iterator[str]:

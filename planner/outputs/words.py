@@ -83,7 +83,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def gap(share: float | None) -> str:
-    """Return a gap as percent, small ones by their power of ten."""
+    """Return a gap, or what is given away, as percent; small ones by their power of ten."""
     if share is None:
         return "no bound"
     return "0 %" if share == 0 else f"{100 * share:.2g} %"
@@ -153,7 +153,7 @@ def status(plan: Plan) -> str:
     if plan.status != "optimal" or not gives_away(goal) or goal.given_away is None:
         return words
     side = "below" if goal.sense == "maximize" else "above"
-    return f"{percent(goal.given_away, 2)} {side} the {words}"
+    return f"{gap(goal.given_away)} {side} the {words}"
 
 
 def amount_of(goal: ObjectiveReport, value: float) -> str:
@@ -183,7 +183,7 @@ def given_away(plan: Plan) -> str | None:
     if not gives_away(goal) or goal.given_away is None:
         return None
     less = "less" if goal.sense == "maximize" else "more"
-    text = f"{percent(goal.given_away, 2)} {less} {OBJECTIVES[goal.name]} than the best plan"
+    text = f"{gap(goal.given_away)} {less} {OBJECTIVES[goal.name]} than the best plan"
     capex = None if plan.totals is None else plan.totals.capex_usd
     if goal.best_capex_usd is not None and capex is not None:
         saved = goal.best_capex_usd - capex

@@ -301,8 +301,8 @@ class LimitReport(PlanModel):
     for equality.
 
     ``sense`` is "<=" or ">="; ``slack`` is never negative in a verified plan. ``binding`` is True
-    where the slack is too small for one more unit of the smallest thing that consumes it, or for
-    continuous limits below 1e-6 relative.
+    where the slack is too small for more GPUs of a type in use (a system, or as many as a replica
+    takes), or for continuous limits below 1e-6 relative.
     """
 
     name: str

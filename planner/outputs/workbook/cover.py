@@ -7,7 +7,7 @@ from datetime import datetime, time
 
 from xlsxwriter.format import Format
 
-from planner.outputs.words import gap, gives_away, percent, quantity
+from planner.outputs.words import gap, gives_away, quantity
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.inputs import Range
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -138,7 +138,7 @@ def _plan(book: Book) -> list[tuple[str, str]]:
     if goal.gap is not None:
         pairs.append(("Proven gap, at most", f"{gap(goal.gap)} of the best value"))
     if gives_away(goal) and goal.given_away is not None:
-        pairs.append(("Given away for less", percent(goal.given_away, 2)))
+        pairs.append(("Given away for less", gap(goal.given_away)))
     return pairs
 
 
