@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from planner import shipped
 from planner.errors import Finding, InputError
@@ -40,22 +41,13 @@ def load_with_findings(
     overrides.apply_scenario(document, scenario)
     overrides.apply_settings(document, settings)
     problem = market.validated(Problem, document)
-    catalogs = market.load_catalogs(_catalog_paths(problem, path.parent, document))
-    prices = market.load_prices(_price_paths(problem, path.parent, document))
+    offered, digests = _offered(problem, path.parent, document)
     said = [_said(setting) for setting in settings]
-    parts = [market.digest(path), *catalogs.digests, *prices.digests, scenario or "", *said]
+    parts = [market.digest(path), *digests, scenario or "", *said]
     inputs = Inputs(
         problem=problem,
-        items=tuple(catalogs.items.values()),
-        families=tuple(catalogs.families.values()),
-        prices=prices.prices,
-        discounts=tuple(prices.discounts),
-        item_sources=catalogs.sources,
-        price_sources=prices.sources,
-        price_books=prices.books,
+        **offered,
         document=document,
-        catalog_names=tuple(catalogs.names),
-        price_book_names=tuple(prices.names),
         scenario=scenario,
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
@@ -75,22 +67,26 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
     Raises:
         InputError: a file is not there, or wrong.
     """
-    nowhere = Document("", {})
-    catalogs = market.load_catalogs(_catalog_paths(inputs.problem, base, nowhere))
-    prices = market.load_prices(_price_paths(inputs.problem, base, nowhere))
-    return replace(
-        inputs,
-        items=tuple(catalogs.items.values()),
-        families=tuple(catalogs.families.values()),
-        prices=prices.prices,
-        discounts=tuple(prices.discounts),
-        item_sources=catalogs.sources,
-        price_sources=prices.sources,
-        price_books=prices.books,
-        catalog_names=tuple(catalogs.names),
-        price_book_names=tuple(prices.names),
-        sha256="",
-    )
+    offered, _ = _offered(inputs.problem, base, Document("", {}))
+    return replace(inputs, **offered, sha256="")
+
+
+def _offered(problem: Problem, base: Path, document: Document) -> tuple[dict[str, Any], list[str]]:
+    """Return what catalogs and price books hold, by field of the inputs, and their digests."""
+    catalogs = market.load_catalogs(_catalog_paths(problem, base, document))
+    prices = market.load_prices(_price_paths(problem, base, document))
+    fields = {
+        "items": tuple(catalogs.items.values()),
+        "families": tuple(catalogs.families.values()),
+        "prices": prices.prices,
+        "discounts": tuple(prices.discounts),
+        "item_sources": catalogs.sources,
+        "price_sources": prices.sources,
+        "price_books": prices.books,
+        "catalog_names": tuple(catalogs.names),
+        "price_book_names": tuple(prices.names),
+    }
+    return fields, [*catalogs.digests, *prices.digests]
 
 
 def _said(setting: str) -> str:
