@@ -172,6 +172,15 @@ def parse(value: object, dimension: Dimension) -> float:
     return _checked(product, value, dimension, dimension.high)
 
 
+def canonical(value: float, dimension: Dimension) -> float:
+    """Return a number that is in the canonical unit of ``dimension`` already.
+
+    Raises:
+        QuantityError: it is not finite, or absurdly large.
+    """
+    return _checked(value, value, dimension, dimension.high)
+
+
 def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
     if unit.startswith(","):
         fix = f"write a decimal point and no other marks, for example '{dimension.examples[0]}'"

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean
+from planner.foreign_files import contents
 from planner.loader import locate, yaml12
 from planner.loader.catalog_checks import LIST_IT
 from planner.loader.yaml12 import Document
@@ -49,7 +50,7 @@ class Prices:
 
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file's bytes."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(contents(path, most_bytes=yaml12.MAX_BYTES, what="file")).hexdigest()
 
 
 def find(name: str, known: Mapping[str, Path], base: Path, what: str, origin: Finding) -> Path:

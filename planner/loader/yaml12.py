@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from planner.errors import Finding, InputError
+from planner.foreign_files import contents
 
 Path_ = tuple[str | int, ...]
 OVERRIDES = "file of overrides"
@@ -82,21 +83,9 @@ def read_text(path: Path, what: str) -> str:
     """Return the file's text; raise InputError in one line where that cannot be done."""
     name = shown(path)
     try:
-        with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise InputError(Finding("not-found", f"no such {what}", name)) from None
-    except IsADirectoryError:
-        raise InputError(
-            Finding("not-a-file", f"expected a {what}, found a folder", name)
-        ) from None
-    except OSError as error:
-        text = (error.strerror or "cannot be read").lower()
-        raise InputError(Finding("unreadable", f"cannot read the {what}: {text}", name)) from None
-    except ValueError:
-        raise InputError(Finding("not-found", f"not a path of a {what}", repr(name))) from None
-    if len(content) > MAX_BYTES:
-        raise InputError(Finding("too-large", f"the {what} is larger than 5 MB", name))
+        content = contents(path, most_bytes=MAX_BYTES, what=what, missing=f"no such {what}")
+    except InputError as error:
+        raise InputError([replace(finding, file=name) for finding in error.findings]) from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -38,10 +38,11 @@ class Unit:
 
     def read(self, value: object, info: ValidationInfo) -> float:
         """Return ``value`` in the dimension's canonical unit; raise what pydantic expects."""
-        if info.context is CANONICAL and isinstance(value, (int, float)):
-            return float(value)
         try:
-            number = units.parse(value, self.dimension)
+            if info.context is CANONICAL and isinstance(value, (int, float)):
+                number = units.canonical(value, self.dimension)
+            else:
+                number = units.parse(value, self.dimension)
         except units.QuantityError as error:
             context = {"text": str(error), "fix": error.fix}
             raise PydanticCustomError("quantity", "{text}", context) from None
