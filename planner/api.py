@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 FOR_THE_SEARCH = 0.95
 """The share of a time limit that a search may take; bill, check and files come after it."""
 AFTERWARDS_S = 0.75
-"""What these take at least, as a rule; at most a quarter of a time limit is kept for them."""
+"""What these take of a processor, as a rule; at most a quarter of a time limit is kept for them."""
+LEAST_SEEN_S = 0.05
+"""With less processor time behind it a command cannot tell how busy the machine is."""
 DEFAULT_GAP = 2e-6
 """It covers the proof and what preferring the cheaper of equally good plans may give away."""
 
@@ -30,7 +32,7 @@ class Options:
     """How to solve: solver, largest gap as a share, time limit, where to save the model.
 
     The clock of a time limit runs from ``started`` on, and once for everything that is done with
-    these options; ``deadline`` is when it ends, by ``time.monotonic``.
+    these options; ``deadline`` is when it ends, by ``time.monotonic``, and ``begun`` when it began.
 
     The rest is for problems without a plan: whether to explain why, which takes longer than finding
     it out; ``weights``, what a change of a limit counts where several are changed, by path (1
@@ -46,12 +48,18 @@ class Options:
     weights: tuple[tuple[str, float], ...] = ()
     keep: tuple[str, ...] = ()
     deadline: float = math.inf
+    begun: tuple[float, float] = (0.0, 0.0)
 
-    def started(self) -> Options:
-        """Return the same with the clock running; where it runs already it goes on."""
+    def started(self, begun: tuple[float, float] | None = None) -> Options:
+        """Return the same with the clock running; where it runs already it goes on.
+
+        Args:
+            begun: since when, by ``time.monotonic`` and ``time.process_time``; since now if None.
+        """
         if self.time_limit_s is None or math.isfinite(self.deadline):
             return self
-        return replace(self, deadline=time.monotonic() + self.time_limit_s)
+        begun = begun or (time.monotonic(), time.process_time())
+        return replace(self, deadline=begun[0] + self.time_limit_s, begun=begun)
 
     def turn(self, left: int) -> Options:
         """Return the same for one of so many solves; each has the whole limit if no clock runs."""
@@ -62,11 +70,16 @@ class Options:
         now, going = time.monotonic(), self.started()
         return replace(going, deadline=now + share * (going.deadline - now))
 
-    def searching(self, share: float) -> Effort:
-        """Return how far a search may go that is to leave time for what comes after it."""
-        left_s = self.started().deadline - time.monotonic()
-        kept = AFTERWARDS_S / left_s if left_s > 0.0 else 1.0
-        return self.part(min(share, 1.0 - min(kept, 0.25))).effort
+    def searching(self, share: float) -> Options:
+        """Return the same for a share of the time left, with time kept for what comes after it.
+
+        That takes longer on a busy machine, by as much as everything has taken so far.
+        """
+        now, cpu, going = time.monotonic(), time.process_time(), self.started()
+        left_s, seen_s = going.deadline - now, cpu - going.begun[1]
+        busy = (now - going.begun[0]) / seen_s if seen_s > LEAST_SEEN_S else 1.0
+        kept = max(1.0, busy) * AFTERWARDS_S / left_s if left_s > 0.0 else 1.0
+        return going.part(min(share, 1.0 - min(kept, 0.25)))
 
     @property
     def effort(self) -> Effort:
@@ -131,7 +144,7 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         case,
         solver=options.solver,
         gap=options.gap,
-        effort=options.searching(search),
+        effort=options.searching(search).effort,
         save_model=options.save_model,
     )
     message, infeasibility = None, None

@@ -27,6 +27,7 @@ from planner.cli_options import (
     StudyFolder,
     StudyTimeLimit,
     TimeLimit,
+    running_options,
     seconds,
     share,
     solver_options,
@@ -146,12 +147,11 @@ def solve(
     """Find the best plan; print it, and write PROBLEM.xlsx and PROBLEM.plan.json.
     With --audience customer: PROBLEM.customer.xlsx alone, without money.
     """
+    options = running_options(solver, gap, time_limit, save_model=save_model, state_seconds=verbose)
     from planner import api
     from planner.commands import studies
     from planner.commands.solve import deliver
 
-    options = solver_options(solver, gap, time_limit, save_model=save_model, state_seconds=verbose)
-    options = options.started()
     inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
     search = studies.FOR_THE_PLAN if study else api.FOR_THE_SEARCH
     plan = api.solve_with(inputs, options, search=search)
@@ -269,7 +269,7 @@ def alternatives(
     """
     from planner.commands.alternatives import report
 
-    options = solver_options(solver, gap, time_limit)
+    options = running_options(solver, gap, time_limit)
     found = report(
         problem,
         options,
@@ -388,7 +388,7 @@ def explain(
     """
     from planner.commands.explain import report, weights
 
-    options = solver_options(
+    options = running_options(
         solver, gap, time_limit, weights=weights(weight or ()), keep=tuple(keep or ())
     )
     found = report(

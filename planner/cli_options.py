@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -57,9 +58,15 @@ StudyTimeLimit = Annotated[
 ChosenSolver = Annotated[Solver, typer.Option(help="Solver.")]
 
 
+def running_options(solver: Solver, gap: str, time_limit: str | None, **more: Any) -> Options:
+    """Return how to solve, with one clock for the whole command, which runs from now on."""
+    begun = time.monotonic(), time.process_time()
+    return solver_options(solver, gap, time_limit, **more).started(begun)
+
+
 def solver_options(solver: Solver, gap: str, time_limit: str | None, **more: Any) -> Options:
     """Return how to solve, from the options that every solving command has."""
-    from planner import api
+    from planner import api  # takes a good part of a second on a busy machine
 
     return api.Options(
         solver=solver.value,

@@ -61,37 +61,33 @@ def test_racks_pdus_and_those_that_network_devices_share() -> None:
     found = counts(furnished())
     # 24 kW hold two systems or four boxes: 20 kW on 12 kW each, and one PDU more.
     assert (found["racks.gpu"], found["racks.box"]) == (2, 1)
-    # Pumps of 4/24 stand by themselves, six to a rack; 3 switches of 1 kW, 10 of 1.08 with their
-    # transceivers and 2 servers of 2 RU share: 17.8/24 over 1 - 2/24. Pumps draw 6 kW, those that
-    # share as much as the rack gives.
-    assert (found["racks.pump"], found["racks.network"]) == (1, 1)
-    assert (found["frame"], found["strip"]) == (5, 3 * 3 + 2 + 3)
+    # 13 switches, 2 servers of 2 RU and 3 pumps of 4 RU are 29 of 24 RU: two racks, which draw at
+    # most the 24 kW that a rack gives.
+    assert found["racks.network"] == 2
+    assert (found["frame"], found["strip"]) == (5, (3 + 2) * 3)
 
 
-def test_the_largest_that_could_share_decides_on_the_room_left() -> None:
+@pytest.mark.parametrize(
+    ("height", "racks"),
+    [
+        ("0.5 RU", 2),  # 13 switches, 3 pumps and 1 RU are 26 of 24 RU
+        ("5.5 RU", 2),  # 36 of 48 RU
+        ("11.5 RU", 2),  # full: two servers and a switch; three pumps and 12 switches
+        ("11.6 RU", 3),
+        ("24 RU", 4),  # one in a rack of its own each
+    ],
+)
+def test_devices_that_share_take_the_least_racks(height: str, racks: int) -> None:
     request = furnished()
-    server = request.items[-2]
-    server["consumes"]["rack_units"] = figure("3 RU")  # an eighth: 13.8/24 + 2/8 over 1 - 1/8
-    assert counts(request)["racks.network"] == 1
-    server["consumes"]["rack_units"] = figure("0.1 RU")  # 23 switches over 1 - 1.08/24
-    assert counts(request, gpu=4)["racks.network"] == 2
-    server["consumes"]["rack_units"] = figure("3.1 RU")  # by themselves, seven to a rack
-    found = counts(request)
-    assert (found["racks.server"], found["racks.network"]) == (1, 1)
-
-
-def test_a_device_of_more_than_half_a_rack_stands_alone() -> None:
-    request = furnished()
-    request.items[-2]["consumes"]["rack_units"] = figure("13 RU")
-    found = counts(request)
-    assert (found["racks.server"], found["racks.network"]) == (2, 1)  # 13/24 / (23/24)
+    request.items[-2]["consumes"]["rack_units"] = figure(height)
+    assert counts(request)["racks.network"] == racks
 
 
 def test_a_product_that_is_a_rack_brings_its_own() -> None:
     request = furnished()
     request.items[0]["consumes"]["racks"] = figure(2)
     found = counts(request)
-    assert (found["racks.gpu"], found["frame"], found["strip"]) == (6, 3, 3 + 2 + 3)
+    assert (found["racks.gpu"], found["frame"], found["strip"]) == (6, 3, 3 * 3)
 
 
 @pytest.mark.parametrize(

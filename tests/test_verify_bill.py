@@ -109,7 +109,7 @@ def test_what_nothing_needs_is_refused() -> None:
         ("weave", {"installed": 0}, "lines.weave.installed"),
         ("suite", {"subscription_usd_per_year": None}, "lines.suite.subscription_usd_per_year"),
         ("gpu_a", {"liquid_share": 0.0}, "lines.gpu_a.liquid_share"),
-        ("pump", {"racks": None}, "lines.pump.racks"),
+        ("pump", {"racks": 3}, "lines.pump.racks"),
         ("mesh", {"rack_class": None}, "lines.mesh.rack_class"),
         ("frame", {"rack_units": 48.0}, "lines.frame.rack_units"),
     ],
@@ -232,20 +232,36 @@ def test_racks_are_numbered_and_counted() -> None:
     plan = solved()[1]
     text = refused(put(plan, ("racks", 0, "count"), plan.racks[0].count + 1))
     assert "first: the plan says" in text and "racks: racks of gpu_a" in text
-    assert "racks: racks of pump" in refused(
-        put(plan, ("racks",), tuple(g for g in plan.racks if g.devices[:1] == () or
-                                    g.devices[0].sku != "pump"))
-    )  # fmt: skip
+    without = tuple(g for g in plan.racks if all(d.sku != "pump" for d in g.devices))
+    assert "racks: devices pump" in refused(put(plan, ("racks",), without))
+
+
+def test_no_rack_stands_empty() -> None:
+    plan = solved()[1]
+    last = plan.racks[-1]
+    cleared = {"first": last.first + last.count, "devices": (), "count": 1}
+    more = last.model_copy(update=cleared | {"it_power_kw": 0.0, "weight_kg": 0.0})
+    text = refused(put(plan, ("racks",), (*plan.racks, more)))
+    assert f"racks.{more.first}: it stands empty" in text
+
+
+def test_racks_are_no_more_than_first_fit_takes() -> None:
+    plan = solved()[1]
+    groups: list[RackGroup] = []
+    for group in plan.racks:
+        alone = [(device,) for device in group.devices]
+        for devices in alone if group.rack_class == "network" else [group.devices]:
+            first = groups[-1].first + groups[-1].count if groups else 1
+            groups.append(group.model_copy(update={"first": first, "devices": devices}))
+    text = refused(put(plan, ("racks",), tuple(groups)))
+    assert "racks: network devices stand in" in text and "where" in text
 
 
 def test_what_stands_alone_stands_alone() -> None:
     plan = solved()[1]
-    index = groups(plan, lambda group: any(device.sku == "pump" for device in group.devices))
+    index = groups(plan, lambda group: group.rack_class == "gpu")
     group = plan.racks[index]
-    top = group.devices[0].rack_units + 1
-    guest = Device(
-        sku="tick", position_ru=top, rack_units=1.0, it_power_kw=0.1, weight_kg=None
-    )  # fmt: skip
+    guest = group.devices[0].model_copy(update={"sku": "tick", "rack_units": 1.0})
     text = refused(put(plan, ("racks", index, "devices"), (*group.devices, guest)))
     assert "its devices do not share a rack by the rules" in text
 

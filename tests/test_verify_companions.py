@@ -11,7 +11,7 @@ from planner.verify.basis import Basis
 from planner.verify.companions import Companions, count_companions
 from planner.verify.compute_fabric import compute_fabrics
 from planner.verify.money import present_years
-from planner.verify.room import RackSet, Room
+from planner.verify.room import RackSet, Room, first_fit
 from planner.verify.tree import Tree, fat_tree, split
 from planner.verify.whole import at_least, at_most, divisors
 from planner.verify.wiring import Bill, Fabric
@@ -19,7 +19,8 @@ from tests.verify_world import FIBRE, GPU_PORTS, THIN, hardware, port, problem, 
 
 
 def counted(inputs: Inputs, **counts: int) -> Companions:
-    return count_companions(Basis.from_inputs(inputs), counts)
+    """Return the companions of counts, where a placement has four racks for those that share."""
+    return count_companions(Basis.from_inputs(inputs), counts, 4)
 
 
 def fabric_of(systems: int, radix: int, *, slots: int = 0, ports: int = 0) -> Fabric:
@@ -125,10 +126,10 @@ BY_HAND = {
     "pump": 2 + 1,
     "suite": 88,
     "pool": 1250,
-    # Network: (20·1.1/20 + 18·2/42 + 7/42 + 2/42) / (1 - 1.1/20) is 2.3; the pumps stand alone.
-    "frame": 3 + 1 + 3 + 3,
+    # Network: 20 + 18·2 + 7 + 2 RU of switches and keepers and 3·30 of pumps are 155 of 42 each.
+    "frame": 3 + 1 + 4,
     # Loads of 40.8, 44 and 20 kW on 17.3 kW each, and one more in every rack.
-    "strip": 3 * 4 + 4 + 3 * 3 + 3 * 2,
+    "strip": 3 * 4 + 4 + 4 * 3,
 }
 
 
@@ -139,9 +140,9 @@ def test_the_companions_of_a_small_cluster() -> None:
     assert found.room.sets == (
         RackSet("gpu_a", "gpu", 3, False, pytest.approx(40.8)),
         RackSet("box", "storage", 1, False, pytest.approx(44)),
-        RackSet("pump", "network", 3, False, 2.5),
-        RackSet(None, "network", 3, False, 20.0),
+        RackSet(None, "network", 4, False, 20.0),
     )
+    assert first_fit(Basis.from_inputs(world()), found.counts) == 4
 
 
 @pytest.mark.parametrize(

@@ -71,18 +71,16 @@ def _system(case: Case, operation: Operation, system: System, known: Mapping[str
     reason = f"jobs.0.gpus.max_types is {job.max_types} and the job runs on {names}"
     if fabrics != {system.fabric}:
         return f"{reason}; {elsewhere}", alone
-    if job.whole_replicas:
-        return reason, alone
     more = f"max_types: {job.max_types + 1} lets the job use them too, at the pace of the slowest"
     return reason, f"{more}; {alone}"
 
 
 def _more_of(case: Case, operation: Operation, system: System) -> Why:
     """Return why the job uses no more systems of a type that it uses."""
-    job, step = case.job, case.job.replica_gpus if case.job.whole_replicas else system.gpus
-    if job.gpus_max is not None and operation.gpus + (step or 1) > job.gpus_max:
+    job, step = case.job, case.job.step(system)
+    if job.gpus_max is not None and operation.gpus + step > job.gpus_max:
         return f"jobs.0.gpus.max is {job.gpus_max:,}", "a larger jobs.0.gpus.max"
-    if job.whole_replicas and step is not None and step > system.gpus:
+    if step > system.usable_gpus:
         return f"they do not make up another replica of {step:,} GPUs", ""
     return "the plan is no better with more of them in use", ""
 

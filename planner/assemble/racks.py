@@ -7,16 +7,12 @@ from dataclasses import dataclass
 
 from planner.case import Case, figures
 from planner.case.model import Offer
-from planner.case.quantities import ROUNDING
-from planner.case.racks import Device as Sized
-from planner.case.racks import shares
-from planner.case.room import LARGEST_SHARED, per_rack
 from planner.loader.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill
 from planner.schema.catalog import Item
 from planner.schema.plan import Device, RackClassName, RackGroup
-from planner.sizing.placement import Box, Filled, Space, grouped, mixed, uniform
+from planner.sizing.placement import Box, Filled, Space, mixed, uniform
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ def rack_groups(inputs: Inputs, case: Case, operation: Operation) -> tuple[RackG
         count = round(counts[offer.place])
         if count and offer.rack_use is not None:
             racks += _own(inputs, offer, known[offer.id], count, pdus)
-    racks += _companions(inputs, case, operation, known, pdus)
+    racks += _companions(inputs, case, operation, known)
     return tuple(_numbered(racks))
 
 
@@ -91,7 +87,6 @@ def _companions(
     case: Case,
     operation: Operation,
     known: dict[str, Item],
-    pdus: dict[str, int],
 ) -> Iterator[_Racks]:
     counts = bill(case, operation.units).counts
     space = figures.rack_space(inputs.problem, "network")
@@ -104,29 +99,10 @@ def _companions(
             continue
         if item.consumes.racks is not None:
             yield from _products(inputs, item, count, "network")
-        elif box.rack_units > 0 and (share := _share(box, space)) > LARGEST_SHARED + ROUNDING:
-            each = pdus.get(f"racks.{item.id}", 0)
-            for content, racks in uniform([(box, 1)], count, per_rack(share), 1, space):
-                yield _Racks(content, racks, space, "network", each)
         elif box.rack_units > 0:
             together.append((box, count))
-    if case.kit.shared_racks is not None and together:
-        yield from _shared(case, counts[case.kit.shared_racks], together, space)
-
-
-def _shared(
-    case: Case, racks: float, together: list[tuple[Box, int]], space: Space
-) -> Iterator[_Racks]:
-    filled = mixed(together, space)
-    each = case.kit.shared_pdus_per_rack
-    for content, count in grouped((one, 1) for one in filled):
-        yield _Racks(content, count, space, "network", each)
-    if round(racks) > len(filled):  # room that the rule keeps beyond what first-fit needs
-        yield _Racks(Filled(()), round(racks) - len(filled), space, "network", each)
-
-
-def _share(box: Box, space: Space) -> float:
-    return max(shares(Sized(box.rack_units, box.it_power_kw, box.weight_kg), space))
+    for content, racks in mixed(together, space):
+        yield _Racks(content, racks, space, "network", case.kit.shared_pdus_per_rack)
 
 
 def _numbered(racks: list[_Racks]) -> Iterator[RackGroup]:

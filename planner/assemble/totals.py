@@ -117,7 +117,7 @@ def _racks(case: Case, operation: Operation, lines: list[Line]) -> int | None:
     chosen = [line for line in lines if line.section in ("Compute", "Storage")]
     if any(line.racks is None for line in chosen):
         return None
-    if case.kit.shared_racks is None and any(_stands_somewhere(line) for line in lines):
+    if case.kit.shared is None and any(_stands_somewhere(line) for line in lines):
         return None
     return round(total(case.kit.racks, bill_of(case, operation.units).counts))
 

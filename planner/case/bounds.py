@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from planner.case.model import Case
-from planner.case.quantities import AtLeast, Ceil, Quantity, Steps
+from planner.case.quantities import AtLeast, Ceil, Packed, Quantity, Steps
 from planner.case.racks import RackUse
+from planner.sizing.packing import packing
 
 Majorant = tuple[dict[str, float], float]
 ROOM = 1.0
@@ -41,7 +42,9 @@ class Bounds:
         """Add the majorants of counts that follow from those known so far."""
         for quantity in quantities:
             terms, constant = self._majorant(quantity.terms)
-            if isinstance(quantity, Steps):
+            if isinstance(quantity, Packed):
+                self.majorants[quantity.name] = self._by_kind(quantity)
+            elif isinstance(quantity, Steps):
                 for index, name in enumerate(quantity.outputs):
                     self.majorants[name] = self._steps(quantity, index, terms, constant)
             elif isinstance(quantity, AtLeast):
@@ -74,6 +77,13 @@ class Bounds:
             for key, value in inner.items():
                 factors[key] = factors.get(key, 0.0) + factor * value
         return factors, constant
+
+    def _by_kind(self, quantity: Packed) -> Majorant:
+        """Return the racks that would hold every kind by itself."""
+        alone = packing(quantity.shares).alone
+        terms = ((1.0 / n, name) for n, (_, name) in zip(alone, quantity.terms, strict=True))
+        factors, constant = self._majorant(terms)
+        return factors, constant + len(alone)
 
     def _steps(
         self, quantity: Steps, index: int, terms: dict[str, float], constant: float

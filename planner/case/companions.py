@@ -16,7 +16,7 @@ from planner.case.fabrics import add_compute, add_ethernet, add_out_of_band
 from planner.case.goods import GoodFields, good_fields
 from planner.case.kit import Companion, Fabric, Kit
 from planner.case.model import Case, Storage, System
-from planner.case.quantities import AtLeast, Ceil, Quantity, Size, Steps, Sum, Terms
+from planner.case.quantities import AtLeast, Ceil, Packed, Quantity, Size, Steps, Sum, Terms
 from planner.case.room import add_own_racks, add_shared_racks
 from planner.loader.companion_checks import refusal
 from planner.loader.inputs import Inputs
@@ -49,7 +49,7 @@ class Kitting:
         self.switches: list[tuple[float, str]] = []
         self.extras: list[tuple[Item, str]] = []
         self.of_clusters: list[tuple[Item, str]] = []
-        self.shared_racks: str | None = None
+        self.shared: Packed | None = None
         self.shared_pdus_per_rack = 0
 
     def sum(self, name: str, terms: Terms, constant: float = 0.0) -> str:
@@ -111,7 +111,7 @@ def kit(inputs: Inputs, case: Case, tops: dict[str, int]) -> Kit:
         quantities=tuple(kitting.quantities),
         companions=companions,
         racks=tuple(kitting.racks),
-        shared_racks=kitting.shared_racks,
+        shared=kitting.shared,
         shared_pdus_per_rack=kitting.shared_pdus_per_rack,
         pdus_per_rack=tuple(kitting.pdus_per_rack),
         fabrics=tuple(kitting.fabrics),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.case.model import Good
-from planner.case.quantities import Quantity, Terms, evaluate, total
+from planner.case.quantities import Packed, Quantity, Terms, evaluate, total
 from planner.sizing.fabric import FabricSize
 
 NetworkName = Literal["compute", "storage", "in_band", "out_of_band"]
@@ -54,14 +54,14 @@ class Fabric:
 class Kit:
     """All companions of a problem, and the counts they follow from in working order.
 
-    ``racks`` are terms of every rack in the room; ``shared_racks`` names the count of the racks
-    that network devices share, where there are any.
+    ``racks`` are terms of every rack in the room; ``shared`` are the racks that network devices
+    share, where there are any.
     """
 
     quantities: tuple[Quantity, ...] = ()
     companions: tuple[Companion, ...] = ()
     racks: Terms = ()
-    shared_racks: str | None = None
+    shared: Packed | None = None
     shared_pdus_per_rack: int = 0
     pdus_per_rack: tuple[tuple[str, int], ...] = ()
     fabrics: tuple[Fabric, ...] = ()

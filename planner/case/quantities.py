@@ -1,4 +1,4 @@
-"""Counts that follow from other counts: sums, roundings up, least counts, sizes in steps.
+"""Counts that follow from other counts: sums, roundings up, least counts, sizes in steps, racks.
 
 A list of them is worked off in order; the same list is evaluated on whole numbers and turned into
 rows of the optimiser's model.
@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+from planner.sizing.packing import Shares, packing
 
 ROUNDING = 1e-9
 Terms = tuple[tuple[float, str], ...]
@@ -136,7 +138,23 @@ class Steps:
         return Run(last - first, self._low(first), size.capacity, step[0], size.outputs, step[2:])
 
 
-Quantity = AtLeast | Ceil | Sum | Steps
+@dataclass(frozen=True)
+class Packed:
+    """``name`` = the least racks that hold what the terms count, each a kind with its shares.
+
+    Every factor is 1.
+    """
+
+    name: str
+    terms: Terms
+    shares: Shares
+
+    def counts(self, values: Mapping[str, float]) -> tuple[int, ...]:
+        """Return how many of each kind there are."""
+        return tuple(round(values[name]) for _, name in self.terms)
+
+
+Quantity = AtLeast | Ceil | Sum | Steps | Packed
 
 
 def total(terms: Iterable[tuple[float, str]], values: Mapping[str, float]) -> float:
@@ -160,6 +178,8 @@ def evaluate(quantities: Iterable[Quantity], units: Mapping[str, int]) -> dict[s
         elif isinstance(quantity, Ceil):
             count = ceil(amount + quantity.constant)
             values[quantity.name] = count + (quantity.if_any if count else 0)
+        elif isinstance(quantity, Packed):
+            values[quantity.name] = packing(quantity.shares).least(quantity.counts(values))
         else:
             size = quantity.size(round(amount))
             if size is None and amount > 0:

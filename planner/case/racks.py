@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from planner.case.quantities import ROUNDING
+from planner.sizing import placement
 from planner.sizing.placement import Space
 
 
@@ -37,11 +38,7 @@ class Device:
 
 def shares(device: Device, space: Space) -> tuple[float, float, float]:
     """Return the shares of a rack's height, power and weight that one device takes."""
-    return (
-        device.rack_units / space.height_ru,
-        device.it_power_kw / space.power_kw if space.power_kw else 0.0,
-        (device.weight_kg or 0.0) / space.weight_kg if space.weight_kg else 0.0,
-    )
+    return placement.shares(device.rack_units, device.it_power_kw, device.weight_kg, space)
 
 
 def rack_use(devices: Iterable[Device], space: Space) -> RackUse | None:

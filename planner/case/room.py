@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from planner.case import figures
-from planner.case.quantities import ROUNDING
+from planner.case.quantities import ROUNDING, Packed
 from planner.case.racks import Device, shares
 from planner.loader.companion_checks import refusal
 from planner.schema.catalog import Item
@@ -15,9 +15,6 @@ from planner.sizing.placement import Space
 
 if TYPE_CHECKING:
     from planner.case.companions import Kitting
-
-LARGEST_SHARED = 0.125
-"""Devices that take more of a rack than this stand by kind: they would make the bound loose."""
 
 
 def add_own_racks(kitting: Kitting) -> None:
@@ -65,10 +62,9 @@ def pdus_per_rack(load_kw: float, feed_kw: float, redundancy: Redundancy) -> int
 
 
 def add_shared_racks(kitting: Kitting) -> None:
-    """Add the racks of companions: products of their own, kinds that stand alone, and the rest."""
+    """Add the racks of companions: products of their own, and those that the others share."""
     space = figures.rack_space(kitting.inputs.problem, "network")
-    shared: list[tuple[float, str]] = []
-    largest = _largest_share(kitting, space)
+    shared: list[tuple[str, tuple[float, float, float]]] = []
     for item_id in sorted(kitting.needs):
         item = kitting.item(item_id)
         name = f"count.{item_id}"
@@ -77,27 +73,16 @@ def add_shared_racks(kitting: Kitting) -> None:
             kitting.sum(name, tuple(kitting.needs[item_id]))
             kitting.racks.append((1.0, kitting.sum(f"racks.{item_id}", terms)))
             continue
-        share = _share(kitting, item, space)
-        if space is None or share is None or share == 0:
-            continue
-        kitting.sum(name, tuple(kitting.needs[item_id]))
-        if share > LARGEST_SHARED + ROUNDING:
-            each = per_rack(share)
-            racks = kitting.ceil(f"racks.{item_id}", ((1.0 / each, name),))
-            kitting.racks.append((1.0, racks))
-            _furnish(kitting, racks, each * figures.rack_power_kw(item, kitting.inputs))
-        else:
-            shared.append((share / (1.0 - largest), name))
+        taken = _shares(kitting, item, space)
+        if taken is not None:
+            shared.append((kitting.sum(name, tuple(kitting.needs[item_id])), taken))
     if shared and space is not None:
-        name = kitting.ceil("racks.network", tuple(shared))
-        kitting.racks.append((1.0, name))
-        kitting.shared_racks = name
-        kitting.shared_pdus_per_rack = _furnish(kitting, name, _shared_load(kitting, space))
-
-
-def per_rack(share: float) -> int:
-    """Return how many devices that take a share of a rack each stand in one."""
-    return int(1.0 / share * (1 + ROUNDING))
+        kinds = tuple((1.0, name) for name, _ in shared)
+        kitting.shared = Packed("racks.network", kinds, tuple(taken for _, taken in shared))
+        kitting.quantities.append(kitting.shared)
+        kitting.racks.append((1.0, kitting.shared.name))
+        load_kw = _shared_load(kitting, space)
+        kitting.shared_pdus_per_rack = _furnish(kitting, kitting.shared.name, load_kw)
 
 
 def named_kinds(kitting: Kitting) -> list[Item]:
@@ -125,33 +110,21 @@ def device(kitting: Kitting, item: Item) -> Device:
     return Device(height, figures.rack_power_kw(item, kitting.inputs), weight)
 
 
-def _share(kitting: Kitting, item: Item, space: Space | None) -> float | None:
-    """Return the share of a rack that a companion takes, 0 for what needs no height."""
+def _shares(kitting: Kitting, item: Item, space: Space | None) -> tuple[float, float, float] | None:
+    """Return what a companion takes of a rack's height, power and weight; None: it needs none."""
     thing = device(kitting, item)
     if space is None or thing.rack_units == 0:
-        return 0.0
-    share = max(shares(thing, space))
-    if share > 1 + ROUNDING:
+        return None
+    taken = shares(thing, space)
+    if max(taken) > 1 + ROUNDING:
         fix = "give site.rack_classes.network more height, power or weight"
         raise refusal(kitting.inputs, item.id, "does not fit into a rack of class network", fix)
-    return share
-
-
-def _largest_share(kitting: Kitting, space: Space | None) -> float:
-    if space is None:
-        return 0.0
-    devices = [device(kitting, item) for item in named_kinds(kitting)]
-    taken = [max(shares(thing, space)) for thing in devices if thing.rack_units > 0]
-    return max((share for share in taken if share <= LARGEST_SHARED + ROUNDING), default=0.0)
+    return taken
 
 
 def _shared_load(kitting: Kitting, space: Space) -> float:
-    """Return the most that a shared rack can draw, kW."""
-    loads = []
-    for item in named_kinds(kitting):
-        thing = device(kitting, item)
-        if thing.rack_units > 0 and max(shares(thing, space)) <= LARGEST_SHARED + ROUNDING:
-            fits = math.floor(space.height_ru / thing.rack_units + ROUNDING)
-            loads.append(fits * thing.it_power_kw)
-    most = max(loads, default=0.0)
+    """Return what no shared rack draws more than, kW: its power, or its height at the densest."""
+    devices = [device(kitting, item) for item in named_kinds(kitting)]
+    densities = [each.it_power_kw / each.rack_units for each in devices if each.rack_units > 0]
+    most = space.height_ru * max(densities, default=0.0)
     return most if space.power_kw is None else min(most, space.power_kw)

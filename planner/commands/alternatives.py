@@ -40,7 +40,6 @@ def report(
     Raises:
         InputError: the problem is wrong, or the workbook cannot be written.
     """
-    options = options.started()
     inputs = load(problem, settings=settings, scenario=scenario)
     found = alternatives(inputs, options, within=within, most=most)
     text = alternatives_text.render(found).rstrip("\n")

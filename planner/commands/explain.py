@@ -44,7 +44,6 @@ def report(
     Raises:
         InputError: the problem or what is asked of it is wrong.
     """
-    options = options.started()
     inputs = load(problem, settings=settings, scenario=scenario)
     check_names([name for name, _ in options.weights], levers(inputs), "--weight")
     check_names(list(options.keep), levers(inputs), "--keep")

@@ -65,7 +65,7 @@ def _types(inputs: Inputs) -> Iterator[Lever]:
     systems = [item.id for item in inputs.items if item.category == "gpu_system"]
     owned = any(rule.in_place for name, rule in inputs.problem.items.items() if name in systems)
     asked = "max_types" in gpus.model_fields_set or owned
-    if asked and gpus.whole == "systems" and gpus.max_types < len(systems):
+    if asked and gpus.max_types < len(systems):
         yield bounded(inputs, f"{_JOB}.gpus.max_types", "GPU types of one job", "types", 1,
                       len(systems), least=1.0, limit="gpu_types")  # fmt: skip
 
@@ -73,7 +73,7 @@ def _types(inputs: Inputs) -> Iterator[Lever]:
 def _replicas_matter_not(job: Job) -> bool:
     """Say whether a smaller replica lets every plan in that a larger one does."""
     readers, writers = job.restore.readers, job.checkpoint.writers
-    alike = job.restore.fan_out == "broadcast" and job.gpus.whole == "systems"
+    alike = job.restore.fan_out == "broadcast" and not job.whole_replicas
     return alike and (readers, writers) == ("all", "all")
 
 

@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 
 from planner.case import System
+from planner.optimizer import purchase
 from planner.optimizer.context import Build
 from planner.optimizer.goal import Goal, Node
 from planner.optimizer.master import Bounds, Master
-from planner.optimizer.model import Ratio, evaluate
+from planner.optimizer.model import Ratio, Variable, evaluate
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.solver import Outcome
 
@@ -42,10 +43,64 @@ def _split_ratio(master: Master, ratio: Ratio, node: Node, outcome: Outcome) -> 
 def split(
     master: Master, goal: Goal, node: Node, outcome: Outcome, overdrawn: list[Ratio]
 ) -> list[Node]:
-    """Split useful work where money per work is overdrawn, else the GPUs in use."""
+    """Split shared racks where there are too few for the purchase and no prices say so; useful work
+    where money per work is overdrawn; else the GPUs in use."""
+    crowd = crowded(master, outcome)
+    if crowd is not None:
+        return _split_racks(master, node, crowd)
     if overdrawn:
         return _split_ratio(master, overdrawn[0], node, outcome)
     return _split_gpus(master, goal, node, outcome)
+
+
+def crowded(master: Master, outcome: Outcome) -> tuple[int, ...] | None:
+    """Return what shares racks where the master has fewer for its purchase than that takes."""
+    build, shared = master.build, master.build.model.shared
+    if shared is None:
+        return None
+    counts = purchase.sharing(build.case, purchase.read(build, outcome.values).units)
+    racks = round(outcome.values[shared.racks.name])
+    return counts if counts and shared.packing.least(counts) > racks else None
+
+
+def _split_racks(master: Master, node: Node, counts: tuple[int, ...]) -> list[Node]:
+    """Split into more racks, and fewer of some kind.
+
+    Where even the best prices round up to fewer racks than so many devices take, all purchases with
+    as many take as many racks: those with less of some kind are the other parts.
+    """
+    shared = master.build.model.shared
+    assert shared is not None
+    packing, least = shared.packing, shared.packing.least(counts)
+    for kind in range(len(counts)):
+        while counts[kind] and packing.least(_one_less(counts, kind)) == least:
+            counts = _one_less(counts, kind)
+    if counts in packing.open:
+        return []
+    parts = [_part(master, node, shared.racks, low=float(least))]
+    kinds = [(kind, count) for kind, count in zip(shared.kinds, counts, strict=True) if count]
+    parts += [_part(master, node, kind, high=count - 1.0) for kind, count in kinds]
+    return [part for part in parts if part is not None]
+
+
+def _part(
+    master: Master,
+    node: Node,
+    variable: Variable,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> Node | None:
+    """Return the part of a node in which a variable stays within closer bounds."""
+    _, least, most = node.bounds.get(variable.name, (variable, *master.original(variable)))
+    least, most = max(least, low), min(most, high)
+    if least > most:
+        return None
+    return Node(node.bound, {**node.bounds, variable.name: (variable, least, most)})
+
+
+def _one_less(counts: tuple[int, ...], kind: int) -> tuple[int, ...]:
+    return (*counts[:kind], counts[kind] - 1, *counts[kind + 1 :])
 
 
 def _split_gpus(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Node]:

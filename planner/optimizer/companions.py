@@ -5,6 +5,7 @@
     Steps:  sum_p d_p <= 1,  sum_p a_p = a,  d_p binary, v_p whole, v_p <= steps_p d_p,
             (low_p + 1) d_p + stride_p v_p <= a_p <= high_p d_p + stride_p v_p,
             outputs = sum_p (outputs_p d_p + slopes_p v_p)
+    Packed: n >= u a  for prices u of the kinds a that no rack's content passes (``packing``)
 
 One-sided roundings are exact because more of a companion only ever costs, draws and takes more;
 where the size of a fabric follows, they are two-sided, because sizes may fall as amounts grow.
@@ -18,8 +19,9 @@ from typing import TYPE_CHECKING
 
 from planner.case.bounds import Bounds
 from planner.case.model import Good
-from planner.case.quantities import ROUNDING, AtLeast, Ceil, Quantity, Run, Steps
+from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Run, Steps
 from planner.optimizer.model import Linear, combination, total
+from planner.sizing.packing import packing
 
 if TYPE_CHECKING:
     from planner.optimizer.context import Build
@@ -79,6 +81,8 @@ class Counts:
             self.known[quantity.name] = self._at_least(quantity)
         elif isinstance(quantity, Ceil):
             self.known[quantity.name] = self._ceil(quantity)
+        elif isinstance(quantity, Packed):
+            self.known[quantity.name] = self._packed(quantity)
         else:
             self.known[quantity.name] = self._sum(quantity.terms, quantity.constant)
 
@@ -107,6 +111,17 @@ class Counts:
         some = model.var(f"any__{name}", 0.0, 1.0, True)
         model.row(f"any_{name}", count - top * some, "<=", 0.0)
         return count + quantity.if_any * some
+
+    def _packed(self, quantity: Packed) -> Linear:
+        """Add racks that kinds share; each kind's count is a variable, so that it can be split."""
+        model, name, kinds = self.build.model, quantity.name, []
+        for _, kind in quantity.terms:
+            standing = model.var(f"in__{kind}", 0.0, float(math.ceil(self.top(kind))))
+            model.row(f"in_{kind}", standing - self[kind], "==", 0.0)
+            kinds.append(standing)
+        racks = model.var(f"count__{name}", 0.0, float(math.ceil(self.top(name))), True)
+        model.share(name, racks, tuple(kinds), packing(quantity.shares))
+        return racks
 
     def _make_steps(self, quantity: Steps) -> None:
         build, name = self.build, quantity.name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, Link, Row, Sense, Variable, evaluate
@@ -15,6 +15,7 @@ MAGNIFY = 1e3
 CONFINE_SLACK = 1e-6
 RELEASED = 1e30
 """Infinite to both solvers: a row with this on its right holds nothing back."""
+WHOLE = 1e-6
 
 
 class Master:
@@ -53,18 +54,41 @@ class Master:
         self.session.change(row, {}, RELEASED)
 
     def cut(self, values: Mapping[str, float], tolerance: float) -> int:
-        """Add tangents where ``values`` break links by more than ``tolerance``; return how many."""
+        """Add tangents where ``values`` break links by more than ``tolerance``, and prices where
+        racks cannot hold what they are to hold; return how many."""
         added = 0
         values = dict(values)
         for link in self.build.model.links:
             if link.violation(values) > tolerance:
                 added += self._tangent_at(link, values)
-        return added
+        return added or self.price(self._sharing(values), values, max(tolerance, WHOLE))
 
     def cut_at(self, values: Mapping[str, float], operation: Operation) -> int:
         """Add tangents at the exact point of a feasible operation; return how many."""
         point = dict(values) | self._point(operation)
         return sum(self._tangent_at(link, point) for link in self.build.model.links)
+
+    def price(
+        self, counts: Sequence[float], values: Mapping[str, float], tolerance: float = WHOLE
+    ) -> int:
+        """Add the row of prices at which what shares racks takes more than ``values`` have."""
+        shared = self.build.model.shared
+        if shared is None or not any(counts):
+            return 0
+        prices = shared.packing.prices_of(counts)
+        if prices.of(counts) <= values[shared.racks.name] + tolerance:
+            return 0
+        row = self.build.model.price(shared, prices.each)
+        if row is None:
+            return 0
+        self.session.add(row)
+        return 1
+
+    def _sharing(self, values: Mapping[str, float]) -> list[float]:
+        """Return how many of each kind the values have in shared racks, the solver's noise off."""
+        shared = self.build.model.shared
+        counts = [] if shared is None else [values[kind.name] for kind in shared.kinds]
+        return [n if n > WHOLE and abs(n - round(n)) > WHOLE else max(0, round(n)) for n in counts]
 
     def _tangent_at(self, link: Link, values: dict[str, float]) -> int:
         row: Row | None = self.build.model.tangent(link, evaluate(link.argument, values))
@@ -94,7 +118,8 @@ class Master:
         self.magnified += 1
         scale = MAGNIFY**self.magnified
         # Limits on what follows from a purchase may be broken by its rounding.
-        rows = [r for r in self.build.model.rows if r.name in names or r.name.startswith("count_")]
+        exact = [row for row in self.build.model.rows if "_magnified_" not in row.name]
+        rows = [row for row in exact if row.name in names or row.name.startswith("count_")]
         for row in rows:
             terms, right, sense = row.terms()
             left = sum(scale * factor * variable for variable, factor in terms)

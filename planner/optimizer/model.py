@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pulp
 
 from planner.optimizer.curves import NEGLIGIBLE, Curve
+from planner.sizing.packing import FULL, Packing
 from planner.whole_files import OTHER_NAME, whole
 
 Variable = Any
@@ -104,6 +105,20 @@ class Ratio:
         return evaluate(self.spent, values) > allowed * (1 + OVERDRAWN)
 
 
+@dataclass
+class Shared:
+    """``racks >= least(kinds)``: the least racks that hold so many of each kind, kept by prices.
+
+    ``priced`` holds the prices that have a row.
+    """
+
+    name: str
+    racks: Variable
+    kinds: tuple[Variable, ...]
+    packing: Packing
+    priced: set[tuple[float, ...]] = field(default_factory=set)
+
+
 class Model:
     """A mixed-integer linear master problem that grows tangents."""
 
@@ -113,6 +128,7 @@ class Model:
         self.rows: list[Row] = []
         self.links: list[Link] = []
         self.ratios: list[Ratio] = []
+        self.shared: Shared | None = None
         self.cuts = 0
 
     def var(
@@ -174,6 +190,25 @@ class Model:
         ratio = Ratio(name, spent, rate, log, least, share, chord)
         self.ratios.append(ratio)
         return ratio
+
+    def share(
+        self, name: str, racks: Variable, kinds: tuple[Variable, ...], packing: Packing
+    ) -> None:
+        """Add ``racks >= least(kinds)`` with first prices: each side's shares, each kind alone."""
+        self.shared = shared = Shared(name, racks, kinds, packing)
+        for side in zip(*packing.shares, strict=True):
+            self.price(shared, tuple(share / FULL for share in side))
+        for kind, fit in enumerate(packing.alone):
+            self.price(shared, tuple(1.0 / fit if k == kind else 0.0 for k in range(len(kinds))))
+
+    def price(self, shared: Shared, prices: tuple[float, ...]) -> Row | None:
+        """Add the row of prices that no content of a rack passes; None where it stands already."""
+        if prices in shared.priced:
+            return None
+        shared.priced.add(prices)
+        worth = combination((-price, k) for price, k in zip(prices, shared.kinds, strict=True))
+        name = f"count_{shared.name}_{len(shared.priced)}"
+        return self.row(name, worth + shared.racks, ">=", 0.0)
 
     def tangent(self, link: Link, point: float, nearest: float = 1e-9) -> Row | None:
         """Add the tangent of ``link`` at ``point``; None where one stands there already."""

@@ -84,6 +84,19 @@ def _bill(case: Case, chosen: tuple[int, ...]) -> Bill:
     )
 
 
+def sharing(case: Case, units: Mapping[str, int]) -> tuple[int, ...]:
+    """Return how many there are of each kind that shares racks, in the order of the kit's kinds.
+
+    Nothing where nothing shares, or where a fabric would have to be larger than it can be.
+    """
+    if case.kit.shared is None:
+        return ()
+    try:
+        return case.kit.shared.counts(bill(case, units).counts)
+    except ValueError:
+        return ()
+
+
 Amounts = tuple[Mapping[str, float], Mapping[str, float]]
 """Units in place and units bought, by id."""
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from planner.errors import SolverError
 from planner.optimizer import operate, purchase
-from planner.optimizer.branch import pretends, split, split_counts
+from planner.optimizer.branch import crowded, pretends, split, split_counts
 from planner.optimizer.goal import Found, Goal, Node, solve
 from planner.optimizer.guess import guesses
 from planner.optimizer.master import Master
@@ -206,11 +206,9 @@ def _improve(master: Master, goal: Goal, outcome: Outcome, found: Found) -> bool
     bought = purchase.read(master.build, outcome.values)
     case = master.build.case
     broken = purchase.broken_rows(case, bought.units)
-    if broken and master.magnified < MOST_MAGNIFIED:
-        master.tighten(broken)
-        return True
+    added = master.price(purchase.sharing(case, bought.units), outcome.values)
     if broken:
-        return False
+        return added > 0 or (crowded(master, outcome) is None and _magnify(master, broken))
     mode = master.build.mode
     proposed = operate.operate(case, mode, bought.units, bought.used, bought.gpus)
     best = operate.best(case, mode, bought.units, bought.used, bought.gpus, goal.prefer)
@@ -218,9 +216,17 @@ def _improve(master: Master, goal: Goal, outcome: Outcome, found: Found) -> bool
     candidates = [operation for operation in (best, proposed) if operation is not None]
     for operation in candidates:
         found.take(goal, operation)
-    added = master.cut(
+    added += master.cut(
         outcome.values, max(LEAST_VIOLATION, goal.gap / 50 if not goal.relative else 0)
     )
     for operation in candidates:
         added += master.cut_at(outcome.values, operation)
     return added > 0
+
+
+def _magnify(master: Master, broken: list[str]) -> bool:
+    """Make the solver look at broken rows more closely; say whether it has not done so enough."""
+    if master.magnified >= MOST_MAGNIFIED:
+        return False
+    master.tighten(broken)
+    return True

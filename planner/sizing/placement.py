@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from planner.sizing.packing import packing
+
 ALMOST = 1 + 1e-9
 
 
@@ -74,15 +76,11 @@ class _Load:
         return Filled(tuple(placed))
 
 
-def mixed(boxes: Iterable[tuple[Box, int]], space: Space) -> list[Filled]:
-    """Return the racks that devices of all kinds share, by first-fit decreasing.
-
-    Decreasing by the largest share of a rack a device takes, of height, power or weight. Where no
-    share exceeds W <= 1/2, every rack but one is filled beyond 1 - W, so there are no more than
-    ``ceil(sum of shares / (1 - W))``. Kinds that must stand alone are not for this function.
+def mixed(boxes: Iterable[tuple[Box, int]], space: Space) -> list[tuple[Filled, int]]:
+    """Return the least racks that devices of all kinds share: contents, and how many have each.
 
     Args:
-        boxes: devices and how many of each.
+        boxes: devices and how many of each; a device of no size at all stands nowhere.
         space: what each rack holds.
 
     Raises:
@@ -91,8 +89,34 @@ def mixed(boxes: Iterable[tuple[Box, int]], space: Space) -> list[Filled]:
     counts: Counter[Box] = Counter()
     for box, count in boxes:
         counts[box] += count
-    kinds = sorted(counts, key=lambda box: (-_share(box, space), box.sku, _bottom_first(box)))
-    return [load.filled() for load in _first_fit([(box, counts[box]) for box in kinds], space)]
+    kinds = sorted(counts, key=lambda box: (box.sku, _bottom_first(box)))
+    taken = {b: shares(b.rack_units, b.it_power_kw, b.weight_kg, space) for b in kinds}
+    for box in kinds:
+        if max(taken[box]) > ALMOST:
+            raise ValueError(f"{box.sku} does not fit into a rack")
+    sized = [box for box in kinds if max(taken[box]) > 0]
+    if not sized:
+        return []
+    racks = packing(tuple(taken[box] for box in sized)).racks(tuple(counts[box] for box in sized))
+    return [(_stacked(zip(sized, pattern, strict=True)), times) for pattern, times in racks]
+
+
+def shares(
+    rack_units: float, it_power_kw: float, weight_kg: float | None, space: Space
+) -> tuple[float, float, float]:
+    """Return what a device takes of a rack's height, power and weight; 0 where that is no limit."""
+    return (
+        rack_units / space.height_ru,
+        it_power_kw / space.power_kw if space.power_kw else 0.0,
+        (weight_kg or 0.0) / space.weight_kg if space.weight_kg else 0.0,
+    )
+
+
+def _stacked(boxes: Iterable[tuple[Box, int]]) -> Filled:
+    load = _Load()
+    for box, count in boxes:
+        load.add(box, count)
+    return load.filled()
 
 
 def uniform(
@@ -107,49 +131,23 @@ def uniform(
         parts: the item itself, or the components of a bundle with their quantities.
         units: how many units there are.
         per_rack: units in each rack, where a unit takes one rack at most.
-        racks_each: racks of each unit; some are empty where its parts do not need as many.
+        racks_each: racks of each unit.
         space: what each rack holds.
 
     Raises:
-        ValueError: the parts do not fit into so many racks.
+        ValueError: the parts do not take so many racks.
     """
     if units <= 0:
         return []
     if racks_each > 1:
         loads = _first_fit(parts, space)
-        if len(loads) > racks_each:
+        if len(loads) != racks_each:
             raise ValueError(f"{_names(parts)} needs {len(loads)} racks, not {racks_each}")
-        loads += [_Load() for _ in range(racks_each - len(loads))]
         contents = Counter(load.filled() for load in loads)
         return [(content, racks * units) for content, racks in contents.items()]
     full, rest = divmod(units, per_rack)
     racks = [(_together(parts, per_rack, space), full)] if full else []
     return [*racks, (_together(parts, rest, space), 1)] if rest else racks
-
-
-def grouped(racks: Iterable[tuple[Filled, int]]) -> list[tuple[Filled, int]]:
-    """Return the racks with neighbours of the same content counted together.
-
-    Args:
-        racks: contents in the order of the racks, and how many racks in a row have each.
-    """
-    groups: list[tuple[Filled, int]] = []
-    for content, count in racks:
-        if groups and groups[-1][0] == content:
-            groups[-1] = (content, groups[-1][1] + count)
-        elif count > 0:
-            groups.append((content, count))
-    return groups
-
-
-def _share(box: Box, space: Space) -> float:
-    """Return the largest share of a rack that a device takes, of what is limited and known."""
-    shares = [box.rack_units / space.height_ru]
-    if space.power_kw:
-        shares.append(box.it_power_kw / space.power_kw)
-    if space.weight_kg and box.weight_kg is not None:
-        shares.append(box.weight_kg / space.weight_kg)
-    return max(shares)
 
 
 def _bottom_first(box: Box) -> tuple[float, float, str, float]:

@@ -94,7 +94,7 @@ class Cells:
                 self._written = self._found_out(piece)
             time, dated = self._times(piece)
             figures = [self._figures(piece.column(name), name) for name in self._columns.figures]
-        except (pa.ArrowException, OverflowError) as error:
+        except (pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
             said = " ".join(str(error).split())[:200]
             raise InputError(Finding("trace", said, self._file)) from None
         self._row += len(piece)

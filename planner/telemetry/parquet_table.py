@@ -19,7 +19,8 @@ from planner.telemetry.order import unbroken
 from planner.telemetry.unreadable import unreadable
 
 _BATCH_ROWS = 1 << 18
-_BROKEN = (OSError, pa.ArrowException, MemoryError, OverflowError)
+_BROKEN = (OSError, pa.ArrowException, MemoryError, OverflowError, UnicodeDecodeError)
+"""What pyarrow lets pass of a broken file."""
 
 
 class ParquetTable:
@@ -70,7 +71,7 @@ class ParquetTable:
             return True
         try:
             return unbroken(batch.column(0) for batch in self._read([self.columns.cluster]))
-        except pa.ArrowException as error:  # names that are no text
+        except _BROKEN as error:  # names that are no text
             raise unreadable(self.path, error) from None
 
     def pieces(self) -> Iterator[pa.RecordBatch]:

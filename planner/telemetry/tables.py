@@ -138,7 +138,7 @@ class _Held:
         dated, time, figures = self._cells.read(piece)
         try:
             yield from self._split(piece, dated, time, figures)
-        except pa.ArrowException as error:  # names that are no text
+        except (pa.ArrowException, UnicodeDecodeError) as error:  # names that are no text
             raise unreadable(self._path, error) from None
 
     def _split(

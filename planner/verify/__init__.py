@@ -20,7 +20,7 @@ from planner.verify.ledger import Ledger
 from planner.verify.limits import Found, check_limits
 from planner.verify.lines import check_lines
 from planner.verify.objective import check_objective, check_status
-from planner.verify.placement import check_placement
+from planner.verify.placement import check_placement, shared_racks
 from planner.verify.running import check_ratios
 from planner.verify.site import check_site
 from planner.verify.totals import check_totals
@@ -124,7 +124,7 @@ def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
 
 
 def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> None:
-    companions = count_companions(basis, decisions.counts)
+    companions = count_companions(basis, decisions.counts, shared_racks(basis, plan))
     check_lines(ledger, basis, decisions, companions, plan)
     check_fabrics(ledger, basis, companions, plan)
     check_placement(ledger, basis, decisions, companions, plan)

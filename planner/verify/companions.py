@@ -31,14 +31,15 @@ class Companions:
     problems: tuple[str, ...]
 
 
-def count_companions(basis: Basis, counts: Mapping[str, int]) -> Companions:
+def count_companions(basis: Basis, counts: Mapping[str, int], shared: int) -> Companions:
     """Return everything that follows from the counts of GPU systems and storage.
 
     Args:
         basis: the problem and the catalogs.
         counts: units of GPU systems and storage in the cluster.
+        shared: racks that the placement has for network devices; it is checked by itself.
     """
-    return _Counting(basis, counts).run()
+    return _Counting(basis, counts).run(shared)
 
 
 class _Counting:
@@ -55,7 +56,7 @@ class _Counting:
         self.extras: dict[str, int] = {}
         self.of_clusters: dict[str, int] = {}
 
-    def run(self) -> Companions:
+    def run(self, shared: int) -> Companions:
         """Count everything."""
         self._gpu_and_storage_fabrics()
         self._extras()
@@ -63,7 +64,7 @@ class _Counting:
         self._management()
         self._cooling()
         self._software()
-        standing = network_racks(self.basis, self.bill.units)
+        standing = network_racks(self.basis, self.bill.units, shared)
         room = Room((*self.own.sets, *standing.sets), self.own.complete and standing.complete)
         self._racks(room)
         return Companions(

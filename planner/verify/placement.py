@@ -10,16 +10,24 @@ from planner.verify.companions import Companions
 from planner.verify.decisions import Decisions
 from planner.verify.ledger import Ledger
 from planner.verify.rack_content import check_content
-from planner.verify.room import pdus_per_rack
+from planner.verify.room import first_fit, pdus_per_rack
 
 Key = tuple[str | None, str]
 """What stands in racks (None for the mixed ones of the network), and their class."""
 
 
+def shared_racks(basis: Basis, plan: Plan) -> int:
+    """Return the racks of class network that hold anything but products that are racks."""
+    if basis.problem.site.rack is None:
+        return 0
+    groups = [g for g in plan.racks if g.rack_class == "network" and not g.product]
+    return sum(max(0, group.count) for group in groups)
+
+
 def check_placement(
     ledger: Ledger, basis: Basis, decisions: Decisions, companions: Companions, plan: Plan
 ) -> None:
-    """Check every rack, and that together they hold each device once.
+    """Check every rack, that together they hold each device once, and that none is too many.
 
     Args:
         ledger: takes the disagreements.
@@ -33,6 +41,7 @@ def check_placement(
         return
     _check_numbers(ledger, plan)
     for group in plan.racks:
+        ledger.require(bool(group.devices), f"racks.{group.first}: it stands empty")
         check_content(ledger, basis, f"racks.{group.first}", group)
     _check_devices(ledger, basis, decisions, companions, plan)
     _check_sets(ledger, basis, companions, plan)
@@ -90,6 +99,8 @@ def _check_sets(ledger: Ledger, basis: Basis, companions: Companions, plan: Plan
     for key, each in sets.items():
         who = each.sku or "network devices"
         ledger.equal(f"racks: racks of {who}", counted[key], each.racks)
+        if each.sku is None and each.racks > (enough := first_fit(basis, companions.counts)):
+            ledger.fail(f"racks: network devices stand in {each.racks} racks, where {enough} do")
 
 
 def _kinds(basis: Basis, companions: Companions, group: RackGroup) -> set[Key]:
@@ -102,7 +113,6 @@ def _kinds(basis: Basis, companions: Companions, group: RackGroup) -> set[Key]:
             continue
         parts = {part.id for part in basis.items[each.sku].components}
         if skus == {each.sku}:
-            # What stands by kind does not stand among others.
             kinds = {(each.sku, name)}
         elif each.sku in skus:
             return set()

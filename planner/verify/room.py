@@ -11,7 +11,7 @@ from planner.verify.basis import DECIDED, Basis
 from planner.verify.racks import Space, place, rack_class, space
 from planner.verify.whole import at_least, at_most
 
-_EIGHTH = 0.125 + 1e-9
+_NOISE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -55,65 +55,80 @@ def own_racks(basis: Basis, counts: Mapping[str, int]) -> Room:
     return Room(tuple(sets), complete)
 
 
-def network_racks(basis: Basis, companions: Mapping[str, int]) -> Room:
+def network_racks(basis: Basis, companions: Mapping[str, int], shared: int) -> Room:
     """Return the racks of companions.
 
     Args:
         basis: the problem and the catalogs.
         companions: units of everything that follows from the GPU systems and the storage.
+        shared: racks that the plan's placement has for what shares them.
     """
-    sets, mixed, complete = [], 0.0, True
+    sets, sharing, complete = [], False, True
     rack = space(basis, "network")
     for sku, count in companions.items():
-        item, power_kw = basis.items[sku], basis.rack_power_kw(basis.items[sku])
+        item = basis.items[sku]
         if item.consumes.racks is not None:
             racks = item.consumes.racks.value * count
-            sets.append(RackSet(sku, "network", racks, True, power_kw))
+            sets.append(RackSet(sku, "network", racks, True, basis.rack_power_kw(item)))
         elif basis.unit_rack_units(item):
-            share = 0.0 if rack is None else rack_share(basis, item, rack)
-            complete = complete and rack is not None and share <= 1 + 1e-9
-            if _EIGHTH < share <= 1 + 1e-9:
-                sets.append(_by_kind(sku, count, at_most(1 / share), power_kw))
-            mixed += share * count if share <= _EIGHTH else 0.0
-    if rack is not None and mixed > 0:
-        sets.append(_mixed(basis, mixed, rack))
+            sharing = True
+            complete = (
+                complete and rack is not None and max(shares(basis, item, rack)) <= 1 + _NOISE
+            )
+    if rack is not None and sharing:
+        sets.append(RackSet(None, "network", shared, False, _most_kw(basis, rack)))
     return Room(tuple(sets), complete)
 
 
-def _by_kind(sku: str, count: int, each: int, power_kw: float | None) -> RackSet:
-    """Return the racks of devices too large to share one with others."""
-    load_kw = None if power_kw is None else each * power_kw
-    return RackSet(sku, "network", -(-count // each), False, load_kw)
-
-
-def rack_share(basis: Basis, item: Item, rack: Space) -> float:
-    """Return the largest share of a rack's height, power or weight that one unit takes."""
-    shares = [(basis.unit_rack_units(item) or 0.0) / rack.height_ru]
+def shares(basis: Basis, item: Item, rack: Space) -> tuple[float, ...]:
+    """Return the shares of a rack's height, power and weight that one unit takes, where known."""
     pairs = (
+        (basis.unit_rack_units(item), rack.height_ru),
         (basis.rack_power_kw(item), rack.power_kw),
         (basis.unit_weight_kg(item), rack.weight_kg),
     )
-    shares += [part / whole for part, whole in pairs if part is not None and whole is not None]
-    return max(shares)
+    return tuple(0.0 if not part or whole is None else part / whole for part, whole in pairs)
 
 
-def _mixed(basis: Basis, filled: float, rack: Space) -> RackSet:
-    kinds = [item for item in _kinds(basis) if rack_share(basis, item, rack) <= _EIGHTH]
-    largest = max(rack_share(basis, item, rack) for item in kinds)
-    load_kw = rack.power_kw
-    loads = [_stacked_kw(basis, item, rack) for item in kinds]
-    known = [load for load in loads if load is not None]
-    if len(known) == len(loads):
-        load_kw = min(max(known), max(known) if load_kw is None else load_kw)
-    return RackSet(None, "network", at_least(filled / (1 - largest)), False, load_kw)
+def first_fit(basis: Basis, companions: Mapping[str, int]) -> int:
+    """Return the racks that companions take where each goes into the first one with room for it.
+
+    The largest go first. Fewer may do; a plan that has more has not looked.
+    """
+    rack = space(basis, "network")
+    if rack is None:
+        return 0
+    items = [basis.items[sku] for sku in companions if basis.items[sku].consumes.racks is None]
+    kinds = [(shares(basis, i, rack), companions[i.id]) for i in items if basis.unit_rack_units(i)]
+    racks: list[tuple[float, ...]] = []
+    for share, count in sorted(kinds, key=lambda kind: -max(kind[0])):
+        left = count
+        for number, filled in enumerate(racks):
+            taken = _fit(filled, share, left)
+            racks[number] = tuple(f + taken * s for f, s in zip(filled, share, strict=True))
+            left -= taken
+        while left:
+            taken = max(1, _fit((0.0,) * len(share), share, left))
+            racks.append(tuple(taken * s for s in share))
+            left -= taken
+    return len(racks)
 
 
-def _stacked_kw(basis: Basis, item: Item, rack: Space) -> float | None:
-    """Return the draw of a rack full of one kind, None where it is not known."""
-    height_ru, power_kw = basis.unit_rack_units(item), basis.rack_power_kw(item)
-    if not height_ru or power_kw is None:
-        return None
-    return at_most(rack.height_ru / height_ru) * power_kw
+def _fit(filled: tuple[float, ...], share: tuple[float, ...], most: int) -> int:
+    """Return how many of a kind, at most so many, still fit."""
+    room = [at_most((1 + _NOISE - f) / s) for f, s in zip(filled, share, strict=True) if s > 0]
+    return max(0, min([most, *room]))
+
+
+def _most_kw(basis: Basis, rack: Space) -> float:
+    """Return what no mixed rack draws more than: its power, or its height at the densest kind's."""
+    densest = 0.0
+    for item in _kinds(basis):
+        height_ru, power_kw = basis.unit_rack_units(item), basis.rack_power_kw(item)
+        if height_ru and power_kw is not None:
+            densest = max(densest, power_kw / height_ru)
+    most_kw = densest * rack.height_ru
+    return most_kw if rack.power_kw is None else min(most_kw, rack.power_kw)
 
 
 def _kinds(basis: Basis) -> Iterator[Item]:

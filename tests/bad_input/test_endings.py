@@ -85,3 +85,23 @@ def test_a_pipe_whose_reader_has_left() -> None:
     command = f"{sys.executable} -c '{START}' schema problem | true"
     ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert ended.stderr == ""
+
+
+def test_an_interruption_that_a_library_loses_comes_again() -> None:
+    script = (
+        "import os, signal, time\n"
+        "from planner.commands import interrupts\n"
+        "interrupts.heed()\n"
+        "try:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "except KeyboardInterrupt:\n"  # as a library does that turns errors into its own
+        "    pass\n"
+        "try:\n"
+        "    time.sleep(30)\n"
+        "except KeyboardInterrupt:\n"
+        "    interrupts.heard()\n"
+        "time.sleep(1.5)\n"
+        "print('once more, and then no more')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr) == ("once more, and then no more\n", "")

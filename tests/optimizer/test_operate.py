@@ -35,7 +35,7 @@ def runs() -> Iterator[Run]:
         inputs = inputs_of(random_case(seed))
         plan = api.solve_inputs(inputs, explain=False)
         if plan.status == "optimal":
-            bill = {line.sku: line.quantity for line in plan.lines if line.parent is None}
+            bill = {line.sku: line.working for line in plan.lines if line.parent is None}
             case = resolve(inputs)
             units = {offer.id: bill.get(offer.id, 0) for offer in case.offers()}
             yield Run(case, plan.jobs[0].mode, units, plan)

@@ -34,9 +34,7 @@ def plan_of(request: Request) -> Plan:
 
 
 def bill(plan: Plan) -> dict[str, int]:
-    return {
-        line.sku: line.quantity for line in plan.lines if line.section in {"Compute", "Storage"}
-    }
+    return {line.sku: line.working for line in plan.lines if line.section in {"Compute", "Storage"}}
 
 
 def cheapest(policy: Raw, **storage: Raw) -> Plan:

@@ -1,9 +1,14 @@
-"""Racks of the class network: companions with a height, mixed, alone or products of their own."""
+"""Racks of the class network: companions with a height share the fewest that hold them all.
+
+Found by trying: is there a way with one rack, with two, with three? One rack after another gets
+everything that may stand beside one of the first kind left.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 
 import numpy as np
 
@@ -13,7 +18,8 @@ from tests.oracle import facility
 from tests.oracle.facility import Space, Whole
 from tests.oracle.money import Market
 
-EIGHTH = 0.125 + 1e-9
+Shares = tuple[float, ...]
+Counts = tuple[int, ...]
 
 
 class NetworkRacks:
@@ -30,28 +36,19 @@ class NetworkRacks:
             for i in items
             if i.consumes.racks and self.rack is not None
         }
-        self.weights: dict[str, float] = {}
+        self.mixed: dict[str, Shares] = {}
         if self.rack is not None:
             for item in items:
                 if item.id not in self.own and (facility.height_ru(item, self.catalog) or 0.0) > 0:
-                    self.weights[item.id] = self._weight(item, self.rack)
-        self.alone = {
-            name: math.floor(1.0 / weight * (1.0 + facility.SLIVER))
-            for name, weight in self.weights.items()
-            if weight > EIGHTH
-        }
-        self.mixed = {name: w for name, w in self.weights.items() if w <= EIGHTH}
+                    self.mixed[item.id] = self._shares(item, self.rack)
 
-    def _weight(self, item: Item, rack: Space) -> float:
-        """Return the largest share of a rack (height, power, weight) that a unit takes."""
-        shares = [
+    def _shares(self, item: Item, rack: Space) -> Shares:
+        """Return the shares of a rack (height, power, weight) that a unit takes."""
+        return (
             (facility.height_ru(item, self.catalog) or 0.0) / rack.height_ru,
             self._power_kw(item) / rack.power_kw,
             (facility.weight_kg(item, self.catalog) or 0.0) / rack.weight_kg,
-        ]
-        if max(shares) > 1.0 + facility.SLIVER:
-            raise ValueError(f"{item.id} does not fit into a rack")
-        return max(shares)
+        )
 
     def _power_kw(self, item: Item) -> float:
         """Return the draw of a device with every transceiver its front panel may hold."""
@@ -64,46 +61,79 @@ class NetworkRacks:
         return (facility.power_kw(item, self.catalog) or 0.0) + max(optics)
 
     def by_item(self, counts: Mapping[str, Whole]) -> dict[str, Whole]:
-        """Return the racks that kinds have for themselves."""
-        found = {name: counts[name] * each for name, each in self.own.items() if name in counts}
-        by_kind = {
-            name: facility.up(counts[name] / each)
-            for name, each in self.alone.items()
-            if name in counts
-        }
-        return found | by_kind
+        """Return the racks that are products."""
+        return {name: counts[name] * each for name, each in self.own.items() if name in counts}
 
     def shared(self, counts: Mapping[str, Whole], rows: int) -> Whole:
         """Return the racks that are mixed."""
-        filled = np.zeros(rows)
-        for name, weight in self.mixed.items():
-            if name in counts:
-                filled += weight * counts[name]
-        largest = max(self.mixed.values(), default=0.0)
-        return facility.up(filled / (1.0 - largest))
+        names = sorted({*self.mixed} & {*counts}, key=lambda n: (-max(self.mixed[n]), n))
+        for name in names:
+            if counts[name].any() and max(self.mixed[name]) > 1.0 + facility.SLIVER:
+                raise ValueError(f"{name} does not fit into a rack")
+        kinds = tuple(self.mixed[name] for name in names)
+        columns = [counts[name].tolist() for name in names]
+        found = [fewest(kinds, row) for row in zip(*columns, strict=True)] if names else [0] * rows
+        return np.array(found, dtype=np.int64)
 
     def racks_and_pdus(self, counts: Mapping[str, Whole], rows: int) -> tuple[Whole, Whole]:
         """Return racks that are no products, and their PDUs."""
         racks = self.shared(counts, rows)
-        pdus = racks * facility.pdus(self.site, self.catalog, self._shared_load_kw())
-        for name, each in self.alone.items():
-            if name in counts:
-                load_kw = each * self._power_kw(self.catalog[name])
-                own = facility.up(counts[name] / each)
-                pdus = pdus + own * facility.pdus(self.site, self.catalog, load_kw)
-                racks = racks + own
-        return racks, pdus
+        return racks, racks * facility.pdus(self.site, self.catalog, self._shared_load_kw())
 
     def _shared_load_kw(self) -> float:
-        """Return the most a mixed rack can draw, by its power or by its fullest kind."""
+        """Return the most a mixed rack can draw, by its power or by its densest kind."""
         if self.rack is None:
             return 0.0
-        loads = []
+        loads = [0.0]
         for name in self.mixed:
             height = facility.height_ru(self.catalog[name], self.catalog) or 0.0
-            draw_kw = self._power_kw(self.catalog[name])
-            loads.append(math.floor(self.rack.height_ru / height + facility.SLIVER) * draw_kw)
-        return min(self.rack.power_kw, max(loads, default=0.0))
+            loads.append(self.rack.height_ru / height * self._power_kw(self.catalog[name]))
+        return min(self.rack.power_kw, max(loads))
+
+
+@cache
+def fewest(kinds: tuple[Shares, ...], counts: Counts) -> int:
+    """Return the fewest racks that hold so many of each kind, each of given shares of a rack."""
+    racks = 0
+    while not _hold(kinds, counts, racks):
+        racks += 1
+    return racks
+
+
+@cache
+def _hold(kinds: tuple[Shares, ...], counts: Counts, racks: int) -> bool:
+    """Return whether so many racks hold the counts."""
+    sides = zip(*kinds, strict=True)
+    if any(sum(map(float.__mul__, side, map(float, counts))) > racks + 1e-6 for side in sides):
+        return False
+    if not any(counts):
+        return True
+    first = next(kind for kind, count in enumerate(counts) if count)
+    return any(
+        _hold(kinds, tuple(n - held for n, held in zip(counts, rack, strict=True)), racks - 1)
+        for rack in _full(kinds, counts, first)
+    )
+
+
+def _full(kinds: tuple[Shares, ...], counts: Counts, first: int) -> Iterator[Counts]:
+    """Yield what one rack can hold of the counts, with one of a kind and room for nothing more."""
+    ways: list[Counts] = [()]
+    for count in counts:
+        ways = [(*way, n) for way in ways for n in range(count + 1) if _fits(kinds, (*way, n))]
+    for way in ways:
+        more = (tuple(n + (k == kind) for k, n in enumerate(way)) for kind in range(len(way)))
+        grows = (wider for wider in more if all(map(int.__le__, wider, counts)))
+        if way[first] and not any(_fits(kinds, wider) for wider in grows):
+            yield way
+
+
+def _fits(kinds: tuple[Shares, ...], content: Counts) -> bool:
+    """Return whether a rack holds so many of the first kinds."""
+    taken = [
+        sum(n * share[side] for share, n in zip(kinds[: len(content)], content, strict=True))
+        for side in range(3)
+    ]
+    return max(taken) <= 1.0 + facility.SLIVER
 
 
 def _named(problem: Problem) -> set[str]:

@@ -131,7 +131,7 @@ def test_racks_pdus_and_network_racks() -> None:
     request.add(companion("pdu", "pdu", provides={"feed": figure("12 kW")}), "100")
     # Two systems in a rack and two boxes in another, 20 kW each: 2 PDUs and one more.
     assert request.plan().capex_usd == pytest.approx(220_000 + 2 * 1000 + 6 * 100)
-    # Five managers of a quarter each: 5/4/(3/4) racks are 2 of 4 kW at most.
+    # Five managers of a quarter each are 2 racks, of 4 kW at most.
     manager = companion("manager", "management", "1 kW")
     manager["consumes"]["rack_units"] = figure("5 RU")
     request.add(manager, "10")
@@ -139,7 +139,7 @@ def test_racks_pdus_and_network_racks() -> None:
     assert request.best() is None
     request.site["racks"] = 4
     assert request.plan().capex_usd == pytest.approx(220_000 + 4 * 1000 + 10 * 100 + 50)
-    # Eleven units stand alone.
+    # Of eleven units each stands alone.
     manager["consumes"]["rack_units"] = figure("11 RU")
     request.site["racks"] = 6
     assert request.best() is None

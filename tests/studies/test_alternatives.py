@@ -48,12 +48,12 @@ def found(seed: int) -> tuple[Inputs, Alternatives]:
 def units(plan: Plan, name: str) -> int:
     section = "Compute" if name == "fewest_systems" else "Storage"
     lines = [line for line in plan.lines if line.parent is None and line.section == section]
-    return sum(line.quantity for line in lines)
+    return sum(line.working for line in lines)
 
 
 def purchase(plan: Plan) -> tuple[object, ...]:
     chosen = [line for line in plan.lines if line.section in ("Compute", "Storage")]
-    bought = tuple(sorted((line.sku, line.quantity) for line in chosen if line.parent is None))
+    bought = tuple(sorted((line.sku, line.working) for line in chosen if line.parent is None))
     return (bought, plan.jobs[0].gpus_used, plan.jobs[0].mode)
 
 

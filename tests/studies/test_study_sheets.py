@@ -13,6 +13,7 @@ from planner.commands import studies
 from planner.commands.solve import deliver
 from planner.errors import InputError
 from planner.schema.plan import Plan
+from tests.workbook.excel import cached, unlike
 
 PROBLEM = shipped.problem_files()["gpt3_octet"]
 NAMES: tuple[studies.StudyName, ...] = ("why", "rules", "alternatives")
@@ -38,6 +39,14 @@ def test_sheets_stand_before_the_checks_and_on_the_cover(made: tuple[Plan, Path]
     assert names[first : first + len(there) + 1] == [*there, "Checks"]
     listed = {cell.value for row in book["Cover"].iter_rows() for cell in row}
     assert set(there) <= listed
+
+
+def test_an_engine_that_follows_excel_finds_no_formula_of_theirs_and_no_other_value(
+    made: tuple[Plan, Path],
+) -> None:
+    content = made[1].read_bytes()
+    assert not {sheet for sheet, _ in cached(content)} & set(SHEETS)
+    assert unlike(content) == []
 
 
 def test_the_audit_leaves_records_alone(made: tuple[Plan, Path], tmp_path: Path) -> None:

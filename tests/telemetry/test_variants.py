@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.telemetry import tables
+from planner.telemetry import csv_table, tables
 from planner.telemetry.options import ReadOptions
 from planner.telemetry.raw import Raw
 from planner.telemetry.series import series
@@ -141,3 +142,10 @@ def test_times_that_hardly_move(tmp_path: Path) -> None:
     raw = only(tmp_path, Variant("still", text(NAMED, [np.arange(SAMPLES) * 1e-300, WRITE, READ])))
     with pytest.raises(InputError, match="are 1e-300 s apart; write times in seconds, or name"):
         series(raw, OPTIONS)
+
+
+def test_what_unpacks_without_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_table, "_MOST_UNPACKED_BYTES", 1_000_000)
+    packed = gzip.compress(text(NAMED, PLAIN).encode() + b"\n" * 10_000_000)
+    with pytest.raises(InputError, match="unpacks to more than 1 MB; unpack it first"):
+        only(tmp_path, Variant("bomb", packed, "csv.gz"))

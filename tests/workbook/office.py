@@ -39,7 +39,8 @@ def convert(folder: Path, files: list[Path], kind: str = "xlsx") -> list[Path]:
     out = folder / "out"
     profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
     command = [SOFFICE, profile, "--headless", "--convert-to", kind, "--outdir", str(out)]
-    subprocess.run([*command, *map(str, files)], check=True, capture_output=True, timeout=300)
+    # The limit is a guard against hanging: a busy machine may be slow.
+    subprocess.run([*command, *map(str, files)], check=True, capture_output=True, timeout=1800)
     return [out / f"{file.stem}.{kind}" for file in files]
 
 

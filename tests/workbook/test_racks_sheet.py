@@ -135,7 +135,7 @@ def test_a_product_fills_its_rack_and_an_empty_rack_stays_empty() -> None:
     sheet = sheet_of(with_racks(product, rack(6, 2, "network", (), 2)))
     assert drawn_blocks(sheet, 0) == {"Supermicro HGX B300 8U liquid-cooled\nRU 1–48": (1, 48)}
     assert drawn_blocks(sheet, 1) == {}
-    assert "sets aside" in str(sheet.cell(FIRST_BAND + 1, 2 + RACK_COLUMNS).value)
+    assert "0 of 48 RU" in str(sheet.cell(FIRST_BAND + 1, 2 + RACK_COLUMNS).value)
 
 
 def test_thirty_equal_devices_each_have_their_own_line() -> None:

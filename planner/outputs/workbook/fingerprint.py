@@ -37,8 +37,7 @@ _WATCHED: dict[str, int | None] = {
 """The sheets that state the plan, and the last column of each that is compared, None for all."""
 
 _SAYS = (
-    "1: a sheet is not as solved in its lines, figures, texts or formulas. The cells below are "
-    "made of the solved plan: nothing to read or change."
+    "1: not as solved any more. What stands below is made of the solved plan: not to be changed."
 )
 _CLOSE = 1e-9
 """Relative to a single cell: far more than programs differ by in their last digits."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.api import Options, solve_with
+from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.loader import Inputs
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
@@ -44,6 +44,7 @@ def explain(
     """
     options = options.started()
     plan = solve_with(inputs, options, search=FOR_THE_PLAN) if plan is None else plan
+    options = options.searching(FOR_THE_SEARCH)
     base, found = marginals(inputs, plan, options, steps or {})
     if not plan.jobs:
         return Explanation(plan=plan)

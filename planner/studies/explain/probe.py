@@ -90,7 +90,12 @@ class Prober:
         return value > than.value + width if than.case.maximise else value < than.value - width
 
     def still_fits(self, changes: tuple[Change, ...], best: Best) -> bool:
-        """Say whether the best plan is one of the changed problem, too, and as good there."""
+        """Say whether the best plan is one of the changed problem, too, and as good there.
+
+        Once the time is over it is not looked at.
+        """
+        if self.options.effort.late:
+            return False
         case, run = self.case(changes), best.operation
         if case is None or run is None or best.value is None:
             return False

@@ -11,7 +11,7 @@ from planner.loader import load, portable, renewed
 from planner.loader.inputs import Inputs
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import natural
-from planner.optimizer.solver import SolverName
+from planner.optimizer.solver import Effort, SolverName
 from planner.schema.plan import Plan
 from planner.schema.verification import Check, Verification
 from planner.studies.verification.checked import Opened, changed_text, open_plan
@@ -146,7 +146,7 @@ def _bound(
         text = f"a problem that is {plan.status} has none"
         return Check(name="bound", result="not_checked", text=text), (None, None)
     case = resolve(opened.inputs)
-    answer = optimise(case, solver=solver, gap=GAP, time_limit_s=time_limit_s, ties=False)
+    answer = optimise(case, solver=solver, gap=GAP, effort=Effort.within(time_limit_s), ties=False)
     value = None if answer.value is None else natural(case.objective, answer.value)
     bound = None if answer.bound is None else natural(case.objective, answer.bound)
     asked = NAMES[solver]
@@ -172,6 +172,7 @@ def _compared(
     """Compare the plan's value, bound and status with the other solver's answer."""
     goal = plan.objective
     mine, unit = goal.value or 0.0, goal.unit
+    best = mine if goal.best is None else goal.best  # the plan may give something away on purpose
     if answer.status in ("infeasible", "unbounded"):
         wrong: tuple[str, ...] = (f"status: {plan.status}, yet {asked} says {answer.status}",)
         return Check(name="bound", result="fails", text=f"{asked} disagrees", findings=wrong)
@@ -181,15 +182,15 @@ def _compared(
         return better / max(abs(mine), 1e-12)
 
     found = []
-    if bound is not None and ahead(mine, bound) > TOLERANCE:
-        found.append(f"objective.value: {_said(mine)} {unit}, better than any plan can be")
+    if bound is not None and ahead(best, bound) > TOLERANCE:
+        found.append(f"objective.best: {_said(best)} {unit}, better than any plan can be")
     if value is not None and goal.bound is not None and ahead(value, goal.bound) > TOLERANCE:
         stated = f"objective.bound: {_said(goal.bound)} {unit}"
         found.append(f"{stated}, yet a plan is worth {_said(value)}")
     optimal = plan.status == "optimal"
-    if value is not None and optimal and ahead(value, mine) > goal.gap_asked + TOLERANCE:
+    if value is not None and optimal and ahead(value, best) > goal.gap_asked + TOLERANCE:
         worth = f"yet a plan is worth {_said(value)} {unit}"
-        found.append(f"status: optimal, {worth}, not {_said(mine)}")
+        found.append(f"status: optimal, {worth}, not {_said(best)}")
     if found:
         text = f"{asked}, asked again, disagrees"
         return Check(name="bound", result="fails", text=text, findings=tuple(found))

@@ -79,6 +79,9 @@ def _rules(study: Study) -> Iterator[Forced]:
         question = Question(
             "storage_rule", name, LABELS.get(name, name), (Change("storage.rule", name, name),)
         )
+        if study.out_of_patience:
+            yield _answer(study, question)
+            continue
         case = resolve(apply(study.inputs, question.changes))
         if case.rule is not None and not broken_rows(case, study.units):
             if free_bound is None:

@@ -84,7 +84,7 @@ def _site(plan: Plan) -> Iterator[Entry]:
             "Racks",
             "Every device has a position within the height and the power of its rack, and its "
             "weight where both are known. GPU systems and storage stand in racks of their own "
-            "item; network and management devices share racks, which leaves some room to grow. "
+            "item; network and management devices share the fewest racks that hold them all. "
             "Floor load and cable lengths are not checked.",
         )
     yield (

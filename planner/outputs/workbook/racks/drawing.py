@@ -173,8 +173,6 @@ def _title(group: RackGroup) -> str:
 def _content(group: RackGroup) -> str:
     if group.product:
         return f"a product that is a rack, {group.height_ru:g} RU"
-    if not group.devices:
-        return "room that the rule for mixed racks sets aside"
     return f"{used_ru(group):g} of {group.height_ru:g} RU in use"
 
 

@@ -111,8 +111,6 @@ def _group(page: Page, group: RackGroup, row: int) -> None:
 def _kind(group: RackGroup) -> str:
     if group.product:
         return "a product that is a rack"
-    if not group.devices:
-        return "no device: room set aside"
     return "in this rack" if group.count == 1 else "in each of these racks"
 
 
