@@ -84,7 +84,10 @@ def _unreachable(path: Path, error: Exception, what: str, missing: str) -> Input
 
 
 def _too_large(path: Path, size: int, most: int, what: str) -> InputError:
-    message = f"has {in_words(size)}, and a {what} may have {in_words(most)} at most"
+    had, may = in_words(size), in_words(most)
+    message = f"has {had}, and a {what} may have {may} at most"
+    if had == may:  # by a little, or nobody knows by how much
+        message = f"is larger than {may}, the most that a {what} may have"
     return InputError(Finding(_code(what), message, str(path), fix="give less of it"))
 
 

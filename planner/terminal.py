@@ -40,17 +40,19 @@ def width() -> int:
 
 
 def follow() -> None:
-    """Take the width that COLUMNS states from now on, or else that of the terminal if it is one."""
+    """Take the width of the terminal from now on, or what COLUMNS says of it.
+
+    Many programs pass COLUMNS on to those that write into files, so it counts on a terminal only.
+    """
     global _columns
-    wanted = os.environ.get("COLUMNS", "")
-    if wanted.isascii() and wanted.isdigit() and 0 < len(wanted) < 6 and int(wanted) > 0:
-        found = int(wanted)
-    else:
-        try:
-            found = os.get_terminal_size(sys.stdout.fileno()).columns or STANDARD
-        except (OSError, ValueError):  # no terminal
-            found = STANDARD
-    _columns = min(max(found, _NARROWEST), _WIDEST)
+    try:
+        found = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):  # no terminal
+        return
+    told = os.environ.get("COLUMNS", "")
+    if told.isascii() and told.isdigit() and len(told) < 6:
+        found = int(told)
+    _columns = min(max(found or STANDARD, _NARROWEST), _WIDEST)
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
@@ -61,7 +63,7 @@ def say(text: str, *, err: bool = False, nl: bool = True) -> None:
         BrokenPipeError: whoever read it has left.
     """
     try:
-        typer.echo(shown(text), err=err, nl=nl)
+        typer.echo(harmless(text) if err else fitted(harmless(text)), err=err, nl=nl)
     except OSError as error:
         if err:  # there is nowhere left to say it
             return
@@ -72,13 +74,18 @@ def say(text: str, *, err: bool = False, nl: bool = True) -> None:
         raise OutputError(f"cannot write the output: {reason}") from None
 
 
-def shown(text: str) -> str:
-    """Return a text as it is written: nothing in it steers the terminal, and its lines fit."""
+def harmless(text: str) -> str:
+    """Return a text in which nothing steers a terminal; JSON says the same as before."""
     if text.startswith(_DATA):
         return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     if not (text.isascii() and text.replace("\n", "").isprintable()):
-        text = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
-    if _columns >= STANDARD:
+        return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    return text
+
+
+def fitted(text: str) -> str:
+    """Return a text whose lines fit a narrow terminal; tables and JSON are made for a wide one."""
+    if _columns >= STANDARD or text.startswith(_DATA):
         return text
     return "\n".join(part for line in text.split("\n") for part in _folded(line))
 

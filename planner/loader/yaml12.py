@@ -132,7 +132,7 @@ def parse(text: str, file: str, what: str = "problem file") -> Document:
     """Return the data of ``text``; ``file`` names it in messages."""
     document = Document(file, None)
     try:
-        _refuse_depth(text, file)
+        _refuse_hostile(text, file)
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         raise InputError(_syntax(error, file)) from None
@@ -153,17 +153,23 @@ def scalar(text: str, origin: str) -> Any:
         raise InputError([replace(finding, line=None) for finding in error.findings]) from None
 
 
-def _refuse_depth(text: str, file: str) -> None:
-    """Raise on hostile nesting: the C composer recurses, and would overflow the stack.
+def _refuse_hostile(text: str, file: str) -> None:
+    """Raise on hostile nesting and on too many values before anything is composed.
 
-    Every level needs a bracket, or half a column at least; only where those suffice for
-    ``SUSPECT_DEPTH`` levels the events, which need no recursion, are counted first.
+    The C composer recurses, and would overflow the stack; and a node takes a thousand bytes. Every
+    level needs a bracket, or half a column at least, and every value a mark of its own; only where
+    those suffice the events, which need neither stack nor memory, are counted first.
     """
     longest = max(map(len, text.splitlines()), default=0)
-    if text.count("[") + text.count("{") + 2 * longest < SUSPECT_DEPTH:
+    deep = text.count("[") + text.count("{") + 2 * longest >= SUSPECT_DEPTH
+    if not deep and sum(map(text.count, "[{,:-?\n")) < MAX_NODES:
         return
-    depth = 0
+    depth = nodes = 0
     for event in yaml.parse(text, Loader=_Loader):
+        nodes += isinstance(event, yaml.NodeEvent)
+        if nodes > MAX_NODES:
+            message = f"more than {MAX_NODES:,} values"
+            raise InputError(Finding("yaml-size", message, file, fix="no planner file needs them"))
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):

@@ -276,8 +276,8 @@ ROWS: tuple[Row, ...] = (
     said(
         "null_problem_name",
         "solve ''",
-        wrong="expected a problem file",
-        right="found a folder",
+        wrong="is a folder, not a file",
+        right="name a file in it",
         at=".",
     ),
 )
