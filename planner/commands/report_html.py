@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -149,7 +150,7 @@ def _validated(path: Path, data: dict[str, Any], model: type[ModelT]) -> ModelT:
 
 
 def _not_an_input(inputs: Sequence[Path], output: Path) -> None:
-    if any(path.resolve() == output.resolve() for path in inputs):
+    if os.path.realpath(output) in map(os.path.realpath, inputs):
         message = "the report would overwrite what it is made of"
         raise InputError(
             Finding("output", message, str(output), fix="choose another name with --file")

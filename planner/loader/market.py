@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -151,7 +152,7 @@ def _with_includes(
     seen: dict[Path, Document] = {}
 
     def visit(path: Path, open_files: tuple[Path, ...], place: tuple[str, int | None]) -> None:
-        real = path.resolve()
+        real = Path(os.path.realpath(path))  # of links in a circle, too
         if real in open_files:
             circle = " -> ".join(yaml12.shown(p) for p in (*open_files, real))
             message, fix = f"circular include: {circle}", "remove one of these includes"

@@ -6,6 +6,7 @@ so ``no`` is text, ``1:30`` is text and ``0o17`` is a number. Sequences become t
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -74,7 +75,7 @@ class Document:
 def shown(path: Path) -> str:
     """Return ``path`` as the user would write it: relative where that is shorter."""
     try:
-        return str(path.resolve().relative_to(Path.cwd()))
+        return str(Path(os.path.realpath(path)).relative_to(Path.cwd()))
     except (ValueError, OSError):
         return str(path)
 
