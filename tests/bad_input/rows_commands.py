@@ -263,14 +263,14 @@ ROWS: tuple[Row, ...] = (
         "init_into_a_file",
         "init -o problem.yaml",
         wrong="cannot write: file exists",
-        right="the output must be a folder",
+        right="a folder is needed where a file is",
         at="problem.yaml/10MW.yaml",
     ),
     said(
         "model_over_a_folder",
         f"{SOLVE} --save-model .",
         wrong="there is a folder of this name",
-        right="give the name of a file",
+        right="choose another name",
         at=".",
     ),
     said(
