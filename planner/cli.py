@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 import sys
@@ -36,6 +35,7 @@ from planner.cli_options import (
 )
 from planner.commands import EXIT_CODES, interrupts
 from planner.errors import PlannerError, StoppedError
+from planner.terminal import discard, follow, open_closed_streams, say
 
 app = typer.Typer(
     name="planner",
@@ -96,7 +96,7 @@ class SchemaName(StrEnum):
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"planner {__version__}")
+        say(f"planner {__version__}")
         raise typer.Exit
 
 
@@ -180,7 +180,7 @@ def check(
     from planner.commands.check import report
 
     text, faulty = report(problem, tuple(set_ or ()), scenario, as_json=as_json)
-    typer.echo(text)
+    say(text)
     raise typer.Exit(2 if faulty else 0)
 
 
@@ -200,7 +200,7 @@ def size(
     """Show the sizing model without solving: sizes, intervals, what each rule would ask for."""
     from planner.commands.size import report
 
-    typer.echo(report(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json))
+    say(report(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json))
 
 
 @app.command()
@@ -241,7 +241,7 @@ def compare(
     options = solver_options(solver, gap, time_limit)
     request = command.Request(tuple(set_ or ()), scenario, options, as_json, everything, output)
     report = (command.rules if rules else command.sides)(files, request)
-    typer.echo(report.text)
+    say(report.text)
     tell(report.written, quiet)
     raise typer.Exit(report.code)
 
@@ -280,7 +280,7 @@ def alternatives(
         folder=output,
         as_json=as_json,
     )
-    typer.echo(found.text)
+    say(found.text)
     tell(found.written, quiet)
     raise typer.Exit(found.code)
 
@@ -312,7 +312,7 @@ def audit(
 
     options = solver_options(solver, gap, time_limit)
     text, code = report(workbook, options, as_json=as_json, solve_again=solve_again)
-    typer.echo(text)
+    say(text)
     raise typer.Exit(code)
 
 
@@ -343,7 +343,7 @@ def verify(
         solve_again=solve_again,
         time_limit_s=seconds("--time-limit", time_limit),
     )
-    typer.echo(text)
+    say(text)
     raise typer.Exit(code)
 
 
@@ -401,7 +401,7 @@ def explain(
         folder=output,
         as_json=as_json,
     )
-    typer.echo(found.text)
+    say(found.text)
     tell(found.written, quiet)
     raise typer.Exit(found.code)
 
@@ -419,7 +419,7 @@ def schema(
     """Print the JSON Schema of a file, for editors."""
     from planner.commands.schema import document
 
-    typer.echo(document(name.value), nl=False)
+    say(document(name.value), nl=False)
 
 
 @app.command()
@@ -432,7 +432,7 @@ def init(
     from planner.commands.init import write_example
 
     path = write_example(example, output, force=force)
-    typer.echo(f"wrote {path}; next: planner solve {path}", err=True)
+    say(f"wrote {path}; next: planner solve {path}", err=True)
 
 
 CatalogFiles = Annotated[
@@ -446,7 +446,7 @@ def catalog_list(files: CatalogFiles = None, as_json: AsJson = False) -> None:
     """List the items of the catalogs with their prices."""
     from planner.commands.catalog import listing
 
-    typer.echo(listing(tuple(files or ()), as_json=as_json))
+    say(listing(tuple(files or ()), as_json=as_json))
 
 
 @catalog_app.command("show")
@@ -458,7 +458,7 @@ def catalog_show(
     """Show every figure of an item with its source and confidence."""
     from planner.commands.catalog import details
 
-    typer.echo(details(item, tuple(files or ()), as_json=as_json))
+    say(details(item, tuple(files or ()), as_json=as_json))
 
 
 @catalog_app.command("check")
@@ -467,13 +467,15 @@ def catalog_check(files: CatalogFiles = None, as_json: AsJson = False) -> None:
     from planner.commands.catalog import check as check_catalogs
 
     text, faulty = check_catalogs(tuple(files or ()), as_json=as_json)
-    typer.echo(text)
+    say(text)
     raise typer.Exit(2 if faulty else 0)
 
 
 def main() -> None:
     """Run the command line; expected failures are one line each, the rest exit code 1."""
+    open_closed_streams()
     _settle_in()
+    follow()
     interrupts.heed()
     _leave(_run(app))
 
@@ -504,21 +506,15 @@ def _run(application: Callable[..., Any]) -> int:
         return result if isinstance(result, int) else 0
     except PlannerError as error:
         for line in str(error).splitlines():
-            typer.echo(f"planner: {line}", err=True)
+            say(f"planner: {line}", err=True)
         return error.exit_code
     except typer.Exit as ended:
         return int(ended.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         return _interrupted()
     except (BrokenPipeError, SystemExit):  # click's own end where the reader of a pipe has left
-        _discard_output()
+        discard()
         return 0
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            return _unexpected(error)
-        _discard_output()
-        typer.echo("planner: cannot write the output: no space left on device", err=True)
-        return 2
     except Exception as error:
         return _unexpected(error)
 
@@ -532,13 +528,8 @@ def _interrupted() -> int:
     written = listed(put_in_place)
     kept = f"{written} had been written" if written else "nothing was written or changed"
     again = "the same command starts from the beginning"
-    typer.echo(f"planner: interrupted: {kept}; {again}", err=True)
+    say(f"planner: interrupted: {kept}; {again}", err=True)
     return StoppedError.exit_code
-
-
-def _discard_output() -> None:
-    """Send what is still buffered nowhere, so that the interpreter can end in peace."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _unexpected(error: Exception) -> int:
@@ -546,13 +537,13 @@ def _unexpected(error: Exception) -> int:
     if usage is not None:
         text = str(usage())
         if text.startswith("Usage:"):  # nothing was asked for: the whole help
-            typer.echo(text, err=True)
+            say(text, err=True)
             return 2
         text = text.replace("Value error, ", "").rstrip(".").replace("\n", " ")
-        typer.echo(f"planner: {text}; see planner --help [usage]", err=True)
+        say(f"planner: {text}; see planner --help [usage]", err=True)
         return 2
     if os.environ.get("PLANNER_DEBUG"):
         raise error
-    typer.echo(f"planner: internal error: {type(error).__name__}: {error}", err=True)
-    typer.echo("planner: set PLANNER_DEBUG=1 for the traceback, and please report it", err=True)
+    say(f"planner: internal error: {type(error).__name__}: {error}", err=True)
+    say("planner: set PLANNER_DEBUG=1 for the traceback, and please report it", err=True)
     return 1

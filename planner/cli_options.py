@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planner.errors import Finding, InputError
+from planner.terminal import say
 
 if TYPE_CHECKING:
     from planner.api import Options
@@ -80,7 +81,7 @@ def tell(written: Sequence[Path], quiet: bool) -> None:
     if written and not quiet:
         from planner.commands.solve import listed
 
-        typer.echo(f"wrote {listed(written)}", err=True)
+        say(f"wrote {listed(written)}", err=True)
 
 
 def share(option: str, text: str) -> float:

@@ -22,6 +22,7 @@ from planner.cli_options import (
     tell,
 )
 from planner.errors import StoppedError
+from planner.terminal import say
 
 if TYPE_CHECKING:
     from planner.commands.report import Report
@@ -270,7 +271,7 @@ def _options(gap: str, time_limit: str | None, jobs: int) -> SweepOptions:
 
 def _end(found: Report, quiet: bool) -> None:
     if found.text:
-        typer.echo(found.text)
+        say(found.text)
     tell(found.written, quiet)
     if found.stopped:
         raise StoppedError(found.stopped)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from planner.cli_options import AsJson, Quiet, Scenario, Settings, count, seconds, tell
+from planner.terminal import say
 
 
 def simulate(
@@ -108,7 +109,7 @@ def simulate(
         as_json=as_json,
         quiet=quiet,
     )
-    typer.echo(found.text)
+    say(found.text)
     tell(found.written, quiet)
     raise typer.Exit(found.code)
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from planner.cli_options import Output, Quiet, Scenario, Settings, amount, count, seconds, tell
+from planner.terminal import say
 
 
 class TraceFormat(StrEnum):
@@ -90,7 +91,7 @@ def synthesize(
         quiet=quiet,
     )
     found = report(files, quality, request)
-    typer.echo(found.text)
+    say(found.text)
     tell(found.written, quiet)
     raise typer.Exit(found.code)
 

@@ -18,6 +18,7 @@ from planner.cli_options import (
     seconds,
     tell,
 )
+from planner.terminal import say
 
 
 class ReadAsName(StrEnum):
@@ -158,7 +159,7 @@ def characterize(
         scenario=scenario,
     )
     found = report(traces, options, target, folder=output, as_json=as_json, quiet=quiet)
-    typer.echo(found.text)
+    say(found.text)
     tell(found.written, quiet)
     raise typer.Exit(found.code)
 

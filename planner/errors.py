@@ -33,6 +33,25 @@ class Finding:
         return "".join(c if c.isprintable() else " " for c in f"{line} [{self.code}]")
 
 
+MOST_FINDINGS = 20
+"""So many are shown at once; whoever has mended these asks again."""
+
+
+def listed(findings: Sequence[Finding]) -> list[str]:
+    """Return a line for each finding, errors first; of many only the first, and how many more."""
+    ordered = list(findings)
+    if len(ordered) > MOST_FINDINGS:
+        ordered.sort(key=lambda finding: finding.severity != "error")
+    lines = [f"{finding.severity}: {finding.text()}" for finding in ordered[:MOST_FINDINGS]]
+    return [*lines, *more(findings)]
+
+
+def more(findings: Sequence[Finding]) -> list[str]:
+    """Return the line that says how many findings are not shown, if any."""
+    left = len(findings) - MOST_FINDINGS
+    return [f"and {left:,} more; mend these first [more]"] if left > 0 else []
+
+
 class PlannerError(Exception):
     """Base of every failure that planner expects; ``exit_code`` is the process's."""
 
@@ -46,7 +65,8 @@ class InputError(PlannerError):
 
     def __init__(self, findings: Sequence[Finding] | Finding) -> None:
         self.findings = (findings,) if isinstance(findings, Finding) else tuple(findings)
-        super().__init__("\n".join(finding.text() for finding in self.findings))
+        lines = [finding.text() for finding in self.findings[:MOST_FINDINGS]]
+        super().__init__("\n".join([*lines, *more(self.findings)]))
 
 
 class VerificationError(PlannerError):

@@ -21,13 +21,18 @@ HUGE = 1e21
 
 @dataclass(frozen=True)
 class Dimension:
-    """A kind of quantity: its canonical unit, how users write it, and what none can exceed."""
+    """A kind of quantity: its canonical unit, how users write it, and what none can exceed.
+
+    ``least`` is the smallest amount that is not nothing: below it a slip of the keyboard, and
+    numbers that no solver can weigh against the others.
+    """
 
     name: str
     unit: str
     examples: tuple[str, ...]
     bare: bool = False
     high: float = 1e9
+    least: float = 1e-9
 
     def hint(self) -> str:
         """Return the advice for a value that could not be read."""
@@ -40,10 +45,10 @@ class Dimension:
         return f"{'an' if self.name[0] in 'aeiou' else 'a'} {self.name}"
 
 
-POWER = Dimension("power", "kW", ("10 MW", "14.3 kW", "700 W"))
-BANDWIDTH = Dimension("bandwidth", "GB/s", ("273 GB/s", "1.6 TB/s"))
+POWER = Dimension("power", "kW", ("10 MW", "14.3 kW", "700 W"), least=1e-6)
+BANDWIDTH = Dimension("bandwidth", "GB/s", ("273 GB/s", "1.6 TB/s"), least=1e-6)
 SIZE = Dimension("data size", "GB", ("13.8 TB", "500 GB", "12.5 TiB"), high=1e12)
-CAPACITY = Dimension("capacity", "TB", ("60 TB", "2.5 PB"))
+CAPACITY = Dimension("capacity", "TB", ("60 TB", "2.5 PB"), least=1e-9)
 TIME = Dimension("time", "s", ("5 s", "10 min", "4 h"), high=1e12)
 DAYS = Dimension("time", "day", ("90 day", "12 weeks"))
 MONEY = Dimension("money", "USD", ("450 MUSD", "310000 USD", "1.2 BUSD"), high=1e15)
@@ -54,9 +59,9 @@ COMPUTE = Dimension("compute rate", "TFLOP/s", ("989 TFLOP/s", "2.25 PFLOP/s"))
 LINK_SPEED = Dimension("link speed", "Gb/s", ("400 Gb/s", "1 Gb/s"))
 POWER_PRICE = Dimension("price of power", "USD/kW/month", ("184 USD/kW/month",))
 WRITE_VOLUME = Dimension("write volume", "TB/day", ("700 TB/day", "1.2 PB/day"))
-SHARE = Dimension("share", "1", ("10 %", "0.1"), bare=True)
+SHARE = Dimension("share", "1", ("10 %", "0.1"), bare=True, least=1e-12)
 COUNT = Dimension("count", "1", ("1.008 T", "70 B", "384"), bare=True, high=1e18)
-NUMBER = Dimension("number", "1", ("1.25", "14"), bare=True)
+NUMBER = Dimension("number", "1", ("1.25", "14"), bare=True, least=1e-12)
 
 _DEFINITIONS = """
 byte = [data] = B
@@ -170,6 +175,15 @@ def parse(value: object, dimension: Dimension) -> float:
     # 15 digits keep what was written: 13.8 TB is 13800 GB and not 13800.000000000002.
     product = f"{number * _unit_factor(unit, value, dimension):.15g}"
     return _checked(product, value, dimension, dimension.high)
+
+
+def canonical(value: float, dimension: Dimension) -> float:
+    """Return a number that is in the canonical unit of ``dimension`` already.
+
+    Raises:
+        QuantityError: it is not finite, or absurdly large.
+    """
+    return _checked(value, value, dimension, dimension.high)
 
 
 def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:

@@ -14,9 +14,9 @@ from planner import shipped
 from planner.api import Options, solve
 from planner.levers import levers
 from planner.loader import load
-from planner.outputs.words import WIDTH
 from planner.schema.explanation import Explanation, Marginal
 from planner.schema.plan import Plan
+from planner.terminal import STANDARD
 from tests.outputs.hostile import TEXTS, lay_out
 from tests.ran import Ran, once, ran
 
@@ -62,7 +62,7 @@ def test_the_screen_says_what_holds_the_plan(problem: str) -> None:
     done, found = once("explain", problem), explained(problem)
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert max(map(len, lines)) <= WIDTH == 100
+    assert max(map(len, lines)) <= STANDARD == 100
     assert all(line.isprintable() and line == line.rstrip() for line in lines)
     assert lines[0] == f"Why this plan: {found.plan.problem}"
     for heading in ("What holds it", "What does not hold it", "Not in the plan"):
@@ -238,7 +238,7 @@ def test_hostile_names_are_text(name: str, tmp_path: Path) -> None:
     done = ran("explain", str(path), "-o", str(tmp_path / "out"), "-q")
     assert (done.code, done.err) == (0, "")
     assert all(line.isprintable() for line in done.out.split("\n"))
-    assert name == "long" or max(map(len, done.out.splitlines())) <= WIDTH
+    assert name == "long" or max(map(len, done.out.splitlines())) <= STANDARD
     book = book_of(tmp_path / "out" / "problem.explain.xlsx")
     assert no_formula(book)
 
@@ -250,7 +250,7 @@ def test_hostile_names_are_text_where_there_is_no_plan(name: str, tmp_path: Path
     done = ran("explain", str(path), *tight, "-o", str(tmp_path / "out"), "-q")
     assert (done.code, done.err) == (3, "")
     assert all(line.isprintable() for line in done.out.split("\n"))
-    assert name == "long" or max(map(len, done.out.splitlines())) <= WIDTH
+    assert name == "long" or max(map(len, done.out.splitlines())) <= STANDARD
     assert no_formula(book_of(tmp_path / "out" / "problem.explain.xlsx"))
 
 

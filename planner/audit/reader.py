@@ -5,19 +5,33 @@ from __future__ import annotations
 import warnings
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 import openpyxl
+from openpyxl.utils import range_boundaries
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.errors import Finding, InputError
+from planner.foreign_files import contents, in_words
 from planner.outputs.workbook.data import SHEET, Packed, UnreadableError, unpack
 
 _OLE = b"\xd0\xcf\x11\xe0"
-_MOST_BYTES = 2_000_000_000
+_MOST_FILE_BYTES, _MOST_BYTES = 50_000_000, 150_000_000
+"""Of the file, and of what it unpacks to; the largest of planner's own has a hundredth of them."""
+
+_MOST_SHEETS, _MOST_PARTS = 300, 3000
+_MOST_ELEMENTS, _MOST_CELLS = 3_000_000, 500_000
+_MOST_RANGE = 100_000
+"""Cells of a range that the reader takes apart cell by cell."""
+
+_PIECE = 1 << 20
+_WIDEST, _LONGEST = 16_384, 1_048_576
+_CELL, _SHEET, _TAKEN_APART = "c", "sheet", ("mergeCell", "hyperlink")
 _AGAIN = "open it in the spreadsheet program and save it again as .xlsx"
 
 STUDIES = frozenset(
@@ -127,15 +141,7 @@ def _load(path: Path, name: str) -> Workbook:
 
 def _check_container(path: Path, name: str) -> None:
     """Raise where the file is no whole, open xlsx file."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(4)
-    except FileNotFoundError:
-        raise InputError(Finding("not-found", "there is no such file", name)) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        message = f"cannot be read: {reason.lower()}"
-        raise InputError(Finding("unreadable", message, name)) from None
+    head = contents(path, most_bytes=_MOST_FILE_BYTES, what="workbook")[:4]
     if head == _OLE:
         message = "the workbook is protected with a password, or an old .xls file"
         fix = "save it without the password, as .xlsx"
@@ -143,18 +149,82 @@ def _check_container(path: Path, name: str) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             parts = {info.filename: info.file_size for info in archive.infolist()}
-            broken = None if sum(parts.values()) > _MOST_BYTES else archive.testzip()
+            excess = _excess(archive, parts)
+            broken = None if excess else archive.testzip()
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError):
         message = "not a whole .xlsx file: it is cut off, or of another kind"
         raise InputError(Finding("workbook", message, name, fix=_AGAIN)) from None
-    if sum(parts.values()) > _MOST_BYTES:
-        raise InputError(Finding("workbook", "unpacks to more than 2 GB; nothing is read", name))
+    except expat.ExpatError as error:
+        message = f"the file is damaged, or no workbook ({error})"
+        raise InputError(Finding("workbook", message, name, fix=_AGAIN)) from None
+    if excess:
+        fix = "audit a copy without what was added to it"
+        raise InputError(Finding("too-large", f"{excess}; nothing is read", name, fix=fix))
     if broken is not None:
         message = f"the file is damaged (in {broken})"
         raise InputError(Finding("workbook", message, name, fix=_AGAIN))
     if "xl/workbook.xml" not in parts:
         message = "a zip file, but no .xlsx workbook"
         raise InputError(Finding("workbook", message, name, fix=_AGAIN))
+
+
+def _excess(archive: zipfile.ZipFile, parts: Mapping[str, int]) -> str | None:
+    """Return what there is too much of for a reader that keeps all of it in memory, or None."""
+    if sum(parts.values()) > _MOST_BYTES:
+        return f"the workbook unpacks to more than {in_words(_MOST_BYTES)}"
+    if len(parts) > _MOST_PARTS:
+        return f"the workbook has {len(parts):,} parts, more than {_MOST_PARTS:,}"
+    seen = _Seen()
+    for part in parts:
+        if part.endswith((".xml", ".rels", ".vml")) and (excess := seen.excess(archive, part)):
+            return excess
+    return None
+
+
+class _Seen:
+    """Counts what the parts of a workbook hold, without keeping any of it."""
+
+    def __init__(self) -> None:
+        self._elements = self._cells = self._sheets = self._ranges = 0
+
+    def excess(self, archive: zipfile.ZipFile, part: str) -> str | None:
+        """Return what there is too much of with this part, None where it can be borne."""
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.StartElementHandler = self._element
+        parser.EntityDeclHandler = _refuse_entities
+        with archive.open(part) as stream:
+            while piece := stream.read(_PIECE):
+                parser.Parse(piece)
+                for count, most, what in (
+                    (self._cells, _MOST_CELLS, "cells"),
+                    (self._sheets, _MOST_SHEETS, "sheets"),
+                    (self._elements, _MOST_ELEMENTS, "elements"),
+                    (self._ranges, _MOST_RANGE, "cells that are merged or linked"),
+                ):
+                    if count > most:
+                        return f"the workbook has more than {most:,} {what}"
+        return None
+
+    def _element(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._elements += 1
+        name = name.rpartition(" ")[2]
+        self._cells += name == _CELL
+        self._sheets += name == _SHEET
+        if name in _TAKEN_APART:
+            self._ranges += _size(attributes.get("ref", ""))
+
+
+def _refuse_entities(*_: object) -> None:
+    raise expat.ExpatError("it declares entities")
+
+
+def _size(reference: str) -> int:
+    """Return how many cells a range has; 0 for what is none."""
+    try:
+        left, top, right, bottom = range_boundaries(reference)
+    except (ValueError, TypeError):
+        return 0
+    return ((right or _WIDEST) - (left or 1) + 1) * ((bottom or _LONGEST) - (top or 1) + 1)
 
 
 def _not_ours(name: str, cells: Workbook) -> Finding:

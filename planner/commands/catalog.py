@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from planner import shipped
-from planner.errors import Finding, InputError, did_you_mean
+from planner.errors import Finding, InputError, did_you_mean, listed
 from planner.loader.catalog_checks import figures
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
 from planner.outputs.words import money
@@ -167,7 +167,7 @@ def check(files: tuple[Path, ...], *, as_json: bool) -> tuple[str, bool]:
         problems, catalogs = list(error.findings), Catalogs()
     if as_json:
         return json.dumps([vars(finding) for finding in problems], indent=2), bool(problems)
-    lines = [f"error: {finding.text()}" for finding in problems]
+    lines = listed(problems)
     if not problems:
         count = sum(1 for item in catalogs.items.values() for _ in figures(item))
         lines.append(f"valid: {len(catalogs.items)} items, {count} figures, each with its source")

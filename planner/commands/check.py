@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from planner.case import figures, resolve
-from planner.errors import Finding, InputError
+from planner.errors import Finding, InputError, listed
 from planner.loader import load_with_findings, scenario_names
 
 
@@ -24,7 +24,7 @@ def report(
     faulty = any(finding.severity == "error" for finding in findings)
     if as_json:
         return json.dumps([asdict(finding) for finding in findings], indent=2), faulty
-    lines = [f"{finding.severity}: {finding.text()}" for finding in findings]
+    lines = listed(findings)
     errors = sum(finding.severity == "error" for finding in findings)
     if not faulty:
         lines.append(f"{path}: valid; {items} catalog items; {_count(len(findings), 'warning')}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from planner.commands.report import Report
 from planner.errors import Finding, InputError
+from planner.foreign_files import contents
 from planner.outputs.charts.build import AnyStudy
 from planner.outputs.charts.headline import heading, headline
 from planner.outputs.charts.rows import beside
@@ -30,6 +32,7 @@ from planner.whole_files import write_all
 _STUDIES: dict[str, type[AnyStudy]] = {
     "sweep": Sweep, "frontier": Frontier, "tornado": Tornado, "uncertain": Uncertain,
 }  # fmt: skip
+_MOST_BYTES = 50_000_000
 ModelT = TypeVar("ModelT", bound=BaseModel)
 _PLAN_KEYS = frozenset(("provenance", "objective", "site", "lines"))
 _TAKES = (
@@ -118,12 +121,7 @@ def _plan(path: Path, data: dict[str, Any]) -> Plan:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError(Finding("not-found", "there is no such file", str(path))) from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(Finding("unreadable", f"cannot be read: {reason}", str(path))) from None
+        return json.loads(contents(path, most_bytes=_MOST_BYTES, what="result"))
     except json.JSONDecodeError as error:
         message = f"this is no JSON: {error.msg.lower()}"
         raise InputError(Finding("json", message, str(path), error.lineno, fix=_TAKES)) from None
@@ -152,7 +150,7 @@ def _validated(path: Path, data: dict[str, Any], model: type[ModelT]) -> ModelT:
 
 
 def _not_an_input(inputs: Sequence[Path], output: Path) -> None:
-    if any(path.resolve() == output.resolve() for path in inputs):
+    if os.path.realpath(output) in map(os.path.realpath, inputs):
         message = "the report would overwrite what it is made of"
         raise InputError(
             Finding("output", message, str(output), fix="choose another name with --file")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import sys
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +17,7 @@ from planner.outputs.audience import Audience
 from planner.outputs.comparison_words import listed as listed_words
 from planner.outputs.text_safety import clean
 from planner.schema.plan import Plan
+from planner.terminal import say
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def deliver(
         write_all(contents)
         written = list(contents)
     text = plan_json.to_bytes(plan, carried).decode() if as_json else console.render(plan)
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    say(text, nl=False)
     return written
 
 

@@ -42,9 +42,9 @@ def findings(error: ValidationError, document: Document, model: type[BaseModel])
 
 def _without_covered(chosen: dict[Path_, tuple[int, Finding]]) -> Iterator[tuple[int, Finding]]:
     """Leave out a union's complaint about a mapping where a place inside it is known."""
+    above = {path[:length] for path in chosen for length in range(len(path))}
     for path, (rank, finding) in chosen.items():
-        inside = any(len(other) > len(path) and other[: len(path)] == path for other in chosen)
-        if not (inside and finding.code in {"choice", "type", "quantity"}):
+        if not (path in above and finding.code in {"choice", "type", "quantity"}):
             yield rank, finding
 
 
@@ -63,17 +63,16 @@ def data_path(location: tuple[str | int, ...], data: Any) -> Path_:
     path: list[str | int] = []
     here = data
     for step in location:
-        children = _children(here)
-        if step in children:
-            here = children[step]
+        if _holds(here, step):
+            here = here[step]
             path.append(step)
     return tuple(path)
 
 
-def _children(value: Any) -> dict[str | int, Any]:
-    if isinstance(value, dict):
-        return dict(value)
-    return dict(enumerate(value)) if isinstance(value, tuple) else {}
+def _holds(value: Any, step: str | int) -> bool:
+    if isinstance(value, tuple):
+        return isinstance(step, int) and 0 <= step < len(value)
+    return isinstance(value, dict) and step in value
 
 
 def _finding(detail: Any, path: Path_, document: Document, model: type[BaseModel]) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean
+from planner.foreign_files import contents
 from planner.loader import locate, yaml12
 from planner.loader.catalog_checks import LIST_IT
 from planner.loader.yaml12 import Document
@@ -49,7 +51,7 @@ class Prices:
 
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file's bytes."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(contents(path, most_bytes=yaml12.MAX_BYTES, what="file")).hexdigest()
 
 
 def find(name: str, known: Mapping[str, Path], base: Path, what: str, origin: Finding) -> Path:
@@ -150,7 +152,7 @@ def _with_includes(
     seen: dict[Path, Document] = {}
 
     def visit(path: Path, open_files: tuple[Path, ...], place: tuple[str, int | None]) -> None:
-        real = path.resolve()
+        real = Path(os.path.realpath(path))  # of links in a circle, too
         if real in open_files:
             circle = " -> ".join(yaml12.shown(p) for p in (*open_files, real))
             message, fix = f"circular include: {circle}", "remove one of these includes"

@@ -6,6 +6,7 @@ so ``no`` is text, ``1:30`` is text and ``0o17`` is a number. Sequences become t
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import yaml
 
 from planner.errors import Finding, InputError
+from planner.foreign_files import contents
 
 Path_ = tuple[str | int, ...]
 OVERRIDES = "file of overrides"
@@ -73,7 +75,7 @@ class Document:
 def shown(path: Path) -> str:
     """Return ``path`` as the user would write it: relative where that is shorter."""
     try:
-        return str(path.resolve().relative_to(Path.cwd()))
+        return str(Path(os.path.realpath(path)).relative_to(Path.cwd()))
     except (ValueError, OSError):
         return str(path)
 
@@ -82,21 +84,9 @@ def read_text(path: Path, what: str) -> str:
     """Return the file's text; raise InputError in one line where that cannot be done."""
     name = shown(path)
     try:
-        with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise InputError(Finding("not-found", f"no such {what}", name)) from None
-    except IsADirectoryError:
-        raise InputError(
-            Finding("not-a-file", f"expected a {what}, found a folder", name)
-        ) from None
-    except OSError as error:
-        text = (error.strerror or "cannot be read").lower()
-        raise InputError(Finding("unreadable", f"cannot read the {what}: {text}", name)) from None
-    except ValueError:
-        raise InputError(Finding("not-found", f"not a path of a {what}", repr(name))) from None
-    if len(content) > MAX_BYTES:
-        raise InputError(Finding("too-large", f"the {what} is larger than 5 MB", name))
+        content = contents(path, most_bytes=MAX_BYTES, what=what, missing=f"no such {what}")
+    except InputError as error:
+        raise InputError([replace(finding, file=name) for finding in error.findings]) from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -143,7 +133,7 @@ def parse(text: str, file: str, what: str = "problem file") -> Document:
     """Return the data of ``text``; ``file`` names it in messages."""
     document = Document(file, None)
     try:
-        _refuse_depth(text, file)
+        _refuse_hostile(text, file)
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         raise InputError(_syntax(error, file)) from None
@@ -164,17 +154,23 @@ def scalar(text: str, origin: str) -> Any:
         raise InputError([replace(finding, line=None) for finding in error.findings]) from None
 
 
-def _refuse_depth(text: str, file: str) -> None:
-    """Raise on hostile nesting: the C composer recurses, and would overflow the stack.
+def _refuse_hostile(text: str, file: str) -> None:
+    """Raise on hostile nesting and on too many values before anything is composed.
 
-    Every level needs a bracket, or half a column at least; only where those suffice for
-    ``SUSPECT_DEPTH`` levels the events, which need no recursion, are counted first.
+    The C composer recurses, and would overflow the stack; and a node takes a thousand bytes. Every
+    level needs a bracket, or half a column at least, and every value a mark of its own; only where
+    those suffice the events, which need neither stack nor memory, are counted first.
     """
     longest = max(map(len, text.splitlines()), default=0)
-    if text.count("[") + text.count("{") + 2 * longest < SUSPECT_DEPTH:
+    deep = text.count("[") + text.count("{") + 2 * longest >= SUSPECT_DEPTH
+    if not deep and sum(map(text.count, "[{,:-?\n")) < MAX_NODES:
         return
-    depth = 0
+    depth = nodes = 0
     for event in yaml.parse(text, Loader=_Loader):
+        nodes += isinstance(event, yaml.NodeEvent)
+        if nodes > MAX_NODES:
+            message = f"more than {MAX_NODES:,} values"
+            raise InputError(Finding("yaml-size", message, file, fix="no planner file needs them"))
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):

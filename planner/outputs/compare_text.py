@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from planner.outputs.comparison_words import changed_by, fitted, shown, titled, valued
 from planner.outputs.size_text import table
-from planner.outputs.words import INDENT, WIDTH, wrapped
+from planner.outputs.words import INDENT, wrapped
 from planner.schema.comparison import Comparison, FigureRow, LimitRow, LimitSide, LineRow, Side
+from planner.terminal import width
 
 _STATUS = {
     "optimal": "proven best",
@@ -164,7 +165,7 @@ def _reached(side: LimitSide | None, unit: str) -> str:
 def _aligned(rows: Sequence[Row]) -> list[str]:
     """Return a table whose labels are cut to what the figures leave of the screen's width."""
     figures = sum(max(len(row[place]) for row in rows) + 2 for place in range(1, len(rows[0])))
-    room = max(_LEAST_LABEL, WIDTH - len(INDENT) - figures)
+    room = max(_LEAST_LABEL, width() - len(INDENT) - figures)
     return table([(fitted(row[0], room), *row[1:]) for row in rows], left=(0,))
 
 

@@ -11,7 +11,6 @@ from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.words import (
     INDENT,
     NETWORKS,
-    WIDTH,
     duration,
     percent,
     product,
@@ -24,6 +23,7 @@ from planner.outputs.words import (
 )
 from planner.schema.plan import FabricReport, JobPlan, Plan
 from planner.sizing.rules import VENDOR_RULES, rule_demand
+from planner.terminal import width
 
 FABRICS_NOT_COUNTED = ("compute fabric", "storage fabric", "racks")
 NOT_COUNTED_TAKES = (
@@ -37,7 +37,7 @@ _MOST_LINES = 3
 
 
 def render(plan: Plan) -> str:
-    """Return the whole screen, at most ``WIDTH`` columns wide."""
+    """Return the whole screen, at most as many columns as the terminal has wide."""
     parts = [_title(plan)]
     if plan.infeasibility is not None:
         parts.append(explanation(plan.infeasibility))
@@ -248,4 +248,4 @@ def _note(text: str, *, short: bool = False) -> list[str]:
     lines = wrapped(text, f"{INDENT}- ", f"{INDENT}  ")
     if not short or len(lines) <= _MOST_LINES:
         return lines
-    return [*lines[: _MOST_LINES - 1], lines[_MOST_LINES - 1][: WIDTH - 4].rstrip(" ,") + " ..."]
+    return [*lines[: _MOST_LINES - 1], lines[_MOST_LINES - 1][: width() - 4].rstrip(" ,") + " ..."]

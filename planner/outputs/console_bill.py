@@ -7,7 +7,6 @@ from typing import get_args
 
 from planner.outputs import scope
 from planner.outputs.words import (
-    WIDTH,
     days,
     given_away,
     money,
@@ -17,6 +16,7 @@ from planner.outputs.words import (
     wrapped,
 )
 from planner.schema.plan import Line, Plan, Section, Totals
+from planner.terminal import width
 
 _INDENT = "  "
 _GAP = "  "
@@ -127,7 +127,7 @@ def _widths(rows: list[list[str]], sections: list[Summed]) -> list[int]:
     """Return the width of each column: room for what the sections hold, within the screen."""
     ends = [["", "", "", *sums] for _, _, sums in sections]
     widths = [max(len(row[column]) for row in [*rows, *ends]) for column in range(6)]
-    spare = WIDTH - len(_INDENT) - sum(widths) - len(_GAP) * (len(widths) - 1)
+    spare = width() - len(_INDENT) - sum(widths) - len(_GAP) * (len(widths) - 1)
     if spare < 0:
         widths[1] = max(_SHORTEST_NAME, widths[1] + spare)
     span = widths[1] + len(_GAP) + widths[2]

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.outputs import console, why_not_text
-from planner.outputs.words import INDENT, UNDECIDED, WIDTH, money, wrapped
+from planner.outputs.words import INDENT, UNDECIDED, money, wrapped
 from planner.outputs.worth_words import UNITS, holds, signed, worth
 from planner.schema.explanation import Explanation, Marginal
+from planner.terminal import STANDARD, width
 
 _LABEL, _NOW, _CELL = 24, 9, 30
 
 
 def render(found: Explanation) -> str:
-    """Return the whole text, at most ``WIDTH`` columns wide."""
+    """Return the whole text, at most as many columns as the terminal has wide."""
     if not found.plan.jobs:
         return console.render(found.plan)
     parts = [_title(found), _table(found), console.standing_idle(found.plan)]
@@ -80,7 +81,7 @@ def _move(found: Explanation, row: Marginal, way: int) -> str:
 
 def _row(label: str, now: str, looser: str, tighter: str) -> str:
     cells = f"{_cut(label, _LABEL):<{_LABEL}} {now:>{_NOW}}  {looser:<{_CELL}} {tighter}"
-    return (INDENT + cells).rstrip()[:WIDTH]
+    return (INDENT + cells).rstrip()[: max(STANDARD, width())]
 
 
 def _cut(text: str, width: int) -> str:

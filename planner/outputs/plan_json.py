@@ -16,7 +16,9 @@ from typing import Any
 
 from planner.schema.plan import Plan
 
-_MOST_BYTES = 100_000_000
+MOST_BYTES = 20_000_000
+"""A plan has far fewer, and what it carries unpacked, too."""
+
 _DIGITS = 16
 
 
@@ -68,7 +70,7 @@ def _packed(text: str) -> str:
 def _unpacked(packed: str) -> str | None:
     try:
         reader = zlib.decompressobj()
-        text = reader.decompress(base64.b64decode(packed, validate=True), _MOST_BYTES)
+        text = reader.decompress(base64.b64decode(packed, validate=True), MOST_BYTES)
         return text.decode() if reader.eof else None
     except (binascii.Error, zlib.error, ValueError):
         return None

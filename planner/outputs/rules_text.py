@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from planner.outputs.comparison_words import fitted, shown, signed
 from planner.outputs.size_text import table
-from planner.outputs.words import INDENT, WIDTH, duration, gap, money, number, percent, wrapped
+from planner.outputs.words import INDENT, duration, gap, money, number, percent, wrapped
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
+from planner.terminal import width
 
 _GROUPS = {
     "rule": "storage sized by a rule",
@@ -128,7 +129,7 @@ def _doing(rows: Sequence[RuleRow], measure: Measure) -> str:
 
 def _narrow(texts: list[tuple[str, ...]]) -> list[str]:
     """Return an aligned table whose column of words is cut to what the width leaves."""
-    excess = max(len(line) for line in table(texts, left=(0, _STORAGE))) - WIDTH
+    excess = max(len(line) for line in table(texts, left=(0, _STORAGE))) - width()
     if excess > 0:
         widest = max(len(text[_STORAGE]) for text in texts)
         room = max(_LEAST_WIDTH, widest - excess)

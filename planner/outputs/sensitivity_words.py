@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planner.outputs.comparison_words import counted, fitted, listed
-from planner.outputs.words import INDENT, OBJECTIVES, WIDTH, money
+from planner.outputs.words import INDENT, OBJECTIVES, money
 from planner.schema.sensitivity import End, Study, Swing, Tornado
+from planner.terminal import width
 
 STATUS = {
     "optimal": "proven best",
@@ -111,7 +112,7 @@ def narrowed(rows: list[list[str]], column: int) -> list[list[str]]:
         column: the place of that column.
     """
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    excess = len(INDENT) + sum(widths) + 2 * (len(widths) - 1) - WIDTH
+    excess = len(INDENT) + sum(widths) + 2 * (len(widths) - 1) - width()
     if excess <= 0:
         return rows
     room = max(_LEAST_ROOM, widths[column] - excess)

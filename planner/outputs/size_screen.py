@@ -29,7 +29,7 @@ _POLICIES = {
 
 
 def render(report: SizeReport) -> str:
-    """Return the whole screen, at most ``WIDTH`` columns wide."""
+    """Return the whole screen, at most as many columns as the terminal has wide."""
     parts = [f"{report.problem}  (sizing only, nothing is optimised)", _gpus(report)]
     parts += [_checkpoint(report), _restore(report)]
     parts += [_mode(mode) for mode in report.modes]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from planner.outputs.words import INDENT, WIDTH
+from planner.outputs.words import INDENT
+from planner.terminal import width
 
 Rows = Sequence[Sequence[str]]
 
 
 def wrapped(text: str, first: str = INDENT, rest: str = INDENT) -> list[str]:
-    """Return a paragraph as lines of at most ``WIDTH`` columns."""
-    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest)
+    """Return a paragraph as lines of at most as many columns as the terminal has."""
+    return textwrap.wrap(text, width(), initial_indent=first, subsequent_indent=rest)
 
 
 def block(title: str, *texts: str) -> str:
@@ -36,7 +37,7 @@ def table(rows: Rows, left: Sequence[int]) -> list[str]:
 def narrowed(rows: list[list[str]], column: int) -> list[list[str]]:
     """Return the rows with one column of words cut so that the table keeps to the width."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    excess = len(INDENT) + sum(widths) + 2 * (len(widths) - 1) - WIDTH
+    excess = len(INDENT) + sum(widths) + 2 * (len(widths) - 1) - width()
     if excess <= 0:
         return rows
     room = max(10, widths[column] - excess)

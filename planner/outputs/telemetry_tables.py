@@ -8,8 +8,9 @@ from statistics import median
 from planner.outputs.size_text import Rows, table
 from planner.outputs.telemetry_figures import day, figure, measured, most
 from planner.outputs.telemetry_words import labels, largest, median_overlap, one_line
-from planner.outputs.words import DAY_S, INDENT, WIDTH, duration, number, percent, wrapped
+from planner.outputs.words import DAY_S, INDENT, duration, number, percent, wrapped
 from planner.schema.telemetry import Characterization, ClusterFound, JobFound, Measured
+from planner.terminal import width
 
 MOST_ROWS = 20
 """Jobs and clusters on the screen; the files have all."""
@@ -50,7 +51,7 @@ def _named(record: Characterization, shown: Sequence[JobFound], rows: Rows) -> l
 def _room(rows: Rows) -> int:
     """Return how many columns of the screen are left for names."""
     widths = (max(map(len, column)) for column in zip(*rows, strict=True))
-    return WIDTH - len(INDENT) - sum(2 + width for width in widths)
+    return width() - len(INDENT) - sum(2 + each for each in widths)
 
 
 def _writing(shown: Sequence[JobFound], *, narrow: bool = False) -> list[list[str]]:

@@ -15,13 +15,13 @@ from planner.outputs.words import (
     INDENT,
     OBJECTIVES,
     UNDECIDED,
-    WIDTH,
     millions,
     number,
     percent,
     wrapped,
 )
 from planner.schema.why_not import Figures, Forced, Item, WhyNot
+from planner.terminal import STANDARD, width
 
 _GROUPS = {
     "storage_vendor": "Another storage vendor",
@@ -71,7 +71,7 @@ def _forced(why: WhyNot, row: Forced) -> str:
     if row.figures is None:
         reason = row.reason or UNDECIDED
         text = f"{INDENT}  {_cut(row.label, _LABEL - 2):<{_LABEL - 2}}  {reason}"
-        return _cut(text, WIDTH)
+        return _cut(text, max(STANDARD, width()))
     return _row((f"  {row.label}", *_cells(row.figures, difference(why, row))))
 
 
@@ -110,7 +110,9 @@ def _items(why: WhyNot) -> str:
 def _entry(name: str, text: str, price: str, entering: str) -> str:
     left = f"{_cut(name, _NAME):<{_NAME}} "
     if not price and not entering:
-        return f"{INDENT}{left}{_cut(text, WIDTH - len(INDENT) - len(left))}".rstrip()
+        return (
+            f"{INDENT}{left}{_cut(text, max(STANDARD, width()) - len(INDENT) - len(left))}".rstrip()
+        )
     return f"{INDENT}{left}{_cut(text, _VERDICT):<{_VERDICT}} {price:>11} {entering:>13}".rstrip()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from planner.schema.plan import Line, ObjectiveReport, Plan
+from planner.terminal import width
 
-WIDTH = 100
 INDENT = "  "
 UNDECIDED = "not decided, as it takes too long"
 """Said of what was cut short, by a time limit or by how much work an answer may take."""
@@ -24,7 +24,7 @@ DAY_S, HOUR_S, MINUTE_S = 86_400.0, 3600.0, 60.0
 
 def wrapped(text: str, first: str = INDENT, rest: str = INDENT) -> list[str]:
     """Return a text in lines that fit the screen."""
-    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest)
+    return textwrap.wrap(text, width(), initial_indent=first, subsequent_indent=rest)
 
 
 def number(value: float | None, digits: int = 0) -> str:

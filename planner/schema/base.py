@@ -38,22 +38,31 @@ class Unit:
 
     def read(self, value: object, info: ValidationInfo) -> float:
         """Return ``value`` in the dimension's canonical unit; raise what pydantic expects."""
-        if info.context is CANONICAL and isinstance(value, (int, float)):
-            return float(value)
         try:
-            number = units.parse(value, self.dimension)
+            if info.context is CANONICAL and isinstance(value, (int, float)):
+                number = units.canonical(value, self.dimension)
+            else:
+                number = units.parse(value, self.dimension)
         except units.QuantityError as error:
             context = {"text": str(error), "fix": error.fix}
             raise PydanticCustomError("quantity", "{text}", context) from None
         if not self.low <= number <= self.high or (self.open_low and number == self.low):
             raise PydanticCustomError("range", "{text}", {"text": self._range_text(value)})
-        return number
+        if 0.0 < number < self.dimension.least:
+            raise PydanticCustomError("range", "{text}", {"text": self._least_text(value)})
+        return number + 0.0  # of the two zeros the one without a sign
 
     def _range_text(self, value: object) -> str:
         unit = "" if self.dimension.unit == "1" else f" {self.dimension.unit}"
         lower = "more than" if self.open_low else "at least"
         upper = "" if self.high == units.HUGE else f" and at most {self.high:g}{unit}"
         return f"{value} is out of range: expected {lower} {self.low:g}{unit}{upper}"
+
+    def _least_text(self, value: object) -> str:
+        unit = "" if self.dimension.unit == "1" else f" {self.dimension.unit}"
+        nothing = "" if self.open_low else "0 or "
+        least = f"{self.dimension.least:g}{unit}"
+        return f"{value} is out of range: expected {nothing}at least {least}"
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
         return core_schema.with_info_plain_validator_function(self.read)
@@ -84,7 +93,7 @@ RackUnitsOrZero = Annotated[float, Unit(units.RACK_UNITS)]
 Weight = Annotated[float, Unit(units.WEIGHT)]
 Compute = Annotated[float, Unit(units.COMPUTE, open_low=True)]
 Share = Annotated[float, Unit(units.SHARE, high=1.0)]
-PositiveShare = Annotated[float, Unit(units.SHARE, high=1.0, open_low=True)]
+PositiveShare = Annotated[float, Unit(units.SHARE, low=1e-6, high=1.0)]
 Count = Annotated[float, Unit(units.COUNT, open_low=True)]
 Number = Annotated[float, Unit(units.NUMBER, open_low=True)]
 LinkSpeed = Annotated[float, Unit(units.LINK_SPEED, open_low=True)]

@@ -68,7 +68,7 @@ def test_no_file(tmp_path: Path) -> None:
 
 
 def test_a_folder(tmp_path: Path) -> None:
-    only(refused(tmp_path), "cannot be read")
+    only(refused(tmp_path), "is a folder, not a file")
 
 
 def test_a_password(tmp_path: Path) -> None:

@@ -71,12 +71,12 @@ ROWS: tuple[Row, ...] = (
         (
             "split_by_nothing",
             "- {category: storage, max_share: 0 %}",
-            "0 % is out of range: expected more than 0 and at most 1",
+            "0 % is out of range: expected at least 1e-06 and at most 1",
         ),
         (
             "split_over_one",
             "- {category: storage, max_share: 1.5}",
-            "1.5 is out of range: expected more than 0 and at most 1",
+            "1.5 is out of range: expected at least 1e-06 and at most 1",
         ),
         (
             "split_by_weight",

@@ -207,7 +207,7 @@ ROWS: tuple[Row, ...] = (
         right="remove what is not visible text",
         line="name: a",
     ),
-    whole("large", "#" * 5_000_001, wrong="larger than 5 MB", right="5 MB"),
+    whole("large", "#" * 5_000_001, wrong="larger than 5 MB", right="give less of it"),
     Row(
         "no_file",
         command="solve none.yaml",
@@ -218,22 +218,22 @@ ROWS: tuple[Row, ...] = (
     Row(
         "a_folder",
         command="solve .",
-        wrong="expected a problem file",
-        right="found a folder",
+        wrong="is a folder, not a file",
+        right="name a file in it",
         at=".",
     ),
     Row(
         "below_a_file",
         command="solve problem.yaml/x.yaml",
         at="problem.yaml/x.yaml",
-        wrong="cannot read the problem file: not a directory",
-        right="directory",
+        wrong="no such problem file",
+        right="no such",
     ),
     Row(
         "name_too_long",
         command=f"solve {'x' * 300}.yaml",
         at=f"{'x' * 300}.yaml",
-        wrong="cannot read the problem file: file name too long",
+        wrong="cannot be read: file name too long",
         right="too long",
     ),
 )

@@ -364,8 +364,8 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         "catalog_is_a_folder",
-        wrong="expected a catalog, found a folder",
-        right="expected a catalog",
+        wrong="is a folder, not a file",
+        right="name a file in it",
         at="folder.yaml",
         files={
             "problem.yaml": changed(PROBLEM, "  - own.yaml", "  - folder.yaml"),

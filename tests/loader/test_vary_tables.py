@@ -136,7 +136,7 @@ def test_files_that_cannot_be_read(inputs: Inputs) -> None:
     with pytest.raises(InputError, match=r"gone\.csv: no such table of scenarios"):
         read_table(Path("gone.csv"))
     Path("folder").mkdir()
-    with pytest.raises(InputError, match="cannot read the table of scenarios: is a directory"):
+    with pytest.raises(InputError, match="is a folder, not a file"):
         read_table(Path("folder"))
 
 

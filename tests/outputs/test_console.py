@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from planner.outputs import console
-from planner.outputs.words import WIDTH
 from planner.schema.plan import Plan
+from planner.terminal import STANDARD
 from tests.workbook.cases import CASES
 from tests.workbook.factory import plan
 
@@ -35,7 +35,7 @@ def test_the_screen_is_the_golden_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_no_line_is_wider_than_the_screen(name: str) -> None:
-    assert max(map(len, console.render(plan(CASES[name])).splitlines())) <= WIDTH
+    assert max(map(len, console.render(plan(CASES[name])).splitlines())) <= STANDARD
 
 
 @pytest.mark.parametrize("name", ["async", "sync", "minimal"])
@@ -65,7 +65,7 @@ def test_a_section_of_many_items_is_cut_to_its_line() -> None:
     )
     shown = console.render(document.model_copy(update={"lines": (*document.lines, *many)}))
     row = next(line for line in shown.splitlines() if line.strip().startswith("Network:"))
-    assert " more" in row and len(row) <= WIDTH
+    assert " more" in row and len(row) <= STANDARD
 
 
 def test_a_wide_table_shortens_names_to_fit() -> None:
@@ -73,7 +73,7 @@ def test_a_wide_table_shortens_names_to_fit() -> None:
     changes = {"model": "M" * 80, "installed": 100_000, "extended_net_usd": 123e6}
     lines = tuple(line.model_copy(update=changes) for line in document.lines)
     rows = console.render(document.model_copy(update={"lines": lines})).splitlines()
-    assert max(map(len, rows)) <= WIDTH
+    assert max(map(len, rows)) <= STANDARD
     assert any("MMMMMMMMMMMM" in row for row in rows)
 
 

@@ -10,8 +10,8 @@ import pytest
 from planner.outputs import frontier_text, sweep_text, tornado_text, uncertain_text
 from planner.outputs.scales import decimals, scale
 from planner.outputs.sweep_rows import best, reasons, stretches
-from planner.outputs.words import WIDTH
 from planner.schema.sensitivity import Frontier, Sweep, Tornado
+from planner.terminal import STANDARD
 from tests.outputs import samples_sensitivity as samples
 from tests.outputs.hostile import TEXTS
 from tests.outputs.samples_sensitivity import NO_ROOM, POWER, everything, nothing, saying
@@ -281,7 +281,7 @@ def test_a_problem_without_a_plan_says_why(name: str) -> None:
 
 @pytest.mark.parametrize("name", everything())
 def test_no_line_is_wider_than_the_screen(name: str) -> None:
-    assert max(map(len, shown(everything()[name]).splitlines())) <= WIDTH
+    assert max(map(len, shown(everything()[name]).splitlines())) <= STANDARD
 
 
 @pytest.mark.parametrize("name", everything())
@@ -290,7 +290,7 @@ def test_no_name_steers_the_terminal_or_breaks_the_table(name: str, hostile: str
     text = shown(saying(everything()[name], TEXTS[hostile]))
     assert all(c.isprintable() or c == "\n" for c in text)
     _, *lines = text.splitlines()  # the title is the problem's name, as long as it is
-    assert max(map(len, lines)) <= WIDTH
+    assert max(map(len, lines)) <= STANDARD
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_what_is_wrong_with_a_file_is_one_line(
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         read_times(tmp_path / "none.csv", None)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="is a folder, not a file"):
         read_times(tmp_path, None)
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not a text file"):

@@ -492,7 +492,7 @@ def test_long_lists_are_cut() -> None:
     [
         ("gone.plan.json", "there is no such file"),
         ("x.xlsx", "a workbook is checked by planner audit"),
-        (".", "cannot be read"),
+        (".", "is a folder, not a file"),
     ],
 )
 def test_what_is_no_plan_file_is_one_line(name: str, said: str, tmp_path: Path) -> None:

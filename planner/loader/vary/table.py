@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner.errors import Finding, InputError
+from planner.foreign_files import regular
 from planner.loader import yaml12
-from planner.loader.vary.spec import MOST
 
 NAME = "name"
+_MOST_BYTES, _MOST_CELLS = 50_000_000, 4_000_000
+"""A table is kept in memory; more scenarios are asked for with --vary."""
+
 _FIX = "begin with a line of paths, such as site.facility_power,storage.rule"
 
 
@@ -60,13 +62,18 @@ def _numbered(path: Path, file: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a file with the line each begins in."""
     what = "table of scenarios"
     try:
+        regular(path, most_bytes=_MOST_BYTES, what=what, missing=f"no such {what}")
         with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader, line = csv.reader(stream, strict=True), 1
-            for row in islice(reader, MOST + 2):
+            reader, line, cells = csv.reader(stream, strict=True), 1, 0
+            for row in reader:
+                cells += max(1, len(row))
+                if cells > _MOST_CELLS:
+                    message = f"the {what} has more than {_MOST_CELLS:,} cells"
+                    raise InputError(Finding("too-large", message, file, fix="give less of it"))
                 yield line, row
                 line = reader.line_num + 1
-    except FileNotFoundError:
-        raise InputError(Finding("not-found", f"no such {what}", file)) from None
+    except InputError as error:
+        raise InputError([replace(finding, file=file) for finding in error.findings]) from None
     except OSError as error:
         message = f"cannot read the {what}: {(error.strerror or 'no file').lower()}"
         raise InputError(Finding("unreadable", message, file)) from None

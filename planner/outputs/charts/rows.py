@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import Finding, InputError
+from planner.foreign_files import regular
 from planner.outputs.sweep_rows import Rows, length
 from planner.schema.sensitivity import Sweep
 
+_MOST_BYTES = 10_000_000_000
 MOST_ROWS = 200_000
 """So many rows of a table are looked at."""
 
@@ -57,6 +59,7 @@ def _parquet(path: Path) -> dict[str, list[Any]]:
 
 
 def _csv(path: Path) -> dict[str, list[Any]]:
+    regular(path, most_bytes=_MOST_BYTES, what="table")
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             reader = csv.reader(stream)

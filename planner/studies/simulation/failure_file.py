@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
+from planner.foreign_files import contents
 from planner.simulation.failures import Empirical
 
 MOST_BYTES = 50_000_000
@@ -47,22 +49,16 @@ def read_times(path: Path, column: str | None) -> Empirical:
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows that are not empty, with their lines; the first names the columns."""
+    data = contents(path, most_bytes=MOST_BYTES, what="file of failures")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            if path.stat().st_size > MOST_BYTES:
-                raise InputError(Finding("too-large", "the file is larger than 50 MB", str(path)))
-            mark = ";" if ";" in (first := stream.readline()) and "," not in first else ","
-            stream.seek(0)
-            reader = csv.reader(stream, delimiter=mark)
-            rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
-    except FileNotFoundError:
-        raise InputError(Finding("not-found", "there is no such file", str(path))) from None
+        stream = io.StringIO(data.decode("utf-8-sig"), newline="")
+        mark = ";" if ";" in (first := stream.readline()) and "," not in first else ","
+        stream.seek(0)
+        reader = csv.reader(stream, delimiter=mark)
+        rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
     except (UnicodeDecodeError, csv.Error):
         message = "not a text file; failures are CSV in UTF-8"
         raise InputError(Finding("not-text", message, str(path))) from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(Finding("unreadable", f"cannot be read: {reason}", str(path))) from None
     if not rows:
         fix = "its first row names the columns, each further one is an interruption"
         raise InputError(Finding("failures", "the file is empty", str(path), fix=fix))

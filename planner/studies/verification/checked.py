@@ -7,6 +7,7 @@ from pathlib import Path
 
 from planner import __version__
 from planner.errors import Finding, InputError
+from planner.foreign_files import contents
 from planner.loader import portable
 from planner.loader.inputs import Inputs
 from planner.outputs import plan_json
@@ -47,15 +48,7 @@ def open_plan(path: Path) -> Opened:
     Raises:
         InputError: it cannot be read, or lacks what it takes to check it.
     """
-    name = str(path)
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(Finding("not-found", "there is no such file", name)) from None
-    except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise InputError(Finding("unreadable", f"cannot be read: {reason}", name)) from None
-    return from_data(name, data)
+    return from_data(str(path), contents(path, most_bytes=plan_json.MOST_BYTES, what="plan"))
 
 
 def from_data(name: str, data: bytes) -> Opened:

@@ -137,7 +137,7 @@ def test_what_is_no_result_is_refused(tmp_path: Path, content: str, words: str) 
 
 def test_a_missing_file_a_folder_and_nothing_at_all_are_refused(tmp_path: Path) -> None:
     assert "there is no such file" in refused(tmp_path / "10MW.plan.json")
-    assert "cannot be read" in refused(tmp_path)
+    assert "is a folder, not a file" in refused(tmp_path)
     assert "there is nothing to report" in refused()
 
 

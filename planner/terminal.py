@@ -1,0 +1,130 @@
+"""What a command says goes through here: as wide as the terminal is, with nothing that steers it.
+
+Names come from problems, catalogs, plans and traces of others. A control character among them could
+move the cursor, hide a line or rename the window, so none is ever written.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+import textwrap
+
+import typer
+
+from planner.errors import PlannerError
+
+STANDARD = 100
+"""Columns where there is no terminal, so that files and pipes get the same text anywhere."""
+
+_NARROWEST, _WIDEST = 40, 240
+_DATA = ("{", "[")
+"""What JSON begins with."""
+_STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_COMMAND = re.compile(r"\s*(- )?(\$ )?planner ")
+
+_columns = STANDARD
+
+
+class OutputError(PlannerError):
+    """Standard output takes no more (exit code 2)."""
+
+    exit_code = 2
+
+
+def width() -> int:
+    """Return how many columns a line of text may have."""
+    return _columns
+
+
+def follow() -> None:
+    """Take the width of the terminal from now on, or what COLUMNS says of it.
+
+    Many programs pass COLUMNS on to those that write into files, so it counts on a terminal only.
+    """
+    global _columns
+    try:
+        found = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):  # no terminal
+        return
+    told = os.environ.get("COLUMNS", "")
+    if told.isascii() and told.isdigit() and len(told) < 6:
+        found = int(told)
+    _columns = min(max(found or STANDARD, _NARROWEST), _WIDEST)
+
+
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Write a text to standard output or standard error.
+
+    Raises:
+        OutputError: standard output takes no more.
+        BrokenPipeError: whoever read it has left.
+    """
+    try:
+        typer.echo(harmless(text) if err else fitted(harmless(text)), err=err, nl=nl)
+    except OSError as error:
+        if err:  # there is nowhere left to say it
+            return
+        if error.errno == errno.EPIPE:
+            raise
+        discard()
+        reason = (error.strerror or str(error)).lower()
+        raise OutputError(f"cannot write the output: {reason}") from None
+
+
+def harmless(text: str) -> str:
+    """Return a text in which nothing steers a terminal; JSON says the same as before."""
+    if text.startswith(_DATA):
+        return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    if not (text.isascii() and text.replace("\n", "").isprintable()):
+        return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    return text
+
+
+def fitted(text: str) -> str:
+    """Return a text whose lines fit a narrow terminal; tables and JSON are made for a wide one."""
+    if _columns >= STANDARD or text.startswith(_DATA):
+        return text
+    return "\n".join(part for line in text.split("\n") for part in _folded(line))
+
+
+def _folded(line: str) -> list[str]:
+    """Return a line in as many as the width asks for; a command to copy stays in one."""
+    if len(line) <= _columns or _COMMAND.match(line):
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())]
+    hanging = indent[: _columns // 2] + "    "
+    return textwrap.wrap(
+        line,
+        _columns,
+        subsequent_indent=hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+
+
+def discard() -> None:
+    """Send what is still buffered nowhere, so that the process can end in peace."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def open_closed_streams() -> None:
+    """Have standard streams that whoever started this process closed lead nowhere.
+
+    The next file that is opened would otherwise take the place of one, and what a library prints
+    would end in it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(0, "r", encoding="utf-8", closefd=False)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)

@@ -1,0 +1,191 @@
+"""What a command says: as wide as the terminal, harmless, and sound where streams are closed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+
+import planner
+from planner import terminal
+from planner.errors import MOST_FINDINGS, Finding, InputError, listed
+from planner.terminal import STANDARD, fitted, follow, harmless, width
+from tests.bad_input.world import CATALOG, FILES, PROBLEM, changed
+
+START = "from planner.cli import main; main()"
+ESCAPE = "\x1b]0;gone\x07\x1b[2J\x9b31m"
+
+
+@pytest.fixture(autouse=True)
+def standard_again() -> Iterator[None]:
+    yield
+    terminal._columns = STANDARD
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
+
+
+def on_a_terminal(folder: Path, arguments: list[str], columns: int, **environment: str) -> str:
+    """Return what a command writes on a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    kept = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    command = [sys.executable, "-c", START, *arguments]
+    with subprocess.Popen(command, cwd=folder, stdout=theirs, env=kept | environment) as running:
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                piece = os.read(ours, 65_536)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            said += piece
+    os.close(ours)
+    assert running.returncode == 0
+    return said.decode().replace("\r\n", "\n")
+
+
+def in_a_pipe(folder: Path, arguments: list[str], **environment: str) -> str:
+    command = [sys.executable, "-c", START, *arguments]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        env=os.environ | environment,
+        check=True,
+        text=True,
+    ).stdout
+
+
+def longest(text: str) -> int:
+    return max(len(line) for line in text.split("\n") if "planner " not in line)
+
+
+def figures(text: str) -> list[str]:
+    """Return what must never be cut: amounts have a point or a comma, names have none."""
+    return re.findall(r"\d+[.,][\d.,]*\d", text)
+
+
+def test_text_follows_the_terminal(world: Path) -> None:
+    size = ["size", "problem.yaml"]
+    piped = in_a_pipe(world, size)
+    narrow, wide = on_a_terminal(world, size, 60), on_a_terminal(world, size, 140)
+    assert 50 < longest(narrow) <= 60 < longest(piped) <= STANDARD < longest(wide) <= 140
+    assert figures(narrow) == figures(piped) == figures(wide)
+    assert longest(on_a_terminal(world, size, 140, COLUMNS="70")) <= 70
+    assert on_a_terminal(world, size, 100) == on_a_terminal(world, size, 0) == piped
+
+
+def test_no_terminal_is_as_wide_as_ever(world: Path) -> None:
+    size = ["size", "problem.yaml"]
+    assert in_a_pipe(world, size, COLUMNS="60") == in_a_pipe(world, size, COLUMNS="200")
+
+
+def test_no_escape_sequence_reaches_the_terminal(world: Path) -> None:
+    hostile = json.dumps(f"Box {ESCAPE}8")
+    (world / "own.yaml").write_text(changed(CATALOG, "model: Box 8", f"model: {hostile}"), "utf-8")
+    (world / "problem.yaml").write_text(
+        PROBLEM.replace(PROBLEM.split("\n")[0], f"name: {json.dumps('Hall' + ESCAPE)}"), "utf-8"
+    )
+    for command in (
+        ["solve", "problem.yaml", "-o", "out"],
+        ["catalog", "list", "own.yaml"],
+        ["catalog", "show", "gpu_box", "own.yaml"],
+    ):
+        said = on_a_terminal(world, command, 100)
+        assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in said.replace("\n", "")), command
+    data = in_a_pipe(world, ["solve", "problem.yaml", "-o", "out", "--json"])
+    assert "\x9b" not in data and json.loads(data)["problem"] == "Hall" + ESCAPE
+
+
+def test_harmless_text() -> None:
+    assert harmless("a\x1b[2Jb\x9bc\u202ed\r\ne\tf") == "a [2Jb c d \ne f"
+    assert harmless("é ü 10 µs, 東京\n") == "é ü 10 µs, 東京\n"
+    assert harmless('{"a": "\x9b\x7f"}') == '{"a": "\\u009b\\u007f"}'
+
+
+def test_lines_that_are_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = "  " + "  ".join(f"column{number}" for number in range(12))
+    command = f"  planner solve {'x' * 90}"
+    assert fitted(f"{row}\n{command}") == f"{row}\n{command}"
+    monkeypatch.setattr(terminal, "_columns", 50)
+    *folded, last = fitted(f"{row}\n{command}").split("\n")
+    assert last == command
+    assert folded[0].split()[0] == "column0"
+    assert " ".join(folded).split() == row.split()
+    assert max(map(len, folded)) <= 50
+    assert fitted('{"a": ' + " " * 60 + "1}") == '{"a": ' + " " * 60 + "1}"
+
+
+def test_no_terminal_changes_no_width() -> None:
+    follow()
+    assert width() == STANDARD
+
+
+CLOSED = [">&-", "<&- >&- 2>&-"]
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_closed_streams(closed: str, world: Path) -> None:
+    python = f"{sys.executable} -c '{START}'"
+    sound = f"{python} solve problem.yaml -o out {closed}"
+    ended = subprocess.run(
+        sound, shell=True, cwd=world, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert sorted(path.name for path in (world / "out").iterdir()) == [
+        "problem.plan.json",
+        "problem.xlsx",
+    ]
+    assert json.loads((world / "out" / "problem.plan.json").read_bytes())["status"] == "optimal"
+    assert "Error" not in ended.stderr
+    broken = f"{python} solve none.yaml {closed}"
+    ended = subprocess.run(
+        broken, shell=True, cwd=world, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    assert ended.stderr in ("", "planner: none.yaml: no such problem file [not-found]\n")
+
+
+def test_an_output_that_cannot_be_written_to(world: Path) -> None:
+    command = f"{sys.executable} -c '{START}' size problem.yaml 1</dev/null"
+    ended = subprocess.run(
+        command, shell=True, cwd=world, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == "planner: cannot write the output: bad file descriptor\n"
+
+
+def test_of_many_findings_the_first_are_shown() -> None:
+    many = [Finding("unknown-key", f"unknown key 'k{number}'", "p.yaml") for number in range(1234)]
+    said = str(InputError(many)).splitlines()
+    assert len(said) == MOST_FINDINGS + 1
+    assert said[0] == many[0].text()
+    assert said[-1] == "and 1,214 more; mend these first [more]"
+    assert str(InputError(many[:20])).count("\n") == 19
+    warned = [Finding("w", "a warning", severity="warning")] * 30
+    assert listed([*warned, many[0]])[0] == f"error: {many[0].text()}"
+
+
+def test_everything_is_said_in_one_place() -> None:
+    package = Path(planner.__file__).parent
+    direct = re.compile(r"\b(print|typer\.s?echo|sys\.std(out|err)\.write|click\.echo)\(")
+    for path in package.rglob("*.py"):
+        said = direct.search(path.read_text("utf-8"))
+        assert said is None or path.name == "terminal.py", path
