@@ -94,10 +94,26 @@ class NetworkRacks:
 @cache
 def fewest(kinds: tuple[Shares, ...], counts: Counts) -> int:
     """Return the fewest racks that hold so many of each kind, each of given shares of a rack."""
-    racks = 0
-    while not _hold(kinds, counts, racks):
-        racks += 1
-    return racks
+    sides = zip(*kinds, strict=True)
+    filled = [sum(map(float.__mul__, side, map(float, counts))) for side in sides]
+    least, most = math.ceil(max(filled, default=0.0) - 1e-6), _placed(kinds, counts)
+    return next((racks for racks in range(least, most) if _hold(kinds, counts, racks)), most)
+
+
+def _placed(kinds: tuple[Shares, ...], counts: Counts) -> int:
+    """Return the racks that placing one device after the other takes: enough, if not the fewest."""
+    racks: list[list[float]] = []
+    for share, count in zip(kinds, counts, strict=True):
+        for _ in range(count):
+            for rack in racks:
+                if all(t + s <= 1.0 + facility.SLIVER for t, s in zip(rack, share, strict=True)):
+                    break
+            else:
+                rack = [0.0] * len(share)
+                racks.append(rack)
+            for side, more in enumerate(share):
+                rack[side] += more
+    return len(racks)
 
 
 @cache
