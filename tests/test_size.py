@@ -159,11 +159,11 @@ def test_nvidia_rules_count_whole_units(
 
 def test_what_a_site_holds_is_the_default(seed: Path) -> None:
     found = sized(MAIN, None)
-    held = found.cluster  # 8,000 kW of IT power at 120 kW a system
-    assert (held.item, held.systems, held.gpus) == ("nvidia_gb200_nvl72", 66, 4752)
+    held = found.cluster  # 8,000 kW of IT power at 120 kW a system, a replica of 64 in each
+    assert (held.item, held.systems, held.gpus) == ("nvidia_gb200_nvl72", 66, 4224)
     assert held.choice == "the type on offer with the most peak FLOP/s"
     peaks = {kind.item: kind.peak_pflops for kind in found.gpu_types}
-    assert peaks["nvidia_dgx_h100"] == pytest.approx(784 * 8 * 0.989)
+    assert peaks["nvidia_dgx_h200"] == pytest.approx(784 * 8 * 0.989)
     assert max(peaks, key=lambda item: peaks[item] or 0.0) == found.gpu_types[0].item == held.item
     capped = sized(seed, None, "jobs.0.gpus.max=1000").cluster
     assert (capped.systems, capped.gpus, capped.gpus_bought) == (125, 1000, 1000)
@@ -181,8 +181,8 @@ def test_checkpoint_of_the_main_example() -> None:
     found = sized(MAIN, None)
     assert found.checkpoint.size_gb == pytest.approx(1.008e12 * 13.69 / 1e9)
     assert found.checkpoint.capacity_needed_tb == pytest.approx((60 + 11 * 13.79952) / 0.85)
-    assert found.cluster.mtti_s == pytest.approx(86_400 / (4.74e-4 * 4752))
-    replicas = 4752 / 512
+    assert found.cluster.mtti_s == pytest.approx(86_400 / (4.74e-4 * 4224))
+    replicas = 4224 / 64
     reads = {way.fan_out: way.reads_of_checkpoint for way in found.restore}
     assert reads["broadcast"] == 1.0
     assert reads["sharded_optimizer"] == pytest.approx((11.69 + 2 * replicas) / 13.69)
@@ -201,7 +201,7 @@ def test_intervals_of_the_main_example() -> None:
     assert [row.interval_s for row in mode.rows[1:]] == [600, 1800, 3600, 14_400]
     for row in mode.rows:
         assert row.write_gb_per_s == pytest.approx(13_799.52 / (0.1 * row.interval_s))
-        assert row.write_mb_per_s_per_gpu == pytest.approx(1379.952e5 / row.interval_s / 4752)
+        assert row.write_mb_per_s_per_gpu == pytest.approx(1379.952e5 / row.interval_s / 4224)
         assert row.blocking_law_write_gb_per_s == pytest.approx(13_799.52 / 0.05 / row.interval_s)
         assert row.write_volume_tb_per_day == pytest.approx(13.79952 * 86_400 / row.interval_s)
 
@@ -341,7 +341,7 @@ def test_the_best_of_a_family_draws_least(seed: Path) -> None:
     [
         (("site={pue: 1.25}", "objective={minimize: cost}"), None, "unlimited"),
         ((LAYOUT,), 100, "replica"),
-        ((LAYOUT, "site.it_power=500 kW"), None, "replica"),
+        ((LAYOUT, "site.it_power=500 kW"), None, "no-room"),
         (("site.it_power=1 kW",), None, "no-room"),
         (("items.nvidia_dgx_h100.exclude=true",), 8, "no-gpu-system"),
     ],
@@ -401,7 +401,7 @@ def _numbers(data: object, key: str = "") -> list[tuple[str, float]]:
 
 def test_command_line() -> None:
     run = CliRunner().invoke(app, ["size", str(MAIN), "--gpus", "3072"])
-    assert run.exit_code == 0 and "3,072 GPUs in 43" in run.stdout
+    assert run.exit_code == 0 and "3,072 GPUs in 48" in run.stdout
     assert CliRunner().invoke(app, ["size", str(MAIN), "--gpus", "0"]).exit_code == 2
 
 

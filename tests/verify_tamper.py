@@ -28,7 +28,10 @@ FREE |= {"position_ru", "devices"}
 # So small there that a millionth of it is noise.
 TINY = {"two_of_each-jobs[0].goodput_understated"}
 # Rules that leave more than one answer.
-OPEN = {"sync_bundle-jobs[0].drain_slowdown", "sync_bundle-limits[items.bundle.fixed].sense"} | TINY
+# Hand-made plans of two types do not tell how many systems of each run.
+OPEN = {"two_of_each-jobs[0].idle_gpus", "types_of_one_size-jobs[0].idle_gpus"}
+OPEN |= {"sync_bundle-jobs[0].drain_slowdown", "sync_bundle-limits[items.bundle.fixed].sense"}
+OPEN |= TINY
 COMPONENT_FREE = {"discount", "lead_time", "installed"}
 
 

@@ -116,7 +116,8 @@ def _most_gpus(case: Case, system: System, kind: GpuType) -> int:
     step = job.step(system)
     if gpus < step:
         what = "replica" if step == job.replica_gpus else "system"
-        message = f"the site holds {gpus:,} GPUs of {kind.name}, and one {what} is {step:,}"
+        held = kind.systems * system.gpus
+        message = f"the site holds {held:,} GPUs of {kind.name}, and one {what} is {step:,}"
         raise InputError(Finding("no-room", message, fix="raise the budgets, or give --gpus N"))
     return gpus // step * step
 

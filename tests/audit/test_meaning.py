@@ -109,9 +109,13 @@ def test_the_best_plan_is_that_of_the_changed_problem(name: str, tmp_path: Path)
 
 
 def audited(
-    tmp_path: Path, edits: Edits, problem: str = "10MW", *, solve_again: bool = True
+    tmp_path: Path,
+    edits: Edits,
+    problem: str = "10MW",
+    *settings: str,
+    solve_again: bool = True,
 ) -> Audit:
-    path = edited(book(problem), tmp_path / "edited.xlsx", edits)
+    path = edited(book(problem, *settings), tmp_path / "edited.xlsx", edits)
     return audit(path, Options(explain=False), solve_again=solve_again)
 
 
@@ -133,7 +137,8 @@ def test_more_systems_break_the_power_limit_and_need_more_cables(tmp_path: Path)
 
 
 def test_less_storage_costs_less_and_loses_work(tmp_path: Path) -> None:
-    found = audited(tmp_path, {("quantity", sku("Storage")): 20.0})
+    all_of_it = ("10MW", "objective.indifference=0")
+    found = audited(tmp_path, {("quantity", sku("Storage")): 20.0}, *all_of_it)
     assert not found.breaches and found.shortfall is not None and found.shortfall > 1e-5
     assert found.edited is not None and found.edited.totals and found.solved.totals
     assert (found.edited.totals.capex_usd or 0) < (found.solved.totals.capex_usd or 0)

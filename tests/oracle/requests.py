@@ -49,16 +49,15 @@ def random_problem(random: Random, hardware: Hardware, *, wide: bool = False) ->
 
 
 def _lay_out(random: Random, hardware: Hardware, reference: Reference, job: Raw) -> None:
-    """Divide whole replicas so that most tensor groups fit; at times state them by default."""
+    """Divide whole replicas so that tensor groups fit; at times state them by default."""
     if job["gpus"].get("whole") != "replicas":
         return
     size = int(hardware.numbers[reference.system]["gpus"])
-    fitting = [n for n in range(1, size + 1) if reference.replica % n == 0]
-    if random.random() < 0.85:
-        tensor = random.choice(fitting)
-        job["parallelism"] = {"tensor": tensor, "pipeline": reference.replica // tensor}
+    # A tensor group fits into the system of the reference; smaller ones may be left out for it.
+    tensor = random.choice([n for n in range(1, size + 1) if reference.replica % n == 0])
+    job["parallelism"] = {"tensor": tensor, "pipeline": reference.replica // tensor}
     if random.random() < 0.25:
-        job["gpus"]["per_system"] = random.randint(max(1, size // 2), size)
+        job["gpus"]["per_system"] = random.randint(max(tensor, size // 2), size)
     if random.random() < 0.3 and len(hardware.of("gpu_system")) > 1:
         job["gpus"]["max_types"] = 2
     if random.random() < 0.5:

@@ -197,7 +197,7 @@ READERS: dict[str, Callable[[str, str], tuple[str, ...]]] = {
     "simulate": lambda bad, good: ("simulate", bad, "--replications", "2"),
     "beside": lambda bad, good: ("simulate", good, "--beside", bad, "--replications", "2"),
     "synthesize": lambda bad, good: ("synthesize", bad, "--length", "1 d"),
-    "report": lambda bad, good: ("report", bad, "-o", "never.html"),
+    "report": lambda bad, good: ("report", bad, "--file", "never.html"),
 }
 
 

@@ -197,8 +197,11 @@ def _compared(
     if bound is None:
         text = f"{asked} came to no bound in the time given"
         return Check(name="bound", result="not_checked", text=text)
-    behind = max(0.0, ahead(bound, mine))
-    text = f"no plan is better than {_said(bound)} {unit}; this one is {100 * behind:.2g} % behind"
+    behind = max(0.0, ahead(bound, best))
+    text = (
+        f"no plan is better than {_said(bound)} {unit}; the best value stated is "
+        f"{100 * behind:.2g} % behind"
+    )
     if behind > GAP:
         text += f" (it may be {100 * goal.gap_asked:.2g} %)"
     if optimal and behind > goal.gap_asked + GAP + TOLERANCE:
