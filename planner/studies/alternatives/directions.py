@@ -65,12 +65,12 @@ def extremes(inputs: Inputs, case: Case, worst: float) -> Iterator[Extreme]:
     money: tuple[tuple[DirectionName, str, str], ...] = (
         ("least_capex", "cost", "{minimize: cost}"),
         ("least_tco", "tco", "{minimize: tco}"),
-        ("least_power", "power", "{minimize: power}"),
+        ("least_power", "power", "{minimize: power, indifference: 0}"),
     )
     for name, objective, text in money:
         if objective == case.objective or (objective == "tco" and inputs.problem.term is None):
             continue
-        least = Objective.model_validate({"minimize": objective})
+        least = Objective.model_validate({"minimize": objective, "indifference": 0})
         yield Extreme(name, (floor, Change("objective", least, text)))
     for count in get_args(CountName):
         yield Extreme(count, (floor,), count)

@@ -112,9 +112,8 @@ class Question:
 
 def _asking_for(work: ObjectiveName) -> list[Change]:
     """Return the change that makes useful work the objective, nothing given away."""
-    return [
-        Change("objective", Objective.model_validate({"maximize": work}), f"{{maximize: {work}}}")
-    ]
+    goal = Objective.model_validate({"maximize": work, "indifference": 0})
+    return [Change("objective", goal, f"{{maximize: {work}, indifference: 0}}")]
 
 
 def _work(inputs: Inputs) -> Work:
