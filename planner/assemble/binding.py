@@ -27,13 +27,13 @@ def _exceeded(case: Case, operation: Operation) -> Iterator[str]:
     for system in case.systems:
         if system.id not in operation.used:
             continue
-        count = operation.units[system.id] + _systems_of_a_step(case, operation, system)
+        count = operation.units[system.id] + systems_of_a_step(case, operation, system)
         if system.high is not None and count > system.high:
             continue
         yield from purchase.broken_rows(case, {**operation.units, system.id: count})
 
 
-def _systems_of_a_step(case: Case, operation: Operation, system: System) -> int:
+def systems_of_a_step(case: Case, operation: Operation, system: System) -> int:
     """Return how many more systems of a type let the job use more GPUs of it."""
     units = operation.units[system.id]
     now = case.job.most_gpus(system, operate.most_in_use(case, units))

@@ -286,7 +286,7 @@ REFUSED = {
     "other JSON": (("good.plan.json", "other.json"), "other.json: the file holds no plan"),
     "no text": (("good.plan.json", "bytes.json"), "bytes.json: the file holds no plan"),
     "a later plan": (("good.plan.json", "later.json"), "a plan of version 99"),
-    "a folder": (("good.plan.json", "folder.json"), "folder.json: cannot be read"),
+    "a folder": (("good.plan.json", "folder.json"), "folder.json: is a folder, not a file"),
     "no workbook": (("good.plan.json", "no.xlsx"), "no.xlsx: not a whole .xlsx file"),
     "settings for plans": (("good.plan.json", "good.plan.json", "--set", "a=b"),
                            "--set and --scenario change problem files"),

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner.outputs import plan_json
+from planner.outputs.words import duration
 from planner.schema.plan import Plan
 from planner.schema.synthesis import Truth
 from planner.simulation.record import run
@@ -61,11 +62,12 @@ def truth(folder: Path) -> Truth:
     return Truth.model_validate_json((folder / "hall.truth.json").read_bytes())
 
 
-def test_a_plan_leaves_its_trace(file: Path, tmp_path: Path) -> None:
+def test_a_plan_leaves_its_trace(file: Path, plan: Plan, tmp_path: Path) -> None:
     done = synthesize(file, "-o", tmp_path / "new", "--length", "2 d")
     assert done.code == 0, done.err
     assert done.out.startswith("hall  (synthetic storage telemetry)\n  2 days: 17,280 samples")
-    assert "a checkpoint of 980.0 GB every 31.5 min, written in 1.9 s" in done.out
+    every, drain = duration(plan.jobs[0].interval_s), duration(plan.jobs[0].drain_s)
+    assert f"a checkpoint of 980.0 GB every {every}, written in {drain}" in done.out
     names = ["hall.log.csv", "hall.trace.csv", "hall.truth.json"]
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == names
     assert all(name in done.err for name in names)

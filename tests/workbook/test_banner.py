@@ -61,7 +61,7 @@ def located(source: bytes, sku: str, title: str) -> str:
 
 
 def test_as_solved_until_something_is_edited(excel: Excel) -> None:
-    assert str(excel.value(*BANNER)).startswith("As solved: optimal")
+    assert str(excel.value(*BANNER)).startswith("As solved: proven best")
 
 
 def test_no_plan_needs_no_fingerprint() -> None:

@@ -354,7 +354,7 @@ def test_blank_inputs_give_no_error_values(after: dict[str, Path]) -> None:
 @needs_office
 def test_questions_are_no_edits_of_the_plan(after: dict[str, Path]) -> None:
     banner = named(after["factors"], values(after["factors"]))["plan_banner"]
-    assert str(banner).startswith("As solved: optimal")
+    assert str(banner).startswith("As solved: proven best")
 
 
 def test_factors_are_inputs_of_their_sheet() -> None:

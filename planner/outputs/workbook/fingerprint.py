@@ -89,6 +89,7 @@ def add(book: Book) -> None:
     page.sheet.set_column(0, 0, 20)
     page.text(FIRST_ROW, 0, "Sheet", "header")
     page.text(FIRST_ROW, 1, "Differs", "header")
+    page.sheet.repeat_rows(FIRST_ROW)
     first, last = FIRST_ROW + 1, FIRST_ROW + len(areas)
     top = last + 4
     for row, area in enumerate(areas, start=first):

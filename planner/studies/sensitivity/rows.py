@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.assemble import assemble
+from planner.assemble.binding import systems_of_a_step
 from planner.case import Case
 from planner.case.model import Limits
 from planner.errors import VerificationError
@@ -108,12 +109,14 @@ class _Used:
 
 
 def _one_more(case: Case, run: Operation) -> Iterator[purchase.Bill]:
-    """Yield the bill with one more of each GPU system in use."""
+    """Yield the bill with more of each GPU system in use: one, or as many as a replica takes."""
     if not case.maximise:
         return
     for system in case.systems:
-        count = run.units[system.id] + 1
-        if system.id in run.used and (system.high is None or count <= system.high):
+        if system.id not in run.used:
+            continue
+        count = run.units[system.id] + systems_of_a_step(case, run, system)
+        if system.high is None or count <= system.high:
             with suppress(ValueError):  # no fabric is so large
                 yield purchase.bill(case, {**run.units, system.id: count})
 
