@@ -146,6 +146,10 @@ def _companions(kitting: Kitting) -> tuple[Companion, ...]:
     return tuple(result)
 
 
+MOST_CLUSTERS = 5_000
+"""Clusters of a storage family in one plan; more are not planned (docs/model.md)."""
+
+
 def _add_clusters(kitting: Kitting) -> None:
     """Add what each cluster of a storage family needs for itself."""
     for family in sorted(kitting.inputs.families, key=lambda family: family.id):
@@ -155,7 +159,8 @@ def _add_clusters(kitting: Kitting) -> None:
         if not units or cluster is None or not cluster.parts:
             continue
         each, most = cluster.max_units.value, kitting.most(units)
-        counts = range(1, -(-most // each) + 1)
+        # Where a limit is taken away for a question, nothing else ends this.
+        counts = range(1, min(MOST_CLUSTERS, -(-most // each)) + 1)
         sizes = [
             Size(number * each, tuple(number * part.quantity for part in cluster.parts))
             for number in counts
