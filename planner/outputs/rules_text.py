@@ -102,7 +102,7 @@ def _done(plan: Outcome, measure: Measure) -> tuple[str, ...]:
 
 
 def _proven(share: float | None) -> str:
-    return "<0.0001 %" if share is not None and 0 < share < 1e-6 else gap(share)
+    return "<1e-4 %" if share is not None and 0 < share < 1e-6 else gap(share)
 
 
 def _buying(rows: Sequence[RuleRow]) -> str:

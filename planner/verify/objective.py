@@ -83,7 +83,6 @@ def _value(name: str, totals: TotalFigures, figures: JobFigures) -> float | None
 def _check_best_capex(
     ledger: Ledger,
     stated: ObjectiveReport,
-    share: float,
     capex_usd: float | None,
     *,
     preferred: bool,
@@ -92,8 +91,6 @@ def _check_best_capex(
     best = stated.best_capex_usd
     if best is None or capex_usd is None:
         return
-    if share == 0:
-        ledger.fail("objective.best_capex_usd: nothing is given away, so nothing is saved")
     if not preferred and not best >= capex_usd * (1 - _TIES):
         ledger.fail(f"objective.best_capex_usd: {best!r} is less than the plan's {capex_usd:.12g}")
 
@@ -119,7 +116,7 @@ def _check_given_away(
     if not math.isclose(stated.given_away, share, rel_tol=1e-6, abs_tol=_GAP_NOISE):
         said = f"the plan says {stated.given_away!r}, computed {share:.12g}"
         ledger.fail(f"objective.given_away: {said}")
-    _check_best_capex(ledger, stated, share, capex_usd, preferred=prefer is not None)
+    _check_best_capex(ledger, stated, capex_usd, preferred=prefer is not None)
     within = 0.0 if prefer is None else prefer.within
     kept = (1 - within) * (1 - asked.indifferent) / (1 + _TIES)
     most = 1 - kept if maximise else (1 + within) * (1 + asked.indifferent) * (1 + _TIES) - 1
