@@ -27,6 +27,7 @@ RARE = (
     "budget.energy_per_year=3 MUSD", "budget.colocation_per_year=4 MUSD",
     "budget.subscriptions_per_year=1.5 MUSD", "policy.require_vendors=[DDN]",
     "policy.split=[{category: gpu_system, max_share: 67 %}]",
+    "jobs.0.gpus.whole=systems", "jobs.0.restore.fan_out=broadcast",
 )  # fmt: skip
 """Limits that neither a shipped problem nor a drawn one has, as changes of `full_bill`."""
 WITHOUT_LEVER = ("drain_fits", "hot_spares.", "rule_read", "rule_write", "replica_fits")
