@@ -28,6 +28,7 @@ class Master:
         self.solves = 0
         self.probed = False
         self.magnified = 0
+        self.careful = False
         self._narrowed: Bounds = {}
         self._tops = {ratio.name: ratio.log.upBound for ratio in build.model.ratios}
         self._originals: dict[str, tuple[float, float]] = {}
@@ -40,7 +41,11 @@ class Master:
         """Solve the model as it stands."""
         self.solves += 1
         return self.session.solve(
-            relaxed=relaxed, gap=gap, relative=relative, effort=self.effort, careful=careful
+            relaxed=relaxed,
+            gap=gap,
+            relative=relative,
+            effort=self.effort,
+            careful=careful or (self.careful and not relaxed),
         )
 
     def row(self, name: str, left: Linear, sense: Sense, right: float) -> Row:
