@@ -88,7 +88,20 @@ def test_money_per_work_is_proven_in_few_solves(settings: tuple[str, ...]) -> No
     assert plan.provenance.iterations < MOST_SOLVES
 
 
-WITHOUT_TANGENTS = (0, 3, 6, 10, 14, 19, 27, 28, 32, 38)
+def test_a_bound_that_a_plan_disproves_is_searched_again() -> None:
+    """At 9 MW the presolve of HiGHS 1.15.1 loses the best purchase, and a later plan shows it."""
+    problem = shipped.problem_files()["10MW"]
+    less, more = (
+        api.solve(problem, settings=(f"site.facility_power={power} kW",)) for power in (9000, 9100)
+    )
+    assert less.status == more.status == "optimal"
+    assert less.objective.value is not None and more.objective.value is not None
+    assert less.objective.bound is not None
+    assert less.objective.value <= less.objective.bound * (1 + 1e-6)
+    assert less.objective.value <= more.objective.value * (1 + more.objective.indifference)
+
+
+WITHOUT_TANGENTS = (0, 6, 10, 14, 19, 27, 28, 38, 39, 40)
 """Wide random problems of different objectives that have a plan and few purchases."""
 
 
