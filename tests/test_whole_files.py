@@ -236,7 +236,7 @@ def test_a_trace_and_a_report_go_into_devices(small: str, tmp_path: Path) -> Non
     (tmp_path / "taken").mkdir()
     devices = [device(tmp_path / "taken" / name, stat.S_IFCHR, NULL) for name in names]
     assert ran("characterize", trace, "-o", str(tmp_path / "taken")).code == 0
-    assert ran("report", str(made / "problem.plan.json"), "-o", str(page)).code == 0
+    assert ran("report", str(made / "problem.plan.json"), "--file", str(page)).code == 0
     assert all(path.is_char_device() for path in [*devices, page])
 
 

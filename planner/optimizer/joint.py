@@ -101,7 +101,9 @@ def optimise(
         save_mps(last.master.build.model, last.goal.expression, case.maximise, save_model)
     best = _best(case, proofs)
     taken, settled = _first(case, proofs), True
-    if ties:
+    if without_end(case, taken.operation):  # a cheaper plan may stand below the end of the model
+        taken.unbounded = True
+    elif ties:
         taken, settled = _settle(case, proofs, best, gap, effort)
     solves = sum(proof.master.solves for proof in proofs)
     late = effort.late
@@ -414,7 +416,7 @@ def _certificate(
     seconds: float,
     late: bool,
 ) -> Certificate:
-    if any(answer.unbounded for answer in answers) or without_end(case, taken.operation):
+    if any(answer.unbounded for answer in (*answers, taken)) or without_end(case, taken.operation):
         return Certificate("unbounded", None, None, None, None, solves, seconds, late)
     stopped = any(answer.stopped for answer in answers)
     bounds = [answer.bound for answer in answers if answer.bound is not None]

@@ -105,6 +105,7 @@ def test_fewer_stages_hold_the_weights_wherever_they_are_held(
     pipeline: int, least: int | None
 ) -> None:
     request = two_systems("400 B", tensor=8, pipeline=pipeline)
+    request.job["gpus"] = {"whole": "systems"}
     known = {lever.path: lever for lever in levers(inputs_of(request.case()))}
     lever = known.get("jobs.0.parallelism.pipeline")
     assert (None if lever is None else lever.least) == least

