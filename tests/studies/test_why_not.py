@@ -43,6 +43,8 @@ def with_item(inputs: Inputs, item: Item) -> Inputs | None:
             return None
         return changed(inputs, "consider.gpu_systems", (item.sku,))
     rule = problem.items.get(item.sku, Quantity())
+    if rule.in_place:  # a unit that stands there idle meets what is demanded
+        return None
     return changed(inputs, f"items.{item.sku}", rule.model_copy(update={"min": 1}))
 
 
@@ -91,18 +93,30 @@ def price_faults(demanded: Inputs, plan: Plan, item: Item) -> Iterator[str]:
 
 
 def as_good(demanded: Inputs, plan: Plan, sku: str, list_usd: float, leeway: float) -> bool:
-    """Say whether the best plan with an item at a price is taken rather than the plan."""
-    truth = enumerated(at_price(demanded, sku, list_usd))
+    """Say whether some plan with an item at a price is taken rather than the plan.
+
+    It is no worse than what ties with the best, and costs no more than the plan; or it is better
+    than the best by more than what ties.
+    """
+    priced, goal = at_price(demanded, sku, list_usd), plan.objective
+    truth = enumerated(priced)
     if truth is None:
         return False
-    loss = loss_of(plan, truth.top)
-    if plan.objective.name in ("cost", "tco"):
-        return loss <= leeway
-    if abs(loss) > 1e-6 + abs(leeway):
-        return loss < 0
+    if goal.name in ("cost", "tco"):
+        return loss_of(plan, truth.top) <= leeway
     assert plan.totals is not None
     assert plan.totals.capex_usd is not None
-    return truth.capex_usd <= plan.totals.capex_usd * (1.0 + leeway)
+    assert goal.bound is not None
+    sign = 1.0 if goal.sense == "maximize" else -1.0
+    tie = max(1e-6, goal.indifference)
+    if sign * truth.top >= sign * goal.bound * (1.0 + sign * (tie - leeway)):
+        return True
+    room = sign * (truth.top - goal.bound * (1.0 - sign * tie)) / truth.top + leeway
+    if room < 0.0:
+        return False
+    settled = enumerated(changed(priced, "objective.indifference", room))
+    assert settled is not None
+    return settled.capex_usd <= plan.totals.capex_usd * (1.0 + leeway)
 
 
 def loss_of(plan: Plan, value: float) -> float:

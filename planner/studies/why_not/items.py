@@ -25,7 +25,10 @@ def items(study: Study, forced: Sequence[Forced], asked: Sequence[str]) -> tuple
     """Return the reason of every GPU system and storage item that the plan does not hold."""
     reasons = [
         Reason(offer.id, offer.id in asked)
-        for offer in study.case.offers()
+        for offer in (
+            *study.case.systems,
+            *study.case.storage,
+        )  # what only stands there is left out
         if not study.units[offer.id]
     ]
     _bound(study, reasons)

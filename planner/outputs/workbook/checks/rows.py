@@ -157,6 +157,8 @@ def check_for(book: Book, limit: LimitReport) -> Check:
             check = replace(check, limit=f"{check.limit}_if_{mode}")
     if limit.name in ("rule_read", "rule_write"):
         return replace(check, limit=_rule(book, limit))
+    if limit.name == "gpu_types":
+        return replace(check, value=_types_in_use(book.plan, limit))
     if limit.sense != _SENSES.get(limit.name, limit.sense):
         check = replace(check, value=check.limit, limit=check.value)
     return replace(
@@ -220,6 +222,19 @@ def _quantity(plan: Plan, limit: LimitReport) -> str:
         counts(entry.number) if counts else working_name(entry.line, entry.number)
         for entry in counted
     )
+
+
+def _types_in_use(plan: Plan, limit: LimitReport) -> str:
+    """Return how many GPU systems have units in the cluster; nothing if one does no work."""
+    working = [
+        entry
+        for block in blocks(plan)
+        for entry in block.entries
+        if entry.line.section == "Compute" and entry.line.working
+    ]
+    if len(working) != limit.value:
+        return ""
+    return "+".join(f"({working_name(each.line, each.number)}>0)" for each in working)
 
 
 def _of_vendor(entries: Sequence[Entry], label: str) -> list[Entry]:
