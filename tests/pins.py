@@ -1,0 +1,202 @@
+"""Everything a user sees of the shipped problems, as text: to compare before and after a change.
+
+    python -m tests.pins before          # on the old tree
+    python -m tests.pins after           # on the new one
+    diff -r before after
+
+Screens, JSON, CSV, the text of HTML pages, and every cell of every workbook (value, formula, number
+format), for both audiences and all studies. Pictures stand as a checksum. ``--only 'report*'`` runs
+the commands whose name fits; what they need of others is run, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
+from html.parser import HTMLParser
+from pathlib import Path
+
+import openpyxl
+
+PROBLEMS = Path(__file__).resolve().parents[1] / "problems"
+SHIPPED = sorted(path.stem for path in PROBLEMS.glob("*.yaml"))
+SMALL, LARGE = "enterprise_1MW", "10MW"
+EXITS = (0, 2, 3, 4)
+
+HELPS = (
+    "", "solve", "check", "compare", "alternatives", "audit", "verify", "explain", "size",
+    "characterize", "synthesize", "simulate", "sweep", "frontier", "tornado", "uncertain",
+    "report", "schema", "init", "catalog", "catalog check", "catalog list", "catalog show",
+)  # fmt: skip
+SCHEMAS = ("problem", "catalog", "prices", "plan")
+
+
+def runs() -> Iterator[tuple[str, str]]:
+    """Yield every command by name, in an order in which each finds the files it needs."""
+    for command in HELPS:
+        yield f"help {command}".strip().replace(" ", "_"), f"{command} --help"
+    for name in SCHEMAS:
+        yield f"schema_{name}", f"schema {name}"
+    yield "catalog_list", "catalog list"
+    yield "catalog_show", "catalog show wekapod_nitro_155"
+    for name in SHIPPED:
+        yield f"solve_{name}", f"solve {name}.yaml --bill csv --bill json"
+        yield f"solve_json_{name}", f"solve {name}.yaml --json --quiet -o json"
+        yield f"customer_{name}", f"solve {name}.yaml --audience customer --bill csv"
+        yield f"check_{name}", f"check {name}.yaml"
+        yield f"size_{name}", f"size {name}.yaml"
+    for name in (LARGE, SMALL, "full_bill"):
+        yield f"verify_{name}", f"verify {name}.plan.json --no-solve"
+        yield f"audit_{name}", f"audit {name}.xlsx --no-solve"
+        yield f"explain_{name}", f"explain {name}.yaml -o ."
+    yield "explain_json", f"explain {SMALL}.yaml --json"
+    yield "explain_no_plan", "explain infeasible_restore.yaml -o ."
+    yield "explain_no_plan_json", "explain infeasible_restore.yaml --json"
+    yield (
+        "study_sheets",
+        (f"solve {SMALL}.yaml --study why --study rules --study alternatives -o with"),
+    )
+    yield "compare", f"compare {LARGE}.plan.json light_rule.plan.json -o ."
+    yield "compare_rules", f"compare --rules {SMALL}.yaml -o ."
+    yield "alternatives", f"alternatives {SMALL}.yaml -o ."
+    yield (
+        "sweep",
+        (
+            f"sweep {LARGE}.yaml --vary site.facility_power=8MW:10MW:0.5MW "
+            "--vary jobs.0.failures.per_gpu_day=x0.5:x2:x0.5"
+        ),
+    )
+    yield "frontier", f"frontier {LARGE}.yaml --points 8 --against storage --against cost -o ."
+    yield "tornado", f"tornado {LARGE}.yaml -o ."
+    yield "uncertain", f"uncertain {LARGE}.yaml --samples 24 --jobs 1 -o ."
+    yield "simulate", f"simulate {LARGE}.plan.json --replications 50 -o ."
+    yield "synthesize", f"synthesize {LARGE}.plan.json --length '2 d'"
+    yield (
+        "characterize",
+        (
+            f"characterize {LARGE}.trace.csv --problem {LARGE}.yaml --plan {LARGE}.plan.json "
+            f"--log {LARGE}.log.csv -o ."
+        ),
+    )
+    yield (
+        "report",
+        (
+            f"report {LARGE}.plan.json light_rule.plan.json {LARGE}.sweep.json {LARGE}.frontier.json "
+            f"{LARGE}.tornado.json {LARGE}.uncertain.json {SMALL}.explain.json --file all.html"
+        ),
+    )
+
+
+NEEDS = {
+    "verify_*": "solve_*", "audit_*": "solve_*", "compare": "solve_*", "simulate": "solve_10MW",
+    "synthesize": "solve_10MW", "characterize": "synthesize", "report": "*",
+}  # fmt: skip
+
+
+class _Text(HTMLParser):
+    """The text of a page without its scripts and styles, a line a piece."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self.hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.hidden += tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.hidden -= tag in ("script", "style")
+
+    def handle_data(self, data: str) -> None:
+        if not self.hidden and data.strip():
+            self.lines.append(" ".join(data.split()))
+
+
+def cells(path: Path) -> Iterator[str]:
+    """Yield every cell of a workbook that says something: value, formula and number format."""
+    shown = openpyxl.load_workbook(path, data_only=True)
+    for sheet in openpyxl.load_workbook(path):
+        yield f"# {sheet.title} {sheet.sheet_state}"
+        for row in sheet.iter_rows():
+            for cell in row:
+                if cell.value is None:
+                    continue
+                value = shown[sheet.title][cell.coordinate].value
+                formula = f" {cell.value}" if cell.data_type == "f" else ""
+                note = f" // {cell.comment.text!r}" if cell.comment else ""
+                yield f"{cell.coordinate} [{cell.number_format}] {value!r}{formula}{note}"
+        for each in sheet.data_validations.dataValidation:
+            yield f"validation {each.sqref} {each.type} {each.operator} {each.formula1}"
+        for each in sheet.conditional_formatting:
+            yield from (f"condition {each.sqref} {rule.type} {rule.formula}" for rule in each.rules)
+    for name, place in shown.defined_names.items():
+        yield f"name {name} {place.attr_text}"
+
+
+def text_of(path: Path) -> Iterable[str]:
+    """Return a file as lines of text."""
+    if path.suffix == ".xlsx":
+        return cells(path)
+    if path.suffix == ".html":
+        page = _Text()
+        page.feed(path.read_text("utf-8"))
+        return page.lines
+    if path.suffix in (".png", ".svg"):
+        return [hashlib.sha256(path.read_bytes()).hexdigest()]
+    if path.suffix == ".json":
+        return json.dumps(json.loads(path.read_text("utf-8")), indent=1).splitlines()
+    return path.read_text("utf-8").splitlines()
+
+
+def pin(out: Path, wanted: str) -> None:
+    """Run the commands and write what each shows and leaves behind."""
+    planner = Path(sys.executable).parent / "planner"
+    out.mkdir(parents=True, exist_ok=True)
+    names = {name for name, _ in runs() if fnmatch(name, wanted)}
+    for pattern, needed in NEEDS.items():
+        if any(fnmatch(name, pattern) for name in names):
+            names |= {name for name, _ in runs() if fnmatch(name, needed)}
+    environment = {**os.environ, "COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1", "NO_COLOR": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        here, seen = Path(folder), dict[Path, bytes]()
+        for name, command in runs():
+            if name not in names:
+                continue
+            done = subprocess.run(
+                f"{planner} {command}", shell=True, cwd=here, env=environment,
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            text = f"$ planner {command}\nexit {done.returncode}\n{done.stdout}\n--\n{done.stderr}"
+            (out / f"{name}.txt").write_text(text.replace(folder, "FOLDER"), "utf-8")
+            if done.returncode not in EXITS:
+                print(f"{name}: exit code {done.returncode}", file=sys.stderr)
+            for path in sorted(here.rglob("*")):
+                if not path.is_file() or path.suffix == ".parquet":
+                    continue
+                body = path.read_bytes()
+                if seen.get(path) == body:
+                    continue
+                seen[path] = body
+                place = re.sub(r"[/ ]", "_", str(path.relative_to(here)))
+                (out / f"{name}..{place}.txt").write_text("\n".join(text_of(path)) + "\n", "utf-8")
+
+
+def main() -> None:
+    """Pin what the arguments ask for."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    arguments.add_argument("out", type=Path)
+    arguments.add_argument("--only", default="*")
+    given = arguments.parse_args()
+    pin(given.out, given.only)
+
+
+if __name__ == "__main__":
+    main()
