@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,14 +30,14 @@ import openpyxl
 PROBLEMS = Path(__file__).resolve().parents[1] / "problems"
 SHIPPED = sorted(path.stem for path in PROBLEMS.glob("*.yaml"))
 SMALL, LARGE = "enterprise_1MW", "10MW"
-EXITS = (0, 2, 3, 4)
+EXITS = (0, 3)
 
 HELPS = (
     "", "solve", "check", "compare", "alternatives", "audit", "verify", "explain", "size",
     "characterize", "synthesize", "simulate", "sweep", "frontier", "tornado", "uncertain",
     "report", "schema", "init", "catalog", "catalog check", "catalog list", "catalog show",
 )  # fmt: skip
-SCHEMAS = ("problem", "catalog", "prices", "plan")
+SCHEMAS = sorted(path.name.split(".")[0] for path in (PROBLEMS.parent / "schemas").glob("*.json"))
 
 
 def runs() -> Iterator[tuple[str, str]]:
@@ -89,8 +90,9 @@ def runs() -> Iterator[tuple[str, str]]:
     yield (
         "report",
         (
-            f"report {LARGE}.plan.json light_rule.plan.json {LARGE}.sweep.json {LARGE}.frontier.json "
-            f"{LARGE}.tornado.json {LARGE}.uncertain.json {SMALL}.explain.json --file all.html"
+            f"report {LARGE}.plan.json light_rule.plan.json {LARGE}.sweep.json "
+            f"{LARGE}.frontier.json {LARGE}.tornado.json {LARGE}.uncertain.json "
+            f"{SMALL}.explain.json --file all.html"
         ),
     )
 
@@ -166,7 +168,9 @@ def pin(out: Path, wanted: str) -> None:
             names |= {name for name, _ in runs() if fnmatch(name, needed)}
     environment = {**os.environ, "COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1", "NO_COLOR": "1"}
     with tempfile.TemporaryDirectory() as folder:
-        here, seen = Path(folder), dict[Path, bytes]()
+        here = Path(folder)
+        shutil.copytree(PROBLEMS, here, dirs_exist_ok=True)
+        seen = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
         for name, command in runs():
             if name not in names:
                 continue
@@ -186,7 +190,8 @@ def pin(out: Path, wanted: str) -> None:
                     continue
                 seen[path] = body
                 place = re.sub(r"[/ ]", "_", str(path.relative_to(here)))
-                (out / f"{name}..{place}.txt").write_text("\n".join(text_of(path)) + "\n", "utf-8")
+                text = "\n".join(text_of(path)).replace(folder, "FOLDER")
+                (out / f"{name}..{place}.txt").write_text(f"{text}\n", "utf-8")
 
 
 def main() -> None:
