@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from planner.assemble import UNITS
 from planner.case import resolve
+from planner.figures import OBJECTIVES
 from planner.loader import Inputs
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier
@@ -101,7 +101,7 @@ def _head(inputs: Inputs, question: Question, against: Against) -> Frontier:
         overrides=inputs.overrides,
         objective=asked.objective,
         sense="maximize" if asked.maximise else "minimize",
-        unit=UNITS[asked.objective],
+        unit=OBJECTIVES[asked.objective].unit,
         gap_asked=question.options.gap,
         base=base.value,
         base_bound=base.bound,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from planner.assemble import UNITS
 from planner.case import resolve
 from planner.errors import Finding, InputError
+from planner.figures import OBJECTIVES
 from planner.loader import Inputs
 from planner.schema.plan import Status
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
@@ -124,7 +124,7 @@ def _head(inputs: Inputs, base: Answer, options: SweepOptions, swings: Sequence[
         overrides=inputs.overrides,
         objective=case.objective,
         sense="maximize" if case.maximise else "minimize",
-        unit=UNITS[case.objective],
+        unit=OBJECTIVES[case.objective].unit,
         gap_asked=options.gap,
         base=base.value,
         base_bound=base.bound,

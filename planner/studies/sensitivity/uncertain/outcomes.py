@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.assemble import UNITS
 from planner.case import Case
+from planner.figures import OBJECTIVES
 from planner.optimizer import purchase
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Operation
-from planner.outputs.words import OBJECTIVES
 from planner.schema.sensitivity import Percentiles
 
 Figures = Mapping[str, float]
@@ -94,7 +93,7 @@ def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
         runs: the figures of each scenario that has them.
     """
     name = case.objective
-    first = Outcome("objective", OBJECTIVES[name], UNITS[name], worth)
+    first = Outcome("objective", OBJECTIVES[name].label, OBJECTIVES[name].unit, worth)
     rest = (outcome for outcome in OUTCOMES if outcome.name != _SAME[name])
     return tuple(
         _spread(outcome, [run[outcome.name] for run in runs if outcome.name in run])

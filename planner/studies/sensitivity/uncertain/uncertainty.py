@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from planner.api import Inputs, Options, solve_with
-from planner.assemble import UNITS
 from planner.case import Case, resolve
+from planner.figures import OBJECTIVES
 from planner.optimizer import operate
 from planner.optimizer.operate import Operation
 from planner.schema.plan import Plan, Status
@@ -110,7 +110,7 @@ def _head(
         "overrides": inputs.overrides,
         "objective": case.objective,
         "sense": "maximize" if case.maximise else "minimize",
-        "unit": UNITS[case.objective],
+        "unit": OBJECTIVES[case.objective].unit,
         "gap_asked": options.gap,
         "base": plan.objective.value,
         "base_bound": plan.objective.bound,
