@@ -11,21 +11,21 @@ from planner.figures import objective_unit
 from planner.loader import Inputs
 from planner.loader.change import applied
 from planner.schema.sensitivity import VARIED, Column, Sweep
-from planner.studies.sensitivity.columns import (
+from planner.studies.sensitivity.journal import Journal
+from planner.studies.sensitivity.scenarios import (
+    COUNT_PREFIX,
     NAME,
     PLACE,
+    Row,
+    Scenario,
+    Scenarios,
     bought,
     columns,
     items_on_offer,
     types,
 )
-from planner.studies.sensitivity.groups import pieces
-from planner.studies.sensitivity.journal import Journal
-from planner.studies.sensitivity.options import SweepOptions
-from planner.studies.sensitivity.scenario import COUNT_PREFIX, Row, Scenario
-from planner.studies.sensitivity.scenarios import Scenarios
-from planner.studies.sensitivity.work import Work
-from planner.studies.sensitivity.workers import Numbered
+from planner.studies.sensitivity.solve import SweepOptions, pieces
+from planner.studies.sensitivity.workers import Numbered, Work
 
 BLOCK = 20_000
 """Scenarios that are looked at together; of them all only so many are in memory."""
