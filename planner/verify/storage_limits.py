@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.schema.problem import CustomRule
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES
 from planner.verify.basis import Basis
 from planner.verify.decisions import Decisions
 from planner.verify.degraded import Degraded

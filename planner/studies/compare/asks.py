@@ -10,7 +10,7 @@ from planner.loader.inputs import Inputs
 from planner.schema.catalog import Family
 from planner.schema.comparison import RowGroup
 from planner.schema.problem import CustomRule
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES
 from planner.studies.compare import families
 
 _RULE, _MODE, _FAMILIES = "storage.rule", "jobs.0.checkpoint.mode", "consider.storage_families"

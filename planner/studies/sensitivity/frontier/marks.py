@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.errors import InputError
 from planner.loader.change import Change, applied
 from planner.schema.sensitivity import FrontierMark
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES
 from planner.studies.sensitivity.frontier.axis import LESS_STORAGE
 from planner.studies.sensitivity.frontier.question import Question
 from planner.studies.sensitivity.frontier.walk import settled
