@@ -10,7 +10,7 @@ from planner.loader.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.prices import Price
 from planner.schema.problem import Quantity
-from planner.sizing.finance import discounted_years
+from planner.sizing.facility import discounted_years
 
 
 class GoodFields(TypedDict):
