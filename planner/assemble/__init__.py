@@ -18,7 +18,7 @@ from planner.assemble.racks import rack_groups
 from planner.assemble.totals import totals
 from planner.assemble.warnings import warnings
 from planner.case import Case
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.purchase import bill as bill_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.case import Case, resolve
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.sizing_report.checkpoint import checkpoint_report, restore_demands
 from planner.sizing_report.cluster import cluster, gpu_types
 from planner.sizing_report.intervals import mode_report, read_demand

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.case import Case
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.schema.problem import Job
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, FanOut, restore_fan_out
 from planner.sizing.demand import (

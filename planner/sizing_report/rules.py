@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planner.case import Case
 from planner.case.model import BandwidthRule, Mode
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.schema.problem import CustomRule
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.rules import VENDOR_RULES, VendorRule, rule_demand

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.api import Options, solve_with
 from planner.assemble import assemble
 from planner.case import Case, resolve
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural

@@ -8,8 +8,7 @@ from typing import get_args
 
 from planner.case import Case, resolve
 from planner.case.model import CountName
-from planner.loader import Inputs
-from planner.loader.change import Change
+from planner.inputs import Change, Inputs
 from planner.schema.alternatives import DirectionName
 from planner.schema.problem import Objective
 from planner.studies.changes import apply, no_worse

@@ -9,8 +9,7 @@ from functools import cached_property
 from planner.api import Options
 from planner.case import Case, resolve
 from planner.errors import InputError
-from planner.loader import Inputs
-from planner.loader.change import Change
+from planner.inputs import Change, Inputs
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.loader.change import Change, applied
-from planner.loader.inputs import Inputs
+from planner.inputs import Change, Inputs, applied
 from planner.schema.catalog import Family
 from planner.schema.comparison import RowGroup
 from planner.schema.problem import CustomRule

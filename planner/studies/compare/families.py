@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from planner.case.figures import why_not
-from planner.loader.checks import demanded
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs, demanded
 from planner.schema.catalog import Family, Item
 
 _MOST_REASONS = 2

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from planner.api import Options, solve_with
 from planner.errors import InputError
+from planner.inputs import Inputs
 from planner.loader.checks import check_problem
-from planner.loader.inputs import Inputs
 from planner.outputs.comparison_words import listed
 from planner.schema.comparison import Measure, RuleRow, RulesTable
 from planner.schema.plan import Plan

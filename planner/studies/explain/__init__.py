@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planner.api import FOR_THE_SEARCH, Options, solve_with
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.explanation import Explanation
 from planner.schema.plan import Plan
 from planner.studies.explain.marginal import marginals

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from planner.api import Options
 from planner.infeasible.oracle import UndecidedError
+from planner.inputs import Inputs
 from planner.levers import Lever, levers
-from planner.loader import Inputs
 from planner.schema.explanation import Marginal, Moved, NextStep
 from planner.schema.plan import Plan
 from planner.studies.explain.next_step import next_step

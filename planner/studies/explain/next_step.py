@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.api import Options
 from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.infeasible.single import threshold
+from planner.inputs import Inputs
 from planner.levers import Lever
-from planner.loader import Inputs
 from planner.schema.explanation import NextStep
 from planner.studies.changes import no_worse
 from planner.studies.explain.probe import Best

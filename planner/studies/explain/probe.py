@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from planner.api import Options
 from planner.case import Case, resolve
 from planner.errors import InputError
+from planner.inputs import Inputs, key_of
 from planner.levers import Change, applied
-from planner.loader import Inputs
-from planner.loader.change import key_of
 from planner.optimizer.fits import fitted
 from planner.optimizer.joint import optimise
 from planner.optimizer.measure import measure

@@ -12,8 +12,7 @@ from planner.case import Case, resolve
 from planner.case.model import Limits
 from planner.case.resolve import limits_of
 from planner.errors import InputError
-from planner.loader import Inputs
-from planner.loader.change import Change, changed
+from planner.inputs import Change, Inputs, changed
 from planner.loader.vary import checked
 from planner.optimizer.joint import optimise, share, without_end
 from planner.optimizer.objective import natural

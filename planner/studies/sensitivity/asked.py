@@ -7,7 +7,7 @@ from math import prod
 from pathlib import Path
 
 from planner.errors import Finding, InputError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.loader.vary import (
     MOST,
     Axis,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.sensitivity import Column, Kind
 from planner.studies.sensitivity.scenario import COUNT_PREFIX
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.loader.change import Change
+from planner.inputs import Change
 from planner.studies.sensitivity.scenario import Scenario
 
 SUPPLIES: Mapping[str, str] = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from planner.inputs import Inputs
 from planner.levers import levers
-from planner.loader.inputs import Inputs
 
 _WORDS = {"it": "IT", "gpu": "GPU", "gpus": "GPUs", "pue": "PUE", "mfu": "MFU", "pdu": "PDU"}
 _COUNTS = {"max": "most", "min": "least", "fixed": "exactly", "installed": "installed"}

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import Finding, InputError, did_you_mean
-from planner.loader import Inputs, load, scenario_names
+from planner.inputs import Inputs
+from planner.loader import load, scenario_names
 from planner.loader.overrides import CHOICES
 from planner.loader.vary import Cell, Input, NoPlaceError, Shown, Variable
-from planner.loader.vary.slot import number_of, short, shown_unit
+from planner.loader.vary.place import number_of, short, shown_unit
 
 
 @dataclass(frozen=True)

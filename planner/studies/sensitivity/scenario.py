@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from planner.loader.change import Change
+from planner.inputs import Change
 
 Row = dict[str, Any]
 """A row of the table: column name to number, text or None."""

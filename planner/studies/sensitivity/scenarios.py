@@ -8,8 +8,7 @@ from math import prod
 from typing import overload
 
 from planner.errors import Finding, InputError
-from planner.loader import Inputs
-from planner.loader.change import Change
+from planner.inputs import Change, Inputs
 from planner.loader.vary import Axis, Cell, Point, check_key, checked
 from planner.schema.sensitivity import Column
 from planner.studies.sensitivity.named import Base

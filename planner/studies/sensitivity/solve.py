@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.studies.sensitivity.groups import pieces
 from planner.studies.sensitivity.options import DEFAULT_GAP, Answer, SweepOptions
 from planner.studies.sensitivity.scenario import Scenario

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planner.errors import InputError, PlannerError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.studies.sensitivity.alike import Asked, prepare, reason, solve
 from planner.studies.sensitivity.groups import Group, groups
 from planner.studies.sensitivity.options import Answer, SweepOptions

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from planner.case import resolve
 from planner.errors import InputError
-from planner.loader import load, portable, renewed
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs, inputs_to_text
+from planner.loader import load, renewed
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import natural
 from planner.optimizer.solver import Effort, SolverName
@@ -110,7 +110,7 @@ def _catalogs(opened: Opened, folder: Path) -> Check:
     what = f"{file} and what it names" if whole else "the catalogs and price books it names"
     aside = "" if whole else f"; the problem file, {file or 'none'}, is not beside the plan"
     if whole and now.sha256 == opened.inputs.sha256:
-        if portable.to_text(now) == opened.carried:
+        if inputs_to_text(now) == opened.carried:
             return Check(name="catalogs", result="holds", text=f"{what} are unchanged")
         wrong = ("inputs: not what the files hold that it names, which are unchanged",)
         text = f"{what} are unchanged, but the plan carries others"

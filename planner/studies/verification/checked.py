@@ -8,8 +8,7 @@ from pathlib import Path
 from planner import __version__
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
-from planner.loader import portable
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs, inputs_from_text
 from planner.outputs import plan_json
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.verify import faults
@@ -67,7 +66,7 @@ def from_data(name: str, data: bytes) -> Opened:
         message = "the plan does not carry what it was made from, so it cannot be checked"
         raise InputError(Finding("plan", message, name, path="inputs", fix=_AGAIN))
     try:
-        inputs = portable.from_text(written.inputs)
+        inputs = inputs_from_text(written.inputs)
     except InputError as error:
         message = f"{error.findings[0].message}, so the plan cannot be checked"
         raise InputError(Finding("plan", message, name, path="inputs", fix=_AGAIN)) from None

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from planner.case import Case, Storage, resolve
 from planner.errors import InputError
-from planner.loader import Inputs
-from planner.loader.change import changed
+from planner.inputs import Inputs, changed
 from planner.schema.prices import Price
 from planner.studies.why_not.study import Study
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.case import Case
 from planner.case.figures import it_power_kw
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill
 from planner.schema.plan import Plan

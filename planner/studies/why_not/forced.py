@@ -9,7 +9,7 @@ from typing import get_args
 from planner.case import Case, resolve
 from planner.case.model import BandwidthRule
 from planner.errors import InputError
-from planner.loader.change import Change
+from planner.inputs import Change
 from planner.optimizer.joint import Certificate as Answer
 from planner.optimizer.joint import share
 from planner.optimizer.measure import measure

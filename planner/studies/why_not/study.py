@@ -8,7 +8,7 @@ from functools import cached_property
 
 from planner.api import Options
 from planner.case import Case, resolve
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.operate import Operation
 from planner.optimizer.solver import Effort

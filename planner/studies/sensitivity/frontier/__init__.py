@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from planner.assemble import UNITS
 from planner.case import resolve
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier
 from planner.studies.sensitivity.frontier import limited, storage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.loader.change import Change, applied
+from planner.inputs import Change, applied
 from planner.optimizer.joint import Certificate
 from planner.schema.sensitivity import FrontierPoint
 from planner.studies.sensitivity.frontier.axis import COST, POWER, Axis

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.errors import InputError
-from planner.loader.change import Change, applied
+from planner.inputs import Change, applied
 from planner.schema.sensitivity import FrontierMark
 from planner.sizing.rules import VENDOR_RULES
 from planner.studies.sensitivity.frontier.axis import LESS_STORAGE

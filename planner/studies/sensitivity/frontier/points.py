@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from planner.assemble import assemble
 from planner.case import Case
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.joint import Certificate, share
 from planner.optimizer.measure import measure
 from planner.schema.plan import Plan

@@ -8,7 +8,7 @@ from functools import partial
 from planner.assemble import UNITS
 from planner.case import resolve
 from planner.errors import Finding, InputError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Status
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 from planner.studies.sensitivity.reasons import NO_PLAN

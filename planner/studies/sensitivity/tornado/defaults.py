@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+from planner.inputs import Inputs, needs_energy_cost
 from planner.levers import levers
-from planner.loader import Inputs
-from planner.loader.checks import needs_energy_cost
 from planner.loader.vary.place import NoPlaceError
 from planner.studies.sensitivity.tornado.span import Span, around
 from planner.studies.sensitivity.uncertain.unknown import Field

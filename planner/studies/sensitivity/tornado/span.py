@@ -7,11 +7,9 @@ import re
 from dataclasses import dataclass, replace
 
 from planner.errors import Finding, InputError
+from planner.inputs import Change, Inputs
 from planner.levers.numbers import written
-from planner.loader import Inputs
-from planner.loader.change import Change
-from planner.loader.vary.place import NoPlaceError
-from planner.loader.vary.slot import short
+from planner.loader.vary.place import NoPlaceError, short
 from planner.studies.sensitivity.labels import label, labels
 from planner.studies.sensitivity.uncertain.unknown import Field
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from planner.errors import InputError
 from planner.infeasible import clash
-from planner.loader import Inputs
-from planner.loader.change import Change
+from planner.inputs import Change, Inputs
 from planner.loader.vary import checked
 from planner.studies.sensitivity.reasons import NO_PLAN, said
 

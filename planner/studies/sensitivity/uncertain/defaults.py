@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.case import Case
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.loader.vary.place import NoPlaceError
 from planner.schema.catalog import Confidence
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY

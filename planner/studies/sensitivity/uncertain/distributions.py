@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.loader.vary.place import NoPlaceError
 from planner.studies.sensitivity.labels import label, labels
 from planner.studies.sensitivity.uncertain.forms import (

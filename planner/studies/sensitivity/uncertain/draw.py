@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from planner.case import resolve
 from planner.errors import Finding, InputError
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.loader.vary.axis import Axis, refuse_overlap
 from planner.studies.sensitivity.uncertain.defaults import usual
 from planner.studies.sensitivity.uncertain.distributions import unknown

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from planner import units
 from planner.errors import Finding
-from planner.loader.vary.slot import number_of
-from planner.loader.vary.spec import factor
+from planner.loader.vary.place import number_of
+from planner.loader.vary.values import factor
 from planner.studies.sensitivity.uncertain.shapes import (
     Lognormal,
     Loguniform,

@@ -10,8 +10,7 @@ import numpy as np
 from planner.case import Case, resolve
 from planner.case.resolve import with_kit
 from planner.errors import InputError
-from planner.loader.change import Change
-from planner.loader.inputs import Inputs
+from planner.inputs import Change, Inputs
 from planner.loader.vary.apply import applied
 from planner.optimizer.operate import Operation
 from planner.optimizer.supply import given

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from planner import units
 from planner.errors import Finding
-from planner.loader.change import Change
-from planner.loader.inputs import Inputs
-from planner.loader.vary.slot import number_of
-from planner.loader.vary.variable import FACTOR, Reading, Variable
+from planner.inputs import Change, Inputs
+from planner.loader.vary.axis import FACTOR, Reading, Variable
+from planner.loader.vary.place import number_of
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY
 from planner.studies.sensitivity.uncertain.shapes import Shape
