@@ -14,7 +14,7 @@ from planner.commands.solve import stem
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
-    from planner.loader import Inputs
+    from planner.inputs import Inputs
     from planner.schema.sensitivity import Frontier
     from planner.studies.sensitivity.frontier import Against
     from planner.studies.sensitivity.solve import SweepOptions

@@ -17,7 +17,7 @@ from planner.commands.progress import progress
 from planner.commands.report import Report, drawn, write_workbook
 from planner.commands.solve import listed, stem_of
 from planner.errors import StoppedError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 from planner.studies.sensitivity.journal import Journal

@@ -15,7 +15,7 @@ from planner.commands.solve import stem
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
-    from planner.loader import Inputs
+    from planner.inputs import Inputs
     from planner.schema.sensitivity import Tornado
     from planner.studies.sensitivity.solve import SweepOptions
 

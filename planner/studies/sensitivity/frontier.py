@@ -13,8 +13,7 @@ from typing import Any, Literal, get_args
 from planner.case import resolve
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
-from planner.loader import Inputs
-from planner.loader.change import Change, applied
+from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import natural
 from planner.schema.plan import Status
