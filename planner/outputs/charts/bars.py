@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from planner.outputs.charts.amounts import capital, short
 from planner.outputs.charts.markup import paragraph, tag, text
-from planner.outputs.charts.palette import TONES
+from planner.outputs.charts.model import TONES
 from planner.outputs.scope import own_lines
 from planner.outputs.words import money, number, percent, quantity
 from planner.schema.plan import JobPlan, LimitReport, Loss, Plan
