@@ -113,7 +113,9 @@ def _saved(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:
 def _figure(chart: Chart, form: Format) -> Figure:
     titles = textwrap.wrap(clean(chart.title, limit=None), _LETTERS)[:2] if form.headed else []
     words = textwrap.wrap(clean(chart.subtitle, limit=None), _SMALL_LETTERS) if form.headed else []
-    head = _TITLE_IN * len(titles) + _LINE_IN * len(words) + 2 * _EDGE_IN if form.headed else 0.0
+    head = 0.0
+    if form.headed:
+        head = _EDGE_IN + _TITLE_IN * len(titles) + _LINE_IN * len(words) + _EDGE_IN
     columns = _columns(chart.panels)
     heights = _heights(chart.panels, columns, form)
     names = _legend_lines(chart, form)
