@@ -8,13 +8,10 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-from planner.outputs.charts.build import AnyStudy, charts
-from planner.outputs.charts.grid import shown
-from planner.outputs.charts.headline import heading, headline
-from planner.outputs.charts.markup import data, paragraph, tag, text
+from planner.outputs.charts.markup import data, paragraph, render_table, tag, text
 from planner.outputs.charts.model import Chart, Panel
-from planner.outputs.charts.summary import asked, plan_summary, side_by_side
-from planner.outputs.charts.tables import tables
+from planner.outputs.charts.plan_page import asked, plan_summary, side_by_side
+from planner.outputs.charts.studies import AnyStudy, charts, heading, headline, tables
 from planner.outputs.sensitivity_words import as_it_stands, named
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.text_safety import clean
@@ -72,7 +69,7 @@ class _Page:
 
         A panel by itself is drawn twice, for wide and for narrow windows; the page shows one.
         """
-        from planner.outputs.charts import inline, picture
+        from planner.outputs.charts import picture
 
         place = f"plot-{len(self._figures) + 1}"
         forms = {"wide": picture.WIDE, "narrow": picture.NARROW}
@@ -81,7 +78,7 @@ class _Page:
         drawings = {kind: picture.drawing(chart, panel, form) for kind, form in forms.items()}
         things = {
             kind: [
-                {"hovers": self._shared(layer.hovers), "places": inline.places(layer)}
+                {"hovers": self._shared(layer.hovers), "places": picture.places(layer)}
                 for layer in drawing.found
             ]
             for kind, drawing in drawings.items()
@@ -90,7 +87,8 @@ class _Page:
         along = "y" if panel.rows else "x"
         self._figures.append({"id": place, "name": name, "along": along, "drawings": things})
         inside = "".join(
-            inline.svg(drawing, f"{place}-{kind}", kind) for kind, drawing in drawings.items()
+            picture.svg_element(drawing, f"{place}-{kind}", kind)
+            for kind, drawing in drawings.items()
         )
         words = f"{chart.title}. {chart.subtitle}"
         return tag(
@@ -149,10 +147,10 @@ def _plans(plans: Sequence[tuple[str, Plan]], studies: Sequence[Shown]) -> str:
 def _section(page: _Page, number: int, study: AnyStudy, rows: Rows | None) -> str:
     after = tables(study, rows)
     parts = [tag("h2", text(heading(study))), _about(study)]
-    drawn = charts(study, rows)
-    for chart in drawn:
-        parts.append(_chart(page, f"{chart.name}-{number}", chart, titled=len(drawn) > 1))
-        parts += [shown(table) for table in after.get(chart.name, ())]
+    found = charts(study, rows)
+    for chart in found:
+        parts.append(_chart(page, f"{chart.name}-{number}", chart, titled=len(found) > 1))
+        parts += [render_table(table) for table in after.get(chart.name, ())]
     return tag("section", "\n".join(part for part in parts if part), {"id": f"study-{number}"})
 
 
@@ -166,9 +164,8 @@ def _about(study: AnyStudy) -> str:
 
 def _chart(page: _Page, name: str, chart: Chart, *, titled: bool) -> str:
     caption = (tag("h3", text(chart.title)) if titled else "") + paragraph(chart.subtitle)
-    drawn = [
-        tag("div", page.draw(name, chart, panel), {"class": "panel"}) for panel in chart.panels
-    ]
-    kind = "panels one" if len(chart.panels) == 1 else "panels"
-    inside = tag("div", "".join(drawn), {"class": kind}) if drawn else ""
+    panels = [page.draw(name, chart, panel) for panel in chart.panels]
+    inside = "".join(tag("div", panel, {"class": "panel"}) for panel in panels)
+    if panels:
+        inside = tag("div", inside, {"class": "panels one" if len(panels) == 1 else "panels"})
     return tag("figure", tag("figcaption", caption) + inside)

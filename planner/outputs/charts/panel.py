@@ -12,6 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
+from planner.outputs.charts.axes import across, position, upward
 from planner.outputs.charts.model import (
     CROSSED,
     CROSSES,
@@ -36,7 +37,6 @@ from planner.outputs.charts.model import (
     Steps,
     Whiskers,
 )
-from planner.outputs.charts.ticks import across, position, upward
 from planner.outputs.text_safety import clean
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from planner.outputs.audience import for_audience
-from planner.outputs.charts.grid import MOST_ROWS
-from planner.outputs.charts.headline import heading, headline
 from planner.outputs.charts.html import report
+from planner.outputs.charts.markup import MOST_ROWS
+from planner.outputs.charts.studies import heading, headline
 from tests.outputs.charts import samples
 from tests.outputs.samples_sensitivity import cost_frontier, power_sweep, storage_frontier, tornado
 from tests.workbook.cases import CASES
