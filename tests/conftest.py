@@ -18,7 +18,7 @@ from planner.loader import yaml12
 from planner.outputs.workbook.data import Packed
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.plan import Plan
-from tests.bad_input.world import FILES
+from tests.world.files import FILES
 
 gc.set_threshold(100_000, 50, 50)  # as the command line does: most of what is made stays
 

@@ -27,9 +27,9 @@ from planner.verify.ledger import COUNTED, TIMED, Ledger
 from planner.verify.limits import Limit
 from planner.verify.money import cents
 from planner.verify.racks import Placement, place
-from tests.factory import Made
-from tests.verify_plans import PLANS, full, sync_bundle, two_of_each, vendor_rule
-from tests.verify_tamper import DECIDED, Path_, disagreements, leaves, put, tampered
+from tests.world.known_plans import PLANS, full, sync_bundle, two_of_each, vendor_rule
+from tests.world.plans import Made
+from tests.world.tampering import DECIDED, Path_, disagreements, leaves, put, tampered
 
 MADE = {name: make() for name, make in PLANS.items()}
 
