@@ -126,11 +126,19 @@ class Lanes:
             self._step()
         spent = self.spent.reshape(6, self.cells)
         found = {
-            "kept": self.work, "capture": spent[RUN] + spent[WRITE], "wait": spent[WAIT],
-            "slowdown": self.slow, "rework": self.rework, "drain": self.drain,
-            "restart": spent[RESTART], "restore": spent[RESTORE], "planned": spent[PLANNED],
-            "failures": self.failed, "stops": self.stopped, "waits": self.waited,
-        }  # fmt: skip
+            "kept": self.work,
+            "capture": spent[RUN] + spent[WRITE],
+            "wait": spent[WAIT],
+            "slowdown": self.slow,
+            "rework": self.rework,
+            "drain": self.drain,
+            "restart": spent[RESTART],
+            "restore": spent[RESTORE],
+            "planned": spent[PLANNED],
+            "failures": self.failed,
+            "stops": self.stopped,
+            "waits": self.waited,
+        }
         return {name: found[name].reshape(self.shape) for name in (*TIMES, *COUNTS)}
 
     def _step(self) -> None:

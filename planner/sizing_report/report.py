@@ -17,6 +17,8 @@ from planner.sizing_report.cluster import cluster, gpu_types
 from planner.sizing_report.laws import mode_report, read_demand, rule_rows
 from planner.sizing_report.model import Checkpoint, Cluster, ModeReport, RestoreDemand, SizeReport
 
+_FAN_OUTS: tuple[FanOut, ...] = ("broadcast", "sharded_optimizer", "every_replica")
+
 
 def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
     """Return what a problem asks of its storage, without solving it.
@@ -86,9 +88,6 @@ def _beyond_clients(what: str, asked_gb_per_s: float, most_gb_per_s: float) -> s
         f"the job's law asks for {what} {asked_gb_per_s:,.0f} GB/s, more than the "
         f"{most_gb_per_s:,.0f} GB/s that its GPU systems can move before any client's factor"
     )
-
-
-_FAN_OUTS: tuple[FanOut, ...] = ("broadcast", "sharded_optimizer", "every_replica")
 
 
 def checkpoint_report(inputs: Inputs, case: Case, gpus: int) -> Checkpoint:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from planner import units
@@ -98,6 +98,10 @@ class Columns:
         wanted = (self.time, self.date, *self.figures, self.cluster, self.apart)
         return [name for name in wanted if name is not None]
 
+    def settled(self, of_day: object) -> Columns:
+        """Return them without that of dates, unless times are ``of_day`` and need them."""
+        return self if of_day else replace(self, date=None)
+
 
 def find(names: Sequence[str], options: ReadOptions, file: str) -> Columns:
     """Return the columns that the options name, or that names give away.
@@ -121,10 +125,8 @@ def find(names: Sequence[str], options: ReadOptions, file: str) -> Columns:
     _distinct(names, chosen, file)
     apart = [name for name in names if _APART.search(name) and name not in chosen]
     unit = _unit([*writes, *reads], options, file)
-    return Columns(
-        time, writes, reads, date, cluster,
-        apart[0] if apart else None, unit, options.unit is not None,
-    )  # fmt: skip
+    first = apart[0] if apart else None
+    return Columns(time, writes, reads, date, cluster, first, unit, options.unit is not None)
 
 
 def _distinct(names: Sequence[str], chosen: Sequence[str | None], file: str) -> None:

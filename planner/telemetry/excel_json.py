@@ -10,7 +10,6 @@ import json
 import math
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -43,12 +42,9 @@ class HeldTable:
         self, path: Path, options: ReadOptions, grid: Grid, first_line: int | None
     ) -> None:
         self.path, self.first_line = path, first_line
-        self.columns = find(list(grid), options, str(path))
-        if self.columns.date is not None:
-            first = next((str(cell) for cell in grid[self.columns.time] if cell is not None), "")
-            if not TIME_OF_DAY.match(first):
-                self.columns = replace(self.columns, date=None)
-        columns = self.columns
+        columns = find(list(grid), options, str(path))
+        first = next((str(cell) for cell in grid[columns.time] if cell is not None), "")
+        self.columns = columns = columns.settled(TIME_OF_DAY.match(first))
         made = {name: _column(grid[name], name, path) for name in columns.names}
         for name in (columns.date, columns.cluster, columns.apart):
             if name is not None:
@@ -144,14 +140,12 @@ def _rows_of(path: Path) -> tuple[list[list[Any]], int]:
                 first_line = line
             if not rows:
                 width = max(n for n, cell in enumerate(row, start=1) if cell is not None)
-            rows.append([_cell(cell) for cell in row[:width]] + [None] * (width - len(row)))
+            values = [
+                cell.isoformat() if isinstance(cell, datetime | date | time) else cell
+                for cell in row[:width]
+            ]
+            rows.append(values + [None] * (width - len(row)))
     return rows, first_line
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    return value
 
 
 def _must_be_no_serials(cells: Sequence[Any], name: str, path: Path) -> None:
@@ -258,11 +252,9 @@ def _matrix(series: Sequence[tuple[str, Labels, dict[float, float]]]) -> Grid:
         by_labels.setdefault(labels, {})[name] = values
     names = list(dict.fromkeys(name for name, _, _ in series))
     keys = list(dict.fromkeys(key for labels in by_labels for key, _ in labels))
-    varying = [
-        key for key in keys
-        if key not in ("time", *names)
-        and (key == "cluster" or len({dict(labels).get(key) for labels in by_labels}) > 1)
-    ]  # fmt: skip
+    differing = {key for key in keys if len({dict(each).get(key) for each in by_labels}) > 1}
+    told_apart = differing | {"cluster"}
+    varying = [key for key in keys if key in told_apart and key not in ("time", *names)]
     grid: dict[str, list[Any]] = {key: [] for key in ("time", *varying, *names)}
     for labels, columns in by_labels.items():
         times = sorted({at for values in columns.values() for at in values})
@@ -283,11 +275,9 @@ class JsonLines:
         self.first_line: int | None = 1
         rows = self._first_rows(head)
         names = list(dict.fromkeys(name for row in rows for name in row))
-        self.columns = find(names, options, str(path))
-        first = {name: [row.get(name) for row in rows] for name in self.columns.names}
-        if self.columns.date is not None:
-            if not TIME_OF_DAY.match(str(first[self.columns.time][0])):
-                self.columns = replace(self.columns, date=None)
+        columns = find(names, options, str(path))
+        first = {name: [row.get(name) for row in rows] for name in columns.names}
+        self.columns = columns.settled(TIME_OF_DAY.match(str(first[columns.time][0])))
         self._schema = pa.schema([self._field(name, first[name]) for name in self.columns.names])
 
     def _first_rows(self, head: str) -> list[Mapping[str, Any]]:

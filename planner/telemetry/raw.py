@@ -80,6 +80,12 @@ Figures = NDArray[np.floating]
 """Single or double precision: rates need no more than the one, counters the other."""
 
 
+def runs(mask: NDArray[np.bool_]) -> tuple[Places, Places]:
+    """Return where the stretches of True begin, and end (one behind the last)."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(np.int8)))
+    return edges[::2], edges[1::2]
+
+
 @dataclass(frozen=True)
 class Raw:
     """What a file says of one cluster, row by row.

@@ -213,10 +213,9 @@ class _Held:
         parts.clear()
         self._rows -= len(arrays[0])
         time, write, *reads = arrays
-        raw = Raw(
-            cluster, str(self._path), time, write, reads[0] if reads else None,
-            self._cells.is_rate, dated, self._options.sum,
-        )  # fmt: skip
+        read, is_rate = reads[0] if reads else None, self._cells.is_rate
+        file, summed = str(self._path), self._options.sum
+        raw = Raw(cluster, file, time, write, read, is_rate, dated, summed)
         return _summed(raw) if self._options.sum else raw
 
 

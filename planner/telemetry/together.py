@@ -199,7 +199,10 @@ def placed(found: Sequence[Track], bursts: Bursts, traffic: Traffic) -> list[Tra
         times = track.times.copy()
         for event in np.flatnonzero(_doubtful(track, bursts)):
             times[event] = _place(track, times, int(event), bursts, traffic)
-        result[job] = _moved(track, times)
+        places: Places = np.argsort(times, kind="stable")
+        result[job] = replace(
+            track, times=times[places], places=track.places[places], kinds=track.kinds[places]
+        )
     return result
 
 
@@ -242,8 +245,3 @@ def _crowded(track: Track, times: Numbers, event: int, tried: Numbers) -> Number
         if 0 <= other < len(times):
             near += np.abs(tried - times[other]) < _APART * track.interval_s
     return near
-
-
-def _moved(track: Track, times: Numbers) -> Track:
-    order: Places = np.argsort(times, kind="stable")
-    return replace(track, times=times[order], places=track.places[order], kinds=track.kinds[order])
