@@ -149,9 +149,9 @@ def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
 
 
 def _unit(label: str) -> str:
-    from planner.schema.figure_units import UNITS
+    from planner.figures import ITEM_UNITS
 
-    unit = UNITS.get(label, "")
+    unit = ITEM_UNITS.get(label, "")
     return f" {unit}" if unit else ""
 
 

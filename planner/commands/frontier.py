@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.loader import Inputs
     from planner.schema.sensitivity import Frontier
     from planner.studies.sensitivity.frontier import Against
-    from planner.studies.sensitivity.options import SweepOptions
+    from planner.studies.sensitivity.solve import SweepOptions
 
 
 def report(
@@ -47,8 +47,7 @@ def report(
         InputError: the problem is wrong, or a file cannot be written.
     """
     from planner.outputs import frontier_text
-    from planner.studies.sensitivity.frontier import study
-    from planner.studies.sensitivity.frontier.cores import at_once
+    from planner.studies.sensitivity.frontier import at_once, study
 
     inputs = load(problem, settings=settings, scenario=scenario)
     names = dict.fromkeys(against)

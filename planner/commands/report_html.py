@@ -113,7 +113,7 @@ def _result(path: Path) -> Plan | AnyStudy:
 
 
 def _plan(path: Path, data: dict[str, Any]) -> Plan:
-    from planner.studies.verification.checked import read_plan
+    from planner.studies.verification import read_plan
 
     _validated(path, data, Plan)  # names the key that is wrong
     return read_plan(path)

@@ -20,9 +20,9 @@ from planner.errors import StoppedError
 from planner.loader import Inputs
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
-from planner.studies.sensitivity.asked import scenarios
 from planner.studies.sensitivity.journal import Journal
-from planner.studies.sensitivity.options import SweepOptions
+from planner.studies.sensitivity.scenarios import scenarios
+from planner.studies.sensitivity.solve import SweepOptions
 from planner.studies.sensitivity.sweep import Course, Table, Workforce
 from planner.studies.sensitivity.workers import Workers
 
@@ -123,7 +123,7 @@ def _run(course: Course, dask: str | None) -> bool:
 @contextmanager
 def _workforce(course: Course, dask: str | None) -> Iterator[Workforce]:
     if dask is not None:
-        from planner.studies.sensitivity.cluster import Cluster
+        from planner.studies.sensitivity.workers import Cluster
 
         with closing(Cluster(course.work, dask)) as cluster:
             yield cluster

@@ -17,7 +17,7 @@ from planner.whole_files import write_all
 if TYPE_CHECKING:
     from planner.loader import Inputs
     from planner.schema.sensitivity import Tornado
-    from planner.studies.sensitivity.options import SweepOptions
+    from planner.studies.sensitivity.solve import SweepOptions
 
 
 def report(

@@ -16,7 +16,7 @@ from planner.whole_files import write_all
 if TYPE_CHECKING:
     from planner.schema.plan import Plan
     from planner.schema.sensitivity import Uncertain
-    from planner.studies.sensitivity.options import SweepOptions
+    from planner.studies.sensitivity.solve import SweepOptions
 
 
 def report(

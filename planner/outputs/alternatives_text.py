@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.figures import OBJECTIVES
 from planner.outputs.alternatives_words import (
     behind,
     bought,
@@ -14,7 +15,7 @@ from planner.outputs.alternatives_words import (
     what_it_is,
 )
 from planner.outputs.size_text import table
-from planner.outputs.words import INDENT, OBJECTIVES, millions, money, number, wrapped
+from planner.outputs.words import INDENT, millions, money, number, wrapped
 from planner.schema.alternatives import Alternative, Alternatives
 
 _FIRST = ("", "useful", "behind", "GPUs", "GPU", "storage", "capex", "TCO", "IT", "days to")
@@ -100,7 +101,7 @@ def _proof(found: Alternatives) -> str:
     amount = money(found.bound) if found.unit == "USD" else f"{found.bound:,.2f} {found.unit}"
     better = "more" if found.sense == "maximize" else "less"
     text = (
-        f"no plan has {OBJECTIVES[found.objective]} of {better} than {amount}; 'behind' is "
+        f"no plan has {OBJECTIVES[found.objective].label} of {better} than {amount}; 'behind' is "
         "measured from there. Every plan is verified by independent arithmetic. What is least or "
         "most is so among all plans within the tolerance."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planner.figures import OBJECTIVES
 from planner.outputs.why_not_words import (
     details,
     difference,
@@ -13,7 +14,6 @@ from planner.outputs.why_not_words import (
 )
 from planner.outputs.words import (
     INDENT,
-    OBJECTIVES,
     UNDECIDED,
     millions,
     number,
@@ -53,7 +53,9 @@ def _asked(why: WhyNot) -> Iterator[str]:
 
 
 def _side_by_side(why: WhyNot, plan: Figures) -> str:
-    title = f"Side by side with the plan; 'against' is the change in {OBJECTIVES[why.objective]}"
+    title = (
+        f"Side by side with the plan; 'against' is the change in {OBJECTIVES[why.objective].label}"
+    )
     work = "useful" if plan.useful_pflops is None else "PFLOP/s"
     lines = [title, _row(("", work, *_HEADERS)), _row(("this plan", *_cells(plan, "")))]
     group = ""

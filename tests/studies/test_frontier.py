@@ -20,9 +20,8 @@ from planner.optimizer.joint import Certificate, optimise
 from planner.schema.catalog import Item
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import Frontier, FrontierPoint
-from planner.studies.sensitivity.frontier import AGAINST, Against, study
-from planner.studies.sensitivity.frontier.knee import knee
-from planner.studies.sensitivity.frontier.question import Question
+from planner.studies.sensitivity.frontier import AGAINST, Against, knee, study
+from planner.studies.sensitivity.frontier_walk import Question
 from planner.studies.sensitivity.solve import SweepOptions
 from tests.oracle.by_hand import Request, gpu_system, price, store
 from tests.oracle.candidates import candidates

@@ -22,9 +22,9 @@ from planner.outputs.workbook.studies import rules as sheet
 from planner.outputs.workbook.studies import write_study
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
 from planner.schema.plan import Plan
-from planner.studies.compare import asks, families
-from planner.studies.compare.argument import argument
-from planner.studies.compare.rules import rules_table
+from planner.studies.compare import rules as asks
+from planner.studies.compare import side_by_side as families
+from planner.studies.compare.rules import argument, rules_table
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
 WORK = Measure(name="useful_pflops", label="useful work", unit="PFLOP/s", sense="maximize")

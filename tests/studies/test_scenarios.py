@@ -16,9 +16,14 @@ from planner.errors import InputError
 from planner.loader import Inputs, load
 from planner.loader.change import value_at
 from planner.loader.vary.slot import Slot
-from planner.studies.sensitivity.asked import samples, scenarios
-from planner.studies.sensitivity.scenario import Scenario
-from planner.studies.sensitivity.scenarios import Scenarios, fate, scenario_inputs
+from planner.studies.sensitivity.scenarios import (
+    Scenario,
+    Scenarios,
+    fate,
+    samples,
+    scenario_inputs,
+    scenarios,
+)
 from tests.bad_input.world import BOOK, FILES, PROBLEM, changed
 from tests.calls import calls_of
 

@@ -26,7 +26,7 @@ from planner.outputs.verification_text import render
 from planner.outputs.workbook import write
 from planner.schema.plan import Plan
 from planner.schema.verification import Check, CheckResult, Verification
-from planner.studies.verification.checked import from_data, read_plan
+from planner.studies.verification import from_data, read_plan
 from planner.verify import faults
 from tests.bad_input.world import FILES
 from tests.plan_files import write_plan

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+from planner.figures import objective_label
 from planner.outputs.alternatives_words import bought
 from planner.outputs.audience import HIDDEN_OBJECTIVE
 from planner.outputs.charts.amounts import capital, gap
@@ -14,7 +15,6 @@ from planner.outputs.charts.markup import paragraph, tag, text
 from planner.outputs.scope import own_lines
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.words import (
-    OBJECTIVES,
     amount_of,
     duration,
     money,
@@ -72,7 +72,7 @@ def _laid_over(scenario: str | None, overrides: Sequence[str]) -> Iterator[tuple
 
 def _goal(name: str, sense: str, gap_asked: float) -> str:
     most = "the most" if sense == "maximize" else "the least"
-    return f"{most} {OBJECTIVES.get(name, name)}, proven to {gap(gap_asked)}"
+    return f"{most} {objective_label(name)}, proven to {gap(gap_asked)}"
 
 
 def plan_summary(plan: Plan) -> str:
@@ -122,7 +122,7 @@ def _figures(plan: Plan) -> dict[str, str]:
     goal = plan.objective
     found = {"problem": plan.problem, "status": STATUS[plan.status]}
     if goal.name != HIDDEN_OBJECTIVE and goal.value is not None:
-        name = f"{goal.sense} {OBJECTIVES.get(goal.name, goal.name)}"
+        name = f"{goal.sense} {objective_label(goal.name)}"
         found[name] = f"{amount_of(goal, goal.value)} (gap {gap(goal.gap)})"
     if plan.totals is None or not plan.jobs:
         return found

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from planner.figures import OBJECTIVES
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import DECIMAL_2, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.studies import no_plan, why_not
 from planner.outputs.workbook.studies.grid import signed
-from planner.outputs.worth_words import UNITS, holds
+from planner.outputs.worth_words import holds
 from planner.schema.explanation import Explanation, Marginal, Moved
 
 SHEET = "Why"
@@ -72,7 +73,8 @@ def _counted(found: Explanation) -> str:
 
 def _unit(found: Explanation) -> str:
     name = found.plan.objective.name
-    return f"USD of {UNITS[name]}" if name in _MONEY else UNITS[name]
+    known = OBJECTIVES[name]
+    return f"USD of {known.label}" if known.figure.money else known.counted
 
 
 def _row(page: Page, found: Explanation, row: Marginal, at: int) -> None:
