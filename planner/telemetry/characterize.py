@@ -13,7 +13,7 @@ from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, Clust
 from planner.telemetry import hdf5, tables
 from planner.telemetry.bursts import Bursts, Found, bursts, window_of
 from planner.telemetry.jobs import CheckpointColumns, Sampling, job, table_of
-from planner.telemetry.raw import Places, Raw, ReadOptions
+from planner.telemetry.raw import Places, Raw, ReadOptions, refusal
 from planner.telemetry.restarts import Holes, breaks, broken_off
 from planner.telemetry.series import Series, series
 from planner.telemetry.together import Traffic, placed, shared
@@ -79,7 +79,7 @@ def characterize(
         if any(one.name == raw.cluster for one in clusters):
             message = f"cluster '{raw.cluster}' is in two files"
             fix = "put each cluster into one file, or name clusters in a column"
-            raise InputError(Finding("trace", message, raw.file, fix=fix))
+            raise refusal(raw.file, message, fix)
         found = cluster(raw, options)
         clusters.append(found.record)
         jobs += found.jobs

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
-from planner.telemetry.raw import ReadOptions
+from planner.telemetry.raw import ReadOptions, refusal
 
 Unit = tuple[float, bool]
 """What one unit is in GB/s or GB, and whether it is a bandwidth."""
@@ -135,10 +135,10 @@ def _distinct(names: Sequence[str], chosen: Sequence[str | None], file: str) -> 
         if chosen.count(name) > 1:
             message = f"column '{name}' cannot be two things at once"
             fix = "give each of --time, --write, --read and --cluster a column of its own"
-            raise InputError(Finding("trace", message, file, 1, fix=fix))
+            raise refusal(file, message, fix, line=1)
         if names.count(name) > 1:
             message = f"there are {names.count(name)} columns named '{name}'"
-            raise InputError(Finding("trace", message, file, 1, fix="give them different names"))
+            raise refusal(file, message, "give them different names", line=1)
 
 
 def _when(names: Sequence[str], asked: str | None, file: str) -> tuple[str | None, str]:
@@ -179,7 +179,7 @@ def _traffic(
 
 def _nothing_like(names: Sequence[str], what: str, file: str) -> InputError:
     message = f"no column is named like a {what} (columns: {', '.join(names)[:160]})"
-    return InputError(Finding("trace", message, file, 1, fix=f"name it with --{what} COLUMN"))
+    return refusal(file, message, f"name it with --{what} COLUMN", line=1)
 
 
 def _perhaps(
@@ -201,7 +201,7 @@ def _perhaps(
         fix = f"choose one with --{what} COLUMN"
         if what in ("write", "read"):
             fix += ", or add them up with --sum"
-        raise InputError(Finding("trace", message, file, 1, fix=fix))
+        raise refusal(file, message, fix, line=1)
     return found[0] if found else None
 
 
@@ -214,7 +214,7 @@ def _unit(columns: Iterable[str], options: ReadOptions, file: str) -> Unit | Non
             raise no_unit(name, file)
         if unit != found[first]:
             message = f"columns '{first}' and '{name}' are in different units"
-            raise InputError(Finding("trace", message, file, 1, fix="bring them into one, in GB/s"))
+            raise refusal(file, message, "bring them into one, in GB/s", line=1)
     return found[first]
 
 
@@ -246,8 +246,7 @@ def as_said(unit: Unit, options: ReadOptions, file: str) -> Unit:
 
 def no_unit(name: str, file: str) -> InputError:
     """Return what to say where nothing tells the unit of a column."""
-    message = f"column '{name}' does not say its unit"
-    return InputError(Finding("trace", message, file, 1, fix=FIX_UNIT))
+    return refusal(file, f"column '{name}' does not say its unit", FIX_UNIT, line=1)
 
 
 def unit_of(name: str, unit: str | None, file: str) -> Unit:

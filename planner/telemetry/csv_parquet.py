@@ -23,7 +23,7 @@ from planner.errors import Finding, InputError
 from planner.foreign_files import in_words
 from planner.telemetry.cells import EMPTY, NUMBER, PLAIN_TIME, TIME_OF_DAY, is_text
 from planner.telemetry.columns import find
-from planner.telemetry.raw import ReadOptions, unreadable
+from planner.telemetry.raw import ReadOptions, refusal, unreadable
 
 PACKED = {".gz", ".bz2", ".zst", ".lz4"}
 _BLOCK_BYTES = 8 << 20
@@ -253,8 +253,7 @@ class _Unpacked:
         self._bytes += len(found)
         if self._bytes > _MOST_UNPACKED_BYTES:
             message = f"unpacks to more than {in_words(_MOST_UNPACKED_BYTES)}"
-            fix = "unpack it first, if that is right"
-            raise InputError(Finding("trace", message, str(self._path), fix=fix))
+            raise refusal(self._path, message, "unpack it first, if that is right")
         return found
 
     def close(self) -> None:
@@ -274,13 +273,13 @@ def _broken_row(path: Path, error: Exception, found: Dialect) -> InputError:
         cell = wrong[2].rstrip("'")
         fix = "write seconds, or for example 2026-01-01T00:00:00Z"
         fix = "write every figure alike, as those above it" if kind == "a number" else fix
-        return InputError(Finding("trace", f"'{cell}' is not {kind}", str(path), line, fix=fix))
+        return refusal(path, f"'{cell}' is not {kind}", fix, line=line)
     fix = "each row has as many cells as there are names"
     if "Expected" in said and found.delimiter == ",":
         fix += "; quote figures with decimal commas, or separate columns by semicolons"
     if "straddling" in said:
         said, fix = "a line is longer than 8 MB, or has no end", "a trace has a line per sample"
-    return InputError(Finding("trace", said[:200], str(path), line, fix=fix))
+    return refusal(path, said[:200], fix, line=line)
 
 
 _BATCH_ROWS = 1 << 18
@@ -324,8 +323,7 @@ class ParquetTable:
     def _must_hold(self, name: str, right: Any, what: str) -> None:
         kind = self._schema.field(name).type
         if not right(kind):
-            message = f"column '{name}' holds {str(kind)[:60]}, not {what}"
-            raise InputError(Finding("trace", message, str(self.path)))
+            raise refusal(self.path, f"column '{name}' holds {str(kind)[:60]}, not {what}")
 
     def contiguous(self) -> bool:
         """Return whether no cluster's rows go on after another's began."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import Finding, InputError
-from planner.telemetry.raw import Figures, Numbers, Raw, ReadAs, ReadOptions, runs
+from planner.telemetry.raw import Figures, Numbers, Raw, ReadAs, ReadOptions, refusal, runs
 
 FILLED_SAMPLES = 3
 """A gap of so many samples is bridged; a longer one is a hole in what is known."""
@@ -110,8 +110,7 @@ def _usable(raw: Raw) -> Raw:
         raw = replace(raw, read=np.where(raw.read < _MOST_GB, raw.read, np.nan))
     if good.sum() < _LEAST_SAMPLES:
         message = f"cluster '{raw.cluster}' has {int(good.sum())} samples with time and write"
-        fix = f"a trace needs {_LEAST_SAMPLES} at least"
-        raise InputError(Finding("trace", message, raw.file, fix=fix))
+        raise refusal(raw.file, message, f"a trace needs {_LEAST_SAMPLES} at least")
     return _chosen(raw, good)
 
 
@@ -125,12 +124,11 @@ def _usual_step(raw: Raw) -> float:
     ahead = step[step > 0]
     if not len(ahead):
         message = f"times of cluster '{raw.cluster}' do not move on"
-        raise InputError(Finding("trace", message, raw.file, fix="name the right column: --time"))
+        raise refusal(raw.file, message, "name the right column: --time")
     usual = float(np.median(ahead))
     if usual < _LEAST_STEP_S:
         message = f"samples of cluster '{raw.cluster}' are {usual:.2g} s apart"
-        fix = "write times in seconds, or name their unit as in time_ms"
-        raise InputError(Finding("trace", message, raw.file, fix=fix))
+        raise refusal(raw.file, message, "write times in seconds, or name their unit as in time_ms")
     return usual
 
 
@@ -165,14 +163,14 @@ def _must_be_of_one(raw: Raw, kept: NDArray[np.bool_], usual: float) -> None:
     if again > (LATE_ROWS if len(kept) >= 1000 * LATE_ROWS else 0):
         message = f"cluster '{raw.cluster}': {again:,} of {len(kept):,} rows repeat a time"
         message += " with other figures"
-        raise InputError(Finding("trace", message, raw.file, fix=FIX_APART))
+        raise refusal(raw.file, message, FIX_APART)
     begin = np.flatnonzero(
         (np.diff(raw.time_s) < 0) & (np.abs(raw.time_s[1:] - raw.time_s[0]) <= LATE_ROWS * usual)
     )
     parts = np.diff(np.concatenate(([0], begin + 1, [len(kept)])))
     if len(begin) and parts[0] >= _LEAST_SAMPLES and parts[0] >= _ALIKE * parts.max():
         message = f"cluster '{raw.cluster}': times start again {len(begin):,} times"
-        raise InputError(Finding("trace", message, raw.file, fix=FIX_APART))
+        raise refusal(raw.file, message, FIX_APART)
 
 
 def _again(raw: Raw, kept: NDArray[np.bool_]) -> int:
