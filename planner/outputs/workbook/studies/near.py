@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from planner.outputs.alternatives_words import (
+from planner.outputs.alternatives_text import (
     bought,
     command,
     sentences,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.outputs.why_not_words import enters, verdict
+from planner.outputs.why_not_text import enters, verdict
 from planner.outputs.words import UNDECIDED
 from planner.outputs.workbook.book import Book, Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, GENERAL, INTEGER, PERCENT_2
