@@ -23,11 +23,19 @@ from planner.schema.simulation import (
     TimelineBar,
 )
 from planner.simulation.disturbances import Disturbances, draw
-from planner.simulation.failures import Array, Empirical, Failures, Weibull
 from planner.simulation.history import History, Interruption
 from planner.simulation.record import record
-from planner.simulation.replicate import Asked, Runs, Told, confidence, events, replicate
-from planner.simulation.world import JobRun, World, appliances, world_of
+from planner.simulation.replicate import Asked, Progress, Runs, confidence, events, replicate
+from planner.simulation.world import (
+    Array,
+    Empirical,
+    Failures,
+    JobRun,
+    Weibull,
+    World,
+    appliances,
+    world_of,
+)
 from planner.sizing.goodput import goodput, goodput_loss
 from planner.studies.sensitivity.workers import cores
 from planner.studies.simulation.options import (
@@ -249,13 +257,13 @@ def _since(history: History, struck: Interruption, sync: bool) -> float:
 __all__ = ["SimulationOptions", "study"]
 
 
-def study(plan: Plan, options: SimulationOptions, told: Told | None = None) -> Simulation:
+def study(plan: Plan, options: SimulationOptions, progress: Progress | None = None) -> Simulation:
     """Simulate a plan that has a job.
 
     Args:
         plan: the plan.
         options: what to simulate, and how often.
-        told: is told how many runs of how many are done.
+        progress: is told how many runs of how many are done.
 
     Raises:
         InputError: an option or a file is wrong.
@@ -268,7 +276,7 @@ def study(plan: Plan, options: SimulationOptions, told: Told | None = None) -> S
     others = variants(world.jobs[0]) if tries else ()
     tried = (world.jobs[0], *others)
     asked = Asked(world, options.length_s, options.replications, options.seed, tried)
-    runs = replicate(asked, options.processes or cores(), told)
+    runs = replicate(asked, options.processes or cores(), progress)
     compared = compare(world, plan.jobs[0], options.length_s, runs, tried)
     stops, outages = world.planned, world.outages
     shown = draw(world, options.length_s, options.seed)
