@@ -30,7 +30,7 @@ from planner.outputs.charts.model import (
 )
 from planner.outputs.charts.ticks import powers
 from planner.outputs.comparison_words import counted, listed
-from planner.outputs.frontier_words import ruled
+from planner.outputs.frontier_text import ruled
 from planner.outputs.scales import Scale
 from planner.outputs.words import duration, percent
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint

@@ -8,11 +8,11 @@ from planner.outputs.charts.amounts import amount, capital, short
 from planner.outputs.charts.build import AnyStudy
 from planner.outputs.charts.table import Table
 from planner.outputs.comparison_words import counted, listed
-from planner.outputs.frontier_words import knee
+from planner.outputs.frontier_text import knee
 from planner.outputs.sensitivity_words import STATUS, goal
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.uncertain_words import findings
+from planner.outputs.uncertain_text import findings
 from planner.schema.sensitivity import VARIED, Frontier, Sweep, Swing, Tornado, Uncertain
 
 _LABEL = 60

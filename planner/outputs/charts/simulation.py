@@ -16,7 +16,7 @@ from planner.outputs.charts.model import (
     Whiskers,
 )
 from planner.outputs.scales import Scale, scale
-from planner.outputs.simulation_words import CAUSES, SPLIT, assumed, drawn, span, verdict
+from planner.outputs.simulation_text import CAUSES, SPLIT, assumed, drawn, span, verdict
 from planner.outputs.words import duration, percent
 from planner.schema.simulation import Doing, JobSimulated, Simulation, TimelineBar
 

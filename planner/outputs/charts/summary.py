@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 from planner.figures import objective_label
-from planner.outputs.alternatives_words import bought
+from planner.outputs.alternatives_text import bought
 from planner.outputs.audience import HIDDEN_OBJECTIVE
 from planner.outputs.charts.amounts import capital, gap
 from planner.outputs.charts.bars import plan_charts

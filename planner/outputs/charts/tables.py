@@ -9,12 +9,12 @@ from planner.outputs.charts.build import AnyStudy
 from planner.outputs.charts.grid import MOST_ROWS, Cells, Table, bought, cut, figures, words
 from planner.outputs.charts.sweep_table import sweep_table
 from planner.outputs.charts.table import Table as SweepTable
-from planner.outputs.frontier_words import marks as frontier_marks
+from planner.outputs.frontier_text import marks as frontier_marks
 from planner.outputs.scales import results
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import goal, no_plan
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.uncertain_words import marks, outcomes
+from planner.outputs.uncertain_text import marks, outcomes
 from planner.schema.sensitivity import (
     End,
     Frontier,

@@ -37,8 +37,7 @@ from planner.outputs.charts.telemetry_points import (
     whose,
 )
 from planner.outputs.comparison_words import counted
-from planner.outputs.telemetry_figures import figure, moment
-from planner.outputs.telemetry_words import labels, one_line
+from planner.outputs.telemetry_words import figure, labels, moment, one_line
 from planner.schema.telemetry import Characterization, ClusterFound, JobFound
 
 __all__ = ["Window", "bandwidth", "overlap", "trace"]

@@ -23,8 +23,7 @@ from planner.outputs.charts.telemetry_points import (
 from planner.outputs.charts.ticks import powers
 from planner.outputs.comparison_words import counted, listed
 from planner.outputs.scales import Scale
-from planner.outputs.telemetry_figures import suited
-from planner.outputs.telemetry_words import labels, largest
+from planner.outputs.telemetry_words import labels, largest, suited
 from planner.outputs.words import HOUR_S, MINUTE_S
 from planner.schema.telemetry import Characterization, JobFound
 

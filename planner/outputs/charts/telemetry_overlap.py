@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
 from planner.outputs.charts.telemetry_points import MOST_JOBS, cut
 from planner.outputs.comparison_words import counted
-from planner.outputs.telemetry_figures import measured, most
-from planner.outputs.telemetry_words import USUAL_OVERLAP, labels, largest, within
+from planner.outputs.telemetry_words import USUAL_OVERLAP, labels, largest, measured, most, within
 from planner.outputs.words import percent
 from planner.schema.telemetry import Characterization, JobFound
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from planner.outputs.charts.model import Shape, Tone
 from planner.outputs.comparison_words import counted
-from planner.outputs.telemetry_figures import figure, moment
+from planner.outputs.telemetry_words import figure, moment
 from planner.schema.telemetry import Characterization, JobFound
 
 Table = Mapping[str, NDArray[Any]]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from planner.figures import FIGURES
-from planner.outputs.alternatives_words import (
+from planner.outputs.alternatives_text import (
     bought,
     command,
     sentences,

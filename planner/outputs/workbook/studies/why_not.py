@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from planner.figures import FIGURES
-from planner.outputs.why_not_words import enters, verdict
+from planner.outputs.why_not_text import enters, verdict
 from planner.outputs.words import UNDECIDED
 from planner.outputs.workbook.book import Book, Scalar
 from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, PERCENT_2
