@@ -27,8 +27,7 @@ from planner.case.model import (
 )
 from planner.case.ports import fabric_key
 from planner.errors import Finding, InputError
-from planner.loader.checks import demanded
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs, demanded
 from planner.schema.catalog import Item, Sizes
 from planner.schema.problem import CustomRule, Problem, Quantity
 from planner.schema.problem import Split as SplitRule

@@ -6,7 +6,7 @@ from planner.case import Case, System
 from planner.case.caps import UNLIMITED_UNITS, cap_in_use
 from planner.case.figures import it_power_kw
 from planner.errors import Finding, InputError
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.problem import Quantity
 from planner.sizing.checkpoint import replicas, writing_systems

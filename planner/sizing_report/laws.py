@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 from planner.case import Case
 from planner.case.model import BandwidthRule, Job, Mode
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.schema.problem import CustomRule
 from planner.sizing import reliability
 from planner.sizing.checkpoint import blocking_share, drain_s, overlap, restore_read_s

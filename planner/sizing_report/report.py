@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.case import Case, resolve
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.schema.problem import Job
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, FanOut, restore_fan_out
 from planner.sizing.demand import (

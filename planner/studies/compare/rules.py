@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from planner.api import Options, solve_with
 from planner.errors import InputError
-from planner.loader.change import Change, applied
+from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
-from planner.loader.inputs import Inputs
 from planner.outputs.comparison_words import counted, listed, relative, shown
 from planner.schema.catalog import Family
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
