@@ -13,9 +13,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from planner.simulation.disturbances import Disturbances
 from planner.simulation.history import COUNTS, TIMES
-from planner.simulation.world import Array, JobRun, World
+from planner.simulation.world import Array, Disturbances, JobRun, World
 
 Cells: TypeAlias = npt.NDArray[np.intp]
 Flags: TypeAlias = npt.NDArray[np.bool_]

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from planner.simulation.disturbances import Disturbances, draw
 from planner.simulation.history import Budget, History, Interruption, State, Stay, Transfer
-from planner.simulation.world import JobRun, World
+from planner.simulation.world import Disturbances, JobRun, World, draw
 
 Then = Literal["", "save", "stop"]
 """What a planned stop has come to: nothing, the job is saving, the checkpoint drains before it."""

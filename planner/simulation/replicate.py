@@ -14,9 +14,8 @@ from threading import current_thread, main_thread
 
 import numpy as np
 
-from planner.simulation.disturbances import Disturbances, draw
 from planner.simulation.lanes import Lanes
-from planner.simulation.world import Array, JobRun, World
+from planner.simulation.world import Array, Disturbances, JobRun, World, draw
 
 Progress = Callable[[int, int], None]
 

@@ -22,10 +22,9 @@ import pyarrow.parquet as pq
 
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.synthesis import ClusterTruth, JobTruth, Truth
-from planner.simulation.disturbances import draw
 from planner.simulation.history import History
 from planner.simulation.record import record
-from planner.simulation.world import World, appliances, job_run, world_of
+from planner.simulation.world import World, appliances, draw, job_run, world_of
 from planner.synthesis import truth as true
 from planner.synthesis.quality import Quality
 from planner.synthesis.samples import Block, Sampler, Whole
