@@ -163,7 +163,7 @@ def parse(value: object, dimension: Dimension) -> float:
         message = f"expected {dimension.words()}, found {_describe(value)}"
         raise QuantityError(message, dimension.hint())
     if isinstance(value, (int, float)):
-        number, unit = _checked(value, value, dimension, dimension.high), ""
+        number, unit = _check(value, value, dimension, dimension.high), ""
         if not dimension.bare:
             raise QuantityError(f"{_describe(value)} has no unit", dimension.hint())
         return number
@@ -171,10 +171,10 @@ def parse(value: object, dimension: Dimension) -> float:
     if match is None:
         message = f"cannot read {_describe(value)} as {dimension.words()}"
         raise QuantityError(message, dimension.hint())
-    number, unit = _checked(match[1], value, dimension, HUGE), match[2] or ""
+    number, unit = _check(match[1], value, dimension, HUGE), match[2] or ""
     # 15 digits keep what was written: 13.8 TB is 13800 GB and not 13800.000000000002.
     product = f"{number * _unit_factor(unit, value, dimension):.15g}"
-    return _checked(product, value, dimension, dimension.high)
+    return _check(product, value, dimension, dimension.high)
 
 
 def canonical(value: float, dimension: Dimension) -> float:
@@ -183,7 +183,7 @@ def canonical(value: float, dimension: Dimension) -> float:
     Raises:
         QuantityError: it is not finite, or absurdly large.
     """
-    return _checked(value, value, dimension, dimension.high)
+    return _check(value, value, dimension, dimension.high)
 
 
 def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
@@ -222,7 +222,7 @@ def _other_case(unit: str, dimension: Dimension) -> str | None:
     return f"did you mean {quoted}?" if near else None
 
 
-def _checked(number: float | str, value: object, dimension: Dimension, high: float) -> float:
+def _check(number: float | str, value: object, dimension: Dimension, high: float) -> float:
     try:
         result = float(number)
     except OverflowError:

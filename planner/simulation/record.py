@@ -255,7 +255,7 @@ def record(
     stop, change, now = next(stops), next(changes), 0.0
     lasting_s = 0.0 if world.planned is None else world.planned.lasting_s
     while now < length_s:
-        rates = shared(jobs, write, read)
+        rates = share(jobs, write, read)
         due = [job.next_event_s(now, rate) for job, rate in zip(jobs, rates, strict=True)]
         at = min(*due, *failures, stop, change, length_s)
         for job, rate in zip(jobs, rates, strict=True):
@@ -277,7 +277,7 @@ def record(
     return _history(jobs, length_s), tuple(job.budget() for job in jobs)
 
 
-def shared(jobs: Sequence[RecordedJob], write: float, read: float) -> list[float]:
+def share(jobs: Sequence[RecordedJob], write: float, read: float) -> list[float]:
     """Return at which rate each job moves data, GB/s.
 
     The appliances' time is shared equally; what a job's clients cannot take is left to the others.

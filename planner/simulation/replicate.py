@@ -65,7 +65,7 @@ def replicate(asked: Asked, processes: int = 1, progress: Progress | None = None
         ended[number] = runs
         if progress is not None:
             progress(sum(blocks[each] for each in ended), asked.replications)
-    return _joined([ended[number] for number in range(len(blocks))])
+    return _join([ended[number] for number in range(len(blocks))])
 
 
 def events(world: World, length_s: float) -> float:
@@ -164,7 +164,7 @@ def _down(world: World, given: Disturbances, length_s: float) -> tuple[Array, Ar
     return failed, some, (spans * (given.down == units)).sum(1)
 
 
-def _joined(blocks: Sequence[Runs]) -> Runs:
+def _join(blocks: Sequence[Runs]) -> Runs:
     names = blocks[0].found
     return Runs(
         {name: np.concatenate([each.found[name] for each in blocks], 2) for name in names},

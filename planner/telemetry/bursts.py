@@ -117,10 +117,10 @@ def bursts(rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: float) -
     risen = total[over.ends] > total[over.begins]
     found = _Stretches(over.begins[risen], over.ends[risen])
     samples = _Samples(start_s, width_s, excess, under.noise)
-    return Found(_measured(samples, found, sample_s), under)
+    return Found(_measure(samples, found, sample_s), under)
 
 
-def _measured(samples: _Samples, found: _Stretches, sample_s: float) -> Bursts:
+def _measure(samples: _Samples, found: _Stretches, sample_s: float) -> Bursts:
     hole = np.isnan(samples.excess)
     last = len(hole) - 1
     cut = (found.begins == 0) | (found.ends > last)
@@ -143,8 +143,8 @@ def _sizes(
     A sample on either side may hold the rest of an edge that is too small to stand out.
     """
     begins, ends = found.begins, found.ends
-    left = _shared(begins - 1, np.concatenate(([-1], ends[:-1])), hole)
-    right = _shared(ends, np.concatenate((begins[1:] - 1, [len(hole)])), hole)
+    left = _is_nobodys(begins - 1, np.concatenate(([-1], ends[:-1])), hole)
+    right = _is_nobodys(ends, np.concatenate((begins[1:] - 1, [len(hole)])), hole)
     moved = np.nan_to_num(samples.excess) * samples.width_s
     total = np.concatenate(([0.0], np.cumsum(moved)))
     size = total[ends] - total[begins] + _at(moved, begins - 1, left) + _at(moved, ends, right)
@@ -176,7 +176,7 @@ def _edges(
     return np.where(one, middle - half, start), np.where(one, middle + half, end)
 
 
-def _shared(place: Places, other: Places, hole: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _is_nobodys(place: Places, other: Places, hole: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return whether the sample beside a burst is there, known and no other burst's."""
     inside = (place >= 0) & (place < len(hole)) & (place != other)
     return np.asarray(inside & ~hole[np.clip(place, 0, len(hole) - 1)])
@@ -254,8 +254,8 @@ def background(rate: Numbers, sample_s: float) -> Background:
     rough = _along(low, size, len(rate))
     peak = float(np.nanmax(rate, initial=0.0))
     limit = rough + _CLEAR * np.maximum(_along(spread, size, len(rate)), 1e-3 * peak)
-    quiet = ~_widened(rate > limit)
-    return _refined(rate, quiet, size)
+    quiet = ~_widen(rate > limit)
+    return _refine(rate, quiet, size)
 
 
 def _blocks(values: Numbers, size: int) -> Numbers:
@@ -277,14 +277,14 @@ def _quantiles(blocks: Numbers, *percents: float) -> list[Numbers]:
 
 
 def _smooth(values: Numbers, how: Callable[..., Any]) -> Numbers:
-    filled = _filled(values)
+    filled = _fill_in(values)
     around = min(_AROUND, max(len(filled) - 1, 0))
     padded = np.pad(filled, around, mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * around + 1)
     return np.asarray(how(windows, axis=1))
 
 
-def _filled(values: Numbers) -> Numbers:
+def _fill_in(values: Numbers) -> Numbers:
     """Return values with what is not known drawn between its neighbours."""
     known = np.flatnonzero(~np.isnan(values))
     if not len(known):
@@ -297,7 +297,7 @@ def _along(blocks: Numbers, size: int, samples: int) -> Numbers:
     return np.asarray(np.interp(np.arange(samples) + 0.5, centres, blocks))
 
 
-def _widened(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _widen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the samples of a mask and two more on either side."""
     result = mask.copy()
     for shift in (1, 2):
@@ -306,19 +306,19 @@ def _widened(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return result
 
 
-def _refined(rate: Numbers, quiet: NDArray[np.bool_], size: int) -> Background:
+def _refine(rate: Numbers, quiet: NDArray[np.bool_], size: int) -> Background:
     blocks = _blocks(np.where(quiet, rate, np.nan), size)
     few = np.sum(~np.isnan(blocks), axis=1) < size // 6 + 1
     blocks[few] = np.nan
     (middle,) = _quantiles(blocks, 50.0)
     (scatter,) = _quantiles(np.abs(blocks - middle[:, None]), 50.0)
-    scatter = _filled(MAD * scatter)
+    scatter = _fill_in(MAD * scatter)
     outlying = np.abs(blocks - middle[:, None]) > _CLEAR * scatter[:, None] + 1e-12
     blocks[outlying] = np.nan
     known = np.sum(~np.isnan(blocks), axis=1)
     mean = np.where(known > 0, np.nansum(blocks, axis=1) / np.maximum(known, 1), np.nan)
     noise = _smooth(scatter, np.median)
-    return Background(_along(_filled(mean), size, len(rate)), _along(noise, size, len(rate)))
+    return Background(_along(_fill_in(mean), size, len(rate)), _along(noise, size, len(rate)))
 
 
 _MOST_SAMPLES = 1 << 19

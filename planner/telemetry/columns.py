@@ -221,7 +221,7 @@ def _unit(columns: Iterable[str], options: ReadOptions, file: str) -> Unit | Non
 def _by_name(name: str, options: ReadOptions, file: str) -> Unit | None:
     """Return the unit of a column: as it is said, else as its name tells it."""
     named, window_s = _read_name(name)
-    unit = named if options.unit is None else asked(options.unit)
+    unit = named if options.unit is None else parse_unit(options.unit)
     if unit is None or options.read_as is None:
         if unit is not None and not unit[1] and window_s is not None:
             return unit[0] / window_s, True
@@ -284,10 +284,10 @@ def _read_name(name: str) -> tuple[Unit | None, float | None]:
     if match["short"] and not is_rate:  # "GBs": gigabytes as well as a bandwidth
         return None, window_s
     prefix = _PREFIX[match["prefix"].lower()] + ("i" if match["binary"] and match["prefix"] else "")
-    return asked(f"{prefix}B" + ("/s" if match["rate"] or is_rate else "")), window_s
+    return parse_unit(f"{prefix}B" + ("/s" if match["rate"] or is_rate else "")), window_s
 
 
-def asked(unit: str) -> Unit:
+def parse_unit(unit: str) -> Unit:
     """Return a unit that is written out.
 
     Raises:

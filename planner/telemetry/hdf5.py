@@ -17,7 +17,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.foreign_files import in_words, regular
-from planner.telemetry.columns import as_said, asked
+from planner.telemetry.columns import as_said, parse_unit
 from planner.telemetry.raw import (
     DATED_FROM_S,
     LAST_S,
@@ -175,7 +175,7 @@ def _line(table: Any, path: Path) -> Numbers:
     return found
 
 
-def _summed(table: Any, times: int, lost: Any, path: Path) -> Numbers:
+def _sum_over_targets(table: Any, times: int, lost: Any, path: Path) -> Numbers:
     """Return the sum over targets at each time; NaN where no target says anything."""
     along = next((axis for axis in range(table.ndim) if table.shape[axis] == times), None)
     if along is None:
@@ -207,11 +207,11 @@ def _raw(
     options: ReadOptions,
     lost: Any = None,
 ) -> Raw:
-    factor, is_rate = (1e-9, is_rate) if options.unit is None else asked(options.unit)
+    factor, is_rate = (1e-9, is_rate) if options.unit is None else parse_unit(options.unit)
     factor, is_rate = as_said((factor, is_rate), options, str(path))
     with np.errstate(over="ignore"):
         write, read_ = (
-            None if table is None else _summed(table, len(time), lost, path) * factor
+            None if table is None else _sum_over_targets(table, len(time), lost, path) * factor
             for table in tables
         )
     assert write is not None

@@ -118,10 +118,10 @@ def breaks(
         rhythm = track.interval_s, track.tolerance_s
         tried.append(Tried(start, end, broken, track.size_gb, *rhythm))
     owned = restores(tried, reads, lasts_s)
-    return [_confirmed(gaps, own) for gaps, own in zip(found, owned, strict=True)]
+    return [_confirm(gaps, own) for gaps, own in zip(found, owned, strict=True)]
 
 
-def _confirmed(gaps: Breaks, own: Restores) -> Breaks:
+def _confirm(gaps: Breaks, own: Restores) -> Breaks:
     """Return the gaps with their restoring reads.
 
     Where reads confirm most breaks, one without a read is a checkpoint that was put a little wrong;
@@ -366,11 +366,11 @@ def restores(jobs: Sequence[Tried], reads: Bursts, lasts_s: float) -> list[Resto
         owner[pairs.read[row]] = pairs.job[row]
     return [
         Restores(
-            count=_counted(number, job, pairs, row),
+            count=_count(number, job, pairs, row),
             reads=np.sort(pairs.read[row[pairs.job[row] == number]]),
             doubtful=int(np.sum(pairs.job[won] == number)),
             possible=int(np.sum(pairs.job[lost] == number)),
-            hidden=_counted(number, job, pairs, _larger(pairs, owner, usual)) > 0,
+            hidden=_count(number, job, pairs, _larger(pairs, owner, usual)) > 0,
         )
         for number, job in enumerate(jobs)
     ]
@@ -454,7 +454,7 @@ def _larger(pairs: _Pairs, owner: Places, usual: Numbers) -> Places:
     return np.flatnonzero(large & (owner[pairs.read] < 0))
 
 
-def _counted(number: int, job: Tried, pairs: _Pairs, rows: Places) -> NDArray[np.int64]:
+def _count(number: int, job: Tried, pairs: _Pairs, rows: Places) -> NDArray[np.int64]:
     """Return how many of some rows lie in each gap of a job."""
     own = rows[pairs.job[rows] == number]
     return np.bincount(pairs.gap[own], minlength=len(job.start_s)).astype(np.int64)

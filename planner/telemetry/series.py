@@ -77,12 +77,12 @@ def series(raw: Raw, options: ReadOptions) -> Series:
     Raises:
         InputError: there are too few samples, or times do not move.
     """
-    raw = _usable(raw)
+    raw = _drop_useless(raw)
     usual = _usual_step(raw)
-    ordered = _ordered(raw)
+    ordered = _order(raw)
     kept = _kept(ordered, usual)
     _must_be_of_one(ordered, kept, usual)
-    raw, repeated = _chosen(ordered, kept), int(len(kept) - kept.sum())
+    raw, repeated = _choose(ordered, kept), int(len(kept) - kept.sum())
     step = np.diff(raw.time_s)
     widths = _local_usual(step, usual)
     back = step < _STEP * widths
@@ -103,7 +103,7 @@ def series(raw: Raw, options: ReadOptions) -> Series:
     )
 
 
-def _usable(raw: Raw) -> Raw:
+def _drop_useless(raw: Raw) -> Raw:
     """Drop rows that say nothing: no time, no write, or one below 0 or beyond reason."""
     good = np.isfinite(raw.time_s) & (raw.write >= 0) & (raw.write < _MOST_GB)
     if raw.read is not None and np.any(raw.read >= _MOST_GB):
@@ -111,10 +111,10 @@ def _usable(raw: Raw) -> Raw:
     if good.sum() < _LEAST_SAMPLES:
         message = f"cluster '{raw.cluster}' has {int(good.sum())} samples with time and write"
         raise refusal(raw.file, message, f"a trace needs {_LEAST_SAMPLES} at least")
-    return _chosen(raw, good)
+    return _choose(raw, good)
 
 
-def _chosen(raw: Raw, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Raw:
+def _choose(raw: Raw, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Raw:
     read = None if raw.read is None else raw.read[rows]
     return replace(raw, time_s=raw.time_s[rows], write=raw.write[rows], read=read)
 
@@ -132,10 +132,10 @@ def _usual_step(raw: Raw) -> float:
     return usual
 
 
-def _ordered(raw: Raw) -> Raw:
+def _order(raw: Raw) -> Raw:
     """Return rows by time where they are written in no order at all, else as they are."""
     if np.mean(np.diff(raw.time_s) < 0) > 0.01:
-        return _chosen(raw, np.argsort(raw.time_s, kind="stable"))
+        return _choose(raw, np.argsort(raw.time_s, kind="stable"))
     return raw
 
 
@@ -264,7 +264,7 @@ def _from_counter(raw: Raw, clock: Numbers, usual: Numbers) -> Series:
     write, resets = _increase(raw.write)
     if raw.summed:  # one of them started again: what the others counted meanwhile is not known
         write = np.where(np.diff(raw.write) < 0, np.nan, write)
-    read = None if raw.read is None else _increase(_held(raw.read))[0] / width
+    read = None if raw.read is None else _increase(_hold(raw.read))[0] / width
     missed = np.round(width / usual - 1).clip(0)
     hole = missed > FILLED_SAMPLES
     return Series(
@@ -290,7 +290,7 @@ def _increase(figures: Figures) -> tuple[Numbers, int]:
     return np.where(fell, figures[1:], step), int(fell.sum())
 
 
-def _held(figures: Figures) -> Figures:
+def _hold(figures: Figures) -> Figures:
     """Return readings, where one is missing the one before it."""
     place = np.maximum.accumulate(np.where(np.isnan(figures), 0, np.arange(len(figures))))
     return np.nan_to_num(figures[place])

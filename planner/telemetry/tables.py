@@ -145,10 +145,10 @@ class _Held:
         self, piece: pa.RecordBatch, dated: bool, time: Numbers, figures: list[Numbers]
     ) -> Iterator[tuple[str, tuple[Any, ...]]]:
         columns = self._columns
-        write = _added(figures[: len(columns.writes)])
+        write = _add_up(figures[: len(columns.writes)])
         arrays = [time, write]
         if columns.reads:
-            arrays.append(_added(figures[len(columns.writes) :]))
+            arrays.append(_add_up(figures[len(columns.writes) :]))
         dtype = np.float32 if self._cells.is_rate else np.float64
         with np.errstate(over="ignore"):  # what is beyond all reason becomes infinite, so missing
             arrays[1:] = [each.astype(dtype, copy=False) for each in arrays[1:]]
@@ -217,10 +217,10 @@ class _Held:
         read, is_rate = reads[0] if reads else None, self._cells.is_rate
         file, summed = str(self._path), self._options.sum
         raw = Raw(cluster, file, time, write, read, is_rate, dated, summed)
-        return _summed(raw) if self._options.sum else raw
+        return _sum_by_time(raw) if self._options.sum else raw
 
 
-def _added(columns: list[Any]) -> Any:
+def _add_up(columns: list[Any]) -> Any:
     """Return the sum of columns; where one says nothing the sum is not known."""
     total = columns[0]
     for column in columns[1:]:
@@ -237,7 +237,7 @@ def _codes(column: Any) -> tuple[Any, list[str]]:
     return index, [name or "" for name in names] + [""]
 
 
-def _summed(raw: Raw) -> Raw:
+def _sum_by_time(raw: Raw) -> Raw:
     """Return one row for each time, the sum of all; missing where rows of that time are.
 
     Raises:

@@ -90,8 +90,8 @@ def tracks(bursts: Bursts, sample_s: float) -> list[Track]:
             break
         for track in more:
             pool.free[track.places] = False
-        found += [filled(track, bursts, pool, sample_s) for track in more]
-    found = united(_with_singles(found, bursts, pool.free, sample_s), sample_s)
+        found += [fill(track, bursts, pool, sample_s) for track in more]
+    found = unite(_add_singles(found, bursts, pool.free, sample_s), sample_s)
     return [_clean(track, bursts) for track in found if len(track.times) >= _LEAST_EVENTS]
 
 
@@ -160,7 +160,7 @@ def _track(bursts: Bursts, pool: Pool, places: Places, kept: Rhythm) -> Track:
     )
 
 
-def _with_singles(
+def _add_singles(
     found: Sequence[Track], bursts: Bursts, free: NDArray[np.bool_], sample_s: float
 ) -> list[Track]:
     """Add bursts of a job's size that stand alone between interruptions."""
@@ -199,7 +199,7 @@ def _apart(track: Track, times: Numbers) -> NDArray[np.bool_]:
     return np.asarray(fits)
 
 
-def asked(track: Track, bursts: Bursts, places: Places, slack_s: float) -> tuple[Places, Numbers]:
+def ask(track: Track, bursts: Bursts, places: Places, slack_s: float) -> tuple[Places, Numbers]:
     """Return when a job's rhythm asks for checkpoints within bursts, and which of them.
 
     Args:
@@ -225,7 +225,7 @@ def asked(track: Track, bursts: Bursts, places: Places, slack_s: float) -> tuple
     return row[kept], expected[kept]
 
 
-def filled(track: Track, bursts: Bursts, pool: Pool, sample_s: float) -> Track:
+def fill(track: Track, bursts: Bursts, pool: Pool, sample_s: float) -> Track:
     """Return a job with the checkpoints that its rhythm asks for, where bursts can hold them.
 
     A burst of its size is its own; of a larger one its size is taken, and what is left may be
@@ -239,7 +239,7 @@ def filled(track: Track, bursts: Bursts, pool: Pool, sample_s: float) -> Track:
     """
     for _ in range(_ROUNDS):
         places = np.flatnonzero(pool.free & (pool.left_gb >= (1 - ALONE) * track.size_gb))
-        rows, wanted = asked(track, bursts, places, track.tolerance_s + sample_s)
+        rows, wanted = ask(track, bursts, places, track.tolerance_s + sample_s)
         rows, first = np.unique(rows, return_index=True)
         places, wanted = places[rows], wanted[first]
         reach = max(ALONE, _SPREADS * track.spread)
@@ -260,7 +260,7 @@ def filled(track: Track, bursts: Bursts, pool: Pool, sample_s: float) -> Track:
     return track
 
 
-def united(found: Sequence[Track], sample_s: float) -> list[Track]:
+def unite(found: Sequence[Track], sample_s: float) -> list[Track]:
     """Return the jobs with those joined that are one: of one size, and never too near in time.
 
     A job may be found in parts where interruptions shift its rhythm, or where others' writes hide
@@ -273,10 +273,10 @@ def united(found: Sequence[Track], sample_s: float) -> list[Track]:
             return joined.refitted(sample_s)
         return track if _stray(track, other) else None
 
-    return _folded(sorted(found, key=lambda one: -len(one.times)), join)
+    return _fold(sorted(found, key=lambda one: -len(one.times)), join)
 
 
-def _folded(found: Sequence[Track], join: Callable[[Track, Track], Track | None]) -> list[Track]:
+def _fold(found: Sequence[Track], join: Callable[[Track, Track], Track | None]) -> list[Track]:
     """Return the jobs, each taken into the first one before it that it can be joined to."""
     result: list[Track] = []
     for track in found:
@@ -321,7 +321,7 @@ def _stray(track: Track, other: Track) -> bool:
     return few and near and during and abs(ratio / times - 1) <= _ALIKE
 
 
-def interleaved(found: Sequence[Track]) -> list[Track]:
+def join_interleaved(found: Sequence[Track]) -> list[Track]:
     """Return the jobs with those joined that are one whose interval is short and long in turn.
 
     Of one size and one interval, each writes between two checkpoints of the other, never near one:
@@ -337,7 +337,7 @@ def interleaved(found: Sequence[Track]) -> list[Track]:
         joined = track.with_events(other.times, other.places, other.kinds)
         return replace(joined, interval_s=half, tolerance_s=uneven + track.tolerance_s / 2)
 
-    return _folded(found, join)
+    return _fold(found, join)
 
 
 def _phases(track: Track, other: Track) -> Numbers:
@@ -351,7 +351,7 @@ def _phases(track: Track, other: Track) -> Numbers:
     return np.asarray((other.times - before)[kept] / (after - before)[kept])
 
 
-def merged_away(found: Sequence[Track]) -> list[Track]:
+def drop_sums(found: Sequence[Track]) -> list[Track]:
     """Return the jobs that are not several others' checkpoints written at the same time."""
     kept = sorted(found, key=lambda one: one.size_gb)
     result: list[Track] = []
