@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from planner import api
-from planner.case import with_kit
+from planner.case import with_companions
 from planner.case.money import unit_net_usd
 from planner.optimizer.entry import Bound, bounds_with
 from planner.optimizer.measure import measure
@@ -234,7 +234,7 @@ def _bound(study: Study, reasons: Sequence[Reason]) -> None:
     if case.objective == money_of(case):
         ever = {}
     elif limits_money(case):
-        free = with_kit(study.inputs, without_money(case))
+        free = with_companions(study.inputs, without_money(case))
         ever = bounds_with(free, names, solver, study.effort)
     for reason in reasons:
         bound = today[reason.name]
