@@ -11,7 +11,7 @@ from planner.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Quantity
-from planner.sizing.finance import discounted_years
+from planner.sizing.facility import discounted_years
 
 
 def cents(amount_usd: float) -> float:

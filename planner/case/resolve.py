@@ -40,10 +40,8 @@ from planner.schema.problem import (
     Quantity,
 )
 from planner.schema.problem import Split as SplitRule
-from planner.sizing.demand import capacity_tb
-from planner.sizing.facility import HOURS_PER_YEAR
-from planner.sizing.finance import discounted_years
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES, capacity_tb
+from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 
 
 def resolve(inputs: Inputs) -> Case:

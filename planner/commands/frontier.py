@@ -64,7 +64,7 @@ def report(
 def _write(
     inputs: Inputs, options: SweepOptions, found: Sequence[Frontier], folder: Path, problem: Path
 ) -> tuple[Path, ...]:
-    from planner.outputs.charts.build import charts
+    from planner.outputs.charts.studies import charts
     from planner.outputs.workbook.studies import frontier
 
     plan = solve_with(inputs, Options(time_limit_s=options.time_limit_s, explain=False))

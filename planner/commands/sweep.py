@@ -165,7 +165,7 @@ def _shown(
 ) -> tuple[Path, ...]:
     from functools import partial
 
-    from planner.outputs.charts.build import charts
+    from planner.outputs.charts.studies import charts
     from planner.outputs.workbook.studies import sweep as sheet
     from planner.whole_files import write_all
 

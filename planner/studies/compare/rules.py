@@ -14,7 +14,7 @@ from planner.schema.catalog import Family
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
 from planner.schema.plan import Plan
 from planner.schema.problem import CustomRule, Problem
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES
 from planner.studies.compare import side_by_side as families
 from planner.studies.compare.differences import measure_of, measured, outcome
 from planner.studies.compare.side_by_side import proven_alike, said, worse_by

@@ -18,7 +18,7 @@ from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import natural
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES
 from planner.studies.sensitivity.frontier_walk import (
     COST,
     LABELS,
