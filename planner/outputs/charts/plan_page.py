@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.figures import objective_label
-from planner.outputs.alternatives_words import bought
+from planner.outputs.alternatives_text import bought
 from planner.outputs.audience import HIDDEN_OBJECTIVE
 from planner.outputs.charts.markup import Cells, Table, paragraph, render_table, tag, text, words
 from planner.outputs.charts.model import TONES

@@ -13,13 +13,13 @@ from planner.outputs.charts.tornado import tornado
 from planner.outputs.charts.uncertain import uncertain
 from planner.outputs.charts.words import amount, capital, gap, plain, short
 from planner.outputs.comparison_words import counted, listed
-from planner.outputs.frontier_words import knee
-from planner.outputs.frontier_words import marks as frontier_marks
+from planner.outputs.frontier_text import knee
+from planner.outputs.frontier_text import marks as frontier_marks
 from planner.outputs.scales import results
 from planner.outputs.sensitivity_words import STATUS, goal, no_plan
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.uncertain_words import findings, marks, outcomes
+from planner.outputs.uncertain_text import findings, marks, outcomes
 from planner.schema.sensitivity import (
     VARIED,
     End,

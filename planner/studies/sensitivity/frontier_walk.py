@@ -24,10 +24,6 @@ from planner.studies.why_not.question import keeping
 from planner.verify import verify
 
 Work = Literal["goodput", "useful_gpus"]
-LABELS: dict[str, tuple[str, str]] = {
-    "goodput": ("useful work", "PFLOP/s"),
-    "useful_gpus": ("useful GPUs", "GPUs"),
-}
 END_GAP = 1e-6
 """How exactly the end of a frontier is proven, as a share."""
 
