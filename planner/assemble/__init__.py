@@ -19,7 +19,7 @@ from planner.assemble.totals import totals
 from planner.assemble.warnings import warnings
 from planner.case import Case
 from planner.figures import OBJECTIVES
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.purchase import bill as bill_of

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from planner.case import Case
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU
 from planner.figures import ITEM_UNITS
-from planner.loader.catalog_checks import figures
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
+from planner.loader.catalog_checks import catalog_figures
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill
 from planner.schema.catalog import Figure, Item, Source
@@ -108,7 +108,7 @@ def _failures(inputs: Inputs, operation: Operation, source: str) -> Assumption:
 
 def _item(inputs: Inputs, item: Item) -> Iterator[Assumption]:
     sources = inputs.item_sources.get(item.id, {})
-    for name, figure in figures(item):
+    for name, figure in catalog_figures(item):
         if not name.startswith("facts."):
             yield _figure(item, name, figure, sources)
     if item.sizes is not None:

@@ -13,7 +13,7 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.whole_files import remove, write_all
 
 if TYPE_CHECKING:
-    from planner.loader import Inputs
+    from planner.inputs import Inputs
     from planner.outputs.charts.telemetry import Window
     from planner.schema.plan import Plan
     from planner.schema.telemetry import Calibration, Characterization, JobFound

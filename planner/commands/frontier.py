@@ -14,7 +14,7 @@ from planner.commands.solve import stem
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
-    from planner.loader import Inputs
+    from planner.inputs import Inputs
     from planner.schema.sensitivity import Frontier
     from planner.studies.sensitivity.frontier import Against
     from planner.studies.sensitivity.solve import SweepOptions
@@ -64,7 +64,7 @@ def report(
 def _write(
     inputs: Inputs, options: SweepOptions, found: Sequence[Frontier], folder: Path, problem: Path
 ) -> tuple[Path, ...]:
-    from planner.outputs.charts.build import charts
+    from planner.outputs.charts.studies import charts
     from planner.outputs.workbook.studies import frontier
 
     plan = solve_with(inputs, Options(time_limit_s=options.time_limit_s, explain=False))

@@ -17,7 +17,7 @@ from planner.commands.progress import progress
 from planner.commands.report import Report, drawn, write_workbook
 from planner.commands.solve import listed, stem_of
 from planner.errors import StoppedError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 from planner.studies.sensitivity.journal import Journal
@@ -165,7 +165,7 @@ def _shown(
 ) -> tuple[Path, ...]:
     from functools import partial
 
-    from planner.outputs.charts.build import charts
+    from planner.outputs.charts.studies import charts
     from planner.outputs.workbook.studies import sweep as sheet
     from planner.whole_files import write_all
 

@@ -72,7 +72,7 @@ def report(
 def _write(
     found: Uncertain, plan: Plan, record: str, folder: Path, problem: Path
 ) -> tuple[Path, ...]:
-    from planner.outputs.charts.build import charts
+    from planner.outputs.charts.studies import charts
     from planner.outputs.workbook.studies import uncertain
 
     name = f"{stem(plan, problem)}.uncertain"

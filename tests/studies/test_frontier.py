@@ -14,8 +14,7 @@ import pytest
 
 from planner.case import Case, resolve
 from planner.commands.frontier import report
-from planner.loader import Inputs
-from planner.loader.change import Change, applied
+from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate, optimise
 from planner.schema.catalog import Item
 from planner.schema.problem import Objective

@@ -10,7 +10,7 @@ import pytest
 from planner.case import resolve
 from planner.commands.tornado import report
 from planner.errors import InputError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.loader.vary import Variable, checked
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural

@@ -13,13 +13,12 @@ from typing import Any, Literal, get_args
 from planner.case import resolve
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure
-from planner.loader import Inputs
-from planner.loader.change import Change, applied
+from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import natural
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES
 from planner.studies.sensitivity.frontier_walk import (
     COST,
     LESS_STORAGE,

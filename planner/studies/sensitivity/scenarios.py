@@ -10,9 +10,9 @@ from typing import Any, overload
 
 from planner.errors import Finding, InputError, did_you_mean
 from planner.figures import FIGURES
+from planner.inputs import Change, Inputs
 from planner.levers import levers
-from planner.loader import Inputs, load, scenario_names
-from planner.loader.change import Change
+from planner.loader import load, scenario_names
 from planner.loader.overrides import CHOICES
 from planner.loader.vary import (
     MOST,
@@ -32,7 +32,7 @@ from planner.loader.vary import (
     refuse_overlap,
     values,
 )
-from planner.loader.vary.slot import number_of, short, shown_unit
+from planner.loader.vary.place import number_of, short, shown_unit
 from planner.schema.sensitivity import Column, Kind
 
 Row = dict[str, Any]

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from planner.figures import objective_unit
-from planner.loader import Inputs
-from planner.loader.change import applied
+from planner.inputs import Inputs, applied
 from planner.schema.sensitivity import VARIED, Column, Sweep
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import (

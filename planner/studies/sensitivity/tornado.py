@@ -12,14 +12,11 @@ from planner.case import resolve
 from planner.errors import Finding, InputError
 from planner.figures import OBJECTIVES
 from planner.infeasible import clash
+from planner.inputs import Change, Inputs, needs_energy_cost
 from planner.levers import levers
 from planner.levers.numbers import written
-from planner.loader import Inputs
-from planner.loader.change import Change
-from planner.loader.checks import needs_energy_cost
 from planner.loader.vary import checked
-from planner.loader.vary.place import NoPlaceError
-from planner.loader.vary.slot import short
+from planner.loader.vary.place import NoPlaceError, short
 from planner.schema.plan import Status
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 from planner.studies.sensitivity.scenarios import Scenario, label, labels

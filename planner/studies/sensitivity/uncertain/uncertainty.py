@@ -14,7 +14,7 @@ from planner.case import Case, resolve
 from planner.case.resolve import with_kit
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure
-from planner.loader.change import Change
+from planner.inputs import Change
 from planner.loader.vary.apply import applied
 from planner.optimizer import operate, purchase
 from planner.optimizer.measure import measure

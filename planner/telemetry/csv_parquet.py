@@ -1,25 +1,29 @@
-"""A trace in a CSV file: its dialect is told by its first lines, its rows are read in pieces."""
+"""Traces in tables that are read in pieces, however long they are: CSV and Parquet.
+
+The dialect of a CSV file is told by its first lines; a Parquet file says itself what it holds.
+"""
 
 from __future__ import annotations
 
 import codecs
-import csv as plain
+import csv as plain_csv
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.csv as csv
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as parquet
+from pyarrow import types
 
 from planner.errors import Finding, InputError
 from planner.foreign_files import in_words
-from planner.telemetry.cells import EMPTY, NUMBER, PLAIN_TIME, TIME_OF_DAY
+from planner.telemetry.cells import EMPTY, NUMBER, PLAIN_TIME, TIME_OF_DAY, is_text
 from planner.telemetry.columns import Columns, find
-from planner.telemetry.options import ReadOptions
-from planner.telemetry.order import unbroken
-from planner.telemetry.unreadable import unreadable
+from planner.telemetry.raw import ReadOptions, unreadable
 
 PACKED = {".gz", ".bz2", ".zst", ".lz4"}
 _BLOCK_BYTES = 8 << 20
@@ -104,21 +108,24 @@ class CsvTable:
         return self._read(self.columns.names)
 
     def _read(self, names: list[str]) -> Iterator[pa.RecordBatch]:
-        convert = csv.ConvertOptions(
+        convert = arrow_csv.ConvertOptions(
             column_types=self._types, include_columns=names, null_values=EMPTY
-        )  # fmt: skip
-        read = csv.ReadOptions(
-            use_threads=False, block_size=_BLOCK_BYTES, encoding=self._dialect.encoding,
-            column_names=_distinct(self._dialect.names), skip_rows=self._dialect.first_line - 1,
-        )  # fmt: skip
-        parse = csv.ParseOptions(delimiter=self._dialect.delimiter)
+        )
+        read = arrow_csv.ReadOptions(
+            use_threads=False,
+            block_size=_BLOCK_BYTES,
+            encoding=self._dialect.encoding,
+            column_names=_distinct(self._dialect.names),
+            skip_rows=self._dialect.first_line - 1,
+        )
+        parse = arrow_csv.ParseOptions(delimiter=self._dialect.delimiter)
         try:
             with _stream(self.path) as stream:
-                yield from csv.open_csv(
+                yield from arrow_csv.open_csv(
                     stream, read_options=read, parse_options=parse, convert_options=convert
                 )
         except (pa.ArrowException, OSError, MemoryError) as error:
-            raise _broken(self.path, error, self._dialect) from None
+            raise _broken_row(self.path, error, self._dialect) from None
 
 
 def dialect(path: Path, what: str, rule: str, rows_are: str = "rows") -> Dialect:
@@ -144,7 +151,7 @@ def dialect(path: Path, what: str, rule: str, rows_are: str = "rows") -> Dialect
     if place >= len(lines):
         raise InputError(Finding(what, "the file is empty", str(path), 1, fix=rule))
     delimiter = _delimiter(lines[place:], delimiters)
-    names, *rows = plain.reader(lines[place:], delimiter=delimiter)
+    names, *rows = plain_csv.reader(lines[place:], delimiter=delimiter)
     names = [name.strip() for name in names]
     names[0] = names[0].lstrip("#").strip()
     if not any(rows):
@@ -207,7 +214,7 @@ def _delimiter(lines: Sequence[str], known: str) -> str:
     """Return what cuts the most lines into as many cells as the first has."""
 
     def fit(delimiter: str) -> tuple[float, int]:
-        rows = [len(row) for row in plain.reader(lines[:50], delimiter=delimiter) if row]
+        rows = [len(row) for row in plain_csv.reader(lines[:50], delimiter=delimiter) if row]
         return (0.0 if rows[0] < 2 else rows.count(rows[0]) / len(rows), rows[0])
 
     return max(known, key=fit) if any(fit(each)[0] for each in known) else ","
@@ -268,7 +275,7 @@ class _Unpacked:
         self._stream.close()
 
 
-def _broken(path: Path, error: Exception, found: Dialect) -> InputError:
+def _broken_row(path: Path, error: Exception, found: Dialect) -> InputError:
     text = " ".join((str(error) or "not enough memory").split())
     match = _ROW.search(text)
     line = int(match[1]) if match else None
@@ -286,3 +293,107 @@ def _broken(path: Path, error: Exception, found: Dialect) -> InputError:
     if "straddling" in said:
         said, fix = "a line is longer than 8 MB, or has no end", "a trace has a line per sample"
     return InputError(Finding("trace", said[:200], str(path), line, fix=fix))
+
+
+_BATCH_ROWS = 1 << 18
+_BROKEN = (OSError, pa.ArrowException, MemoryError, OverflowError, UnicodeDecodeError)
+"""What pyarrow lets pass of a broken file."""
+
+
+class ParquetTable:
+    """A Parquet file."""
+
+    first_line: int | None = None
+
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        self.path = path
+        try:
+            self._schema = parquet.read_schema(path)
+        except _BROKEN as error:
+            raise unreadable(path, error) from None
+        self.columns = self._settled(find(self._schema.names, options, str(path)))
+        names = [name for name in (self.columns.cluster, self.columns.apart) if name is not None]
+        for name in self.columns.figures:
+            self._must_hold(name, _is_number, "numbers")
+        self._must_hold(self.columns.time, self._is_time, "times")
+        for name in names:
+            self._must_hold(name, _is_name, "names")
+        coded = [name for name in names if not types.is_integer(self._schema.field(name).type)]
+        try:
+            # Names as codes: written out, long ones would fill the memory. No buffer beforehand: it
+            # would keep all it reads.
+            self._file = parquet.ParquetFile(path, pre_buffer=False, read_dictionary=coded)
+        except _BROKEN as error:
+            raise unreadable(path, error) from None
+
+    def _settled(self, columns: Columns) -> Columns:
+        """Return the columns without that of dates where times are whole without it."""
+        kind = self._schema.field(columns.time).type
+        return columns if types.is_time(kind) or is_text(kind) else replace(columns, date=None)
+
+    def _is_time(self, kind: Any) -> bool:
+        dated = types.is_timestamp(kind) or types.is_date(kind) or types.is_duration(kind)
+        of_day = types.is_time(kind) and self.columns.date is not None
+        return bool(dated or of_day or _is_number(kind))
+
+    def _must_hold(self, name: str, right: Any, what: str) -> None:
+        kind = self._schema.field(name).type
+        if not right(kind):
+            message = f"column '{name}' holds {str(kind)[:60]}, not {what}"
+            raise InputError(Finding("trace", message, str(self.path)))
+
+    def contiguous(self) -> bool:
+        """Return whether no cluster's rows go on after another's began."""
+        if self.columns.cluster is None:
+            return True
+        try:
+            return unbroken(batch.column(0) for batch in self._read([self.columns.cluster]))
+        except _BROKEN as error:  # names that are no text
+            raise unreadable(self.path, error) from None
+
+    def pieces(self) -> Iterator[pa.RecordBatch]:
+        """Yield its rows in order."""
+        return self._read(self.columns.names)
+
+    def _read(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._file.iter_batches(_BATCH_ROWS, columns=names)
+        except _BROKEN as error:
+            raise unreadable(self.path, error) from None
+
+
+def _is_number(kind: Any) -> bool:
+    numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    return bool(numeric or is_text(kind))
+
+
+def _is_name(kind: Any) -> bool:
+    return bool(is_text(kind) or types.is_integer(kind) or types.is_binary(kind))
+
+
+MOST_CLUSTERS = 1_000
+"""More names than this are those of another column."""
+
+
+def unbroken(pieces: Iterable[Any]) -> bool:
+    """Return whether no value of a column comes again after another one; no more are looked at
+    than there can be clusters.
+    """
+    seen: set[str | None] = set()
+    last: str | None = None
+    for piece in pieces:
+        for run in _runs(piece):
+            if (run != last and run in seen) or len(seen) > MOST_CLUSTERS:
+                return False
+            seen.add(run)
+            last = run
+    return True
+
+
+def _runs(column: Any) -> list[str | None]:
+    """Return the values of a column, neighbours that are equal once."""
+    codes = column.dictionary_encode()
+    index = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    starts = np.flatnonzero(np.diff(index, prepend=index[:1] - 1))
+    names = codes.dictionary.cast(pa.string()).to_pylist()
+    return [names[index[start]] if index[start] >= 0 else None for start in starts]

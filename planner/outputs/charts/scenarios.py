@@ -1,13 +1,17 @@
-"""A sweep with its rows: which inputs vary, what was found, what a scenario is called."""
+"""A sweep with its rows, read from the table beside its record: what a scenario is called."""
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from planner.outputs.charts.amounts import amount, counted_lines, proof, short
+from planner.errors import Finding, InputError
+from planner.foreign_files import regular
+from planner.outputs.charts.words import amount, counted_lines, proof, short
 from planner.outputs.comparison_words import counted
 from planner.outputs.sensitivity_words import STATUS, goal
 from planner.outputs.sweep_rows import Rows, cell, is_number, known, length, numeric, varied
@@ -19,7 +23,7 @@ _SPREAD = 2_654_435_761
 
 
 @dataclass(frozen=True)
-class Table:
+class Scenarios:
     """A sweep with its rows by column; figures are floats, None where there is none."""
 
     sweep: Sweep
@@ -64,7 +68,7 @@ class Table:
         said = str(cell(self.rows, "status", row))
         return STATUS.get(said, said)
 
-    def said(self, column: Column, row: int) -> str:
+    def text_of(self, column: Column, row: int) -> str:
         """Return a cell with its unit, as text."""
         value = cell(self.rows, column.name, row)
         if is_number(value):
@@ -73,7 +77,7 @@ class Table:
 
     def hover(self, row: int, inputs: Sequence[Column]) -> str:
         """Return a scenario and its plan in lines."""
-        lines = [f"{short(column.label, 40)}: {short(self.said(column, row), 40)}"
+        lines = [f"{short(column.label, 40)}: {short(self.text_of(column, row), 40)}"
                  for column in inputs[:_MOST_INPUTS]]  # fmt: skip
         if len(inputs) > _MOST_INPUTS:
             lines.append(f"and {counted(len(inputs) - _MOST_INPUTS, 'more input')}")
@@ -88,7 +92,7 @@ class Table:
         columns = self.sweep.columns
         counts = {column.label: _number(cell(self.rows, column.name, row))
                   for column in columns if column.kind == "count"}  # fmt: skip
-        told = ((column, self.said(column, row)) for column in columns
+        told = ((column, self.text_of(column, row)) for column in columns
                 if column.name in _ALSO and column.label != goal(self.sweep))  # fmt: skip
         also = [f"{self.found_label(column)}: {said}" for column, said in told if said]
         return [*(counted_lines(counts) if counts else []), *also]
@@ -122,3 +126,76 @@ def _number(value: Any) -> float | None:
         return value  # nearly all are
     there = known(value)
     return float(there) if is_number(there) else None
+
+
+_MOST_BYTES = 10_000_000_000
+MOST_ROWS = 200_000
+"""So many rows of a table are looked at."""
+
+
+def beside(record: Path, study: Sweep) -> Rows:
+    """Return the columns of a sweep's table: the Parquet file beside its record, or the CSV.
+
+    Args:
+        record: the sweep's JSON.
+        study: what stands in it.
+
+    Raises:
+        InputError: there is no table, it cannot be read, or it is that of another sweep.
+    """
+    parquet, text = record.with_suffix(".parquet"), record.with_suffix(".csv")
+    if parquet.is_file():
+        return _checked(parquet, study, _parquet(parquet))
+    if text.is_file():
+        return _checked(text, study, _csv(text))
+    message = f"its table is missing: neither {parquet.name} nor {text.name} lies beside it"
+    fix = "put one of them there, or run planner sweep again"
+    raise InputError(Finding("no-table", message, str(record), fix=fix))
+
+
+def _checked(path: Path, study: Sweep, rows: dict[str, list[Any]]) -> Rows:
+    missing = [column.name for column in study.columns if column.name not in rows]
+    there = length(rows)
+    if missing:
+        message = f"the table of another sweep: it has no column '{missing[0]}'"
+    elif there < min(study.rows, MOST_ROWS):
+        message = f"{there:,} rows where the sweep's record tells of {study.rows:,}"
+    else:
+        return rows
+    raise InputError(Finding("table", message, str(path), fix="run planner sweep again"))
+
+
+def _parquet(path: Path) -> dict[str, list[Any]]:
+    from planner.outputs import sweep_parquet
+
+    try:
+        return sweep_parquet.columns_of(path, MOST_ROWS)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _csv(path: Path) -> dict[str, list[Any]]:
+    regular(path, most_bytes=_MOST_BYTES, what="table")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.reader(stream)
+            names = next(reader, [])
+            lines = [line for line, _ in zip(reader, range(MOST_ROWS), strict=False)]
+        columns = zip(*lines, strict=True) if lines else ((),) * len(names)
+        return {name: _values(column) for name, column in zip(names, columns, strict=True)}
+    except (OSError, ValueError, csv.Error) as error:
+        raise _unreadable(path, error) from None
+
+
+def _values(cells: Sequence[str]) -> list[Any]:
+    """Return a column's cells: numbers where all that are there are, else texts."""
+    try:
+        return [float(cell) if cell else None for cell in cells]
+    except ValueError:
+        return [cell or None for cell in cells]
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    reason = " ".join(str(getattr(error, "strerror", None) or error).split()).lower()
+    fix = "run planner sweep again"
+    return InputError(Finding("table", f"cannot be read: {reason}", str(path), fix=fix))

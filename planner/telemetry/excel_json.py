@@ -1,7 +1,7 @@
-"""Traces in formats that are read whole: Excel workbooks, JSON, the answers of Prometheus.
+"""Traces in Excel workbooks, JSON and the answers of Prometheus, which are read whole.
 
 They are short: a sheet has a million rows at most, and Prometheus answers with 11,000 points a
-series. What is longer belongs into CSV or Parquet.
+series. What is longer belongs into CSV or Parquet; a JSON object per line is read in pieces, too.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from planner.errors import Finding, InputError
 from planner.foreign_files import contents, in_words, regular
 from planner.telemetry.cells import TIME_OF_DAY, is_text
 from planner.telemetry.columns import find
-from planner.telemetry.options import ReadOptions
-from planner.telemetry.unreadable import unreadable
+from planner.telemetry.raw import ReadOptions, unreadable
 
 _BATCH_ROWS = 1 << 18
 _MOST_JSON_BYTES = 32_000_000

@@ -1,30 +1,156 @@
-"""What a study found, as compact tables that follow its charts."""
+"""Any study: its charts, what it found in a sentence or two, and tables that follow its charts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from planner.outputs.charts.amounts import amount, gap, plain
-from planner.outputs.charts.build import AnyStudy
-from planner.outputs.charts.grid import MOST_ROWS, Cells, Table, bought, cut, figures, words
-from planner.outputs.charts.sweep_table import sweep_table
-from planner.outputs.charts.table import Table as SweepTable
+from planner.outputs.charts.frontier import frontier
+from planner.outputs.charts.markup import MOST_ROWS, Cells, Table, bought, cut, figures, words
+from planner.outputs.charts.model import Chart
+from planner.outputs.charts.scenarios import Scenarios
+from planner.outputs.charts.sweep import scenario_table, sweep
+from planner.outputs.charts.tornado import tornado
+from planner.outputs.charts.uncertain import uncertain
+from planner.outputs.charts.words import amount, capital, gap, plain, short
+from planner.outputs.comparison_words import counted, listed
+from planner.outputs.frontier_text import knee
 from planner.outputs.frontier_text import marks as frontier_marks
 from planner.outputs.scales import results
+from planner.outputs.sensitivity_words import STATUS, goal, no_plan
 from planner.outputs.sensitivity_words import amount as objective
-from planner.outputs.sensitivity_words import goal, no_plan
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.uncertain_text import marks, outcomes
+from planner.outputs.uncertain_text import findings, marks, outcomes
 from planner.schema.sensitivity import (
+    VARIED,
     End,
     Frontier,
     Percentiles,
     Study,
     Sweep,
+    Swing,
     Tornado,
     Uncertain,
     UncertainInput,
 )
+
+AnyStudy = Frontier | Sweep | Tornado | Uncertain
+
+
+def charts(study: AnyStudy, rows: Rows | None = None) -> tuple[Chart, ...]:
+    """Return the charts of a study.
+
+    Args:
+        study: its record.
+        rows: the table of a sweep, by column; other studies have none.
+    """
+    if isinstance(study, Uncertain):
+        return uncertain(study)
+    if isinstance(study, Sweep):
+        return (sweep(study, rows or {}),)
+    return (frontier(study) if isinstance(study, Frontier) else tornado(study),)
+
+
+_LABEL = 60
+_MOST_NAMED, _MOST_FOUND = 3, 4
+
+
+def headline(study: AnyStudy, rows: Rows | None = None) -> str:
+    """Return the finding of a study.
+
+    Args:
+        study: its record.
+        rows: the table of a sweep, by column.
+    """
+    if isinstance(study, Sweep):
+        parts = list(_sweep_found(Scenarios(study, rows or {})))
+    elif isinstance(study, Frontier):
+        parts = list(_frontier_found(study))
+    elif isinstance(study, Tornado):
+        parts = list(_tornado_found(study))
+    else:
+        parts = findings(study)[:_MOST_FOUND] if study.outcomes or study.candidates else []
+    if not parts and not isinstance(study, Sweep):
+        parts = [study.message or f"{capital(STATUS[study.status])}."]
+    return " ".join(parts)
+
+
+def heading(study: AnyStudy) -> str:
+    """Return the title of a study's part of a report."""
+    if isinstance(study, Frontier):
+        return f"{capital(study.y_label)} against {study.x_label}"
+    if isinstance(study, Tornado):
+        return f"What moves {goal(study)} most"
+    if isinstance(study, Uncertain):
+        return "Where inputs are not known exactly"
+    names = [short(column.label, 40) for column in study.columns if column.kind == "input"]
+    over = f"{len(names)} inputs" if len(names) > _MOST_NAMED else listed(names)
+    return f"{capital(goal(study))} by {over}" if names else capital(goal(study))
+
+
+def _frontier_found(study: Frontier) -> Iterator[str]:
+    if study.best is not None:
+        best = study.points[study.best]
+        yield (
+            f"The most {study.y_label} is {amount(best.y, study.y_unit)}, at "
+            f"{amount(best.x, study.x_unit)} of {study.x_label}."
+        )
+    if study.knee is not None:
+        yield knee(study)
+    if not study.complete:
+        yield "Not every plan of the curve is among these points."
+
+
+def _tornado_found(study: Tornado) -> Iterator[str]:
+    moving = [swing for swing in study.swings if swing.width]
+    if moving:
+        first = moving[0]
+        low, high = (f"{objective(study, end.objective or 0.0)} at {short(end.text, 24)}"
+                     for end in (first.low, first.high))  # fmt: skip
+        yield f"{capital(short(first.label, _LABEL))} moves it most: {low}, {high}."
+        others = listed([short(swing.label, _LABEL) for swing in moving[1:_MOST_NAMED]])
+        if others:
+            yield f"Then {others}."
+    elif study.swings:
+        yield "No input moves it."
+    without = [short(swing.label, _LABEL) for swing in study.swings if _is_open(swing)]
+    if without:
+        named, more = without[:_MOST_NAMED], len(without) - _MOST_NAMED
+        yield f"No plan at an end of {listed([*named, *([f'{more} more'] if more > 0 else [])])}."
+
+
+def _is_open(swing: Swing) -> bool:
+    return swing.low.objective is None or swing.high.objective is None
+
+
+def _sweep_found(table: Scenarios) -> Iterator[str]:
+    study = table.sweep
+    found = [value for value in table.numbers("objective") if value is not None]
+    scenarios = counted(table.length, "scenario")
+    if not found:
+        yield f"None of {scenarios} has a plan." if table.length else "No scenario."
+    elif study.objective == VARIED:
+        yield f"{scenarios} of different objectives, whose values do not compare."
+    else:
+        yield f"{scenarios}; {_best(table)}."
+        if min(found) != max(found):
+            low, high = objective(study, min(found)), objective(study, max(found))
+            yield f"It goes from {low} to {high}."
+        if len(found) < table.length:
+            none = counted(table.length - len(found), "scenario has", "scenarios have")
+            yield f"{none} no plan."
+    if study.rows < study.asked:
+        yield f"{study.asked - study.rows:,} of those asked for are not answered."
+
+
+def _best(table: Scenarios) -> str:
+    row = table.best_first()[0]
+    columns = table.inputs()[:_MOST_NAMED]
+    where = listed(
+        [f"{short(column.label, 40)} = {table.text_of(column, row)}" for column in columns]
+    )
+    value = table.numbers("objective")[row] or 0.0
+    return f"the best has {goal(table.sweep)} of {objective(table.sweep, value)} with {where}"
+
 
 _PERCENTILES = {"least": "least", "p5": "5 %", "p25": "25 %", "p50": "median", "mean": "mean",
                 "p75": "75 %", "p95": "95 %", "most": "most"}  # fmt: skip
@@ -39,12 +165,12 @@ def tables(study: AnyStudy, rows: Rows | None = None) -> dict[str, tuple[Table, 
     """
     if isinstance(study, Sweep):
         found: dict[str, tuple[Table, ...]] = {
-            "sweep": (sweep_table(SweepTable(study, rows or {})),)
+            "sweep": (scenario_table(Scenarios(study, rows or {})),)
         }
     elif isinstance(study, Frontier):
-        found = {"frontier": (_frontier(study),)}
+        found = {"frontier": (_frontier_table(study),)}
     elif isinstance(study, Tornado):
-        found = {"tornado": (_tornado(study),)}
+        found = {"tornado": (_tornado_table(study),)}
     else:
         found = _uncertain(study)
     return {name: tuple(table for table in each if table.total) for name, each in found.items()}
@@ -59,7 +185,7 @@ def _uncertain(study: Uncertain) -> dict[str, tuple[Table, ...]]:
     }
 
 
-def _frontier(study: Frontier) -> Table:
+def _frontier_table(study: Frontier) -> Table:
     places = _spread(study)
     points = [study.points[place] for place in places]
     columns = [
@@ -89,7 +215,7 @@ def _spread(study: Frontier) -> list[int]:
     return sorted(chosen | {at for at in (study.knee, study.best) if at is not None})
 
 
-def _tornado(study: Tornado) -> Table:
+def _tornado_table(study: Tornado) -> Table:
     swings = study.swings
     return cut(
         "Inputs by how much they move it",
@@ -114,13 +240,13 @@ def _inputs(study: Uncertain) -> Table:
         "Inputs that are not known exactly",
         words("input", [each.label for each in inputs]),
         words("distribution", [each.distribution for each in inputs]),
-        Cells("least drawn", tuple(_drawn(each, each.low) for each in inputs)),
-        Cells("median", tuple(_drawn(each, each.median) for each in inputs)),
-        Cells("most drawn", tuple(_drawn(each, each.high) for each in inputs)),
+        Cells("least drawn", tuple(_sample_text(each, each.low) for each in inputs)),
+        Cells("median", tuple(_sample_text(each, each.median) for each in inputs)),
+        Cells("most drawn", tuple(_sample_text(each, each.high) for each in inputs)),
     )
 
 
-def _drawn(each: UncertainInput, value: float) -> str:
+def _sample_text(each: UncertainInput, value: float) -> str:
     return f"choice {plain(value)}" if each.unit == "choice" else amount(value, each.unit)
 
 

@@ -1,4 +1,4 @@
-"""Figures over many checkpoints, with the range in which the truth lies."""
+"""Figures over many checkpoints or events, with the range in which the truth lies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from planner.schema.telemetry import Measured
+from planner.schema.telemetry import CONFIDENCE, Measured
 from planner.telemetry.raw import Numbers
 
 Z = 1.645
@@ -69,3 +69,24 @@ def minus(of: Measured, other: Measured) -> Measured:
     )
     low, high = (max(0.0, end) for end in ends)
     return Measured(value=max(0.0, of.value - other.value), low=low, high=high)
+
+
+def per_event(time_s: float, events: int) -> Measured | None:
+    """Return the time per event with the range of a Poisson count; None without events."""
+    if not events or time_s <= 0:
+        return None
+    low, high = poisson(events)
+    return Measured(value=time_s / events, low=time_s / high, high=time_s / low)
+
+
+def poisson(events: float) -> tuple[float, float]:
+    """Return the range in which the mean of a Poisson count lies (Garwood's interval).
+
+    Args:
+        events: how many; no whole number where they come in bunches.
+    """
+    from scipy.stats import chi2
+
+    tail = (1 - CONFIDENCE) / 2
+    low = float(chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
+    return low, float(chi2.ppf(1 - tail, 2 * events + 2)) / 2
