@@ -53,8 +53,12 @@ class Figure:
     @property
     def column(self) -> str:
         """The heading with its unit: of a column of bare numbers."""
-        told = self.unit in ("", "share") or self.unit.casefold() in self.label.casefold()
-        return self.heading if told else f"{self.heading}, {self.unit}"
+        return self.column_in(self.unit)
+
+    def column_in(self, unit: str) -> str:
+        """Return the heading of a column in a unit of another size, such as minutes."""
+        told = unit in ("", "share") or unit.casefold() in self.label.casefold()
+        return self.heading if told else f"{self.heading}, {unit}"
 
     @property
     def excel(self) -> str:
@@ -74,6 +78,7 @@ FIGURES: dict[str, Figure] = {
         # What the job does with the purchase.
         Figure("gpus", "GPUs in place", "GPUs", "work", 0, "bought or owned, used or not"),
         Figure("gpus_used", "GPUs in use", "GPUs", "work", 0),
+        Figure("gpu_systems", "GPU systems", "systems", "work", 0),
         Figure("systems_used", "GPU systems in use", "systems", "work", 0),
         Figure("useful_pflops", "useful work", "PFLOP/s", "work", 1,
                "useful GPUs x peak rate x model FLOP/s utilisation"),
@@ -144,6 +149,7 @@ FIGURES: dict[str, Figure] = {
         Figure("reading_systems", "GPU systems reading", "systems", "storage", 0),
         Figure("writing_systems", "GPU systems writing", "systems", "storage", 0),
         Figure("ingest_gb_per_s", "training data read", "GB/s", "storage", 2),
+        Figure("storage_units", "storage units", "units", "storage", 0),
         Figure("usable_tb", "usable capacity", "TB", "storage", 1),
         Figure("capacity_needed_tb", "usable capacity needed", "TB", "storage", 1),
         Figure("other_data_tb", "other data held", "TB", "storage", 1, "data set and exports"),
@@ -164,6 +170,15 @@ FIGURES: dict[str, Figure] = {
         Figure("racks", "racks", "racks", "site", 0),
         Figure("weight_kg", "weight", "kg", "site", 0),
         Figure("lead_time_days", "longest lead time", "days", "site", 0, "of what is bought"),
+        Figure("pue", "PUE", "", "site", 3, "power usage effectiveness: of heat to air"),
+        Figure("pue_liquid", "PUE of heat to liquid", "", "site", 3),
+        Figure("delivered_fraction_read", "delivered share of the rated read bandwidth", "share",
+               "site", 1),
+        Figure("delivered_fraction_write", "delivered share of the rated write bandwidth", "share",
+               "site", 1),
+        Figure("fill_limit", "storage fill limit", "share", "site", 1,
+               "the largest share of the usable capacity in use"),
+        Figure("years", "term", "years", "site", 1),
         # Money.
         Figure("capex_usd", "capex", "USD", "money", 0, "what is paid at once"),
         Figure("opex_usd_per_year", "opex per year", "USD/year", "money", 0),
@@ -177,6 +192,9 @@ FIGURES: dict[str, Figure] = {
                "TCO / useful GPU-hours of the term"),
         Figure("usd_per_million_tokens", "cost of a million tokens", "USD", "money", 2,
                "TCO / tokens trained in the term"),
+        Figure("electricity_usd_per_kwh", "price of electricity", "USD/kWh", "money", 3),
+        Figure("colocation_usd_per_kw_month", "price of colocation", "USD/kW/month", "money", 2),
+        Figure("discount_rate", "discount rate", "share", "money", 2),
     )
 }  # fmt: skip
 """Every figure by its name, in the order in which outputs list them."""

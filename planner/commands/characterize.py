@@ -216,8 +216,13 @@ def _write(
     from planner.commands.solve import stem_of
     from planner.outputs.charts.telemetry import bandwidth, overlap
     from planner.outputs.charts.telemetry import trace as trace_chart
-    from planner.outputs.telemetry_files import checkpoints_csv, checkpoints_parquet, jobs_csv
-    from planner.outputs.telemetry_jobs import jobs_yaml, overrides_yaml
+    from planner.outputs.telemetry_files import (
+        checkpoints_csv,
+        checkpoints_parquet,
+        jobs_csv,
+        jobs_yaml,
+        overrides_yaml,
+    )
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {

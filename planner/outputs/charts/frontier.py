@@ -32,7 +32,7 @@ from planner.outputs.charts.words import (
     shows,
 )
 from planner.outputs.comparison_words import counted, listed
-from planner.outputs.frontier_words import ruled
+from planner.outputs.frontier_text import ruled
 from planner.outputs.scales import Scale
 from planner.outputs.words import duration, percent
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint

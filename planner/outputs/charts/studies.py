@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planner.figures import FIGURES
 from planner.outputs.charts.frontier import frontier
 from planner.outputs.charts.markup import MOST_ROWS, Cells, Table, bought, cut, figures, words
 from planner.outputs.charts.model import Chart
@@ -13,13 +14,13 @@ from planner.outputs.charts.tornado import tornado
 from planner.outputs.charts.uncertain import uncertain
 from planner.outputs.charts.words import amount, capital, gap, plain, short
 from planner.outputs.comparison_words import counted, listed
-from planner.outputs.frontier_words import knee
-from planner.outputs.frontier_words import marks as frontier_marks
+from planner.outputs.frontier_text import knee
+from planner.outputs.frontier_text import marks as frontier_marks
 from planner.outputs.scales import results
 from planner.outputs.sensitivity_words import STATUS, goal, no_plan
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.uncertain_words import findings, marks, outcomes
+from planner.outputs.uncertain_text import findings, marks, outcomes
 from planner.schema.sensitivity import (
     VARIED,
     End,
@@ -194,15 +195,20 @@ def _frontier_table(study: Frontier) -> Table:
         figures(study.y_label, [point.y for point in points], study.y_unit),
         figures("no plan has more than", [point.bound for point in points], study.y_unit),
         Cells("gap", tuple(gap(point.gap) for point in points)),
-        figures("GPUs in use", [point.gpus_in_use for point in points]),
-        figures("goodput", [point.goodput for point in points], "share"),
+        _figures("gpus_used", [point.gpus_in_use for point in points]),
+        _figures("goodput", [point.goodput for point in points]),
     ]
     if study.x_name != "cost":
-        columns.append(figures("capex", [point.capex_usd for point in points], "USD"))
+        columns.append(_figures("capex_usd", [point.capex_usd for point in points]))
     if study.x_name != "power":
-        columns.append(figures("at the meter", [p.facility_power_kw for p in points], "kW"))
+        columns.append(_figures("facility_power_kw", [p.facility_power_kw for p in points]))
     columns.append(bought([point.counts for point in points]))
     return Table("Plans on the curve", tuple(columns), len(study.points), "evenly chosen")
+
+
+def _figures(name: str, values: Sequence[float | None]) -> Cells:
+    figure = FIGURES[name]
+    return figures(figure.label, values, figure.unit)
 
 
 def _spread(study: Frontier) -> list[int]:

@@ -29,8 +29,18 @@ from planner.outputs.charts.model import (
 from planner.outputs.charts.words import plain
 from planner.outputs.comparison_words import counted, listed
 from planner.outputs.scales import Scale
-from planner.outputs.telemetry_figures import figure, measured, moment, most, suited
-from planner.outputs.telemetry_words import USUAL_OVERLAP, labels, largest, one_line, within
+from planner.outputs.telemetry_words import (
+    USUAL_OVERLAP,
+    figure,
+    labels,
+    largest,
+    measured,
+    moment,
+    most,
+    one_line,
+    suited,
+    within,
+)
 from planner.outputs.words import HOUR_S, MINUTE_S, percent
 from planner.schema.telemetry import Characterization, ClusterFound, JobFound
 

@@ -22,7 +22,7 @@ from planner.outputs.comparison_words import counted
 from planner.outputs.scales import results, scale
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import goal
-from planner.outputs.uncertain_words import drawn, proof
+from planner.outputs.uncertain_text import drawn, proof
 from planner.outputs.words import percent
 from planner.schema.sensitivity import BreakRate, CandidatePlan, Index, Percentiles, Uncertain
 
