@@ -39,18 +39,29 @@ from planner.outputs.scales import Scale, scale
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import ended, goal
 from planner.outputs.sweep_rows import Rows
-from planner.schema.sensitivity import Column, Sweep
+from planner.schema.sensitivity import VARIED, Column, Sweep
 
 _MOST_NAMED = 3
 
 
-def sweep(study: Sweep, rows: Rows) -> Chart:
+def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
     """Return the chart of a sweep.
 
     Args:
         study: its record.
         rows: its table, by column.
     """
+    return (_chart(study, rows),)
+
+
+def heading(study: Sweep) -> str:
+    """Return the title of a sweep."""
+    names = [short(column.label, 40) for column in study.columns if column.kind == "input"]
+    over = f"{len(names)} inputs" if len(names) > _MOST_NAMED else listed(names)
+    return f"{capital(goal(study))} by {over}" if names else capital(goal(study))
+
+
+def _chart(study: Sweep, rows: Rows) -> Chart:
     table = Scenarios(study, rows)
     inputs = table.inputs() if table.length else []
     title = _title(study, inputs)
@@ -369,7 +380,7 @@ _MOST_COLUMNS = 12
 _ALSO = ("gpus_in_use", "write_gb_per_s", "capex_usd", "facility_power_kw", "goodput")
 
 
-def scenario_table(table: Scenarios) -> Table:
+def _scenario_table(table: Scenarios) -> Table:
     """Return what a reader takes in of a sweep."""
     all_there = table.length <= MOST_ROWS
     values = table.numbers("objective")
@@ -410,3 +421,39 @@ def _cells(table: Scenarios, column: Column, order: Sequence[int]) -> Cells:
     numbers = table.numbers(column.name)
     unit = "" if column.kind == "count" else column.unit
     return figures(head, [numbers[row] for row in order], unit, given=given)
+
+
+def findings(study: Sweep, rows: Rows) -> Iterator[str]:
+    """Yield what was found, in sentences."""
+    table = Scenarios(study, rows)
+    found = [value for value in table.numbers("objective") if value is not None]
+    scenarios = counted(table.length, "scenario")
+    if not found:
+        yield f"None of {scenarios} has a plan." if table.length else "No scenario."
+    elif study.objective == VARIED:
+        yield f"{scenarios} of different objectives, whose values do not compare."
+    else:
+        yield f"{scenarios}; {_best(table)}."
+        if min(found) != max(found):
+            low, high = objective(study, min(found)), objective(study, max(found))
+            yield f"It goes from {low} to {high}."
+        if len(found) < table.length:
+            none = counted(table.length - len(found), "scenario has", "scenarios have")
+            yield f"{none} no plan."
+    if study.rows < study.asked:
+        yield f"{study.asked - study.rows:,} of those asked for are not answered."
+
+
+def _best(table: Scenarios) -> str:
+    row = table.best_first()[0]
+    columns = table.inputs()[:_MOST_NAMED]
+    where = listed(
+        [f"{short(column.label, 40)} = {table.text_of(column, row)}" for column in columns]
+    )
+    value = table.numbers("objective")[row] or 0.0
+    return f"the best has {goal(table.sweep)} of {objective(table.sweep, value)} with {where}"
+
+
+def tables(study: Sweep, rows: Rows) -> dict[str, tuple[Table, ...]]:
+    """Return the table that follows the chart."""
+    return {"sweep": (_scenario_table(Scenarios(study, rows)),)}
