@@ -32,7 +32,7 @@ class Bounds:
         limits, offers = case.limits, case.offers()
         each = (
             (limits.it_power_kw, {o.id: o.it_power_kw for o in offers}),
-            (limits.meter_kw, {o.id: o.meter_kw for o in offers}),
+            (limits.facility_power_kw, {o.id: o.meter_kw for o in offers}),
             (limits.capex_usd, {o.id: _price(o.unit_net_usd, o.installed) for o in offers}),
             (limits.racks, {o.id: _racks(o.rack_use) for o in offers}),
         )

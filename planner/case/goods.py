@@ -1,10 +1,13 @@
-"""What one unit of anything in the bill costs and draws."""
+"""What one unit of anything in the bill costs and draws, and the sums of that over the bill."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypedDict
 
 from planner.case import figures
+from planner.case.model import Case, Good, Rates
 from planner.case.money import cents, discount, support_usd_per_year, unit_net_usd
 from planner.loader.inputs import Inputs
 from planner.schema.catalog import Item
@@ -100,3 +103,76 @@ def support_factor(item: Item, inputs: Inputs) -> float:
     start, end = support_span(item, inputs)
     term = inputs.problem.term
     return discounted_years(start, end, term.discount_rate) if term else 0.0
+
+
+# Sums over the bill: each once, on decision variables and on numbers alike.
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one unit adds to a sum: each one that is bought, or each one in place."""
+
+    each: Callable[[Good, Rates], float]
+    bought: bool = False
+
+
+def _over_term(*parts: Part) -> tuple[Part, ...]:
+    """Return yearly amounts as what they come to over the term, discounted."""
+
+    def scaled(part: Part) -> Part:
+        return Part(lambda good, rates: part.each(good, rates) * rates.factor, part.bought)
+
+    return tuple(scaled(part) for part in parts)
+
+
+_CAPEX = Part(lambda good, rates: good.unit_net_usd or 0.0, bought=True)
+_SUPPORT = Part(lambda good, rates: good.support_usd_per_year, bought=True)
+_SUBSCRIPTIONS = Part(lambda good, rates: good.subscription_usd_per_year, bought=True)
+_ENERGY = Part(lambda good, rates: good.energy_kw * rates.energy_usd_per_kw_year)
+_COLOCATION = Part(lambda good, rates: good.it_power_kw * rates.colocation_usd_per_kw_year)
+_SUPPORT_PAID = Part(
+    lambda good, rates: good.support_usd_per_year * good.support_factor, bought=True
+)
+
+SUMS: Mapping[str, tuple[Part, ...]] = {
+    "it_power_kw": (Part(lambda good, rates: good.it_power_kw),),
+    "facility_power_kw": (Part(lambda good, rates: good.meter_kw),),
+    "heat_air_kw": (Part(lambda good, rates: good.it_power_kw - good.liquid_kw),),
+    "heat_liquid_kw": (Part(lambda good, rates: good.liquid_kw),),
+    "capex_usd": (_CAPEX,),
+    "support_usd_per_year": (_SUPPORT,),
+    "subscriptions_usd_per_year": (_SUBSCRIPTIONS,),
+    "energy_usd_per_year": (_ENERGY,),
+    "colocation_usd_per_year": (_COLOCATION,),
+    "opex_usd_per_year": (_SUPPORT, _SUBSCRIPTIONS, _ENERGY, _COLOCATION),
+    "tco_usd": (_CAPEX, _SUPPORT_PAID, *_over_term(_SUBSCRIPTIONS, _ENERGY, _COLOCATION)),
+}
+"""By figure. Racks are counts of their own, which the kit knows."""
+
+Weights = list[tuple[float, Any]]
+
+
+class Named(Protocol):
+    """Counts by item id: whole numbers, or expressions of a model that come when asked for."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+def weights(case: Case, figure: str, units: Named, purchased: Named) -> Weights:
+    """Return (per unit, count) of everything that adds to a sum over the bill.
+
+    Args:
+        case: the problem in numbers.
+        figure: which sum.
+        units: what is in place by id, as something that can be scaled and added: variables of a
+            model, or numbers. So the money reported is the money optimised.
+        purchased: the same of what is bought.
+    """
+    if figure == "racks":
+        return [(factor, units[name]) for factor, name in case.kit.racks]
+    return [
+        (each, purchased[good.id] if part.bought else units[good.place])
+        for part in SUMS[figure]
+        for good in case.goods()
+        if (each := part.each(good, case.rates)) != 0.0
+    ]

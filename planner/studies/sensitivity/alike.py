@@ -19,9 +19,9 @@ from planner.optimizer.joint import optimise, share, without_end
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Operation
 from planner.optimizer.parametric import Found, Search
-from planner.optimizer.supply import amounts, given
+from planner.optimizer.purchase import amounts, given
 from planner.schema.sensitivity import RowStatus
-from planner.studies.sensitivity.groups import SUPPLIES, Group, values
+from planner.studies.sensitivity.groups import FIELDS, Group, values
 from planner.studies.sensitivity.options import Answer, SweepOptions
 
 
@@ -74,8 +74,8 @@ def prepare(inputs: Inputs, group: Group, options: SweepOptions) -> Asked:
         for place, (path, value) in enumerate(zip(group.paths, row, strict=True)):
             if value not in known[place]:
                 alone = limits_of(changed(top, path, _typed(path, value)).problem)
-                known[place][value] = getattr(alone, SUPPLIES[path])
-            one[SUPPLIES[path]] = known[place][value]
+                known[place][value] = getattr(alone, FIELDS[path])
+            one[FIELDS[path]] = known[place][value]
         limits.append(replace(case.limits, **one) if one else case.limits)  # type: ignore[arg-type]
     return Asked(top, case, group, options, tuple(limits))
 
@@ -121,7 +121,7 @@ def solve(asked: Asked) -> list[Answer]:
 def _stands_alone(case: Case) -> bool:
     """Say whether a case has what only an optimisation of its own can hold: money per work."""
     limits = case.limits
-    ratios = (limits.per_useful_gpu_hour_usd, limits.per_million_tokens_usd)
+    ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
     return any(ratio is not None for ratio in ratios) or not (case.systems and case.storage)
 
 

@@ -7,23 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.limits import SUPPLIES
 from planner.loader.change import Change
 from planner.studies.sensitivity.scenario import Scenario
 
-SUPPLIES: Mapping[str, str] = {
-    "site.facility_power": "meter_kw",
-    "site.it_power": "it_power_kw",
-    "site.racks": "racks",
-    "site.cooling.air_limit": "air_kw",
-    "site.cooling.liquid_limit": "liquid_kw",
-    "budget.capex": "capex_usd",
-    "budget.support_per_year": "support_usd_per_year",
-    "budget.subscriptions_per_year": "subscriptions_usd_per_year",
-    "budget.energy_per_year": "energy_usd_per_year",
-    "budget.colocation_per_year": "colocation_usd_per_year",
-    "budget.opex_per_year": "opex_usd_per_year",
-    "budget.tco": "tco_usd",
-}
+FIELDS: Mapping[str, str] = {limit.path: limit.field for limit in SUPPLIES}
 """Where a problem says what may be used up, and the limit of a case that follows from it alone."""
 
 LEAST_SPLIT = 64
@@ -51,7 +39,7 @@ def groups(scenarios: Iterable[Scenario]) -> list[Group]:
     found: dict[tuple[object, ...], list[Scenario]] = {}
     parts: dict[tuple[object, ...], tuple[tuple[Change, ...], tuple[str, ...]]] = {}
     for scenario in scenarios:
-        supplies = [c for c in scenario.changes if c.path in SUPPLIES and c.value is not None]
+        supplies = [c for c in scenario.changes if c.path in FIELDS and c.value is not None]
         paths = tuple(sorted({change.path for change in supplies}))
         shared = tuple(c for c in scenario.changes if c not in supplies)
         key = (scenario.base, tuple((c.path, repr(c.value)) for c in shared), paths)

@@ -17,7 +17,7 @@ from planner.errors import VerificationError
 from planner.optimizer import purchase
 from planner.optimizer.joint import Certificate
 from planner.optimizer.operate import Operation
-from planner.optimizer.supply import amounts, given, used
+from planner.optimizer.purchase import amounts, given, used
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED
 from planner.studies.sensitivity.alike import Asked
@@ -91,7 +91,7 @@ class _Used:
         plan = assemble(inputs, case, certificate, solver="highs", gap=asked.options.gap)
         verify(inputs, plan)
         supplies = given(asked.case.limits)
-        rows_of = {supply.row for supply in supplies}
+        rows_of = {supply.name for supply in supplies}
         always = {limit.name for limit in plan.limits if limit.binding} - rows_of
         more = [used(supplies, bill) for bill in _one_more(asked.case, run)]
         matrix = np.array(more).reshape(len(more), len(supplies))
@@ -104,7 +104,7 @@ class _Used:
         if supplies and len(self.more):
             over = self.more > amounts(supplies, limits) * (1 + purchase.TOLERANCE)
             broken = np.any(over, axis=0).tolist()
-            names |= {each.row for each, one in zip(supplies, broken, strict=True) if one}
+            names |= {each.name for each, one in zip(supplies, broken, strict=True) if one}
         return ", ".join(sorted(names)) or None
 
 

@@ -65,8 +65,8 @@ def without_money(case: Case) -> Case:
         support_usd_per_year=None,
         opex_usd_per_year=None,
         tco_usd=None,
-        per_useful_gpu_hour_usd=None,
-        per_million_tokens_usd=None,
+        per_useful_gpu_hour=None,
+        per_million_tokens=None,
     )
     return replace(case, limits=limits)
 

@@ -66,7 +66,7 @@ def _size(case: Case, run: Operation) -> tuple[float, float]:
         spent = purchase.bill(case, units)
     except ValueError:  # no fabric is large enough for it
         return math.inf, math.inf
-    return spent.it_power_kw, spent.capex_usd
+    return spent["it_power_kw"], spent["capex_usd"]
 
 
 def _spread(keys: list[Key], room: int) -> list[Key]:

@@ -50,7 +50,7 @@ def _days_to_train(case: Case, run: Operation) -> float | None:
 
 
 def _tco_usd(case: Case, run: Operation) -> float | None:
-    return purchase.bill(case, run.units).tco_usd if case.rates.years else None
+    return purchase.bill(case, run.units)["tco_usd"] if case.rates.years else None
 
 
 OUTCOMES = (
@@ -58,10 +58,10 @@ OUTCOMES = (
     Outcome("useful_pflops", "useful PFLOP/s", "PFLOP/s", _useful_pflops),
     Outcome("goodput", "goodput", "share", lambda case, run: run.goodput),
     Outcome("capex_usd", "capital cost", "USD",
-            lambda case, run: purchase.bill(case, run.units).capex_usd),
+            lambda case, run: purchase.bill(case, run.units)["capex_usd"]),
     Outcome("tco_usd", "TCO", "USD", _tco_usd),
     Outcome("facility_power_kw", "power at the meter", "kW",
-            lambda case, run: purchase.bill(case, run.units).meter_kw),
+            lambda case, run: purchase.bill(case, run.units)["facility_power_kw"]),
     Outcome("gpus_in_use", "GPUs in use", "GPUs", lambda case, run: float(run.gpus)),
     Outcome("write_gb_per_s", "storage write bandwidth", "GB/s",
             lambda case, run: run.write_gb_per_s),

@@ -14,7 +14,7 @@ from planner.loader.change import Change
 from planner.loader.inputs import Inputs
 from planner.loader.vary.apply import applied
 from planner.optimizer.operate import Operation
-from planner.optimizer.supply import given
+from planner.optimizer.purchase import given
 from planner.schema.sensitivity import PLANNED
 from planner.studies.sensitivity.scenario import Scenario
 from planner.studies.sensitivity.solve import Answer
