@@ -6,7 +6,7 @@ import math
 
 from planner.schema.plan import ObjectiveReport, Plan
 from planner.verify.basis import Basis
-from planner.verify.figures import JobFigures
+from planner.verify.job import JobFigures
 from planner.verify.ledger import RELATIVE, Ledger
 from planner.verify.totals import TotalFigures
 

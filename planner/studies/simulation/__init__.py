@@ -17,9 +17,16 @@ from planner.schema.simulation import (
     StorageSeen,
 )
 from planner.simulation.disturbances import draw
-from planner.simulation.failures import Array, Empirical, Failures, Weibull
-from planner.simulation.replicate import Asked, Runs, Told, confidence, events, replicate
-from planner.simulation.world import World, appliances, world_of
+from planner.simulation.replicate import Asked, Progress, Runs, confidence, events, replicate
+from planner.simulation.world import (
+    Array,
+    Empirical,
+    Failures,
+    Weibull,
+    World,
+    appliances,
+    world_of,
+)
 from planner.studies.sensitivity.workers import cores
 from planner.studies.simulation import intervals
 from planner.studies.simulation.beside import beside
@@ -38,13 +45,13 @@ from planner.studies.simulation.timeline import timeline
 __all__ = ["SimulationOptions", "study"]
 
 
-def study(plan: Plan, options: SimulationOptions, told: Told | None = None) -> Simulation:
+def study(plan: Plan, options: SimulationOptions, progress: Progress | None = None) -> Simulation:
     """Simulate a plan that has a job.
 
     Args:
         plan: the plan.
         options: what to simulate, and how often.
-        told: is told how many runs of how many are done.
+        progress: is told how many runs of how many are done.
 
     Raises:
         InputError: an option or a file is wrong.
@@ -57,7 +64,7 @@ def study(plan: Plan, options: SimulationOptions, told: Told | None = None) -> S
     others = intervals.variants(world.jobs[0]) if tries else ()
     tried = (world.jobs[0], *others)
     asked = Asked(world, options.length_s, options.replications, options.seed, tried)
-    runs = replicate(asked, options.processes or cores(), told)
+    runs = replicate(asked, options.processes or cores(), progress)
     compared = intervals.compare(world, plan.jobs[0], options.length_s, runs, tried)
     stops, outages = world.planned, world.outages
     shown = draw(world, options.length_s, options.seed)

@@ -16,8 +16,7 @@ from planner.loader.yaml12 import Document
 from planner.schema.base import Model
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import FailureRate, FixedInterval, Job, LostWorkInterval
-from planner.simulation.failures import Exponential
-from planner.simulation.world import Appliances, JobRun, World, job_run
+from planner.simulation.world import Appliances, Exponential, JobRun, World, job_run
 from planner.sizing.checkpoint import restore_fan_out
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY, mtti_s
 from planner.studies.compare.sides import read_side

@@ -13,7 +13,7 @@ from pathlib import Path
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
 from planner.foreign_files import contents
-from planner.simulation.failures import Empirical
+from planner.simulation.world import Empirical
 
 MOST_BYTES = 50_000_000
 _FEWEST = 2

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from planner import units
 from planner.errors import Finding, InputError
-from planner.simulation.failures import Exponential, Failures, Weibull
-from planner.simulation.world import JobRun, Outages, Planned, World
+from planner.simulation.world import Exponential, Failures, JobRun, Outages, Planned, Weibull, World
 from planner.studies.simulation.failure_file import read_times
 
 YEAR_S = 365 * 86_400.0
