@@ -110,9 +110,12 @@ def support_factor(item: Item, inputs: Inputs) -> float:
 
 @dataclass(frozen=True)
 class Part:
-    """What one unit adds to a sum: each one that is bought, or each one in place."""
+    """What one unit adds to a sum: each one that is bought, or each one in place.
 
-    each: Callable[[Good, Rates], float]
+    None is not known, and counts for nothing.
+    """
+
+    each: Callable[[Good, Rates], float | None]
     bought: bool = False
 
 
@@ -120,12 +123,12 @@ def _over_term(*parts: Part) -> tuple[Part, ...]:
     """Return yearly amounts as what they come to over the term, discounted."""
 
     def scaled(part: Part) -> Part:
-        return Part(lambda good, rates: part.each(good, rates) * rates.factor, part.bought)
+        return Part(lambda good, rates: (part.each(good, rates) or 0.0) * rates.factor, part.bought)
 
     return tuple(scaled(part) for part in parts)
 
 
-_CAPEX = Part(lambda good, rates: good.unit_net_usd or 0.0, bought=True)
+_CAPEX = Part(lambda good, rates: good.unit_net_usd, bought=True)
 _SUPPORT = Part(lambda good, rates: good.support_usd_per_year, bought=True)
 _SUBSCRIPTIONS = Part(lambda good, rates: good.subscription_usd_per_year, bought=True)
 _ENERGY = Part(lambda good, rates: good.energy_kw * rates.energy_usd_per_kw_year)
@@ -170,9 +173,14 @@ def weights(case: Case, figure: str, units: Named, purchased: Named) -> Weights:
     """
     if figure == "racks":
         return [(factor, units[name]) for factor, name in case.kit.racks]
-    return [
-        (each, purchased[good.id] if part.bought else units[good.place])
+    every = (
+        (part.each(good, case.rates), part.bought, good)
         for part in SUMS[figure]
         for good in case.goods()
-        if (each := part.each(good, case.rates)) != 0.0
+    )
+    counted = [
+        (each, purchased[good.id] if bought else units[good.place])
+        for each, bought, good in every
+        if each is not None
     ]
+    return [(each, count) for each, count in counted if each != 0.0]

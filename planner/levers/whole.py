@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from planner.levers.make import amount, bounded, given
 from planner.levers.model import Lever
-from planner.limits import BY_NAME, LIMITS, SUPPLIES, of_group
+from planner.limits import BY_NAME, LIMITS, SUPPLIES, Limit, of_group
 from planner.loader.change import Change
 from planner.loader.inputs import Inputs
+from planner.schema.problem import Site
 
 _ANY_POWER_KW = 1e9
 
@@ -16,7 +17,8 @@ _ANY_POWER_KW = 1e9
 def cluster_levers(inputs: Inputs) -> Iterator[Lever]:
     """Yield the levers of site, budgets, targets and storage that the problem has."""
     site, storage = inputs.problem.site, inputs.problem.storage
-    yield from given(inputs, *(each for each in SUPPLIES if each.path.startswith("site.")))
+    of_site = (each for each in SUPPLIES if each.path.startswith("site."))
+    yield from given(inputs, *sorted(of_site, key=_place_in_file))
     if site.feeds is not None:
         path, label = "site.feeds.power", "power of a feed"
         yield bounded(inputs, path, label, "kW", 1, _ANY_POWER_KW, limit="facility_power")
@@ -33,6 +35,12 @@ def cluster_levers(inputs: Inputs) -> Iterator[Lever]:
     if storage.exact_families is None and storage.max_families < len(families):
         path, label = "storage.max_families", "storage families"
         yield bounded(inputs, path, label, "families", 1, len(families), least=1.0)
+
+
+def _place_in_file(limit: Limit) -> int:
+    """Return where the schema of a site has a limit."""
+    keys = [field.alias or name for name, field in Site.model_fields.items()]
+    return keys.index(limit.path.split(".")[1])
 
 
 def _rack(inputs: Inputs) -> Iterator[Lever]:

@@ -9,17 +9,43 @@ network devices share, are counts that follow from the purchase (``companions``)
 
 from __future__ import annotations
 
-from planner.limits import SUPPLIES
+from collections.abc import Iterable
+
+from planner.case.goods import SUMS
+from planner.limits import MILLION, SUPPLIES, Limit
 from planner.optimizer.context import Build
 
 
 def add(build: Build) -> None:
     """Add a row for each such limit the problem gives, and what stock asks of purchases."""
-    for limit in SUPPLIES:
+    add_money(build)
+    add_power(build)
+    add_racks(build)
+
+
+def add_money(build: Build) -> None:
+    """Add the budgets, sums of other budgets last, and what stock asks of purchases."""
+    budgets = (limit for limit in SUPPLIES if limit.scale == MILLION)
+    _add(build, sorted(budgets, key=lambda limit: len(SUMS[limit.figure])))
+    for good in build.case.goods():
+        if good.stock is not None:
+            build.purchased[good.id]  # its rows hold the stock
+
+
+def add_power(build: Build) -> None:
+    """Add what is drawn and what heats, heat to air last: it is what liquid leaves of the draw."""
+    drawn = (limit for limit in SUPPLIES if limit.scale != MILLION and limit.figure in SUMS)
+    _add(build, sorted(drawn, key=lambda limit: limit.figure == "heat_air_kw"))
+
+
+def add_racks(build: Build) -> None:
+    """Add what counts by itself: racks."""
+    _add(build, (limit for limit in SUPPLIES if limit.figure not in SUMS))
+
+
+def _add(build: Build, limits: Iterable[Limit]) -> None:
+    for limit in limits:
         most = getattr(build.case.limits, limit.field)
         if most is not None:
             spent = build.sum(limit.figure, limit.scale)
             build.model.row(limit.name, spent, "<=", most / limit.scale)
-    for good in build.case.goods():
-        if good.stock is not None:
-            build.purchased[good.id]  # its rows hold the stock

@@ -116,9 +116,18 @@ def waiting(book: Book) -> list[LimitReport]:
     ):
         if name not in there and limit is not None:
             row = named(name)
-            fields = {"name": name, "label": row.label, "unit": row.unit, "sense": row.sense}
-            fields |= {"value": value, "limit": limit, "slack": limit - value}
-            found.append(LimitReport.model_validate(fields | {"binding": False, "source": None}))
+            report = LimitReport(
+                name=name,
+                label=row.label,
+                value=value,
+                sense=row.sense,
+                limit=limit,
+                unit=row.unit,
+                slack=limit - value,
+                binding=False,
+                source=None,
+            )
+            found.append(report)
     return found
 
 
