@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from planner.assemble.binding import binding
 from planner.case import Case, figures
+from planner.inputs import Inputs
 from planner.limits import named, of_group, path_of
-from planner.loader.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill, largest_share
 from planner.schema.plan import JobPlan, LimitReport, Totals

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from planner.audit.draft import Draft, EditError
+from planner.inputs import changed
 from planner.limits import COUNTED_IN, named, path_of
-from planner.loader.change import changed
 
 
 def set_limit(draft: Draft, name: str, value: float | None) -> None:

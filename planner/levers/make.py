@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from planner.inputs import Change, Inputs, value_at
 from planner.levers.model import Direction, Lever
 from planner.limits import Limit
-from planner.loader.change import Change, value_at
-from planner.loader.inputs import Inputs
 
 
 def given(inputs: Inputs, *rows: Limit) -> Iterator[Lever]:

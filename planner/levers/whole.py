@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.inputs import Change, Inputs
 from planner.levers.make import amount, bounded, given
 from planner.levers.model import Lever
 from planner.limits import BY_NAME, LIMITS, SUPPLIES, Limit, of_group
-from planner.loader.change import Change
-from planner.loader.inputs import Inputs
 from planner.schema.problem import Site
 
 _ANY_POWER_KW = 1e9

@@ -10,7 +10,7 @@ from planner.limits import Limit, named, of_group, value_at
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, LimitReport, Plan
 from planner.schema.problem import CustomRule, Problem, Split
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES
 from planner.verify.basis import DECIDED, Basis, facility_limit_kw
 from planner.verify.decisions import Decisions
 from planner.verify.job import (

@@ -20,7 +20,7 @@ from planner.simulation.world import (
     Weibull,
     World,
 )
-from planner.studies.simulation.failure_file import read_times
+from planner.studies.simulation.options import read_times
 from tests.simulation.worlds import TWO, job, world
 
 MEASURED = Empirical((10.0, 20.0, 30.0, 100.0))
