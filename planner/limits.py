@@ -3,7 +3,7 @@
 Rows of the solver, elastic rows, levers, the limits a plan reports, setters of an audit, rows on
 the sheet ``Checks``, groups of sweeps, what is verified and the table in ``docs/model.md`` follow
 from ``LIMITS``. A limit on a sum over the bill is one row here; what one unit adds to the sum
-stands in ``planner.case.goods.SUMS``.
+stands in ``planner.case.money.SUMS``.
 """
 
 from __future__ import annotations

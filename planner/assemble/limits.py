@@ -94,10 +94,10 @@ def _supply(c: _Context) -> Iterator[_Entry]:
     """Yield stock, hot spares and what policy asks."""
     spent, problem = bill(c.case, c.operation.units), c.inputs.problem
     models = {item.id: item.model for item in c.inputs.items}
-    for good in c.case.goods():
-        bought = spent.purchased[good.id]
-        if bought and good.stock is not None:
-            yield _Entry(f"stock.{good.id}", bought, good.stock, models[good.id])
+    for item in c.case.bill_items():
+        bought = spent.purchased[item.id]
+        if bought and item.stock is not None:
+            yield _Entry(f"stock.{item.id}", bought, item.stock, models[item.id])
     for sku, used in sorted(c.operation.used.items()):
         hot = c.case.job.hot(used)
         if hot:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from planner.case import Case, Storage, System
-from planner.case.goods import weights
 from planner.case.model import Mode, Segment
+from planner.case.money import weights
 from planner.case.quantities import Steps
 from planner.optimizer.companions import Counts, Purchases
 from planner.optimizer.curves import Log, NegativeExp
@@ -61,7 +61,7 @@ class Build:
         """Whether a larger size of some fabric has less of something than a smaller one."""
         return any(
             after < before
-            for quantity in self.case.kit.quantities
+            for quantity in self.case.companions.quantities
             if isinstance(quantity, Steps)
             for one, other in itertools.pairwise(quantity.sizes)
             for before, after in zip(one.outputs, other.outputs, strict=True)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
-from planner.case.bandwidth import nameplate
-from planner.case.goods import SUMS, weights
-from planner.case.model import Limits, Split
+from planner.case.model import Limits, Split, nameplate
+from planner.case.money import SUMS, weights
 from planner.case.quantities import total
 from planner.limits import SUPPLIES, Limit
 from planner.optimizer.context import Build
@@ -70,22 +69,22 @@ def bill(case: Case, units: Mapping[str, int]) -> Bill:
 def _bill(case: Case, chosen: tuple[int, ...]) -> Bill:
     offers = case.offers()
     units = {offer.id: count for offer, count in zip(offers, chosen, strict=True)}
-    counts = case.kit.values(units)
-    purchased = {good.id: good.purchased(round(counts[good.id])) for good in case.goods()}
+    counts = case.companions.values(units)
+    purchased = {item.id: item.purchased(round(counts[item.id])) for item in case.bill_items()}
     both: Amounts = (counts, purchased)
     amounts = {figure: _amount(terms, both) for figure, terms in _terms(case).items()}
-    return Bill(counts, purchased, amounts | {"racks": round(total(case.kit.racks, counts))})
+    return Bill(counts, purchased, amounts | {"racks": round(total(case.companions.racks, counts))})
 
 
 def sharing(case: Case, units: Mapping[str, int]) -> tuple[int, ...]:
-    """Return how many there are of each kind that shares racks, in the order of the kit's kinds.
+    """Return how many there are of each kind that shares racks, in the order of their kinds.
 
     Nothing where nothing shares, or where a fabric would have to be larger than it can be.
     """
-    if case.kit.shared is None:
+    if case.companions.shared is None:
         return ()
     try:
-        return case.kit.shared.counts(bill(case, units).counts)
+        return case.companions.shared.counts(bill(case, units).counts)
     except ValueError:
         return ()
 
@@ -145,9 +144,9 @@ def broken_rows(case: Case, units: Mapping[str, int]) -> list[str]:
         if spent[limit.figure] > getattr(limits, limit.field) * (1 + TOLERANCE)
     ]
     broken += [
-        f"stock_{good.id}"
-        for good in case.goods()
-        if good.stock is not None and spent.purchased[good.id] > good.stock
+        f"stock_{item.id}"
+        for item in case.bill_items()
+        if item.stock is not None and spent.purchased[item.id] > item.stock
     ]
     usable = sum(item.usable_tb * units[item.id] for item in case.storage)
     if usable < case.job.capacity_needed_tb * (1 - TOLERANCE):

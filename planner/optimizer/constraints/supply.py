@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.case.goods import SUMS
+from planner.case.money import SUMS
 from planner.limits import MILLION, SUPPLIES, Limit
 from planner.optimizer.context import Build
 
@@ -27,9 +27,9 @@ def add_money(build: Build) -> None:
     """Add the budgets, sums of other budgets last, and what stock asks of purchases."""
     budgets = (limit for limit in SUPPLIES if limit.scale == MILLION)
     _add(build, sorted(budgets, key=lambda limit: len(SUMS[limit.figure])))
-    for good in build.case.goods():
-        if good.stock is not None:
-            build.purchased[good.id]  # its rows hold the stock
+    for item in build.case.bill_items():
+        if item.stock is not None:
+            build.purchased[item.id]  # its rows hold the stock
 
 
 def add_power(build: Build) -> None:
