@@ -249,23 +249,6 @@ def no_unit(name: str, file: str) -> InputError:
     return refusal(file, f"column '{name}' does not say its unit", FIX_UNIT, line=1)
 
 
-def unit_of(name: str, unit: str | None, file: str) -> Unit:
-    """Return what one unit of a column is in GB/s or GB, and whether it is a rate.
-
-    Args:
-        name: the column's name.
-        unit: its unit where it is said, None to read it from the name.
-        file: for messages.
-
-    Raises:
-        InputError: the unit is none, or the name does not tell one.
-    """
-    found = _by_name(name, ReadOptions(unit=unit), file)
-    if found is None:
-        raise no_unit(name, file)
-    return found
-
-
 def _read_name(name: str) -> tuple[Unit | None, float | None]:
     """Return the unit that a name tells, and the time over which it says that figures are sums.
 
