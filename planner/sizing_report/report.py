@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.case import Case, System, resolve
-from planner.case.caps import UNLIMITED_UNITS, cap_in_use
+from planner.case.bounds import UNLIMITED_UNITS, cap_in_use
 from planner.case.figures import it_power_kw
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
