@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.paths import job_path
 from planner.schema.problem import FixedInterval, Job, Problem
 from planner.schema.telemetry import Calibration, JobFound, Measured, Override
 from planner.telemetry.job_log import JobLog
 from planner.telemetry.ranges import minus, ratio, scaled
 from planner.units import DAY_S, HOUR_S
 
-_JOB = "jobs.0"
+_JOB = job_path()
 
 
 @dataclass(frozen=True)
