@@ -26,7 +26,7 @@ from planner.terminal import say
 
 if TYPE_CHECKING:
     from planner.commands.report import Report
-    from planner.studies.sensitivity.options import SweepOptions
+    from planner.studies.sensitivity.solve import SweepOptions
 
 EachGap = Annotated[
     str, typer.Option("--gap", help="Largest gap to prove for each plan, as a share or in percent.")
@@ -260,7 +260,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _options(gap: str, time_limit: str | None, jobs: int) -> SweepOptions:
-    from planner.studies.sensitivity.options import SweepOptions
+    from planner.studies.sensitivity.solve import SweepOptions
 
     return SweepOptions(
         gap=share("--gap", gap),

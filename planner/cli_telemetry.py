@@ -129,7 +129,7 @@ def characterize(
     Exit code 4 where no job shows.
     """
     from planner.commands.characterize import Target, report
-    from planner.telemetry.options import ReadOptions, require
+    from planner.telemetry.raw import ReadOptions, require
 
     options = ReadOptions(
         time=time,

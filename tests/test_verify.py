@@ -14,7 +14,7 @@ import pytest
 import planner.verify
 from planner.api import solve_inputs
 from planner.errors import VerificationError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.catalog import Figure
 from planner.schema.plan import LimitReport, NotConsidered
 from planner.schema.problem import Quantity
@@ -22,11 +22,9 @@ from planner.sizing import goodput, reliability
 from planner.verify import progress, verify
 from planner.verify.basis import Basis
 from planner.verify.decisions import read_decisions
-from planner.verify.degraded import Degraded
-from planner.verify.interval import shortest_allowed_s
-from planner.verify.job import check_job
-from planner.verify.ledger import Ledger
-from planner.verify.limit import COUNTED, TIMED, Limit
+from planner.verify.job import Degraded, check_job, shortest_allowed_s
+from planner.verify.ledger import COUNTED, TIMED, Ledger
+from planner.verify.limits import Limit
 from planner.verify.money import cents
 from planner.verify.racks import Placement, place
 from tests.factory import Made

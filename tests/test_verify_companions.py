@@ -6,15 +6,13 @@ from typing import Any
 
 import pytest
 
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.verify.basis import Basis
 from planner.verify.companions import Companions, count_companions
-from planner.verify.compute_fabric import compute_fabrics
+from planner.verify.fabrics import Bill, Fabric, Tree, compute_fabrics, fat_tree, split
+from planner.verify.ledger import at_least, at_most, divisors
 from planner.verify.money import present_years
-from planner.verify.room import RackSet, Room, first_fit
-from planner.verify.tree import Tree, fat_tree, split
-from planner.verify.whole import at_least, at_most, divisors
-from planner.verify.wiring import Bill, Fabric
+from planner.verify.racks import RackSet, Room, first_fit
 from tests.verify_world import FIBRE, GPU_PORTS, THIN, hardware, port, problem, switch, world
 
 

@@ -13,7 +13,7 @@ from planner.errors import Finding, InputError, did_you_mean
 from planner.whole_files import remove, write_all
 
 if TYPE_CHECKING:
-    from planner.loader import Inputs
+    from planner.inputs import Inputs
     from planner.outputs.charts.telemetry import Window
     from planner.schema.plan import Plan
     from planner.schema.telemetry import Calibration, Characterization, JobFound
@@ -216,8 +216,13 @@ def _write(
     from planner.commands.solve import stem_of
     from planner.outputs.charts.telemetry import bandwidth, overlap
     from planner.outputs.charts.telemetry import trace as trace_chart
-    from planner.outputs.telemetry_files import checkpoints_csv, checkpoints_parquet, jobs_csv
-    from planner.outputs.telemetry_jobs import jobs_yaml, overrides_yaml
+    from planner.outputs.telemetry_files import (
+        checkpoints_csv,
+        checkpoints_parquet,
+        jobs_csv,
+        jobs_yaml,
+        overrides_yaml,
+    )
 
     stem = stem_of(trace, None).removesuffix(".trace")
     contents = {

@@ -94,11 +94,10 @@ def _write_sides(
     found: Comparison, first: Plan, folder: Path, request: Request
 ) -> tuple[Path, ...]:
     from planner.outputs.workbook.studies import compare as sheet
-    from planner.outputs.workbook.studies import compare_bill
 
     sheets = [
         partial(each, found=found, everything=request.everything)
-        for each in (sheet.add, compare_bill.add)
+        for each in (sheet.add, sheet.add_bill)
     ]
     return write_workbook(folder, "compare.xlsx", first, sheets)
 

@@ -14,8 +14,7 @@ from planner.errors import Finding, InputError
 from planner.levers import levers
 from planner.outputs import explain_text
 from planner.schema.explanation import Explanation
-from planner.studies.explain import explain
-from planner.studies.explain.steps import check_names
+from planner.studies.explain import check_names, explain
 
 
 def report(

@@ -14,10 +14,10 @@ from planner.commands.solve import stem
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
-    from planner.loader import Inputs
+    from planner.inputs import Inputs
     from planner.schema.sensitivity import Frontier
     from planner.studies.sensitivity.frontier import Against
-    from planner.studies.sensitivity.options import SweepOptions
+    from planner.studies.sensitivity.solve import SweepOptions
 
 
 def report(
@@ -47,8 +47,7 @@ def report(
         InputError: the problem is wrong, or a file cannot be written.
     """
     from planner.outputs import frontier_text
-    from planner.studies.sensitivity.frontier import study
-    from planner.studies.sensitivity.frontier.cores import at_once
+    from planner.studies.sensitivity.frontier import at_once, study
 
     inputs = load(problem, settings=settings, scenario=scenario)
     names = dict.fromkeys(against)
@@ -65,7 +64,7 @@ def report(
 def _write(
     inputs: Inputs, options: SweepOptions, found: Sequence[Frontier], folder: Path, problem: Path
 ) -> tuple[Path, ...]:
-    from planner.outputs.charts.build import charts
+    from planner.outputs.charts.studies import charts
     from planner.outputs.workbook.studies import frontier
 
     plan = solve_with(inputs, Options(time_limit_s=options.time_limit_s, explain=False))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from planner.api import Options
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Plan
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from planner.commands.progress import progress
 from planner.commands.report import Report, drawn, write_workbook
 from planner.commands.solve import listed, stem_of
 from planner.errors import StoppedError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
-from planner.studies.sensitivity.asked import scenarios
 from planner.studies.sensitivity.journal import Journal
-from planner.studies.sensitivity.options import SweepOptions
+from planner.studies.sensitivity.scenarios import scenarios
+from planner.studies.sensitivity.solve import SweepOptions
 from planner.studies.sensitivity.sweep import Course, Table, Workforce
 from planner.studies.sensitivity.workers import Workers
 
@@ -123,7 +123,7 @@ def _run(course: Course, dask: str | None) -> bool:
 @contextmanager
 def _workforce(course: Course, dask: str | None) -> Iterator[Workforce]:
     if dask is not None:
-        from planner.studies.sensitivity.cluster import Cluster
+        from planner.studies.sensitivity.workers import Cluster
 
         with closing(Cluster(course.work, dask)) as cluster:
             yield cluster
@@ -165,7 +165,7 @@ def _shown(
 ) -> tuple[Path, ...]:
     from functools import partial
 
-    from planner.outputs.charts.build import charts
+    from planner.outputs.charts.studies import charts
     from planner.outputs.workbook.studies import sweep as sheet
     from planner.whole_files import write_all
 

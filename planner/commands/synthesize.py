@@ -20,9 +20,9 @@ from planner.outputs.words import DAY_S, duration, size, wrapped
 if TYPE_CHECKING:
     from planner.schema.synthesis import JobTruth
     from planner.studies.compare.sides import Read
+    from planner.synthesis.files import Format
     from planner.synthesis.make import Made
     from planner.synthesis.quality import Quality
-    from planner.synthesis.trace_files import Format
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,7 @@ def report(files: Sequence[Path], quality: Quality, request: Request) -> Report:
     Raises:
         InputError: a file or an option is wrong, or a file cannot be written.
     """
-    from planner.synthesis.clusters import clusters
-    from planner.synthesis.make import Targets, make
+    from planner.synthesis.make import Targets, clusters_of, make
     from planner.synthesis.quality import require
 
     require(quality, request.clusters)
@@ -68,13 +67,13 @@ def report(files: Sequence[Path], quality: Quality, request: Request) -> Report:
     targets = Targets(*(request.folder / name for name in names))
     with progress("samples", quiet=request.quiet) as told:
         made = make(
-            clusters(plans, request.clusters),
+            clusters_of(plans, request.clusters),
             quality,
             targets,
             plans=[path.name.encode(errors="replace").decode() for path in files],
             kind=request.kind,
             seed=request.seed,
-            told=told,
+            progress=told,
             written_as=harmless,
         )
     written = (targets.trace, targets.truth, targets.log)

@@ -15,9 +15,9 @@ from planner.commands.solve import stem
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
-    from planner.loader import Inputs
+    from planner.inputs import Inputs
     from planner.schema.sensitivity import Tornado
-    from planner.studies.sensitivity.options import SweepOptions
+    from planner.studies.sensitivity.solve import SweepOptions
 
 
 def report(
@@ -72,7 +72,7 @@ def _write(
     folder: Path,
     problem: Path,
 ) -> tuple[Path, ...]:
-    from planner.outputs.charts.build import charts
+    from planner.outputs.charts.studies import charts
     from planner.outputs.workbook.studies import tornado
 
     plan = solve_with(inputs, Options(time_limit_s=options.time_limit_s, explain=False))

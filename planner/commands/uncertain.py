@@ -16,7 +16,7 @@ from planner.whole_files import write_all
 if TYPE_CHECKING:
     from planner.schema.plan import Plan
     from planner.schema.sensitivity import Uncertain
-    from planner.studies.sensitivity.options import SweepOptions
+    from planner.studies.sensitivity.solve import SweepOptions
 
 
 def report(
@@ -72,7 +72,7 @@ def report(
 def _write(
     found: Uncertain, plan: Plan, record: str, folder: Path, problem: Path
 ) -> tuple[Path, ...]:
-    from planner.outputs.charts.build import charts
+    from planner.outputs.charts.studies import charts
     from planner.outputs.workbook.studies import uncertain
 
     name = f"{stem(plan, problem)}.uncertain"

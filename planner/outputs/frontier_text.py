@@ -1,11 +1,12 @@
-"""A frontier on the screen: its points, the knee and the best of them."""
+"""A frontier in words: its points, the knee and the best of them, where rules land."""
 
 from __future__ import annotations
 
-from planner.outputs.frontier_words import across, knee, marks, ruled, rules, up
-from planner.outputs.scales import Scale
+from planner.outputs.comparison_words import relative
+from planner.outputs.scales import Scale, results
 from planner.outputs.sensitivity_words import (
     as_it_stands,
+    asked_gap,
     named,
     narrowed,
     printable,
@@ -14,7 +15,78 @@ from planner.outputs.sensitivity_words import (
 )
 from planner.outputs.size_text import table
 from planner.outputs.words import INDENT, millions, number, wrapped
-from planner.schema.sensitivity import Frontier
+from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
+
+
+def across(study: Frontier) -> Scale:
+    """Return how the figures of the horizontal axis are written."""
+    return results([point.x for point in study.points], study.x_unit)
+
+
+def up(study: Frontier) -> Scale:
+    """Return how the figures of the vertical axis are written."""
+    return results([y for point in study.points for y in (point.y, point.bound)], study.y_unit)
+
+
+def marks(study: Frontier, place: int) -> str:
+    """Return whether a point is the knee, the best, or both."""
+    names = [name for name, at in (("knee", study.knee), ("best", study.best)) if at == place]
+    return ", ".join(names)
+
+
+def knee(study: Frontier) -> str:
+    """Return in one sentence what the knee means; empty where there is none."""
+    if study.knee is None:
+        return ""
+    bend = study.points[study.knee]
+    start = f"The knee is point {study.knee + 1}, at {across(study).with_unit(bend.x)} of "
+    start += f"{study.x_label}"
+    if study.best is None:
+        return f"{start}, where the curve bends most."
+    if study.best == study.knee:
+        return f"{start}, and it is the best point, too: nothing beyond it adds {study.y_label}."
+    return f"{start}: {_share(study, bend, study.points[study.best])}."
+
+
+def _share(study: Frontier, bend: FrontierPoint, best: FrontierPoint) -> str:
+    """Return what share of the best point's work the knee has, for what share of its cost."""
+    reached = f"it has {_percent(bend.y, best.y)} of the best point's {study.y_label}"
+    if best.x > 0:
+        reached += f" with {_percent(bend.x, best.x)} of its {study.x_label}"
+    if study.x_name != "storage":
+        return f"{reached}, and beyond it more {study.x_label} buys less than before it"
+    return f"{reached}, and beyond it more {study.x_label} buys little"
+
+
+def _percent(part: float, whole: float) -> str:
+    return "all" if part == whole or whole == 0 else relative(part / whole)
+
+
+def ruled(study: Frontier, mark: FrontierMark) -> str:
+    """Return what the best plan by a rule for storage comes to, or why there is none."""
+    if mark.x is None or mark.y is None:
+        return f"no plan: {mark.reason}" if mark.reason else "no plan"
+    text = f"{across(study).with_unit(mark.x)}, {study.y_label} {up(study).with_unit(mark.y)}"
+    best = None if study.best is None else study.points[study.best].y
+    if not best:
+        return text
+    behind = f"{relative(1.0 - mark.y / best)} {'less' if mark.y < best else 'more'}"
+    return f"{text}, {behind} than the best"
+
+
+def rules(study: Frontier) -> list[str]:
+    """Return how the points are to be read, and whether all are there."""
+    how = {"storage": "bought", "cost": "spent", "power": "drawn"}[study.x_name]
+    said = [
+        f"Each point is the best plan for the {study.x_label} {how}, proven within "
+        f"{asked_gap(study)}."
+    ]
+    if study.knee is not None and study.knee_rule:
+        said.append(f"How the knee is found: {study.knee_rule}.")
+    if not study.complete:
+        said.append("Not every plan of the curve is among these points.")
+    return said
+
 
 MOST_ROWS = 40
 """Points on the screen; knee, best and the ends are always among them."""

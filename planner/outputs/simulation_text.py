@@ -1,25 +1,174 @@
-"""A simulation on the screen: goodput beside the formula's, the loss budget, other intervals."""
+"""A simulation in words: goodput beside the predicted one, where time is lost, intervals."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
+from planner.outputs.comparison_words import counted, listed
 from planner.outputs.sensitivity_words import printable
-from planner.outputs.simulation_words import (
-    CAUSES,
-    LIMITS,
-    SPLIT,
-    advice,
-    assumed,
-    digits,
-    drawn,
-    happened,
-    other_plan,
-    span,
-    storage,
-    verdict,
-)
 from planner.outputs.size_text import table
-from planner.outputs.words import duration, percent, size, wrapped
-from planner.schema.simulation import IntervalTried, JobSimulated, LossBudget, Simulation
+from planner.outputs.words import DAY_S, duration, number, percent, size, wrapped
+from planner.schema.simulation import (
+    FailuresAssumed,
+    IntervalTried,
+    JobSimulated,
+    LossBudget,
+    Simulation,
+)
+
+YEAR_S = 365 * DAY_S
+CAUSES = {
+    "stall": "stall",
+    "slowdown": "slowed by drains",
+    "rework": "rework",
+    "drain": "drain",
+    "restart": "restart",
+    "restore": "restore",
+    "planned": "planned stops",
+}
+"""Where time is lost, by the names in a ``LossBudget``."""
+
+LIMITS = {
+    "max_overlap": "drains longer than max_overlap",
+    "max_blocking": "blocks longer than max_blocking",
+    "drain": "a drain is not done by the next checkpoint",
+}
+"""What an interval breaks."""
+
+SPLIT = (
+    "The formula splits its loss by logarithms, the simulation counts what happened: parts may "
+    "differ although the sums agree."
+)
+
+
+def span(seconds: float) -> str:
+    """Return a length of time, whole years as years."""
+    years = seconds / YEAR_S
+    if years >= 1 and math.isclose(years, round(years, 2), rel_tol=1e-9):
+        return counted(1, "year") if years == 1 else f"{years:,g} years"
+    return duration(seconds)
+
+
+def drawn(study: Simulation) -> str:
+    """Return what was simulated: how many runs of what length."""
+    runs = counted(study.replications, "run")
+    return f"simulated event by event: {runs} of {span(study.length_s)}, seed {study.seed}"
+
+
+def digits(job: JobSimulated) -> int:
+    """Return how many decimals of a percentage say something."""
+    room = 100 * (job.goodput.high - job.goodput.mean)
+    return 4 if room <= 0 else min(4, max(2, math.ceil(-math.log10(room))))
+
+
+def assumed(failures: FailuresAssumed) -> str:
+    """Return when a job fails."""
+    every = f"an interruption every {duration(failures.mean_s)}"
+    if failures.kind == "weibull":
+        return f"{every} (Weibull, shape {failures.shape:g})"
+    if failures.kind == "exponential":
+        return f"{every} (exponential)"
+    stretched = ", stretched to the plan's mean" if failures.scaled else ""
+    return f"{every} ({counted(failures.times or 0, 'time')} of {failures.file}{stretched})"
+
+
+def verdict(study: Simulation, job: JobSimulated) -> str:
+    """Return how far formula and simulation are apart, and what the formula knows nothing of."""
+    apart = job.goodput.mean - job.predicted
+    room = job.goodput.high - job.goodput.mean
+    places = digits(job)
+    points = f"{100 * abs(apart):.{places}f} points ({relative(job)} of it)"
+    blind = listed(list(_blind(study, job)))
+    if abs(apart) <= room:
+        said = f"Formula and simulation agree: {points} apart, which is within the noise."
+        return f"{said} The formula knows nothing of {blind}." if blind else said
+    side = "high" if apart < 0 else "low"
+    low, high = sorted((100 * abs(apart) - 100 * room, 100 * abs(apart) + 100 * room))
+    said = f"The formula is {points} too {side}, between {low:.{places}f} and {high:.{places}f}"
+    return f"{said}: it knows nothing of {blind}." if blind else f"{said}."
+
+
+def relative(job: JobSimulated) -> str:
+    """Return how far simulation and formula are apart, as a share of the formula's goodput."""
+    share = abs(job.goodput.mean - job.predicted) / job.predicted if job.predicted else math.inf
+    return f"{100 * share:.2g} %"
+
+
+def _blind(study: Simulation, job: JobSimulated) -> Iterator[str]:
+    if job.failures.kind != "exponential":
+        yield "failures with a memory"
+    if study.planned is not None:
+        yield "planned stops"
+    if study.outages is not None:
+        yield "outages"
+    if len(study.jobs) > 1:
+        yield "other jobs"
+    if job.predicted_loss.slowdown:
+        yield "first intervals after restarts, which no drain slows"
+    if job.mode == "async" and job.stall_s + job.drain_s > job.interval_s:
+        yield "waiting for a drain longer than the interval"
+
+
+def other_plan(job: JobSimulated) -> str:
+    """Return what the plan itself states, where something else was simulated."""
+    stated = job.planned_goodput
+    if stated is None or math.isclose(stated, job.predicted, rel_tol=1e-6):
+        return ""
+    return (
+        f"The plan states {100 * stated:.2f} %, for its own interval and mean time between "
+        "interruptions."
+    )
+
+
+def happened(study: Simulation, job: JobSimulated) -> str:
+    """Return what happened to a job in a year, on average."""
+    expected = YEAR_S / job.failures.mean_s
+    parts = [
+        f"{number(job.interruptions_per_year, 1)} interruptions "
+        f"({number(expected, 1)} if all time counts)"
+    ]
+    if study.planned is not None:
+        parts.append(f"{number(job.stops_per_year, 1)} planned stops")
+    if job.waits_per_year >= 0.05:
+        waits = f"{number(job.waits_per_year, 1)} waits for a drain"
+        parts.append(f"{waits}, {duration(job.waits * YEAR_S)} in all")
+    else:
+        parts.append("no waits for a drain")
+    return f"{job.name}: {'; '.join(parts)}"
+
+
+def storage(study: Simulation) -> str:
+    """Return what happened to the appliances in a year, on average; nothing where none fails."""
+    seen = study.storage
+    if study.outages is None:
+        return ""
+    units = counted(seen.units, "appliance")
+    return (
+        f"storage: {number(seen.outages_per_year, 1)} outages of one of {units}; some down "
+        f"{duration(seen.some_down * YEAR_S)}, all down {duration(seen.all_down * YEAR_S)}"
+    )
+
+
+def advice(study: Simulation) -> str:
+    """Return whether another interval would have been better."""
+    if not study.intervals:
+        return ""
+    if study.best is None:
+        return "None of these intervals keeps the plan's limits, the simulated one neither."
+    best = study.intervals[study.best]
+    if not study.better:
+        return "No other interval that is allowed is better by more than the noise."
+    low, high = 100 * best.low, 100 * best.high
+    places = min(4, max(2, math.ceil(-math.log10(max(high - low, 1e-9))) + 1))
+    said = (
+        f"A checkpoint every {duration(best.interval_s)} would have been better, by "
+        f"{100 * best.difference:.{places}f} points, between {low:.{places}f} and "
+        f"{high:.{places}f}."
+    )
+    if study.jobs[0].failures.kind == "exponential":
+        return said
+    return f"{said} The best interval of the formula supposes failures without memory."
 
 
 def render(study: Simulation) -> str:

@@ -1,11 +1,15 @@
-"""What storage telemetry shows in words: names of jobs, medians, counts."""
+"""What storage telemetry shows, in words and figures: names of jobs, medians, counts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
+from planner.outputs.scales import Scale
 from planner.outputs.text_safety import clean
-from planner.schema.telemetry import Characterization, JobFound
+from planner.outputs.words import DAY_S, HOUR_S, MINUTE_S, duration
+from planner.schema.telemetry import Characterization, JobFound, Measured
 
 USUAL_OVERLAP = 0.10
 """The overlap that studies and problems take as the limit."""
@@ -62,3 +66,166 @@ def median_overlap(jobs: Sequence[JobFound]) -> float | None:
 def within(jobs: Sequence[JobFound], limit: float = USUAL_OVERLAP) -> int:
     """Return how many jobs stay under an overlap."""
     return sum(job.overlap.value < limit for job in jobs)
+
+
+Unit = str
+"""GB, GB/s, s, share (of one), parameters; any other is written as it is."""
+
+_SIZES: dict[Unit, tuple[tuple[float, float, str], ...]] = {
+    "GB": ((1e6, 1e6, "PB"), (1e3, 1e3, "TB")),
+    "parameters": ((1e12, 1e12, "T"), (1e9, 1e9, "B"), (1e6, 1e6, "M")),
+    "s": ((2 * DAY_S, DAY_S, "days"), (2 * HOUR_S, HOUR_S, "h"), (2 * MINUTE_S, MINUTE_S, "min")),
+    "share": ((0.0, 0.01, "%"),),
+}
+_BARE = {"parameters": "", "1": "", "share": "%"}
+_LEAST_DIGITS, _MORE_DIGITS = 3, 2
+_SKEWED = 1.5
+_TINY_PERCENT, _WHOLE_PERCENT = 0.1, 0.95
+UNKNOWN = "not known"
+
+
+def suited(value: float, unit: Unit) -> Scale:
+    """Return the size of unit that suits a figure, with three digits of it at least."""
+    for least, size, name in _SIZES.get(unit, ()):
+        if abs(value) >= least:
+            return Scale(size, name, _decimals(value / size))
+    return Scale(1.0, _BARE.get(unit, unit), _decimals(value))
+
+
+def figure(value: float | None, unit: Unit) -> str:
+    """Return a figure with its unit."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return suited(value, unit).with_unit(value)
+
+
+def measured(found: Measured | None, unit: Unit, *, narrow: bool = False) -> str:
+    """Return a figure with its range in short: ``13.8 TB ±0.3 %``, or its ends where uneven.
+
+    Args:
+        found: the figure; a dash where there is none.
+        unit: its unit.
+        narrow: for lack of room, tell an uneven range by its wider side.
+    """
+    if found is None or not math.isfinite(found.value):
+        return "-"
+    written = suited(found.value, unit)
+    text = written.with_unit(found.value)
+    low, high = _ends(found)
+    if low is not None and high is not None:
+        return _both(found.value, (low, high), written, narrow=narrow)
+    if low is None and high is None:
+        return text
+    bound = f"≥ {written.text(low)}" if high is None else f"≤ {written.text(high)}"
+    return f"{bound} {written.unit}".rstrip() if narrow else f"{text} ({bound})"
+
+
+def _both(value: float, ends: tuple[float, float], written: Scale, *, narrow: bool) -> str:
+    low, high = ends
+    below, above = max(value - low, 0.0), max(high - value, 0.0)
+    half = max(below, above)
+    if value <= 0 or (not narrow and (half > value or _uneven(below, above, value))):
+        text = written.text(value)
+        parts = text if narrow else f"{text} ({written.text(low)} to {written.text(high)})"
+        return f"{parts} {written.unit}".rstrip()
+    if written.unit == "%":
+        digits = _points(half / written.size)
+        return f"{value / written.size:.{digits}f} ±{half / written.size:.{digits}f} %"
+    return f"{written.with_unit(value)} ±{_percent(half / value)}"
+
+
+def _uneven(below: float, above: float, value: float) -> bool:
+    wide = max(below, above) > 0.1 * value
+    return wide and max(below, above) > _SKEWED * min(below, above)
+
+
+def _percent(share: float) -> str:
+    percent = 100 * share
+    if 0 < percent < _TINY_PERCENT:
+        return f"{_TINY_PERCENT} %"
+    return f"{percent:.{1 if 0 < percent < _WHOLE_PERCENT else 0}f} %"
+
+
+def _points(half: float) -> int:
+    return 1 if half >= _TINY_PERCENT / 2 else 2
+
+
+def most(found: Measured, unit: Unit) -> str:
+    """Return a figure that is only known to be no more than this."""
+    top = found.value if found.high is None else max(found.value, found.high)
+    return f"< {figure(top, unit)}"
+
+
+def span(found: Measured, unit: Unit) -> str:
+    """Return the range of a figure in its unit, with digits that tell its ends apart."""
+    low, high = _ends(found)
+    written = exact(found, unit)
+    if low is not None and high is not None:
+        return f"{written.text(low)} to {written.with_unit(high)}"
+    if high is not None:
+        return f"at most {written.with_unit(high)}"
+    return "range not known" if low is None else f"at least {written.with_unit(low)}"
+
+
+def exact(found: Measured, unit: Unit) -> Scale:
+    """Return how a figure is written with as many digits as its range gives sense to.
+
+    Times are in seconds, as a problem file has them.
+    """
+    seconds = Scale(1.0, "s", _decimals(found.value))
+    return _refined(found, seconds if unit == "s" else suited(found.value, unit))
+
+
+def stated(found: Measured, unit: Unit) -> str:
+    """Return a figure as a problem file takes it, without separators."""
+    written = exact(found, unit)
+    text = f"{found.value / written.size:.{written.digits}f}"
+    short = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{short} {written.unit}".rstrip()
+
+
+def _refined(found: Measured, written: Scale) -> Scale:
+    ends = [end for end in _ends(found) if end is not None]
+    half = max((abs(end - found.value) for end in ends), default=0.0) / written.size
+    if half <= 0:
+        return written
+    wanted = -math.floor(math.log10(half))
+    return written._replace(digits=max(written.digits, min(wanted, written.digits + _MORE_DIGITS)))
+
+
+def _ends(found: Measured) -> tuple[float | None, float | None]:
+    low, high = (
+        end if end is not None and math.isfinite(end) else None for end in (found.low, found.high)
+    )
+    return low, high
+
+
+def _decimals(value: float) -> int:
+    if value == 0 or not math.isfinite(value):
+        return 0
+    return max(0, _LEAST_DIGITS - 1 - math.floor(math.log10(abs(value)) + 1e-9))
+
+
+def moment(seconds: float, clock: str) -> str:
+    """Return a time on a trace's clock: the minute in UTC, or how long after its zero."""
+    if clock != "unix":
+        return f"{duration(seconds)} after zero"
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:.6g} s"
+
+
+def day(seconds: float, clock: str) -> str:
+    """Return the day of a time in UTC, or how long after the zero of its clock it is."""
+    return moment(seconds, clock).split(" ")[0] if clock == "unix" else duration(seconds)
+
+
+def instant(seconds: float, clock: str) -> str | None:
+    """Return a time as ISO 8601 in UTC, None where the trace has no dates."""
+    if clock != "unix":
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat("T", "milliseconds")[:-6] + "Z"
+    except (OverflowError, ValueError, OSError):
+        return None

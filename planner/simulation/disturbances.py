@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.simulation.failures import Array, Failures
-from planner.simulation.world import Outages, Planned, World
+from planner.simulation.world import Array, Failures, Outages, Planned, World
 
 _SPARE = 6.0
 """Standard deviations of room when guessing how many times to draw."""

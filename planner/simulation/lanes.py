@@ -1,35 +1,123 @@
 """Many runs side by side (lanes), each at its own time, stepped from event to event in arrays.
 
-Where a single job runs undisturbed its checkpoints repeat: whole cycles are taken in one step.
+A job's place in a lane is one cell of every array, jobs first. Where a single job runs undisturbed
+its checkpoints repeat: whole cycles are taken in one step.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from planner.simulation.budget import COUNTS, TIMES
-from planner.simulation.cycles import skip_cycles
-from planner.simulation.failures import Array
-from planner.simulation.lane_state import (
-    PLANNED,
-    RESTART,
-    RESTORE,
-    RUN,
-    SAVE,
-    SAVED,
-    WAIT,
-    WRITE,
-    Cells,
-    Flags,
-    LaneState,
-)
-from planner.simulation.sharing import share
+from planner.simulation.disturbances import Disturbances
+from planner.simulation.history import COUNTS, TIMES
+from planner.simulation.world import Array, JobRun, World
+
+Cells: TypeAlias = npt.NDArray[np.intp]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+RUN, WAIT, WRITE, RESTART, RESTORE, PLANNED = range(6)
+"""What a job does: compute, or capture once its checkpoint is due; wait for a drain; write a
+synchronous checkpoint; be restarted; read back; stand still as planned."""
+
+SAVE, SAVED = 1, 2
+"""What a planned stop has come to: the job is saving; the checkpoint drains before the stop."""
 
 
-class Lanes(LaneState):
-    """Runs under given disturbances."""
+class Lanes:
+    """Runs under given disturbances.
+
+    Args:
+        world: what is simulated.
+        disturbances: what strikes from outside, by lane.
+        length_s: how long each run is.
+        variants: of the first job; every run is made with each of them.
+        skip: whether to take undisturbed cycles in one step.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        disturbances: Disturbances,
+        length_s: float,
+        variants: Sequence[JobRun] | None = None,
+        *,
+        skip: bool = True,
+    ) -> None:
+        tried = world.jobs[:1] if variants is None else tuple(variants)
+        runs = disturbances.lanes
+        self.shape = (len(world.jobs), len(tried), runs)
+        self.count = len(tried) * runs
+        self.cells = len(world.jobs) * self.count
+        self.length_s = length_s
+        self.skips = skip and len(world.jobs) == 1
+        self._parameters([*tried, *(job for job in world.jobs[1:] for _ in tried)], runs)
+        self._disturbances(disturbances, len(tried))
+        self.lasting_s = 0.0 if world.planned is None else world.planned.lasting_s
+        self._start()
+
+    def _parameters(self, jobs: Sequence[JobRun], runs: int) -> None:
+        def of(value: Callable[[JobRun], float]) -> Array:
+            return np.repeat(np.array([float(value(job)) for job in jobs]), runs)
+
+        self.stall = of(lambda job: job.stall_s)
+        self.compute = of(lambda job: job.compute_s)
+        self.checkpoint = of(lambda job: job.checkpoint_gb)
+        self.restore = of(lambda job: job.restore_gb)
+        self.restart = of(lambda job: job.restart_s)
+        self.slowdown = of(lambda job: job.drain_slowdown)
+        self.sync = of(lambda job: job.sync) > 0
+        self.due_s = np.where(self.sync, 0.0, self.stall)
+        self.client_write = of(lambda job: job.client_write_gb_per_s)
+        self.client_read = of(lambda job: job.client_read_gb_per_s)
+        self.slows, self.syncs = bool(self.slowdown.any()), bool(self.sync.any())
+
+    def _disturbances(self, given: Disturbances, times: int) -> None:
+        width = max(each.shape[1] for each in given.failures)
+        padded = [
+            np.pad(each, ((0, 0), (0, width - each.shape[1])), constant_values=math.inf)
+            for each in given.failures
+        ]
+        self.row = np.tile(np.arange(given.lanes), times)
+        self.failures = np.concatenate(padded).reshape(-1)
+        jobs = np.arange(len(given.failures))[:, None]
+        self.failure_at: Cells = ((jobs * given.lanes + self.row) * width).reshape(-1)
+        self.planned, self.planned_at = given.planned, np.zeros(self.count, np.intp)
+        self.given, self.change_at = given, np.zeros(self.count, np.intp)
+
+    def _start(self) -> None:
+        def zeros() -> Array:
+            return np.zeros(self.cells)
+
+        self.now = np.zeros(self.count)
+        self.all = np.arange(self.cells)
+        self.phase = np.full(self.cells, RUN, np.intp)
+        self.moving = np.zeros(self.cells, np.bool_)
+        self.then = np.zeros(self.cells, np.int8)
+        self.until, self.left = self.compute.copy(), zeros()
+        self.work, self.captured, self.safe = zeros(), zeros(), zeros()
+        self.spent = np.zeros(6 * self.cells)
+        self.slow, self.rework, self.drain = zeros(), zeros(), zeros()
+        self.failed, self.stopped, self.waited = zeros(), zeros(), zeros()
+        self.next_failure = self.failures[self.failure_at]
+        self.next_planned = self.planned[self.planned_at]
+        self.next_change = self.given.changes[self.row, 0]
+        self.bandwidth()
+
+    def wide(self, lanes: Array) -> Array:
+        """Return a figure of each lane for each of its jobs."""
+        return lanes if self.cells == self.count else np.tile(lanes, self.cells // self.count)
+
+    def bandwidth(self) -> None:
+        """Note what the appliances that are up write and read."""
+        self.whole_write = self.wide(self.given.write_gb_per_s[self.row, self.change_at])
+        self.whole_read = self.wide(self.given.read_gb_per_s[self.row, self.change_at])
+        self.alone_write = np.minimum(self.whole_write, self.client_write)
+        self.alone_read = np.minimum(self.whole_read, self.client_read)
 
     def run(self) -> dict[str, Array]:
         """Return where time went, s, and counts, by their names in ``Budget``; by job, variant and
@@ -152,7 +240,7 @@ class Lanes(LaneState):
         self.phase[stops], self.until[stops] = WAIT, math.inf
         self.until[goes_on] = self.now[goes_on % self.count] + self.compute[goes_on]
         if self.skips:
-            skip_cycles(self, goes_on)
+            self._skip_cycles(goes_on)
 
     def _written(self, cells: Cells) -> None:
         self.captured[cells] = self.safe[cells] = self.work[cells]
@@ -164,7 +252,41 @@ class Lanes(LaneState):
         self.phase[cells], self.moving[cells] = RUN, False
         self.until[cells] = self.now[cells % self.count] + self.compute[cells]
         if self.skips and self.syncs:
-            skip_cycles(self, cells[self.sync[cells]])
+            self._skip_cycles(cells[self.sync[cells]])
+
+    def _skip_cycles(self, cells: Cells) -> None:
+        """Take whole cycles up to the next disturbance in one step.
+
+        A cycle of a job alone goes from the end of a capture to the end of the next one, or from
+        the start of computing to the end of a synchronous write.
+
+        Args:
+            cells: jobs at the start of a cycle.
+        """
+        now = self.now[cells]
+        until = np.minimum(self.next_failure[cells], self.next_planned[cells])
+        until = np.minimum(np.minimum(until, self.next_change[cells]), self.length_s)
+        with np.errstate(divide="ignore"):
+            drain = self.checkpoint[cells] / self.alone_write[cells]
+        sync, compute = self.sync[cells], self.compute[cells]
+        cycle = np.where(sync, compute + drain, np.maximum(compute, drain) + self.stall[cells])
+        times = np.floor((until - now) / cycle)
+        there = times > 0
+        cells, now, until = cells[there], now[there], until[there]
+        times, drain, sync = times[there], drain[there], sync[there]
+        compute, cycle = compute[there], cycle[there]
+        slow = self.slowdown[cells] * np.minimum(drain, compute)
+        waits = np.where(sync, 0.0, np.maximum(0.0, drain - compute))
+        self.slow[cells] += times * slow
+        self.work[cells] += times * (compute - slow)
+        self.captured[cells] = self.work[cells]
+        self.safe[cells] = self.work[cells] - np.where(sync, 0.0, compute - slow)
+        stood = np.where(sync, drain, self.stall[cells])
+        self.spent[RUN * self.cells + cells] += times * stood
+        self.spent[WAIT * self.cells + cells] += times * waits
+        self.waited[cells] += times * (waits > 0)
+        self.now[cells] = np.minimum(now + times * cycle, until)
+        self.until[cells] += times * cycle
 
     def _move(self, cells: Cells, phase: int, size: Array) -> None:
         self.phase[cells], self.moving[cells], self.until[cells] = phase, True, math.inf
@@ -217,3 +339,32 @@ class Lanes(LaneState):
         saving = self.then[cells] != 0
         self._stand(cells[saving])
         self._restart(cells[~saving])
+
+
+def share(moving: npt.NDArray[np.bool_], whole: Array, most: Array) -> Array:
+    """Return at which rate each job moves data in each lane, GB/s; jobs by lanes, as all of these.
+
+    A job alone takes all of the appliances' time. Of several each gets the same share of it, and
+    what the clients of one cannot take is left to the others.
+
+    Args:
+        moving: who reads or writes.
+        whole: what the appliances could do for it alone, GB/s.
+        most: what its clients can do, GB/s.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wanted = np.where(whole > 0, np.minimum(most / whole, 1.0), 1.0)
+    wanted[~moving] = math.inf
+    order = np.argsort(wanted, 0)
+    left = np.ones(moving.shape[1])
+    waiting = moving.sum(0).astype(np.float64)
+    shares = np.zeros_like(whole)
+    lanes = np.arange(moving.shape[1])
+    for jobs in order:
+        given = np.where(
+            waiting > 0, np.minimum(wanted[jobs, lanes], left / np.maximum(waiting, 1)), 0
+        )
+        shares[jobs, lanes] = given
+        left -= given
+        waiting -= 1
+    return shares * whole

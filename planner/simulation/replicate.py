@@ -15,11 +15,10 @@ from threading import current_thread, main_thread
 import numpy as np
 
 from planner.simulation.disturbances import Disturbances, draw
-from planner.simulation.failures import Array
 from planner.simulation.lanes import Lanes
-from planner.simulation.world import JobRun, World
+from planner.simulation.world import Array, JobRun, World
 
-Told = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 
 _MOST_TIMES = 4_000_000
 """Drawn times that a block may hold, for memory's sake."""
@@ -53,20 +52,20 @@ class Runs:
     all_down_s: Array
 
 
-def replicate(asked: Asked, processes: int = 1, told: Told | None = None) -> Runs:
+def replicate(asked: Asked, processes: int = 1, progress: Progress | None = None) -> Runs:
     """Make many runs.
 
     Args:
         asked: what to simulate.
         processes: how many to use at most.
-        told: is told how many runs of how many are done.
+        progress: is told how many runs of how many are done.
     """
     blocks = list(_blocks(asked))
     ended: dict[int, Runs] = {}
     for number, runs in _done(asked, blocks, min(processes, len(blocks))):
         ended[number] = runs
-        if told is not None:
-            told(sum(blocks[each] for each in ended), asked.replications)
+        if progress is not None:
+            progress(sum(blocks[each] for each in ended), asked.replications)
     return _joined([ended[number] for number in range(len(blocks))])
 
 

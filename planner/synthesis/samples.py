@@ -1,25 +1,222 @@
 """What a cluster's storage would report: samples of its traffic, some at a time.
 
 A sample's rate is the mean over exactly the time it stands for, from its own time to the next
-one's: the difference of what has been moved by then. A counter's value is what has been moved by
-its time. Each kind of fault has random numbers of its own, so that none changes another.
+one's: the difference of what has been moved by then, which is the integral of rates that are
+constant between events. A counter's value is what has been moved by its time; counters only grow,
+but for when they start again at 0.
+
+Other traffic takes nothing away from the jobs: their checkpoints are as fast as without it. In each
+direction it has the mean that is asked for, of two parts:
+
+* 80 % are steady but for the time of day, when they rise and fall as a sine, by half to either
+  side. At what hour they are highest is drawn.
+* 20 % are bursts. They come at random, one in 30 minutes on average, last 1 minute on average, and
+  their rates are drawn, too; times, durations and rates are exponentially distributed.
+
+What goes wrong with telemetry: samples get lost, clocks are set, counters start again. Each kind of
+fault has random numbers of its own, so that none changes another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
 
 from planner.simulation.history import History
-from planner.synthesis import faults
-from planner.synthesis.background import background
-from planner.synthesis.counters import Counter
-from planner.synthesis.faults import Flags, Whole
 from planner.synthesis.quality import Quality
-from planner.synthesis.traffic import Floats, read, written
+
+Floats = npt.NDArray[np.float64]
+Stretch = tuple[float, float, float]
+"""From, to (s) and at what rate (GB/s)."""
+
+
+@dataclass(frozen=True)
+class Volume:
+    """What has been moved since the start, linear between the times ``at_s``."""
+
+    at_s: Floats
+    gb: Floats
+
+    def by(self, times_s: Floats) -> Floats:
+        """Return what has been moved by these times, GB."""
+        found: Floats = np.interp(times_s, self.at_s, self.gb)
+        return found
+
+
+def volume(stretches: Iterable[Stretch]) -> Volume:
+    """Return what stretches of constant rate move, whether or not they overlap."""
+    each = np.array([one for one in stretches if one[1] > one[0]], dtype=float).reshape(-1, 3)
+    if not len(each):
+        return Volume(np.zeros(1), np.zeros(1))
+    at = np.concatenate((each[:, 0], each[:, 1]))
+    change = np.concatenate((each[:, 2], -each[:, 2]))
+    active = np.repeat((1, -1), len(each))
+    order = np.argsort(at, kind="stable")
+    at, rate = at[order], np.cumsum(change[order])
+    rate[np.cumsum(active[order]) == 0] = 0.0  # and not what rounding leaves of it
+    moved = np.concatenate(((0.0,), np.cumsum(rate[:-1] * np.diff(at))))
+    return Volume(at, moved)
+
+
+def written(history: History) -> Volume:
+    """Return what the jobs write: their checkpoints."""
+    return volume(_stretches(history, "checkpoint"))
+
+
+def read(history: History, ingest_gb_per_s: Sequence[float] = ()) -> Volume:
+    """Return what the jobs read: checkpoints, and training data while they compute.
+
+    Args:
+        history: what happened.
+        ingest_gb_per_s: how fast each job reads training data; none where empty.
+    """
+    data = [
+        (stay.start_s, stay.end_s, ingest_gb_per_s[stay.job])
+        for stay in history.stays
+        if ingest_gb_per_s and stay.state == "compute" and ingest_gb_per_s[stay.job] > 0
+    ]
+    return volume([*_stretches(history, "restore"), *data])
+
+
+def _stretches(history: History, kind: str) -> Iterable[Stretch]:
+    return (one for each in history.transfers if each.kind == kind for one in each.stretches)
+
+
+DAY_S = 86_400.0
+STEADY = 0.8
+SWING = 0.5
+BURSTS_EVERY_S = 1800.0
+BURST_S = 60.0
+
+
+@dataclass(frozen=True)
+class Background:
+    """Other traffic in one direction."""
+
+    steady_gb_per_s: float
+    phase: float
+    bursts: Volume
+
+    def by(self, times_s: Floats) -> Floats:
+        """Return what has been moved by these times, GB."""
+        turn = 2 * math.pi / DAY_S
+        swing = SWING / turn * (math.cos(self.phase) - np.cos(turn * times_s + self.phase))
+        moved: Floats = self.steady_gb_per_s * (times_s + swing) + self.bursts.by(times_s)
+        return moved
+
+
+def background(mean_gb_per_s: float, length_s: float, rng: np.random.Generator) -> Background:
+    """Draw other traffic of a mean rate over a time."""
+    count = rng.poisson(length_s / BURSTS_EVERY_S) if mean_gb_per_s else 0
+    mean_burst = (1 - STEADY) * mean_gb_per_s * BURSTS_EVERY_S / BURST_S
+    starts = np.sort(rng.uniform(0, length_s, count))
+    ends = starts + rng.exponential(BURST_S, count)
+    rates = rng.exponential(mean_burst, count)
+    phase = float(rng.uniform(0, 2 * math.pi))
+    bursts = volume(zip(starts, ends, rates, strict=True))
+    return Background(STEADY * mean_gb_per_s, phase, bursts)
+
+
+Whole = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+STRETCH = 30
+"""So many samples are lost in a stretch, on average."""
+MOST_STEP_S = 60
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Which samples are lost: stretches of them, and each of the others with a small chance."""
+
+    starts: Whole
+    ends: Whole
+    chance: float
+
+    def lost(self, first: int, count: int, rng: np.random.Generator) -> Flags:
+        """Return which of ``count`` samples from ``first`` on are lost; call it in their order."""
+        at = np.arange(first, first + count)
+        begun = np.searchsorted(self.starts, at, side="right")
+        over = np.searchsorted(self.ends, at, side="right")
+        found: Flags = (begun > over) | (rng.random(count) < self.chance)
+        return found
+
+
+def losses(quality: Quality, rng: np.random.Generator) -> Losses:
+    """Draw which samples are lost: half of the share alone, half of it in stretches."""
+    chance = 1 - math.sqrt(1 - quality.missing)
+    # As many stretches as cover the same share, overlaps included.
+    often = -math.log1p(-chance) / STRETCH * quality.samples
+    count = int(rng.poisson(often)) if chance else 0
+    starts = np.sort(rng.integers(0, quality.samples, count))
+    ends = np.sort(starts + rng.geometric(1 / STRETCH, count))
+    return Losses(starts, ends, chance)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """When the clock is set, and by how much, s; ``Steps.off`` adds them up."""
+
+    at_s: Floats
+    by_s: Whole
+
+    def off_ms(self, times_s: Floats) -> Whole:
+        """Return how far the clock is ahead at these times, ms."""
+        ahead = np.concatenate(((0,), np.cumsum(1000 * self.by_s)))
+        found: Whole = ahead[np.searchsorted(self.at_s, times_s, side="right")]
+        return found
+
+
+def steps(quality: Quality, rng: np.random.Generator) -> Steps:
+    """Draw when the clock is set, forward or back, by 1 to 60 s."""
+    count = quality.clock_steps
+    at = _moments(quality, count, rng)
+    by = rng.integers(1, MOST_STEP_S, count, endpoint=True) * rng.choice((-1, 1), count)
+    return Steps(at, by)
+
+
+def resets(quality: Quality, rng: np.random.Generator) -> Floats:
+    """Draw when counters start again at 0, s."""
+    return _moments(quality, quality.resets, rng)
+
+
+def _moments(quality: Quality, count: int, rng: np.random.Generator) -> Floats:
+    """Draw moments after the start, to 1 ms, in order."""
+    return np.sort(rng.integers(1, round(1000 * quality.sampled_s), count, endpoint=True)) / 1000
+
+
+_BYTES = 1e9
+
+
+class Counter:
+    """A counter that starts at 0 and is read now and then."""
+
+    def __init__(self, resets_s: Floats) -> None:
+        self._resets_s = resets_s
+        self._counted = 0
+
+    def read(self, edges_s: Floats, rates_gb_per_s: Floats) -> Whole:
+        """Return its values at all edges but the first, where the last call ended.
+
+        Args:
+            edges_s: times.
+            rates_gb_per_s: what is moved between each two of them.
+        """
+        moved = np.rint(rates_gb_per_s * np.diff(edges_s) * _BYTES).astype(np.int64)
+        values: Whole = self._counted + np.cumsum(moved)
+        for at_s in self._resets_s:
+            if edges_s[0] < at_s <= edges_s[-1]:
+                place = int(np.searchsorted(edges_s, at_s)) - 1
+                begin, end = edges_s[place], edges_s[place + 1]
+                since = round(float((end - at_s) / (end - begin)) * int(moved[place]))
+                values[place:] -= values[place] - since
+        self._counted = int(values[-1])
+        return values
+
 
 BLOCK = 1 << 18
 """So many samples are made at once."""
@@ -91,9 +288,9 @@ class Sampler:
             (written(history), background(mean, length_s, dice.writes)),
             (read(history, ingest_gb_per_s), background(mean, length_s, dice.reads)),
         )
-        self._losses = faults.losses(quality, dice.stretches)
-        self.steps = faults.steps(quality, dice.clock)
-        self.resets_s = faults.resets(quality, dice.resets)
+        self._losses = losses(quality, dice.stretches)
+        self.steps = steps(quality, dice.clock)
+        self.resets_s = resets(quality, dice.resets)
         self.done = 0
         self.missing = 0
         self.peak_write_gb_per_s = 0.0

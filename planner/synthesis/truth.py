@@ -1,17 +1,73 @@
-"""The record of what happened behind a trace."""
+"""What happened behind a trace: the record of it, and what the jobs' own logs would say."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 from math import fsum
 from statistics import median
+from typing import Literal
 
 from planner.schema.plan import JobPlan
 from planner.schema.synthesis import ClockStep, ClusterTruth, Interrupted, JobTruth, Moved, Truth
-from planner.simulation.history import History, Transfer
+from planner.simulation.history import History, Stay, Transfer
 from planner.synthesis.quality import Quality
 from planner.synthesis.samples import Sampler
+
+Event = Literal["start", "checkpoint_begin", "checkpoint_end", "failure", "stop", "resume", "end"]
+"""``checkpoint_begin``: the GPUs stop for it; ``checkpoint_end``: they go on, while it may still be
+on its way; ``stop``: planned; ``resume``: computing again."""
+
+Entry = tuple[float, str, Event]
+"""When (s from the start), which job, what."""
+
+_KINDS = {"compute": "compute", "capture": "save", "wait": "save"}
+
+
+def events(history: History) -> list[Entry]:
+    """Return what the logs of all jobs say, in order of time.
+
+    A checkpoint that is broken off while the GPUs stand still for it has no end.
+    """
+    found: list[Entry] = []
+    for job, name in enumerate(history.jobs):
+        breaks = [one for one in history.interruptions if one.job == job]
+        log: list[tuple[float, Event]] = [(0.0, "start")]
+        log += [(one.at_s, "stop" if one.planned else "failure") for one in breaks]
+        log += _stops(history, job)
+        log.sort(key=lambda one: one[0])
+        found += [(at, name, what) for at, what in (*log, (history.length_s, "end"))]
+    return sorted(found, key=lambda one: one[0])
+
+
+def _stops(history: History, job: int) -> Iterator[tuple[float, Event]]:
+    """Tell where the GPUs stopped for a checkpoint and went on, or went on after a failure."""
+    spans = _spans([stay for stay in history.stays if stay.job == job])
+    saves = [(0.0, 0.0)]
+    for before, (kind, start_s, end_s) in pairwise([("compute", 0.0, 0.0), *spans]):
+        if kind == "save" and before[0] == "compute":
+            saves.append((start_s, end_s))
+            yield start_s, "checkpoint_begin"
+        elif kind == "compute" and before[0] == "save":
+            yield start_s, "checkpoint_end"
+        elif kind == "compute" and before[0] == "down":
+            yield start_s, "resume"
+    writes = [one for one in history.transfers if one.job == job and one.kind == "checkpoint"]
+    for at_s in (one.start_s for one in writes):
+        _, end_s = saves[bisect_right(saves, (at_s, at_s)) - 1]
+        if at_s > end_s:  # the GPUs did not stop at all
+            yield at_s, "checkpoint_begin"
+            yield at_s, "checkpoint_end"
+
+
+def _spans(stays: Sequence[Stay]) -> list[tuple[str, float, float]]:
+    """Return what a job does in turn: compute, save, or be down."""
+    found = []
+    for kind, group in groupby(stays, lambda stay: _KINDS.get(stay.state, "down")):
+        members = list(group)
+        found.append((kind, members[0].start_s, members[-1].end_s))
+    return found
 
 
 def truth(quality: Quality, *, plans: Sequence[str], trace: str, seed: int) -> Truth:
@@ -53,7 +109,7 @@ def of_cluster(
         peak_read_gb_per_s=sampler.peak_read_gb_per_s,
         clock_steps=tuple(ClockStep(at_s=at, by_s=by) for at, by in steps),
         resets_s=tuple(sampler.resets_s.tolist()),
-        jobs=tuple(_job(history, position, job) for position, job in enumerate(jobs)),
+        jobs=tuple(_true_job(history, position, job) for position, job in enumerate(jobs)),
         checkpoints=_moved(history, "checkpoint"),
         restores=_moved(history, "restore"),
         interruptions=tuple(
@@ -82,7 +138,7 @@ def _moved(history: History, kind: str) -> tuple[Moved, ...]:
     )
 
 
-def _job(history: History, position: int, plan: JobPlan) -> JobTruth:
+def _true_job(history: History, position: int, plan: JobPlan) -> JobTruth:
     moved = [one for one in history.transfers if one.job == position]
     saved = [one for one in moved if one.kind == "checkpoint"]
     whole = [one for one in saved if one.complete]

@@ -10,24 +10,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.errors import VerificationError
-from planner.verify.basis import Basis
+from planner.schema.plan import Plan
+from planner.verify.basis import Basis, facility_limit_kw
 from planner.verify.companions import count_companions
 from planner.verify.decisions import Decisions, read_decisions
-from planner.verify.degraded import check_degraded
-from planner.verify.fabric_reports import check_fabrics
-from planner.verify.job import check_job
+from planner.verify.fabrics import check_fabrics
+from planner.verify.job import check_degraded, check_job
 from planner.verify.ledger import Ledger
 from planner.verify.limits import Found, check_limits
 from planner.verify.lines import check_lines
 from planner.verify.objective import check_objective, check_status
 from planner.verify.placement import check_placement, shared_racks
-from planner.verify.running import check_ratios
-from planner.verify.site import check_site
-from planner.verify.totals import check_totals
+from planner.verify.totals import check_ratios, check_totals
 
 if TYPE_CHECKING:
-    from planner.loader import Inputs
-    from planner.schema.plan import Plan
+    from planner.inputs import Inputs
+
 
 __all__ = [
     "Recheck",
@@ -126,7 +124,7 @@ def origin_faults(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
 def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> None:
     companions = count_companions(basis, decisions.counts, shared_racks(basis, plan))
     check_lines(ledger, basis, decisions, companions, plan)
-    check_fabrics(ledger, basis, companions, plan)
+    check_fabrics(ledger, basis, companions.fabrics, plan)
     check_placement(ledger, basis, decisions, companions, plan)
     totals = check_totals(ledger, basis, decisions, companions, plan)
     figures = check_job(ledger, basis, decisions, plan)
@@ -137,3 +135,35 @@ def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pla
     found = Found(companions.counts, totals, ratios, figures, degraded)
     check_limits(ledger, basis, decisions, plan, found)
     check_objective(ledger, basis, plan, totals, figures)
+
+
+def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:
+    """Compare what the plan repeats of the problem.
+
+    Args:
+        ledger: takes the disagreements.
+        basis: the problem and the catalogs.
+        plan: the plan to check.
+    """
+    problem, site = basis.problem, plan.site
+    term = problem.term
+    ledger.equal("problem", plan.problem, problem.name)
+    ledger.equal("description", plan.description, problem.description)
+    expected = {
+        "pue": problem.site.pue_air,
+        "pue_liquid": problem.site.pue_liquid,
+        "it_power_limit_kw": problem.site.it_power_kw,
+        "facility_power_limit_kw": facility_limit_kw(problem.site),
+        "racks_limit": problem.site.racks,
+        "years": None if term is None else term.years,
+        "electricity_usd_per_kwh": None if term is None else term.electricity_usd_per_kwh,
+        "colocation_usd_per_kw_month": 0.0 if term is None else term.colocation_usd_per_kw_month,
+        "discount_rate": 0.0 if term is None else term.discount_rate,
+        "delivered_fraction_read": problem.storage.delivered_fraction.read,
+        "delivered_fraction_write": problem.storage.delivered_fraction.write,
+        "fill_limit": problem.storage.fill_limit,
+    }
+    for field, value in expected.items():
+        ledger.same(f"site.{field}", getattr(site, field), value)
+    energy_basis = "maximum" if term is None else term.energy_basis
+    ledger.equal("site.energy_basis", site.energy_basis, energy_basis)

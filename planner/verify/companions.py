@@ -7,14 +7,19 @@ from dataclasses import dataclass
 
 from planner.schema.catalog import Licence
 from planner.schema.problem import Extra
-from planner.verify import port_fabric
-from planner.verify.bandwidth import gpus
-from planner.verify.basis import Basis
-from planner.verify.compute_fabric import compute_fabrics
-from planner.verify.port_fabric import Plugged, plugged
-from planner.verify.room import Room, network_racks, own_racks, pdus
-from planner.verify.whole import at_least
-from planner.verify.wiring import Bill, Fabric
+from planner.verify.basis import Basis, gpus
+from planner.verify.fabrics import (
+    Bill,
+    Fabric,
+    Plugged,
+    compute_fabrics,
+    oob_uplinks,
+    out_of_band,
+    plugged,
+    port_fabric,
+)
+from planner.verify.ledger import at_least
+from planner.verify.racks import Room, network_racks, own_racks, pdus
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,7 @@ class _Counting:
         self._take("compute", compute_fabrics(self.basis, self.counts, self.bill))
         if network.storage is not None:
             devices = plugged(self.basis, self.counts, "storage")
-            fabrics = port_fabric.port_fabric(
-                self.basis, "storage", network.storage, devices, self.bill
-            )
+            fabrics = port_fabric(self.basis, "storage", network.storage, devices, self.bill)
             self._take("storage", fabrics)
 
     def _extras(self) -> None:
@@ -130,18 +133,14 @@ class _Counting:
             others = sum(fabric.switches for fabric in self.fabrics) + self._own_pdus()
             devices = plugged(self.basis, everything, "out_of_band")
             devices += plugged(self.basis, self.of_clusters, "out_of_band")
-            found = port_fabric.out_of_band(
-                self.basis, network.out_of_band, devices, others, self.bill
-            )
+            found = out_of_band(self.basis, network.out_of_band, devices, others, self.bill)
             self._take("out_of_band", found)
             switches = sum(fabric.leaf_switches for fabric in found or ())
-            uplinks = port_fabric.oob_uplinks(self.basis, network.out_of_band, switches)
+            uplinks = oob_uplinks(self.basis, network.out_of_band, switches)
         if network.in_band is not None:
             devices = plugged(self.basis, everything, "in_band")
             devices += [uplinks] if uplinks is not None else []
-            fabrics = port_fabric.port_fabric(
-                self.basis, "in_band", network.in_band, devices, self.bill
-            )
+            fabrics = port_fabric(self.basis, "in_band", network.in_band, devices, self.bill)
             self._take("in_band", fabrics)
 
     def _own_pdus(self) -> int:

@@ -1,20 +1,242 @@
-"""The job's figures, compared one by one."""
+"""The job, re-computed from the decisions: every figure, with appliances down, the interval."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 
+from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
-from planner.schema.problem import Job
+from planner.schema.problem import (
+    FixedInterval,
+    Job,
+    LostWorkInterval,
+    OptimalInterval,
+)
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER
+from planner.sizing.reliability import FAILURES_PER_GPU_DAY
 from planner.verify import progress
-from planner.verify.bandwidth import total_nameplate_gb_per_s
-from planner.verify.basis import Basis
-from planner.verify.clients import Clients, find_clients, replica_gpus, usable_gpus
-from planner.verify.decisions import Decisions
-from planner.verify.figures import JobFigures, bytes_per_parameter, checkpoint_gb, compute_figures
-from planner.verify.ledger import Ledger, close
-from planner.verify.policy_limits import hot_spares, systems_by_type
+from planner.verify.basis import Basis, nameplate_gb_per_s, total_nameplate_gb_per_s
+from planner.verify.decisions import Clients, Decisions, find_clients, replica_gpus, usable_gpus
+from planner.verify.ledger import TIMED, Ledger, at_least, close
+
+SECONDS_PER_DAY = 86400
+EXPORT_BYTES_PER_PARAMETER = 2
+
+
+@dataclass(frozen=True)
+class JobFigures:
+    """The job's figures as re-computed, under the names the plan gives them."""
+
+    replica_gpus: int | None
+    replicas: float | None
+    tflops_per_gpu: float
+    mfu: float | None
+    failures_per_gpu_day: float
+    checkpoint_gb: float
+    delivered_write_gb_per_s: float
+    delivered_read_gb_per_s: float
+    client_write_limit_gb_per_s: float
+    client_read_limit_gb_per_s: float
+    stall_s: float
+    drain_s: float
+    overlap: float
+    blocking: float
+    fan_out: float
+    restore_s: float
+    restart_s: float
+    mtti_s: float
+    young_s: float
+    daly_s: float
+    exact_s: float
+    goodput: float
+    goodput_first_order: float
+    goodput_understated: float
+    useful_gpus: float
+    useful_pflops: float | None
+    days_to_train: float | None
+    ingest_gb_per_s: float
+    capacity_needed_tb: float
+    write_volume_tb_per_day: float
+
+
+@dataclass(frozen=True)
+class _Storage:
+    """What storage gives the job, and what the job asks of it once per checkpoint."""
+
+    read_gb_per_s: float
+    write_gb_per_s: float
+    size_gb: float
+    fan_out: float
+
+
+def compute_figures(
+    basis: Basis, decisions: Decisions, clients: Clients
+) -> tuple[JobFigures, progress.Rhythm]:
+    """Return every figure of the job, and the times its goodput follows from.
+
+    Args:
+        basis: the problem and the catalogs.
+        decisions: what the plan decided.
+        clients: what the GPU systems can write and read.
+    """
+    job, used = basis.problem.job, decisions.gpus_used
+    storage = _storage(basis, decisions, clients)
+    rate = failures_per_gpu_day(basis, decisions)
+    stall_s, rhythm = _rhythm(job, decisions, storage, SECONDS_PER_DAY / (rate * used))
+    share = progress.goodput(rhythm)
+    tflops = _tflops_per_gpu(basis, decisions)
+    pflops = _useful_pflops(job, used * share, tflops)
+    replica_gpus = None if job.parallelism is None else _replica_gpus(job)
+    figures = JobFigures(
+        replica_gpus=replica_gpus,
+        replicas=None if replica_gpus is None else used / replica_gpus,
+        tflops_per_gpu=tflops or 0.0,
+        mfu=job.training.mfu,
+        failures_per_gpu_day=rate,
+        checkpoint_gb=storage.size_gb,
+        delivered_write_gb_per_s=storage.write_gb_per_s,
+        delivered_read_gb_per_s=storage.read_gb_per_s,
+        client_write_limit_gb_per_s=clients.write_gb_per_s,
+        client_read_limit_gb_per_s=clients.read_gb_per_s,
+        stall_s=stall_s,
+        drain_s=rhythm.drain_s,
+        overlap=rhythm.drain_s / decisions.interval_s,
+        blocking=stall_s / decisions.interval_s,
+        fan_out=storage.fan_out,
+        restore_s=rhythm.restore_s,
+        restart_s=rhythm.restart_s,
+        mtti_s=rhythm.mtti_s,
+        young_s=progress.young_s(rhythm.stopped_s, rhythm.mtti_s),
+        daly_s=progress.daly_s(rhythm.stopped_s, rhythm.mtti_s),
+        exact_s=progress.exact_s(rhythm.stopped_s, rhythm.mtti_s),
+        goodput=share,
+        goodput_first_order=progress.first_order_goodput(rhythm),
+        goodput_understated=progress.understated(
+            rhythm, rhythm.stopped_s - stall_s if decisions.mode == "async" else 0.0
+        ),
+        useful_gpus=used * share,
+        useful_pflops=pflops,
+        days_to_train=_days_to_train(job, pflops),
+        ingest_gb_per_s=used * job.ingest_per_gpu_gb_per_s,
+        capacity_needed_tb=_capacity_needed_tb(basis, storage.size_gb),
+        write_volume_tb_per_day=storage.size_gb / 1000 * SECONDS_PER_DAY / decisions.interval_s,
+    )
+    return figures, rhythm
+
+
+def _storage(basis: Basis, decisions: Decisions, clients: Clients) -> _Storage:
+    """Return the delivered bandwidth, the lesser of storage and clients, and the checkpoint."""
+    job, share = basis.problem.job, basis.problem.storage.delivered_fraction
+    read, write = total_nameplate_gb_per_s(basis, decisions.counts)
+    size_gb = checkpoint_gb(job)
+    return _Storage(
+        read_gb_per_s=min(share.read * read, clients.read_gb_per_s),
+        write_gb_per_s=min(share.write * write, clients.write_gb_per_s),
+        size_gb=size_gb,
+        fan_out=_fan_out(job, decisions.gpus_used, size_gb),
+    )
+
+
+def _rhythm(
+    job: Job, decisions: Decisions, storage: _Storage, mtti_s: float
+) -> tuple[float, progress.Rhythm]:
+    """Return the stall in seconds and the times that goodput follows from."""
+    write_s = storage.size_gb / storage.write_gb_per_s
+    if decisions.mode == "async":
+        stall_s, drain_s = job.checkpoint.stall_s, write_s
+        slowed_s = job.checkpoint.drain_slowdown * drain_s
+    else:
+        stall_s, drain_s, slowed_s = write_s, 0.0, 0.0
+    return stall_s, progress.Rhythm(
+        interval_s=decisions.interval_s,
+        stopped_s=stall_s + slowed_s,
+        drain_s=drain_s,
+        restart_s=job.restore.restart_s,
+        restore_s=storage.fan_out * storage.size_gb / storage.read_gb_per_s,
+        mtti_s=mtti_s,
+    )
+
+
+def _useful_pflops(job: Job, useful_gpus: float, tflops: float | None) -> float | None:
+    if job.training.mfu is None or tflops is None:
+        return None
+    return useful_gpus * tflops * job.training.mfu / 1000
+
+
+def _replica_gpus(job: Job) -> int:
+    return 1 if job.parallelism is None else job.parallelism.tensor * job.parallelism.pipeline
+
+
+def checkpoint_gb(job: Job) -> float:
+    """Return the checkpoint size in GB: as given, or parameters times bytes times share."""
+    if job.checkpoint.size_gb is not None:
+        return job.checkpoint.size_gb
+    return (job.parameters or 0.0) * _asked_bytes(job) * job.trained_share / 1e9
+
+
+def _asked_bytes(job: Job) -> float:
+    each = job.bytes_per_parameter
+    return BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
+
+
+def bytes_per_parameter(job: Job, size_gb: float) -> float:
+    """Return the bytes per parameter as asked; where only the size is given, what it implies."""
+    size_alone = job.checkpoint.size_gb is not None
+    if size_alone and job.parameters and "bytes_per_parameter" not in job.model_fields_set:
+        return size_gb * 1e9 / (job.parameters * job.trained_share)
+    return _asked_bytes(job)
+
+
+def failures_per_gpu_day(basis: Basis, decisions: Decisions) -> float:
+    """Return the job's failures per GPU and day: the worst type's rate.
+
+    A type's rate is the catalog's, unless the problem states one itself.
+    """
+    asked = basis.problem.job.failures
+    rate = FAILURES_PER_GPU_DAY[asked].value if isinstance(asked, str) else asked.per_gpu_day
+    if "failures" in basis.problem.job.model_fields_set:
+        return rate
+    own = [basis.items[sku].gpu.failures_per_day for sku in decisions.gpu_types]
+    return max(rate if figure is None else figure.value for figure in own)
+
+
+def _tflops_per_gpu(basis: Basis, decisions: Decisions) -> float | None:
+    """Return the slowest type's dense rate in TFLOP/s, None where one is not known."""
+    precision = basis.problem.job.training.precision
+    rates = [getattr(basis.items[sku].gpu, f"{precision}_dense") for sku in decisions.gpu_types]
+    if any(figure is None for figure in rates):
+        return None
+    return min(float(figure.value) for figure in rates)
+
+
+def _fan_out(job: Job, gpus_used: int, size_gb: float) -> float:
+    replicas = gpus_used / _replica_gpus(job)
+    match job.restore.fan_out:
+        case "broadcast":
+            return 1.0
+        case "every_replica":
+            return replicas
+        case "sharded_optimizer":
+            each = bytes_per_parameter(job, size_gb)
+            return ((each - 2) + 2 * replicas) / each
+
+
+def _days_to_train(job: Job, pflops: float | None) -> float | None:
+    active = job.training.active_parameters or job.parameters
+    tokens = job.training.tokens
+    if active is None or tokens is None or not pflops:
+        return None
+    return 6 * active * tokens / (pflops * 1e15) / SECONDS_PER_DAY
+
+
+def _capacity_needed_tb(basis: Basis, size_gb: float) -> float:
+    job, checkpoint = basis.problem.job, basis.problem.job.checkpoint
+    checkpoints_gb = size_gb * (checkpoint.keep_last + 1 + checkpoint.milestones)
+    export_tb = EXPORT_BYTES_PER_PARAMETER * (job.parameters or 0.0) / 1e12
+    held_tb = job.dataset_tb + checkpoints_gb / 1000 + export_tb * checkpoint.exports
+    return held_tb / basis.problem.storage.fill_limit
 
 
 def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> JobFigures | None:
@@ -127,3 +349,216 @@ def _check_replicas(ledger: Ledger, basis: Basis, decisions: Decisions, stated: 
         return  # which systems are in use is not told
     idle = sum(sizes[sku] * count for sku, count in used.items()) - decisions.gpus_used
     ledger.equal("jobs.idle_gpus", stated.idle_gpus, idle)
+
+
+def systems_by_type(decisions: Decisions, stated: JobPlan) -> dict[str, int]:
+    """Return the systems of each type in use; one type's are all there are."""
+    if len(decisions.gpu_types) == 1:
+        return {decisions.gpu_types[0]: decisions.systems_used}
+    return {sku: stated.systems_by_type.get(sku, 0) for sku in decisions.gpu_types}
+
+
+def hot_spares(basis: Basis, used: Mapping[str, int]) -> dict[str, int]:
+    """Return the systems of each type that must stand ready."""
+    systems, share = basis.problem.job.gpus.hot
+    return {sku: max(systems, at_least(share * count)) for sku, count in used.items()}
+
+
+@dataclass(frozen=True)
+class Degraded:
+    """Figures under the names the plan gives them after ``degraded_``; None where all are up."""
+
+    write_gb_per_s: float | None = None
+    read_gb_per_s: float | None = None
+    drain_s: float | None = None
+    overlap: float | None = None
+    restore_s: float | None = None
+
+
+def check_degraded(
+    ledger: Ledger, basis: Basis, decisions: Decisions, stated: JobPlan, figures: JobFigures
+) -> Degraded:
+    """Re-compute the job with appliances down, compare it and return it.
+
+    Args:
+        ledger: takes the disagreements.
+        basis: the problem and the catalogs.
+        decisions: what the plan decided.
+        stated: the plan's job.
+        figures: the job with everything up, as re-computed.
+    """
+    down = basis.problem.storage.tolerate_down
+    ledger.equal("jobs.tolerate_down", stated.tolerate_down, down)
+    degraded = _degrade(basis, decisions, figures, down) if down else Degraded()
+    for field in fields(Degraded):
+        name = f"degraded_{field.name}"
+        ledger.same(f"jobs.{name}", getattr(stated, name), getattr(degraded, field.name))
+    return degraded
+
+
+def _degrade(basis: Basis, decisions: Decisions, figures: JobFigures, down: int) -> Degraded:
+    share = basis.problem.storage.delivered_fraction
+    read, write = total_nameplate_gb_per_s(basis, decisions.counts)
+    read_loss, write_loss = _worst_losses(basis, decisions.counts, down)
+    left_write = min(share.write * (write - write_loss), figures.client_write_limit_gb_per_s)
+    left_read = min(share.read * (read - read_loss), figures.client_read_limit_gb_per_s)
+    write_s = figures.checkpoint_gb / left_write if left_write > 0 else float("inf")
+    read_gb = figures.fan_out * figures.checkpoint_gb
+    return Degraded(
+        write_gb_per_s=left_write,
+        read_gb_per_s=left_read,
+        drain_s=write_s,
+        overlap=write_s / decisions.interval_s if decisions.mode == "async" else None,
+        restore_s=read_gb / left_read if left_read > 0 else float("inf"),
+    )
+
+
+def _worst_losses(basis: Basis, counts: Mapping[str, int], down: int) -> tuple[float, float]:
+    """Return the largest (read, write) bandwidth that one item loses, GB/s."""
+    losses = [
+        _loss(basis.items[sku], count, down)
+        for sku, count in counts.items()
+        if count > 0 and basis.items[sku].category == "storage"
+    ]
+    return max(read for read, _ in losses), max(write for _, write in losses)
+
+
+def _loss(item: Item, count: int, down: int) -> tuple[float, float]:
+    units = down / (1 if item.fail_units is None else item.fail_units.value)
+    if item.sizes is None:
+        each_read, each_write = nameplate_gb_per_s(item, 1)
+        return each_read * units, each_write * units
+    before, after = nameplate_gb_per_s(item, count), _below(item, count - units)
+    return before[0] - after[0], before[1] - after[1]
+
+
+def _below(item: Item, count: float) -> tuple[float, float]:
+    """Return the bandwidth of part of a published size; below the table as its first row."""
+    assert item.sizes is not None
+    first = item.sizes.rows[0]
+    if count < first.units:
+        return first.read * count / first.units, first.write * count / first.units
+    return nameplate_gb_per_s(item, count)
+
+
+def stall_and_drain_s(
+    decisions: Decisions, figures: JobFigures, degraded: Degraded
+) -> tuple[float, float]:
+    """Return the stall and the drain that the limits are about, with appliances down if asked."""
+    if degraded.drain_s is None:
+        return figures.stall_s, figures.drain_s
+    if decisions.mode == "sync":
+        return degraded.drain_s, 0.0
+    return figures.stall_s, degraded.drain_s
+
+
+def endurance_tb_per_day(basis: Basis, decisions: Decisions) -> float | None:
+    """Return what the storage in use may be written per day, TB; None where one does not say."""
+    total = 0.0
+    for sku, count in decisions.counts.items():
+        item = basis.items[sku]
+        if item.category != "storage" or count == 0:
+            continue
+        if item.provides.endurance is None:
+            return None
+        total += item.provides.endurance.value * count
+    return total
+
+
+BEST_WITHIN = 1e-6
+
+
+def check_interval(
+    ledger: Ledger, basis: Basis, decisions: Decisions, figures: JobFigures, degraded: Degraded
+) -> None:
+    """Require the interval that the policy asks for.
+
+    Args:
+        ledger: takes the disagreements.
+        basis: the problem and the catalogs.
+        decisions: what the plan decided.
+        figures: the job as re-computed.
+        degraded: the same with appliances down, where the problem asks for that.
+    """
+    interval_s = decisions.interval_s
+    match basis.problem.job.checkpoint.interval:
+        case FixedInterval() as policy:
+            _require_policy(ledger, interval_s, policy.every_s)
+        case LostWorkInterval() as policy:
+            _require_policy(ledger, interval_s, policy.kappa * figures.mtti_s)
+        case OptimalInterval() as policy:
+            low_s, high_s = policy.min_s * (1 - TIMED), policy.max_s * (1 + TIMED)
+            if not low_s <= interval_s <= high_s:
+                ledger.breach(
+                    "jobs.interval_s",
+                    f"{interval_s:.12g} s is outside {policy.min_s:g} to {policy.max_s:g} s",
+                )
+            else:
+                shortest_s = shortest_allowed_s(basis, decisions, figures, degraded)
+                _check_best(ledger, basis, decisions, figures, policy, shortest_s)
+
+
+def _require_policy(ledger: Ledger, interval_s: float, asked_s: float) -> None:
+    if not close(interval_s, asked_s):
+        text = f"the plan says {interval_s:.12g} s, the policy asks for {asked_s:.12g} s"
+        ledger.breach("jobs.interval_s", text)
+
+
+def _check_best(
+    ledger: Ledger,
+    basis: Basis,
+    decisions: Decisions,
+    figures: JobFigures,
+    policy: OptimalInterval,
+    shortest_s: float,
+) -> None:
+    """Goodput has one peak in the interval, so the best is the peak or the limit next to it."""
+    shortest_s = max(policy.min_s, shortest_s)
+    best_s = min(max(figures.exact_s, shortest_s), max(policy.max_s, shortest_s))
+    best = progress.goodput(_rhythm_at(basis, decisions, figures, best_s))
+    if figures.goodput < best * (1 - BEST_WITHIN):
+        ledger.breach(
+            "jobs.interval_s",
+            f"{decisions.interval_s:.12g} s is not the best allowed interval, "
+            f"{best_s:.12g} s gives a goodput of {best:.12g}",
+        )
+
+
+def shortest_allowed_s(
+    basis: Basis, decisions: Decisions, figures: JobFigures, degraded: Degraded
+) -> float:
+    """Return the shortest interval that the limits allow, s.
+
+    Args:
+        basis: the problem and the catalogs.
+        decisions: what the plan decided.
+        figures: the job as re-computed.
+        degraded: the same with appliances down, where the problem asks for that.
+    """
+    checkpoint = basis.problem.job.checkpoint
+    stall_s, drain_s = stall_and_drain_s(decisions, figures, degraded)
+    if decisions.mode == "sync":
+        shortest_s = stall_s / checkpoint.max_blocking
+    else:
+        shortest_s = stall_s + drain_s
+        if basis.problem.storage.rule == "demand":
+            shortest_s = max(shortest_s, drain_s / checkpoint.max_overlap)
+    endurance = endurance_tb_per_day(basis, decisions)
+    if endurance is not None:
+        worn_s = figures.checkpoint_gb / 1000 * SECONDS_PER_DAY / endurance
+        shortest_s = max(shortest_s, worn_s)
+    return shortest_s
+
+
+def _rhythm_at(
+    basis: Basis, decisions: Decisions, figures: JobFigures, interval_s: float
+) -> progress.Rhythm:
+    slowdown = basis.problem.job.checkpoint.drain_slowdown if decisions.mode == "async" else 0.0
+    return progress.Rhythm(
+        interval_s=interval_s,
+        stopped_s=figures.stall_s + slowdown * figures.drain_s,
+        drain_s=figures.drain_s,
+        restart_s=figures.restart_s,
+        restore_s=figures.restore_s,
+        mtti_s=figures.mtti_s,
+    )

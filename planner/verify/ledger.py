@@ -1,9 +1,27 @@
-"""The lists of disagreements and broken limits, and the comparisons that add to them."""
+"""The lists of disagreements and broken limits, and comparisons past the noise of floats."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+
+_NOISE = 1e-9
+
+
+def at_least(amount: float) -> int:
+    """Return the least whole number that is not less than ``amount``."""
+    return math.ceil(amount - _NOISE * max(1.0, abs(amount)))
+
+
+def at_most(amount: float) -> int:
+    """Return the largest whole number that is not more than ``amount``."""
+    return math.floor(amount + _NOISE * max(1.0, abs(amount)))
+
+
+def divisors(number: int) -> list[int]:
+    """Return the divisors of a number, rising."""
+    return [each for each in range(1, number + 1) if number % each == 0]
+
 
 RELATIVE = 1e-9
 """Far above the noise of summing floats in another order, far below any real difference."""
@@ -53,14 +71,14 @@ class Ledger:
             computed: what the re-computation says, in the same unit.
         """
         if not close(stated, computed):
-            self.fail(f"{name}: the plan says {_shown(stated)}, computed {_shown(computed)}")
+            self.fail(f"{name}: the plan says {_write(stated)}, computed {_write(computed)}")
 
     def one_of(self, name: str, stated: float | None, choices: Iterable[float | None]) -> None:
         """Compare a figure with every answer the rules leave open."""
         choices = tuple(choices)
         if not any(close(stated, choice) for choice in choices):
-            expected = " or ".join(_shown(choice) for choice in choices)
-            self.fail(f"{name}: the plan says {_shown(stated)}, computed {expected}")
+            expected = " or ".join(_write(choice) for choice in choices)
+            self.fail(f"{name}: the plan says {_write(stated)}, computed {expected}")
 
     def equal(self, name: str, stated: object, expected: object) -> None:
         """Compare two texts, sequences or whole numbers exactly."""
@@ -68,5 +86,9 @@ class Ledger:
             self.fail(f"{name}: the plan says {stated!r}, expected {expected!r}")
 
 
-def _shown(figure: float | None) -> str:
+def _write(figure: float | None) -> str:
     return "not known" if figure is None else f"{figure:.12g}"
+
+
+COUNTED = 1e-9
+TIMED = 1e-7

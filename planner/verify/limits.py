@@ -3,24 +3,67 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from planner.schema.plan import LimitReport, Plan
-from planner.verify.basis import Basis
-from planner.verify.count_limits import count_limits
+from planner.schema.catalog import Item
+from planner.schema.plan import JobPlan, LimitReport, Plan
+from planner.schema.problem import Budget, CustomRule, Problem, Split
+from planner.sizing.demand import VENDOR_RULES
+from planner.verify.basis import DECIDED, Basis, facility_limit_kw
 from planner.verify.decisions import Decisions
-from planner.verify.degraded import Degraded
-from planner.verify.figures import JobFigures
-from planner.verify.interval import check_interval
-from planner.verify.ledger import Ledger, close
-from planner.verify.limit import Limit
-from planner.verify.plant_limits import plant_limits
-from planner.verify.policy_limits import policy_limits
-from planner.verify.running import Ratios
-from planner.verify.storage_limits import storage_limits
-from planner.verify.target_limits import target_limits
-from planner.verify.totals import TotalFigures
+from planner.verify.job import (
+    Degraded,
+    JobFigures,
+    check_interval,
+    endurance_tb_per_day,
+    hot_spares,
+    stall_and_drain_s,
+    systems_by_type,
+)
+from planner.verify.ledger import COUNTED, TIMED, Ledger, close
+from planner.verify.money import owned, purchased, stock, unit_money
+from planner.verify.totals import Ratios, TotalFigures
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What the plan reaches and what is allowed, in ``unit``.
+
+    ``tolerance`` is relative. A limit need not be listed where it cannot matter, for example the
+    most units of an item that is not bought. ``exact`` limits ask for equality.
+    """
+
+    name: str
+    value: float | None
+    sense: Literal["<=", ">="]
+    limit: float
+    unit: str
+    tolerance: float = COUNTED
+    must_be_listed: bool = True
+    exact: bool = False
+
+    def slack(self) -> float:
+        """Return how much is left, negative where the limit is broken."""
+        if self.value is None:
+            return float("-inf")
+        left = self.limit - self.value
+        return left if self.sense == "<=" else -left
+
+    def holds(self) -> bool:
+        """Return whether the plan keeps the limit, within the tolerance."""
+        if self.value is None:
+            return False
+        allowed = self.tolerance * max(abs(self.value), abs(self.limit))
+        return self.slack() >= -allowed and (not self.exact or abs(self.slack()) <= allowed)
+
+    def text(self) -> str:
+        """Return the limit in words."""
+        if self.value is None:
+            return f"a figure is not known, allowed is {self.sense} {self.limit:.12g} {self.unit}"
+        sense = "=" if self.exact else self.sense
+        return f"{self.value:.12g} {self.unit} is to be {sense} {self.limit:.12g} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -52,11 +95,11 @@ def check_limits(
     """
     totals, figures = found.totals, found.figures
     expected = (
-        *plant_limits(basis.problem, totals, found.ratios),
-        *storage_limits(basis, decisions, totals, figures, found.degraded),
-        *target_limits(basis.problem, decisions, figures),
-        *count_limits(basis, decisions, found.companions),
-        *policy_limits(basis, decisions, plan.jobs[0]),
+        *_plant_limits(basis.problem, totals, found.ratios),
+        *_storage_limits(basis, decisions, totals, figures, found.degraded),
+        *_target_limits(basis.problem, decisions, figures),
+        *_count_limits(basis, decisions, found.companions),
+        *_policy_limits(basis, decisions, plan.jobs[0]),
     )
     for limit in expected:
         if not limit.holds():
@@ -100,3 +143,291 @@ def _check_report(ledger: Ledger, name: str, report: LimitReport, limit: Limit) 
         # Whatever counts as the smallest unit, nothing is left where the slack is nothing.
         if close(limit.value, limit.limit) and not report.binding:
             ledger.fail(f"{name}.binding: nothing is left, yet the plan says it does not bind")
+
+
+def _plant_limits(problem: Problem, totals: TotalFigures, ratios: Ratios) -> Iterator[Limit]:
+    """Yield the limits of the site, of the budget and of the delivery.
+
+    Args:
+        problem: the user's problem.
+        totals: the plan's sums as re-computed.
+        ratios: what the cluster's work costs, as re-computed.
+    """
+    site, cooling = problem.site, problem.site.cooling
+    plant = (
+        ("it_power", totals.it_power_kw, site.it_power_kw, "kW"),
+        ("facility_power", totals.facility_power_kw, facility_limit_kw(site), "kW"),
+        ("heat_air", totals.heat_air_kw, cooling.air_limit_kw, "kW"),
+        ("heat_liquid", totals.heat_liquid_kw, cooling.liquid_limit_kw, "kW"),
+        ("racks", totals.racks, site.racks, "racks"),
+    )
+    for name, value, limit, unit in plant:
+        if limit is not None:
+            yield Limit(name, value, "<=", limit, unit)
+    yield from _money_limits(problem.budget, totals, ratios)
+    longest_days, limit = totals.lead_time_days, problem.targets.max_lead_time_days
+    if limit is not None:
+        # Without a stated lead time nothing is known to be late.
+        known = longest_days is not None
+        yield Limit("lead_time", longest_days or 0.0, "<=", limit, "days", must_be_listed=known)
+
+
+def _money_limits(budget: Budget, totals: TotalFigures, ratios: Ratios) -> Iterator[Limit]:
+    sums = (
+        ("capex", totals.capex_usd, budget.capex_usd, "USD"),
+        ("opex", totals.opex_usd_per_year, budget.opex_usd_per_year, "USD/year"),
+        ("tco", totals.tco_usd, budget.tco_usd, "USD"),
+        ("support", totals.support_usd_per_year, budget.support_usd_per_year, "USD/year"),
+        (
+            "subscriptions",
+            totals.subscriptions_usd_per_year,
+            budget.subscriptions_usd_per_year,
+            "USD/year",
+        ),
+        ("energy", totals.energy_usd_per_year, budget.energy_usd_per_year, "USD/year"),
+        ("colocation", totals.colocation_usd_per_year, budget.colocation_usd_per_year, "USD/year"),
+    )
+    for name, value, limit, unit in sums:
+        if limit is not None:
+            yield Limit(name, value, "<=", limit, unit)
+    work = (
+        (
+            "per_useful_gpu_hour",
+            ratios.usd_per_useful_gpu_hour,
+            budget.per_useful_gpu_hour_usd,
+            "USD/h",
+        ),
+        ("per_million_tokens", ratios.usd_per_million_tokens, budget.per_million_tokens_usd, "USD"),
+    )
+    for name, value, limit, unit in work:
+        if limit is not None:
+            yield Limit(name, value, "<=", limit, unit, TIMED)
+
+
+def _storage_limits(
+    basis: Basis,
+    decisions: Decisions,
+    totals: TotalFigures,
+    figures: JobFigures,
+    degraded: Degraded,
+) -> Iterator[Limit]:
+    """Yield the limits on storage.
+
+    Args:
+        basis: the problem and the catalogs.
+        decisions: what the plan decided.
+        totals: the plan's sums as re-computed.
+        figures: the job as re-computed.
+        degraded: the same with appliances down, where the problem asks for that.
+    """
+    job = basis.problem.job
+    yield from _checkpoint_limits(basis, decisions, figures, degraded)
+    if job.restore.max_time_s is not None:
+        limit, down_s = job.restore.max_time_s, degraded.restore_s
+        restore_s = figures.restore_s if down_s is None else down_s
+        yield Limit("restore_time", restore_s, "<=", limit, "s", TIMED)
+    needed_tb = figures.capacity_needed_tb
+    yield Limit("capacity", totals.usable_tb, ">=", needed_tb, "TB", must_be_listed=needed_tb > 0)
+    if job.ingest_per_gpu_gb_per_s > 0:
+        value, limit = figures.ingest_gb_per_s, figures.delivered_read_gb_per_s
+        yield Limit("ingest", value, "<=", limit, "GB/s", TIMED)
+    endurance = endurance_tb_per_day(basis, decisions)
+    if endurance is not None:
+        value = figures.write_volume_tb_per_day
+        yield Limit("endurance", value, "<=", endurance, "TB/day", TIMED)
+    yield from _rule_limits(basis, totals)
+
+
+def _checkpoint_limits(
+    basis: Basis, decisions: Decisions, figures: JobFigures, degraded: Degraded
+) -> Iterator[Limit]:
+    checkpoint, interval_s = basis.problem.job.checkpoint, decisions.interval_s
+    stall_s, drain_s = stall_and_drain_s(decisions, figures, degraded)
+    if decisions.mode == "sync":
+        limit = checkpoint.max_blocking
+        yield Limit("blocking", stall_s / interval_s, "<=", limit, "share", TIMED)
+        return
+    if basis.problem.storage.rule == "demand":
+        overlap, limit = drain_s / interval_s, checkpoint.max_overlap
+        yield Limit("overlap", overlap, "<=", limit, "share", TIMED)
+    yield Limit("drain_fits", stall_s + drain_s, "<=", interval_s, "s", TIMED)
+
+
+def _rule_limits(basis: Basis, totals: TotalFigures) -> Iterator[Limit]:
+    rule = basis.problem.storage.rule
+    if rule == "demand":
+        return
+    if isinstance(rule, CustomRule):
+        read, write, per_gpus = rule.read, rule.write, rule.per_gpus
+    else:
+        vendor = VENDOR_RULES[rule]
+        read, write, per_gpus = vendor.read_gb_per_s, vendor.write_gb_per_s, vendor.per_gpus
+    units = -(-totals.gpus // per_gpus)
+    sides = (
+        ("rule_read", totals.read_gb_per_s, units * read),
+        ("rule_write", totals.write_gb_per_s, units * write),
+    )
+    for name, rated, asked in sides:
+        yield Limit(name, rated, ">=", asked, "GB/s", TIMED, must_be_listed=asked > 0)
+
+
+def _target_limits(problem: Problem, decisions: Decisions, figures: JobFigures) -> Iterator[Limit]:
+    """Yield the targets and the bounds on the GPUs in use.
+
+    Args:
+        problem: the user's problem.
+        decisions: what the plan decided.
+        figures: the job as re-computed.
+    """
+    targets, bounds, used = problem.targets, problem.job.gpus, decisions.gpus_used
+    if problem.job.parallelism is not None:
+        replica = problem.job.parallelism.replica_gpus
+        yield Limit("replica_fits", used, ">=", replica, "GPUs")
+    if bounds.min is not None:
+        yield Limit("gpus_min", used, ">=", bounds.min, "GPUs")
+    if bounds.max is not None:
+        yield Limit("gpus_max", used, "<=", bounds.max, "GPUs")
+    if targets.min_gpus is not None:
+        yield Limit("min_gpus", used, ">=", targets.min_gpus, "GPUs")
+    if targets.min_goodput is not None:
+        yield Limit("min_goodput", figures.goodput, ">=", targets.min_goodput, "share", TIMED)
+    if targets.min_useful_gpus is not None:
+        value, limit = figures.useful_gpus, targets.min_useful_gpus
+        yield Limit("min_useful_gpus", value, ">=", limit, "GPUs", TIMED)
+    if targets.min_useful_pflops is not None:
+        pflops, limit = figures.useful_pflops, targets.min_useful_pflops
+        yield Limit("min_useful_pflops", pflops, ">=", limit, "PFLOP/s", TIMED)
+    if targets.max_days_to_train is not None:
+        days, limit = figures.days_to_train, targets.max_days_to_train
+        yield Limit("max_days_to_train", days, "<=", limit, "days", TIMED)
+
+
+def _count_limits(
+    basis: Basis, decisions: Decisions, companions: Mapping[str, int]
+) -> Iterator[Limit]:
+    """Yield the limits on unit counts.
+
+    Args:
+        basis: the problem and the catalogs.
+        decisions: what the plan decided.
+        companions: units of everything that follows from it.
+    """
+    for sku, item in basis.items.items():
+        count = decisions.counts.get(sku, 0) or companions.get(sku, 0)
+        if count > 0:
+            yield from _catalog_limits(item, count)
+            yield from _stock_limits(basis, item, count)
+        in_place = decisions.standing.get(sku, 0) or count
+        yield from _demanded_limits(basis, sku, in_place)
+        if in_place > decisions.counts.get(sku, 0) and sku in decisions.standing:
+            yield Limit(f"items.{sku}.installed", in_place, ">=", owned(basis, item), "units")
+    yield from _family_limits(basis, decisions)
+    types, most = len(decisions.gpu_types), basis.problem.job.gpus.max_types
+    yield Limit("gpu_types", types, "<=", most, "types", must_be_listed=False)
+
+
+def _catalog_limits(item: Item, count: int) -> Iterator[Limit]:
+    if item.min_units is not None:
+        yield Limit(f"min_units.{item.id}", count, ">=", item.min_units.value, "units")
+    if item.max_units is not None:
+        yield Limit(f"max_units.{item.id}", count, "<=", item.max_units.value, "units")
+
+
+def _stock_limits(basis: Basis, item: Item, count: int) -> Iterator[Limit]:
+    bought, there_are = purchased(basis, item, count), stock(basis, item)
+    if bought > 0 and there_are is not None:
+        yield Limit(f"stock.{item.id}", bought, "<=", there_are, "units")
+
+
+def _demanded_limits(basis: Basis, sku: str, count: int) -> Iterator[Limit]:
+    rule, name = basis.demanded(sku), f"items.{sku}"
+    if rule.fixed is not None:
+        must_be_listed = rule.fixed > 0 or count > 0
+        yield Limit(
+            f"{name}.fixed",
+            count,
+            "<=",
+            rule.fixed,
+            "units",
+            must_be_listed=must_be_listed,
+            exact=True,
+        )
+    least = max(rule.min or 0, 1 if rule.required else 0)
+    if rule.min is not None or rule.required:
+        yield Limit(f"{name}.min", count, ">=", least, "units", must_be_listed=least > 0)
+    if rule.max is not None:
+        yield Limit(f"{name}.max", count, "<=", rule.max, "units", must_be_listed=count > 0)
+
+
+def _family_limits(basis: Basis, decisions: Decisions) -> Iterator[Limit]:
+    for family in basis.families.values():
+        if family.max_units is None:
+            continue
+        members = [
+            count for sku, count in decisions.counts.items() if basis.items[sku].family == family.id
+        ]
+        yield Limit(
+            f"family_max_units.{family.id}",
+            sum(members),
+            "<=",
+            family.max_units.value,
+            "units",
+            must_be_listed=sum(members) > 0,
+        )
+
+
+def _policy_limits(basis: Basis, decisions: Decisions, stated: JobPlan) -> Iterator[Limit]:
+    """Yield the limits on vendors, families and hot spares.
+
+    Args:
+        basis: the problem and the catalogs.
+        decisions: what the plan decided.
+        stated: the plan's job, for how many systems of each type it runs on.
+    """
+    policy = basis.problem.policy
+    for place, vendor in enumerate(policy.require_vendors):
+        units = _by_vendor(basis, decisions, DECIDED).get(vendor, 0)
+        yield Limit(f"require_vendor.{place}", units, ">=", 1, "units")
+    for place, split in enumerate(policy.split):
+        largest = _largest_share(basis, decisions, split)
+        yield Limit(f"split.{place}", largest, "<=", split.max_share, "share")
+    families = basis.problem.storage.exact_families
+    if families is not None:
+        serving = len(decisions.families)
+        yield Limit("exact_families", serving, ">=", families, "families", exact=True)
+    used = systems_by_type(decisions, stated)
+    for sku, hot in hot_spares(basis, used).items():
+        if hot > 0:
+            idle = decisions.counts[sku] - used[sku]
+            yield Limit(f"hot_spares.{sku}", idle, ">=", hot, "systems")
+
+
+def _by_vendor(basis: Basis, decisions: Decisions, categories: tuple[str, ...]) -> dict[str, int]:
+    units: dict[str, int] = {}
+    for sku, count in decisions.counts.items():
+        item = basis.items[sku]
+        if item.category in categories:
+            units[item.vendor] = units.get(item.vendor, 0) + count
+    return units
+
+
+def _largest_share(basis: Basis, decisions: Decisions, split: Split) -> float:
+    """Return the largest vendor's share of a category, by units or by money; 0 of nothing."""
+    if split.measure == "units":
+        amounts: Mapping[str, float] = _by_vendor(basis, decisions, (split.category,))
+    else:
+        amounts = _money_by_vendor(basis, decisions, split.category)
+    total = sum(amounts.values())
+    return max(amounts.values()) / total if total else 0.0
+
+
+def _money_by_vendor(basis: Basis, decisions: Decisions, category: str) -> dict[str, float]:
+    amounts: dict[str, float] = {}
+    for sku, count in decisions.counts.items():
+        item, price = basis.items[sku], basis.prices.get(sku)
+        if item.category == category:
+            # Half a cent goes up, as in the lines.
+            nets = (0.0,) if price is None else unit_money(basis, item, price).net_usd
+            net_usd = max(net or 0.0 for net in nets)
+            amounts[item.vendor] = amounts.get(item.vendor, 0.0) + net_usd * count
+    return amounts

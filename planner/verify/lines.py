@@ -1,19 +1,28 @@
-"""The bill of materials, line by line."""
+"""The bill of materials, line by line: counts, money, power, heat, height and weight."""
 
 from __future__ import annotations
 
 from planner.schema.catalog import Component, Item
 from planner.schema.plan import Line, Plan
-from planner.verify.bandwidth import gpus, nameplate_gb_per_s, usable_tb
-from planner.verify.basis import DECIDED, Basis
+from planner.verify.basis import DECIDED, Basis, gpus, nameplate_gb_per_s, usable_tb
 from planner.verify.companions import Companions
-from planner.verify.consumption import check_consumption
 from planner.verify.decisions import Decisions
 from planner.verify.ledger import Ledger
-from planner.verify.line_money import MONEY_FIELDS, check_line_money
-from planner.verify.purchases import cold_spares, ordered, owned, pack_size, purchased, spare_parts
-from planner.verify.racks import Placement, place, rack_class
-from planner.verify.room import RackSet
+from planner.verify.money import (
+    cents,
+    cold_spares,
+    ordered,
+    owned,
+    pack_size,
+    purchased,
+    spare_parts,
+    subscription_usd_per_year,
+    support_usd_per_year,
+    support_years,
+    unit_money,
+)
+from planner.verify.racks import Placement, RackSet, place, rack_class
+from planner.verify.totals import BTU_PER_H_PER_KW
 
 _MOST_PER_RACK = 10**6
 """What has no height stands in a rack in any number; so many are said."""
@@ -68,10 +77,10 @@ def check_lines(
     for sku, count in decisions.standing.items():
         if count > 0 and sku not in listed:
             ledger.fail(f"lines.{sku}: missing, {count} are installed and stay")
-    told = {each.sku: each.units for each in plan.idle}
+    stated = {each.sku: each.units for each in plan.idle}
     unused = {sku: n - decisions.counts.get(sku, 0) for sku, n in decisions.standing.items()}
-    ledger.equal("idle", told, {sku: count for sku, count in unused.items() if count > 0})
-    ledger.equal("idle: entries", len(plan.idle), len(told))
+    ledger.equal("idle", stated, {sku: count for sku, count in unused.items() if count > 0})
+    ledger.equal("idle: entries", len(plan.idle), len(stated))
     _check_components(ledger, basis, decisions, plan)
 
 
@@ -221,7 +230,113 @@ def _check_component(
     for field in ("unit_list_usd", "unit_net_usd", *MONEY_FIELDS, *_NOTHING_OF_ITS_OWN):
         value = getattr(line, field)
         ledger.require(not value, f"{name}.{field}: the money is in the bundle's line, not here")
-    for field in ("gpus", "read_gb_per_s", "write_gb_per_s", "usable_tb", "racks",
-                  "units_per_rack", "idle"):  # fmt: skip
+    for field in (
+        "gpus",
+        "read_gb_per_s",
+        "write_gb_per_s",
+        "usable_tb",
+        "racks",
+        "units_per_rack",
+        "idle",
+    ):
         value = getattr(line, field)
         ledger.require(not value, f"{name}.{field}: counted in the bundle's line, not here")
+
+
+MONEY_FIELDS = (
+    "extended_list_usd",
+    "extended_net_usd",
+    "support_usd_per_year",
+    "subscription_usd_per_year",
+)
+
+
+def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: Line) -> None:
+    """Re-compute the money of a line that has a price, and require none where it has not.
+
+    Args:
+        ledger: takes the disagreements.
+        basis: the problem and the prices.
+        name: the line's place in the plan.
+        item: what the line is for.
+        line: the line to check.
+    """
+    start, end = support_years(basis, item.id)
+    years = None if end is None else max(0.0, end - start)
+    price = basis.prices.get(line.sku)
+    if price is None:
+        _check_no_money(ledger, name, line)
+        ledger.one_of(f"{name}.support_years", line.support_years, (years, None, 0.0))
+        ledger.same(f"{name}.support_from_years", line.support_from_years, 0.0)
+        ledger.same(f"{name}.lead_time_days", line.lead_time_days, None)
+        return
+    unit = unit_money(basis, item, price)
+    ledger.same(f"{name}.unit_list_usd", line.unit_list_usd, unit.list_usd)
+    ledger.same(f"{name}.discount", line.discount, unit.discount)
+    ledger.one_of(f"{name}.unit_net_usd", line.unit_net_usd, unit.net_usd)
+    net_usd = line.unit_net_usd if line.unit_net_usd in unit.net_usd else unit.net_usd[0]
+    assert net_usd is not None
+    bought = line.purchased
+    extended = cents(unit.list_usd * bought)
+    ledger.one_of(f"{name}.extended_list_usd", line.extended_list_usd, extended)
+    ledger.same(f"{name}.extended_net_usd", line.extended_net_usd, net_usd * bought)
+    support = support_usd_per_year(price, net_usd, bought)
+    ledger.one_of(f"{name}.support_usd_per_year", line.support_usd_per_year, support)
+    yearly = subscription_usd_per_year(price, unit.discount, bought)
+    ledger.one_of(f"{name}.subscription_usd_per_year", line.subscription_usd_per_year, yearly)
+    ledger.same(
+        f"{name}.unit_subscription_list_usd", line.unit_subscription_list_usd, price.per_year_usd
+    )
+    share = getattr(price.support_per_year, "share", None)
+    ledger.same(f"{name}.support_share", line.support_share, share)
+    ledger.same(f"{name}.support_years", line.support_years, years)
+    # What the price includes may outlast the support that is asked for.
+    since = (start, 0.0 if end is None else min(start, end))
+    ledger.one_of(f"{name}.support_from_years", line.support_from_years, since)
+    ledger.equal(f"{name}.lead_time", line.lead_time, price.lead_time)
+    ledger.same(f"{name}.lead_time_days", line.lead_time_days, price.lead_time_days)
+    if line.price is None:
+        ledger.fail(f"{name}.price: where the price comes from is missing")
+    else:
+        ledger.equal(f"{name}.price.date", line.price.date, price.date)
+        ledger.equal(f"{name}.price.confidence", line.price.confidence, price.confidence)
+
+
+def _check_no_money(ledger: Ledger, name: str, line: Line) -> None:
+    """Without a price no money is known; nothing bought costs nothing, or is left open."""
+    ledger.same(f"{name}.unit_list_usd", line.unit_list_usd, None)
+    ledger.same(f"{name}.unit_net_usd", line.unit_net_usd, None)
+    for field in MONEY_FIELDS:
+        ledger.one_of(f"{name}.{field}", getattr(line, field), (None, 0.0))
+    for field in ("support_share", "unit_subscription_list_usd"):
+        ledger.same(f"{name}.{field}", getattr(line, field), None)
+    ledger.require(line.price is None, f"{name}.price: the item has no price")
+
+
+def check_consumption(ledger: Ledger, basis: Basis, name: str, item: Item, line: Line) -> None:
+    """Check power, heat, height and weight, per unit and for the line.
+
+    Args:
+        ledger: takes the disagreements.
+        basis: the problem and the catalogs.
+        name: the line's place in the plan.
+        item: what the line is for.
+        line: the line to check.
+    """
+    count = line.quantity
+    power_kw, pue = basis.unit_it_power_kw(item), basis.pue(item)
+    heat = None if power_kw is None else power_kw * BTU_PER_H_PER_KW
+    pairs = (
+        ("unit_it_power_kw", "it_power_kw", power_kw),
+        ("unit_heat_btu_per_h", "heat_btu_per_h", heat),
+        ("unit_typical_power_kw", "typical_power_kw", basis.unit_typical_power_kw(item)),
+        ("unit_rack_units", "rack_units", basis.unit_rack_units(item)),
+        ("unit_weight_kg", "weight_kg", basis.unit_weight_kg(item)),
+    )
+    for unit_field, line_field, unit in pairs:
+        ledger.same(f"{name}.{unit_field}", getattr(line, unit_field), unit)
+        total = None if unit is None else unit * count
+        ledger.same(f"{name}.{line_field}", getattr(line, line_field), total)
+    meter_kw = None if power_kw is None else power_kw * count * pue
+    ledger.same(f"{name}.facility_power_kw", line.facility_power_kw, meter_kw)
+    ledger.same(f"{name}.liquid_share", line.liquid_share, basis.liquid_share(item))

@@ -1,14 +1,16 @@
-"""How many racks a line takes, worked out device by device."""
+"""The racks that items take, device by device, the racks of the room by content, and their PDUs."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.schema.catalog import Item
 from planner.schema.plan import RackClassName
 from planner.schema.problem import Rack
-from planner.verify.basis import Basis
+from planner.verify.basis import DECIDED, Basis
+from planner.verify.ledger import at_least, at_most
 
 # Twelve units of a twelfth of a rack fill it, whatever the floats say.
 _NOISE = 1e-9
@@ -149,3 +151,165 @@ def _fits(filled: _Load, device: _Load, rack: Space) -> bool:
         limit is None or load <= limit * (1 + _NOISE)
         for load, limit in zip(_added(filled, device), limits, strict=True)
     )
+
+
+@dataclass(frozen=True)
+class RackSet:
+    """Racks with the same kind of content: those of one item, or the mixed ones of the network.
+
+    ``sku`` is None for the mixed ones; ``product`` racks are products of their own; ``load_kw``
+    is what one rack's PDUs must carry, None where it is not known.
+    """
+
+    sku: str | None
+    rack_class: RackClassName
+    racks: int
+    product: bool
+    load_kw: float | None
+
+
+@dataclass(frozen=True)
+class Room:
+    """Racks, and whether they are all: not where a figure or the size of racks is not known."""
+
+    sets: tuple[RackSet, ...]
+    complete: bool
+
+
+def own_racks(basis: Basis, counts: Mapping[str, int]) -> Room:
+    """Return the racks of GPU systems and storage."""
+    sets, complete = [], True
+    for sku, count in counts.items():
+        item = basis.items[sku]
+        if count == 0 or item.category not in DECIDED:
+            continue
+        placement, power_kw = place(basis, item), basis.unit_it_power_kw(item)
+        racks = None if placement is None else placement.racks_for(count)
+        if placement is None or racks is None:
+            complete = False
+            continue
+        product = item.consumes.racks is not None
+        load_kw = None if power_kw is None else power_kw * placement.units / placement.racks
+        sets.append(RackSet(sku, rack_class(item), racks, product, load_kw))
+    return Room(tuple(sets), complete)
+
+
+def network_racks(basis: Basis, companions: Mapping[str, int], shared: int) -> Room:
+    """Return the racks of companions.
+
+    Args:
+        basis: the problem and the catalogs.
+        companions: units of everything that follows from the GPU systems and the storage.
+        shared: racks that the plan's placement has for what shares them.
+    """
+    sets, sharing, complete = [], False, True
+    rack = space(basis, "network")
+    for sku, count in companions.items():
+        item = basis.items[sku]
+        if item.consumes.racks is not None:
+            racks = item.consumes.racks.value * count
+            sets.append(RackSet(sku, "network", racks, True, basis.rack_power_kw(item)))
+        elif basis.unit_rack_units(item):
+            sharing = True
+            complete = (
+                complete and rack is not None and max(shares(basis, item, rack)) <= 1 + _NOISE
+            )
+    if rack is not None and sharing:
+        sets.append(RackSet(None, "network", shared, False, _most_kw(basis, rack)))
+    return Room(tuple(sets), complete)
+
+
+def shares(basis: Basis, item: Item, rack: Space) -> tuple[float, ...]:
+    """Return the shares of a rack's height, power and weight that one unit takes, where known."""
+    pairs = (
+        (basis.unit_rack_units(item), rack.height_ru),
+        (basis.rack_power_kw(item), rack.power_kw),
+        (basis.unit_weight_kg(item), rack.weight_kg),
+    )
+    return tuple(0.0 if not part or whole is None else part / whole for part, whole in pairs)
+
+
+def first_fit(basis: Basis, companions: Mapping[str, int]) -> int:
+    """Return the racks that companions take where each goes into the first one with room for it.
+
+    The largest go first. Fewer may do; a plan that has more has not looked.
+    """
+    rack = space(basis, "network")
+    if rack is None:
+        return 0
+    items = [basis.items[sku] for sku in companions if basis.items[sku].consumes.racks is None]
+    kinds = [(shares(basis, i, rack), companions[i.id]) for i in items if basis.unit_rack_units(i)]
+    racks: list[tuple[float, ...]] = []
+    for share, count in sorted(kinds, key=lambda kind: -max(kind[0])):
+        left = count
+        for number, filled in enumerate(racks):
+            taken = _fit(filled, share, left)
+            racks[number] = tuple(f + taken * s for f, s in zip(filled, share, strict=True))
+            left -= taken
+        while left:
+            taken = max(1, _fit((0.0,) * len(share), share, left))
+            racks.append(tuple(taken * s for s in share))
+            left -= taken
+    return len(racks)
+
+
+def _fit(filled: tuple[float, ...], share: tuple[float, ...], most: int) -> int:
+    """Return how many of a kind, at most so many, still fit."""
+    room = [at_most((1 + _NOISE - f) / s) for f, s in zip(filled, share, strict=True) if s > 0]
+    return max(0, min([most, *room]))
+
+
+def _most_kw(basis: Basis, rack: Space) -> float:
+    """Return what no mixed rack draws more than: its power, or its height at the densest kind's."""
+    densest = 0.0
+    for item in _kinds(basis):
+        height_ru, power_kw = basis.unit_rack_units(item), basis.rack_power_kw(item)
+        if height_ru and power_kw is not None:
+            densest = max(densest, power_kw / height_ru)
+    most_kw = densest * rack.height_ru
+    return most_kw if rack.power_kw is None else min(most_kw, rack.power_kw)
+
+
+def _kinds(basis: Basis) -> Iterator[Item]:
+    """Yield every switch, CDU and extra that the problem names and that has a height."""
+    for sku in sorted(set(_named(basis))):
+        item = basis.items[sku]
+        if item.consumes.racks is None and basis.unit_rack_units(item):
+            yield item
+
+
+def _named(basis: Basis) -> Iterator[str]:
+    problem = basis.problem
+    network = problem.network
+    if network.compute is not None:
+        yield from network.compute.switches
+    for fabric in (network.storage, network.in_band, network.out_of_band):
+        if fabric is not None:
+            yield fabric.switch
+    if problem.site.cooling.cdu is not None:
+        yield problem.site.cooling.cdu
+    yield from problem.extras
+    yield from basis.parts_of_clusters()
+
+
+def pdus_per_rack(basis: Basis, racks: RackSet) -> int | None:
+    """Return the PDUs of one rack, None where its load is not known."""
+    asked = None if basis.problem.site.rack is None else basis.problem.site.rack.pdu
+    if asked is None or racks.product:
+        return 0
+    feed = basis.items[asked.item].provides.feed
+    if feed is None or racks.load_kw is None:
+        return None
+    least = max(1, at_least(racks.load_kw / feed.value))
+    return {"N": least, "N+1": least + 1, "2N": 2 * least}[asked.redundancy]
+
+
+def pdus(basis: Basis, sets: Iterable[RackSet]) -> int | None:
+    """Return the PDUs of racks, None where a load is not known."""
+    total = 0
+    for each in sets:
+        per_rack = pdus_per_rack(basis, each)
+        if per_rack is None:
+            return None
+        total += per_rack * each.racks
+    return total

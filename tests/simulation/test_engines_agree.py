@@ -9,13 +9,19 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from planner.simulation.budget import NAMES, TIMES
 from planner.simulation.disturbances import draw
-from planner.simulation.failures import Exponential, Weibull
-from planner.simulation.history import History
+from planner.simulation.history import NAMES, TIMES, History
 from planner.simulation.lanes import Lanes
 from planner.simulation.record import record, run
-from planner.simulation.world import Appliances, JobRun, Outages, Planned, World
+from planner.simulation.world import (
+    Appliances,
+    Exponential,
+    JobRun,
+    Outages,
+    Planned,
+    Weibull,
+    World,
+)
 
 MEAN_S = 3000.0
 

@@ -10,10 +10,17 @@ import pytest
 
 from planner.errors import InputError
 from planner.simulation.disturbances import draw, failure_times, planned_times
-from planner.simulation.failures import Empirical, Exponential, Failures, Weibull
 from planner.simulation.lanes import Lanes
-from planner.simulation.world import Outages, Planned, World
-from planner.studies.simulation.failure_file import read_times
+from planner.simulation.world import (
+    Empirical,
+    Exponential,
+    Failures,
+    Outages,
+    Planned,
+    Weibull,
+    World,
+)
+from planner.studies.simulation.options import read_times
 from tests.simulation.worlds import TWO, job, world
 
 MEASURED = Empirical((10.0, 20.0, 30.0, 100.0))

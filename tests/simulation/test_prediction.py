@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from planner.simulation.disturbances import Disturbances
-from planner.simulation.failures import Exponential
 from planner.simulation.lanes import Lanes
-from planner.simulation.world import JobRun, World
+from planner.simulation.world import Exponential, JobRun, World
 from planner.sizing.goodput import goodput, understated_goodput
 from tests.simulation.worlds import TWO, job
 

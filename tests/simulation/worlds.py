@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from planner.simulation.budget import NAMES
 from planner.simulation.disturbances import Disturbances, planned_times
-from planner.simulation.failures import Empirical
+from planner.simulation.history import NAMES
 from planner.simulation.lanes import Lanes
 from planner.simulation.record import record
-from planner.simulation.world import Appliances, JobRun, World
+from planner.simulation.world import Appliances, Empirical, JobRun, World
 
 TWO = (Appliances(2, 5.0, 10.0),)
 """Two appliances that write 10 GB/s and read 20 GB/s together."""

@@ -14,15 +14,13 @@ import pytest
 
 from planner.case import Case, resolve
 from planner.commands.frontier import report
-from planner.loader import Inputs
-from planner.loader.change import Change, applied
+from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate, optimise
 from planner.schema.catalog import Item
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import Frontier, FrontierPoint
-from planner.studies.sensitivity.frontier import AGAINST, Against, study
-from planner.studies.sensitivity.frontier.knee import knee
-from planner.studies.sensitivity.frontier.question import Question
+from planner.studies.sensitivity.frontier import AGAINST, Against, knee, study
+from planner.studies.sensitivity.frontier_walk import Question
 from planner.studies.sensitivity.solve import SweepOptions
 from tests.oracle.by_hand import Request, gpu_system, price, store
 from tests.oracle.candidates import candidates

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from planner.api import Options, solve_inputs
+from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
-from planner.loader.inputs import Inputs
 from planner.schema.explanation import Marginal, Moved
-from planner.studies.explain.marginal import marginals
-from planner.studies.explain.steps import step_of
+from planner.studies.explain import marginals, step_of
 from tests.infeasible.plant import drawn
 from tests.oracle.enumerate import best
 

@@ -10,13 +10,11 @@ import pytest
 from planner import shipped
 from planner.api import Options, load, solve, solve_inputs
 from planner.infeasible.oracle import UndecidedError
+from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.levers.numbers import read
-from planner.loader import Inputs
 from planner.schema.explanation import Marginal, NextStep
-from planner.studies.explain.marginal import Base, marginals
-from planner.studies.explain.next_step import PAYS, next_step
-from planner.studies.explain.probe import Prober
+from planner.studies.explain import PAYS, Base, Prober, marginals, next_step
 from tests.bad_input.world import FILES
 from tests.infeasible.plant import drawn
 from tests.studies.test_marginal import truth
@@ -152,7 +150,7 @@ def test_a_count_of_gpus_gets_better_by_one(tmp_path: Path) -> None:
 
 
 def test_no_work_leaves_the_next_step_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.studies.explain import next_step as module
+    from planner.studies import explain as module
 
     monkeypatch.setattr(module, "WORK", 0.0)
     inputs = load(PROBLEM)

@@ -22,13 +22,13 @@ from planner.outputs.workbook.studies import rules as sheet
 from planner.outputs.workbook.studies import write_study
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
 from planner.schema.plan import Plan
-from planner.studies.compare import asks, families
-from planner.studies.compare.argument import argument
-from planner.studies.compare.rules import rules_table
+from planner.studies.compare import rules as asks
+from planner.studies.compare import side_by_side as families
+from planner.studies.compare.rules import argument, rules_table
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
 WORK = Measure(name="useful_pflops", label="useful work", unit="PFLOP/s", sense="maximize")
-COST = Measure(name="cost", label="capital cost", unit="USD", sense="minimize")
+COST = Measure(name="cost", label="capex", unit="USD", sense="minimize")
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ def test_the_workbook_holds_the_same_numbers() -> None:
             assert shown["Capex, USD"] is None
         else:
             assert shown["Capex, USD"] == each.outcome.capex_usd
-            assert shown["Useful PFLOP/s"] == pytest.approx(each.outcome.useful_pflops)
+            assert shown["Useful work, PFLOP/s"] == pytest.approx(each.outcome.useful_pflops)
             assert shown["GPUs in use"] == each.outcome.gpus_used
     assert set(found.table.argument) <= {line[0] for line in cells}
 

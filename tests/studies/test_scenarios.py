@@ -13,12 +13,17 @@ import pytest
 
 from planner.api import solve_inputs
 from planner.errors import InputError
-from planner.loader import Inputs, load
-from planner.loader.change import value_at
-from planner.loader.vary.slot import Slot
-from planner.studies.sensitivity.asked import samples, scenarios
-from planner.studies.sensitivity.scenario import Scenario
-from planner.studies.sensitivity.scenarios import Scenarios, fate, scenario_inputs
+from planner.inputs import Inputs, value_at
+from planner.loader import load
+from planner.loader.vary.place import Slot
+from planner.studies.sensitivity.scenarios import (
+    Scenario,
+    Scenarios,
+    fate,
+    samples,
+    scenario_inputs,
+    scenarios,
+)
 from tests.bad_input.world import BOOK, FILES, PROBLEM, changed
 from tests.calls import calls_of
 

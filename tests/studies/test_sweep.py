@@ -22,13 +22,10 @@ from planner import api, whole_files
 from planner.commands import sweep as command
 from planner.outputs import sweep_parquet
 from planner.schema.sensitivity import VARIED, Sweep
-from planner.studies.sensitivity.asked import scenarios
-from planner.studies.sensitivity.groups import pieces
 from planner.studies.sensitivity.journal import Journal
-from planner.studies.sensitivity.options import SweepOptions
-from planner.studies.sensitivity.scenario import Row
-from planner.studies.sensitivity.work import Work
-from planner.studies.sensitivity.workers import Numbered, Workers
+from planner.studies.sensitivity.scenarios import Row, scenarios
+from planner.studies.sensitivity.solve import SweepOptions, pieces
+from planner.studies.sensitivity.workers import Numbered, Work, Workers
 from tests.ran import Ran, ran
 
 POWER = "site.facility_power=100kW:400kW:lin:130"
@@ -376,7 +373,7 @@ def test_what_is_wrong_is_said_in_a_line(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...],
     said: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("planner.studies.sensitivity.cluster.SECONDS_TO_CONNECT", 1)
+    monkeypatch.setattr("planner.studies.sensitivity.workers.SECONDS_TO_CONNECT", 1)
     done = ran("sweep", small, "-o", str(tmp_path), "--no-workbook", *arguments)
     assert done.code == 2 and said in done.err
     assert done.err.startswith("planner: ") and done.err.count("\n") == 1
@@ -394,8 +391,9 @@ def test_a_script_needs_no_guard_to_use_several_processes(small: str, tmp_path: 
     script.write_text(
         "from pathlib import Path\n"
         "from planner import api\n"
-        "from planner.studies.sensitivity.asked import scenarios\n"
-        "from planner.studies.sensitivity.solve import SweepOptions, answers\n"
+        "from planner.studies.sensitivity.scenarios import scenarios\n"
+        "from planner.studies.sensitivity.solve import SweepOptions\n"
+        "from planner.studies.sensitivity.workers import answers\n"
         f"inputs = api.load(Path({small!r}))\n"
         "some = list(scenarios(inputs, vary=('site.pue=1.1:1.5:lin:20',)))\n"
         "print(len(answers(inputs, some, SweepOptions(jobs=2))))\n"

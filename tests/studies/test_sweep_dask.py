@@ -14,12 +14,10 @@ import pytest
 
 from planner import api
 from planner.errors import InputError
-from planner.studies.sensitivity import cluster as cluster_module
-from planner.studies.sensitivity.asked import scenarios
-from planner.studies.sensitivity.cluster import Cluster
-from planner.studies.sensitivity.groups import pieces
-from planner.studies.sensitivity.options import SweepOptions
-from planner.studies.sensitivity.work import Work
+from planner.studies.sensitivity import workers as cluster_module
+from planner.studies.sensitivity.scenarios import scenarios
+from planner.studies.sensitivity.solve import SweepOptions, pieces
+from planner.studies.sensitivity.workers import Cluster, Work
 
 distributed = pytest.importorskip("distributed") if not os.environ.get("CI") else None
 

@@ -7,16 +7,13 @@ import random
 import pytest
 
 from planner.case import resolve
-from planner.loader import Inputs
-from planner.loader.change import Change, applied, value_at
+from planner.inputs import Change, Inputs, applied, value_at
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
-from planner.studies.sensitivity import work as work_module
-from planner.studies.sensitivity.alike import Asked
-from planner.studies.sensitivity.groups import SUPPLIES, groups, pieces
-from planner.studies.sensitivity.options import Answer, SweepOptions
-from planner.studies.sensitivity.scenario import Row, Scenario
-from planner.studies.sensitivity.work import Work
+from planner.studies.sensitivity import workers as work_module
+from planner.studies.sensitivity.scenarios import Row, Scenario
+from planner.studies.sensitivity.solve import SUPPLIES, Answer, Asked, SweepOptions, groups, pieces
+from planner.studies.sensitivity.workers import Work
 from tests.oracle.generate import inputs_of, random_case
 
 SEEDS = (1, 4, 9, 17, 25, 28, 29, 32, 41, 58, 76, 376)

@@ -10,16 +10,14 @@ import pytest
 from planner.case import resolve
 from planner.commands.tornado import report
 from planner.errors import InputError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.loader.vary import Variable, checked
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
 from planner.schema.sensitivity import End, Swing, Tornado
-from planner.studies.sensitivity.options import Answer
-from planner.studies.sensitivity.scenario import Scenario
-from planner.studies.sensitivity.solve import SweepOptions
-from planner.studies.sensitivity.tornado import study
-from planner.studies.sensitivity.tornado.width import width
+from planner.studies.sensitivity.scenarios import Scenario
+from planner.studies.sensitivity.solve import Answer, SweepOptions
+from planner.studies.sensitivity.tornado import study, width
 from tests.oracle.by_hand import Request, store
 from tests.oracle.generate import inputs_of, random_case
 

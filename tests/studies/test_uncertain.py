@@ -17,8 +17,8 @@ from planner.api import Options, solve_with
 from planner.case import resolve
 from planner.commands import uncertain as command
 from planner.errors import InputError
-from planner.loader import Inputs, load
-from planner.loader.change import Change, value_at
+from planner.inputs import Change, Inputs, value_at
+from planner.loader import load
 from planner.loader.vary.apply import applied
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
@@ -27,14 +27,10 @@ from planner.outputs.charts import picture
 from planner.schema.plan import Plan
 from planner.schema.problem import FailureRate, Quantity
 from planner.schema.sensitivity import Uncertain
-from planner.studies.sensitivity.scenario import Scenario
+from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.solve import Answer, SweepOptions
 from planner.studies.sensitivity.uncertain import Draw, study, uncertainty, unknowns
-from planner.studies.sensitivity.uncertain.bought import operated, tried
-from planner.studies.sensitivity.uncertain.candidates import candidates
-from planner.studies.sensitivity.uncertain.outcomes import worth
-from planner.studies.sensitivity.uncertain.regret import best_known, regrets
-from planner.studies.sensitivity.uncertain.shapes import (
+from planner.studies.sensitivity.uncertain.distributions import (
     Discrete,
     Lognormal,
     Loguniform,
@@ -43,6 +39,14 @@ from planner.studies.sensitivity.uncertain.shapes import (
     Triangular,
     Uniform,
 )
+from planner.studies.sensitivity.uncertain.purchases import (
+    best_known,
+    candidates,
+    operated,
+    regrets,
+    tried,
+)
+from planner.studies.sensitivity.uncertain.uncertainty import worth
 from tests.oracle.generate import inputs_of, random_case
 
 EXACT = SweepOptions(gap=1e-6, jobs=1)

@@ -4,8 +4,7 @@ import pytest
 
 from planner.schema.plan import JobPlan
 from planner.simulation.history import History, Interruption, Stay
-from planner.synthesis.job_log import events
-from planner.synthesis.truth import of_cluster
+from planner.synthesis.truth import events, of_cluster
 from tests.synthesis.histories import HISTORY, quality, sampled
 
 PLAN = JobPlan.model_construct(

@@ -5,8 +5,7 @@ import pytest
 
 from planner.simulation.history import History
 from planner.synthesis import samples
-from planner.synthesis.background import background
-from planner.synthesis.traffic import read, volume, written
+from planner.synthesis.samples import background, read, volume, written
 from tests.synthesis.histories import HISTORY, READ_GB, WRITTEN_GB, lengths, sampled
 
 

@@ -17,7 +17,7 @@ from planner.schema.plan import Plan
 from planner.schema.synthesis import Truth
 from planner.simulation.record import run
 from planner.simulation.world import world_of
-from planner.synthesis.clusters import clusters
+from planner.synthesis.make import clusters_of
 from planner.synthesis.truth import of_cluster
 from tests.plan_files import write_plan
 from tests.ran import Ran, ran
@@ -194,7 +194,7 @@ def test_jobs_of_one_name_are_numbered(plan: Plan) -> None:
     other = plan.model_copy(
         update={"jobs": (plan.jobs[0].model_copy(update={"name": "seventy 2"}),)}
     )
-    names = [job.name for job in clusters([plan, plan, other, plan], 1).world.jobs]
+    names = [job.name for job in clusters_of([plan, plan, other, plan], 1).world.jobs]
     assert names == ["seventy", "seventy 2", "seventy 2 2", "seventy 3"]
 
 

@@ -22,13 +22,13 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.studies import (
     frontier,
     sweep,
-    sweep_matrix,
     sweep_table,
     tornado,
     uncertain,
     write_study,
 )
-from planner.outputs.workbook.studies.axes import beginning, caption
+from planner.outputs.workbook.studies import sweep_table as sweep_matrix
+from planner.outputs.workbook.studies.stack import beginning, caption
 from planner.outputs.workbook.text import clean
 from planner.schema.plan import Plan
 from tests.outputs import samples_sensitivity as samples

@@ -2,19 +2,341 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.api import Options, solve_with
 from planner.errors import InputError
+from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
-from planner.loader.inputs import Inputs
-from planner.outputs.comparison_words import listed
-from planner.schema.comparison import Measure, RuleRow, RulesTable
+from planner.outputs.comparison_words import counted, listed, relative, shown
+from planner.schema.catalog import Family
+from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
 from planner.schema.plan import Plan
-from planner.schema.problem import Problem
-from planner.studies.compare.argument import argument
-from planner.studies.compare.asks import Ask, asks
-from planner.studies.compare.outcome import measure_of, measured, outcome
+from planner.schema.problem import CustomRule, Problem
+from planner.sizing.demand import VENDOR_RULES
+from planner.studies.compare import side_by_side as families
+from planner.studies.compare.differences import measure_of, measured, outcome
+from planner.studies.compare.side_by_side import proven_alike, said, worse_by
+
+_RULE, _MODE, _FAMILIES = "storage.rule", "jobs.0.checkpoint.mode", "consider.storage_families"
+_VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A row to fill: what changes against the problem, or why there is nothing to solve."""
+
+    group: RowGroup
+    name: str
+    label: str
+    asks: str
+    changes: tuple[Change, ...] = ()
+    reason: str | None = None
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The changes as ``--set`` takes them."""
+        return tuple(change.setting for change in self.changes)
+
+    def applied(self, inputs: Inputs) -> Inputs:
+        """Return the inputs with the changes."""
+        return applied(inputs, self.changes, told=True)
+
+
+def asks(inputs: Inputs) -> tuple[Ask, ...]:
+    """Return the rows of the table in their order; the demand law is the first.
+
+    Every row but those of the rules sizes storage by the demand law, whatever the problem asks
+    for, so that it differs from the first in one thing only.
+    """
+    return (_demand(inputs), *_by_rules(inputs), *_modes(inputs), *_variants(inputs),
+            *_one_vendor(inputs))  # fmt: skip
+
+
+def by_demand(inputs: Inputs) -> tuple[Change, ...]:
+    """Return what makes storage be sized by the demand law; nothing where it already is."""
+    if inputs.problem.storage.rule == "demand":
+        return ()
+    return (Change(_RULE, "demand", "demand"),)
+
+
+def _demand(inputs: Inputs) -> Ask:
+    checkpoint = inputs.problem.job.checkpoint
+    drain = f"a checkpoint is on storage within {100 * checkpoint.max_overlap:g} % of the interval"
+    wait = f"GPUs wait for checkpoints {100 * checkpoint.max_blocking:g} % of the time at most"
+    asked = {"async": drain, "sync": wait, "open": f"{drain}, or {wait}"}[checkpoint.mode]
+    change = Change(_RULE, "demand", "demand")
+    return Ask(
+        "demand", "demand", "what the job needs", f"{asked[0].upper()}{asked[1:]}", (change,)
+    )
+
+
+def _by_rules(inputs: Inputs) -> Iterator[Ask]:
+    own = inputs.problem.storage.rule
+    if isinstance(own, CustomRule):
+        asked = _bandwidth(own.read, own.write, own.per_gpus)
+        yield Ask("rule", own.name, f"'{own.name}'", f"{asked} (the problem's own)")
+    for rule in VENDOR_RULES.values():
+        label = f"{_VENDORS[rule.family]} {rule.name}"
+        asked = _bandwidth(rule.read_gb_per_s, rule.write_gb_per_s, rule.per_gpus)
+        yield Ask("rule", rule.name, label, asked, (Change(_RULE, rule.name, rule.name),))
+
+
+def _bandwidth(read: float, write: float, gpus: int) -> str:
+    each = "each GPU" if gpus == 1 else f"every {gpus} GPUs"
+    return f"{read:g} GB/s read and {write:g} GB/s write for {each}"
+
+
+def _modes(inputs: Inputs) -> Iterator[Ask]:
+    """Yield the ways to write checkpoints that the problem does not ask for, or both."""
+    own = inputs.problem.job.checkpoint.mode
+    for mode, label, asked in (
+        ("async", "asynchronous", "Storage takes the checkpoint while GPUs go on"),
+        ("sync", "synchronous", "GPUs wait until storage has the whole checkpoint"),
+    ):
+        if mode != own:
+            changes = (*by_demand(inputs), Change(_MODE, mode, mode))
+            yield Ask("mode", mode, label, asked, changes)
+
+
+def _variants(inputs: Inputs) -> Iterator[Ask]:
+    for pair in families.variants(inputs):
+        for family in pair:
+            yield _storage(inputs, "variant", family.id, _named_family(family), _software(family),
+                           (family.id,))  # fmt: skip
+
+
+def _named_family(family: Family) -> str:
+    """Return a family's name with its vendor's, once."""
+    known = family.name.casefold().startswith(family.vendor.casefold())
+    return family.name if known else f"{family.vendor} {family.name}"
+
+
+def _software(family: Family) -> str:
+    factor = family.client_factor
+    if factor is None:
+        return "This file system alone, its usual clients"
+    return (
+        f"This file system alone: each client writes {factor.write.value:g} and reads "
+        f"{factor.read.value:g} times as fast"
+    )
+
+
+def _one_vendor(inputs: Inputs) -> Iterator[Ask]:
+    """Yield each vendor alone, where there is a choice."""
+    vendors = families.by_vendor(inputs)
+    if len(vendors) < 2:
+        return
+    for vendor, names in vendors.items():
+        yield _storage(inputs, "vendor", vendor, f"{vendor} only", f"Storage of {vendor} alone",
+                       names)  # fmt: skip
+
+
+def _storage(
+    inputs: Inputs, group: RowGroup, name: str, label: str, asked: str, names: tuple[str, ...]
+) -> Ask:
+    """Return a row with storage of these families alone."""
+    reason = families.why_none(inputs, names)
+    if reason is not None:
+        return Ask(group, name, label, asked, reason=reason)
+    kept = families.allowed(inputs, names)
+    only = Change(_FAMILIES, kept, f"[{', '.join(kept)}]")
+    return Ask(group, name, label, asked, (*by_demand(inputs), only))
+
+
+_Found = tuple[RuleRow, Outcome]
+
+
+def on_storage(rows: Sequence[RuleRow], measure: Measure) -> Iterator[str]:
+    """Yield clauses; nothing where there is no choice.
+
+    Args:
+        rows: the whole table.
+        measure: what the rows are measured by.
+    """
+    vendors = [(row, row.outcome) for row in rows if row.group == "vendor" and row.outcome]
+    if len(vendors) > 1:
+        yield _vendors(vendors, measure)
+    pairs = [row for row in rows if row.group == "variant"]
+    for plain, variant in zip(pairs[::2], pairs[1::2], strict=True):
+        if plain.outcome is not None and variant.outcome is not None:
+            yield _variant((plain, plain.outcome), (variant, variant.outcome), measure)
+
+
+def _worse(plan: Outcome, than: Outcome, measure: Measure) -> float:
+    if plan.measured is None or not than.measured:
+        return 0.0
+    return worse_by(plan.measured / than.measured - 1.0, measure)
+
+
+def _vendors(vendors: Sequence[_Found], measure: Measure) -> str:
+    """Return whose storage alone does best, whose worst, and how far they are apart."""
+    ranked = sorted(vendors, key=lambda found: worse_by(found[1].difference or 0.0, measure))
+    best, worst = ranked[0][1], ranked[-1][1]
+    apart = _worse(worst, best, measure)
+    start = f"with storage of one vendor alone, {measure.label} is"
+    if proven_alike(apart, best.gap, worst.gap):
+        return f"{start} the same whoever it is, within what is proven"
+    ends = ("highest", "lowest") if measure.sense == "maximize" else ("lowest", "highest")
+    return (
+        f"{start} {ends[0]} with {_alike(best, vendors, measure)} and {ends[1]} with "
+        f"{_alike(worst, vendors, measure)}, {relative(apart)} apart"
+    )
+
+
+def _alike(plan: Outcome, vendors: Sequence[_Found], measure: Measure) -> str:
+    """Return the vendors whose plans are as good as this one, within what is proven."""
+    return listed(
+        [
+            row.name
+            for row, other in vendors
+            if proven_alike(_worse(other, plan, measure), other.gap, plan.gap)
+        ]
+    )
+
+
+def _variant(plain: _Found, variant: _Found, measure: Measure) -> str:
+    """Return what the same hardware with faster clients brings."""
+    worse = _worse(variant[1], plain[1], measure)
+    if proven_alike(worse, plain[1].gap, variant[1].gap):
+        return f"{variant[0].label} does as well as {plain[0].label}, within what is proven"
+    return f"{variant[0].label} {said(worse, measure)} than {plain[0].label}"
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A row that has a plan, next to the plan by the demand law."""
+
+    row: RuleRow
+    plan: Outcome
+    demand: Outcome
+    measure: Measure
+
+    @property
+    def worse(self) -> float:
+        """Share by which the row is worse; negative where it is better."""
+        return worse_by(self.plan.difference or 0.0, self.measure)
+
+    @property
+    def alike(self) -> bool:
+        """Whether the difference is no larger than what is proven of the two."""
+        return proven_alike(self.worse, self.plan.gap, self.demand.gap)
+
+
+def argument(rows: Sequence[RuleRow], measure: Measure, max_overlap: float) -> tuple[str, ...]:
+    """Return the sentences.
+
+    Args:
+        rows: the table, the demand law first.
+        measure: what the rows are measured by.
+        max_overlap: the share of the interval that the demand law lets a drain take.
+    """
+    demand = rows[0].outcome
+    if demand is None:
+        return (f"There is no plan by the demand law: {rows[0].reason or 'none was found'}.",)
+    told = [_Told(row, row.outcome, demand, measure) for row in rows[1:] if row.outcome]
+    rules = [each for each in told if each.row.group == "rule"]
+    worst = max((each for each in rules if not each.alike), key=lambda e: e.worse, default=None)
+    sentences = []
+    if worst is not None and worst.worse > 0:
+        sentences.append(_worst(worst))
+        rules.remove(worst)
+    clauses = [*_rules(rules, max_overlap), *_without([row for row in rows if row.group == "rule"])]
+    if clauses:
+        sentences.append(_sentence("; ".join(clauses)))
+    sentences += [_sentence(_mode(each)) for each in told if each.row.group == "mode"]
+    storage = "; ".join(on_storage(rows, measure))
+    return (*sentences, *([_sentence(storage)] if storage else []))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _worst(worst: _Told) -> str:
+    """Return what the rule that does worst costs."""
+    plan, demand, measure = worst.plan, worst.demand, worst.measure
+    what = said(worst.worse, measure)
+    if measure.sense == "minimize":
+        what += f" ({shown(plan.measured, measure.unit)} instead of " \
+                f"{shown(demand.measured, measure.unit)})"  # fmt: skip
+    text = f"sized by the {worst.row.label} rule, the same job {listed([*_gpus(worst), what])}"
+    kw, needed_kw = plan.storage_it_power_kw, demand.storage_it_power_kw
+    if kw is not None and needed_kw is not None and kw != needed_kw:
+        text += f"; its storage draws {kw:,.0f} kW instead of {needed_kw:,.0f} kW"
+    return _sentence(text)
+
+
+def _gpus(told: _Told) -> Iterator[str]:
+    """Yield what differs in the GPUs in use."""
+    plan, demand = told.plan, told.demand
+    if {each.sku for each in plan.systems} != {each.sku for each in demand.systems}:
+        bought = listed([f"{each.quantity:,} {each.product}" for each in plan.systems])
+        yield f"runs on other GPU systems ({bought})"
+    elif plan.gpus_used != demand.gpus_used:
+        more = plan.gpus_used - demand.gpus_used
+        word = "more" if more > 0 else "fewer"
+        yield (
+            f"runs on {counted(abs(more), 'GPU')} {word} "
+            f"({plan.gpus_used:,} instead of {demand.gpus_used:,})"
+        )
+
+
+def _rules(rules: Sequence[_Told], max_overlap: float) -> Iterator[str]:
+    """Yield clauses on rules that are worse, as good, and better."""
+    worse = [each for each in rules if not each.alike and each.worse > 0]
+    alike = [each for each in rules if each.alike]
+    if worse:
+        least, most = min(each.worse for each in worse), max(each.worse for each in worse)
+        ends = dict.fromkeys((relative(least), relative(most)))
+        does = said(most, worse[0].measure, " to ".join(ends), many=len(worse) > 1)
+        yield f"{_named([each.row for each in worse])} {does}"
+    if alike:
+        subject = _named([each.row for each in alike])
+        plans = "gives a plan" if len(alike) == 1 else "give plans"
+        yield f"{subject} {plans} as good as the demand law's, within what is proven"
+    for each in rules:
+        if not each.alike and each.worse < 0:
+            yield f"{_named([each.row])} {said(each.worse, each.measure)}{_why(each, max_overlap)}"
+
+
+def _named(rows: Sequence[RuleRow]) -> str:
+    """Return rules as the subject of a clause."""
+    return f"the {listed([row.label for row in rows])} {'rule' if len(rows) == 1 else 'rules'}"
+
+
+def _why(better: _Told, max_overlap: float) -> str:
+    """Return what a rule that does better lets pass: it takes the place of a limit."""
+    overlap = better.plan.overlap
+    if better.plan.mode == "sync" or overlap <= max_overlap:
+        return ""
+    return (
+        f", but a checkpoint then takes {100 * overlap:.0f} % of the interval to reach storage, "
+        f"where this problem allows {100 * max_overlap:g} %"
+    )
+
+
+def _without(rules: Sequence[RuleRow]) -> Iterator[str]:
+    """Yield a clause on the rules that have no plan, reason by reason."""
+    missing = [row for row in rules if row.outcome is None]
+    for reason in dict.fromkeys(row.reason for row in missing):
+        names = _named([row for row in missing if row.reason == reason])
+        told = reason or "none was found"
+        yield f"with {names} {told if told.startswith('no plan') else f'there is no plan: {told}'}"
+
+
+def _mode(told: _Told) -> str:
+    """Return what writing checkpoints the other way does."""
+    units, needed = told.plan.storage_units, told.demand.storage_units
+    storage = ""
+    if told.plan.storage != told.demand.storage:
+        bought = listed([f"{each.quantity:,} {each.product}" for each in told.plan.storage])
+        storage = f" and buys {bought} for storage"
+        if [e.sku for e in told.plan.storage] == [e.sku for e in told.demand.storage]:
+            storage = f" and takes {counted(units, 'storage unit')} instead of {needed:,}"
+    does = "does as well, within what is proven" if told.alike else said(told.worse, told.measure)
+    return f"with {told.row.label} checkpoints the same job {does}{storage}"
 
 
 @dataclass(frozen=True)

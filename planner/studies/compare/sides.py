@@ -13,7 +13,7 @@ from planner.outputs.comparison_words import shown
 from planner.schema.audit import Audit, Edit
 from planner.schema.comparison import SideKind
 from planner.schema.plan import Plan
-from planner.studies.verification.checked import read_plan
+from planner.studies.verification import read_plan
 
 MOST_SIDES = 9
 _KINDS: dict[str, SideKind] = {

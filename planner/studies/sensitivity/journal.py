@@ -12,7 +12,7 @@ from pathlib import Path
 
 from planner.errors import Finding, InputError
 from planner.outputs import sweep_parquet
-from planner.studies.sensitivity.scenario import Row
+from planner.studies.sensitivity.scenarios import Row
 from planner.whole_files import OTHER_FOLDER, missing_folders
 
 KEY, LOCK = "key", "lock"

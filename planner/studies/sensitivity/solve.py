@@ -1,31 +1,498 @@
-"""Answers to many scenarios of one problem, each with its own certificate."""
+"""Answers to scenarios: those that differ in what may be used up alone share one search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
-from planner.loader import Inputs
-from planner.studies.sensitivity.groups import pieces
-from planner.studies.sensitivity.options import DEFAULT_GAP, Answer, SweepOptions
-from planner.studies.sensitivity.scenario import Scenario
-from planner.studies.sensitivity.work import Work
-from planner.studies.sensitivity.workers import Workers
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["DEFAULT_GAP", "Answer", "SweepOptions", "answers"]
+from planner.assemble import assemble
+from planner.assemble.binding import systems_of_a_step
+from planner.case import Case, resolve
+from planner.case.model import Limits
+from planner.case.resolve import limits_of
+from planner.errors import InputError, VerificationError
+from planner.infeasible import clash
+from planner.inputs import Change, Inputs, changed
+from planner.levers import Lever
+from planner.loader.vary import checked
+from planner.optimizer import purchase
+from planner.optimizer.joint import Certificate, optimise, share, without_end
+from planner.optimizer.objective import natural
+from planner.optimizer.operate import Operation
+from planner.optimizer.parametric import Found, Search
+from planner.optimizer.solver import Effort
+from planner.optimizer.supply import amounts, given, used
+from planner.outputs.comparison_words import listed
+from planner.schema.plan import Plan
+from planner.schema.sensitivity import PLANNED, RowStatus
+from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario
+from planner.verify import verify
+
+DEFAULT_GAP = 1e-3
 
 
-def answers(
-    inputs: Inputs,
-    scenarios: Sequence[Scenario],
-    options: SweepOptions,
-    told: Callable[[int], None] | None = None,
-) -> list[Answer]:
-    """Return an answer for each scenario, in order; ``told`` hears how many are done."""
-    parts = pieces(scenarios)
-    found: dict[int, Answer] = {}
-    with Workers(Work({"": inputs}, options), options.jobs, len(parts)) as workers:
-        for _, done in workers.answers(enumerate(parts)):
-            found |= {answer.scenario.index: answer for answer in done}
-            if told is not None:
-                told(len(found))
-    return [found[scenario.index] for scenario in scenarios]
+@dataclass(frozen=True)
+class SweepOptions:
+    """How exactly to solve each scenario (a share), how long at most, in how many processes.
+
+    0 of them: as many as there are cores.
+    """
+
+    gap: float = DEFAULT_GAP
+    time_limit_s: float | None = None
+    jobs: int = 0
+
+    @property
+    def effort(self) -> Effort:
+        """How far to go from now on, for one scenario."""
+        return Effort.within(self.time_limit_s)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A scenario's best plan with its proof: value and bound in the objective's own unit.
+
+    The optimum lies between ``value`` and ``bound``; ``gap`` is their distance as a share of the
+    value. ``certificate`` says how the bound was proven: by work on this scenario ("search"), by
+    what was proven for others ("reused"), or by optimising it by itself ("alone"). ``log_value``
+    and ``log_bound`` are both as the model scales them.
+    """
+
+    scenario: Scenario
+    status: RowStatus
+    value: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    operation: Operation | None = None
+    certificate: str = ""
+    reason: str = ""
+    log_value: float | None = None
+    log_bound: float | None = None
+
+
+SUPPLIES: Mapping[str, str] = {
+    "site.facility_power": "meter_kw",
+    "site.it_power": "it_power_kw",
+    "site.racks": "racks",
+    "site.cooling.air_limit": "air_kw",
+    "site.cooling.liquid_limit": "liquid_kw",
+    "budget.capex": "capex_usd",
+    "budget.support_per_year": "support_usd_per_year",
+    "budget.subscriptions_per_year": "subscriptions_usd_per_year",
+    "budget.energy_per_year": "energy_usd_per_year",
+    "budget.colocation_per_year": "colocation_usd_per_year",
+    "budget.opex_per_year": "opex_usd_per_year",
+    "budget.tco": "tco_usd",
+}
+"""Where a problem says what may be used up, and the limit of a case that follows from it alone."""
+
+LEAST_SPLIT = 64
+HALVED = 512
+PIECE = 2500
+TOGETHER = 16
+"""Groups of few scenarios are worked on so many at a time."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Scenarios that differ in what may be used up, and in nothing else.
+
+    ``shared`` are the other changes; ``paths`` the places of supplies that all of them change.
+    """
+
+    base: str
+    shared: tuple[Change, ...]
+    paths: tuple[str, ...]
+    scenarios: tuple[Scenario, ...]
+
+
+def groups(scenarios: Iterable[Scenario]) -> list[Group]:
+    """Return scenarios in groups, each in the order in which its first one stands."""
+    found: dict[tuple[object, ...], list[Scenario]] = {}
+    parts: dict[tuple[object, ...], tuple[tuple[Change, ...], tuple[str, ...]]] = {}
+    for scenario in scenarios:
+        supplies = [c for c in scenario.changes if c.path in SUPPLIES and c.value is not None]
+        paths = tuple(sorted({change.path for change in supplies}))
+        shared = tuple(c for c in scenario.changes if c not in supplies)
+        key = (scenario.base, tuple((c.path, repr(c.value)) for c in shared), paths)
+        found.setdefault(key, []).append(scenario)
+        parts.setdefault(key, (shared, paths))
+    return [Group(some[0].base, *parts[key], tuple(some)) for key, some in found.items()]
+
+
+def pieces(scenarios: Sequence[Scenario]) -> list[tuple[Scenario, ...]]:
+    """Return scenarios in pieces to be worked on one by one, the same whoever works on them.
+
+    A large group falls into compact parts, because what is proven of a scenario serves those near
+    it; small groups go several together.
+    """
+    result: list[tuple[Scenario, ...]] = []
+    small: list[Scenario] = []
+    count = 0
+    for group in groups(scenarios):
+        if len(group.scenarios) >= LEAST_SPLIT:
+            result += _compact(group)
+            continue
+        small += group.scenarios
+        count += 1
+        if count == TOGETHER or len(small) >= LEAST_SPLIT:
+            result.append(tuple(small))
+            small, count = [], 0
+    return [*result, tuple(small)] if small else result
+
+
+def values(group: Group) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Return what each scenario changes its supplies to: a row each, a column for each path."""
+    rows = []
+    for scenario in group.scenarios:
+        last = {change.path: change.value for change in scenario.changes}
+        rows.append([float(last[path]) for path in group.paths])
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(group.paths))
+
+
+def _compact(group: Group) -> list[tuple[Scenario, ...]]:
+    """Return a group cut in halves, across its widest side, until the parts are small enough."""
+    points = values(group)
+    span = np.ptp(points, axis=0)
+    scaled = points / np.where(span > 0, span, 1.0)
+    halved = HALVED <= len(points) < 2 * PIECE  # two cores are to have something to do
+    most = -(-len(points) // 2) if halved else PIECE
+    parts = [np.arange(len(points))]
+    while any(len(part) > most for part in parts):
+        parts = [half for part in parts for half in _halves(part, scaled, most)]
+    return [tuple(group.scenarios[i] for i in part.tolist()) for part in parts]
+
+
+def _halves(
+    part: np.ndarray[tuple[int], np.dtype[np.int64]],
+    points: np.ndarray[tuple[int, int], np.dtype[np.float64]],
+    most: int,
+) -> list[np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    if len(part) <= most:
+        return [part]
+    side = int(np.argmax(np.ptp(points[part], axis=0)))
+    order = part[np.argsort(points[part, side], kind="stable")]
+    middle = len(order) // 2
+    return [order[:middle], order[middle:]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A group ready to be solved: inputs and case under the loosest limits, limits of each."""
+
+    inputs: Inputs
+    case: Case
+    group: Group
+    options: SweepOptions
+    limits: tuple[Limits, ...]
+
+    def case_of(self, place: int) -> Case:
+        """Return the case of one scenario; its companions are as far worked out as for all."""
+        return replace(self.case, limits=self.limits[place])
+
+    def inputs_of(self, place: int) -> Inputs:
+        """Return the inputs of one scenario."""
+        inputs = self.inputs
+        for change in self.group.scenarios[place].changes:
+            if change.path in self.group.paths:
+                inputs = changed(inputs, change.path, change.value)
+        return inputs
+
+
+def prepare(inputs: Inputs, group: Group, options: SweepOptions) -> Asked:
+    """Return a group ready to be solved.
+
+    Args:
+        inputs: those of its base.
+        group: the scenarios.
+        options: how exactly to solve.
+
+    Raises:
+        InputError: what the scenarios share does not go together.
+    """
+    points = values(group)
+    most = points.max(axis=0) if len(group.paths) else np.array([])
+    loosest = [
+        Change(path, _typed(path, value), "")
+        for path, value in zip(group.paths, most.tolist(), strict=True)
+    ]
+    top = checked(inputs, (*group.shared, *loosest))
+    case = resolve(top)
+    known: list[dict[float, float | int | None]] = [{} for _ in group.paths]
+    limits = []
+    for row in points.tolist():
+        one: dict[str, float | int | None] = {}
+        for place, (path, value) in enumerate(zip(group.paths, row, strict=True)):
+            if value not in known[place]:
+                alone = limits_of(changed(top, path, _typed(path, value)).problem)
+                known[place][value] = getattr(alone, SUPPLIES[path])
+            one[SUPPLIES[path]] = known[place][value]
+        limits.append(replace(case.limits, **one) if one else case.limits)  # type: ignore[arg-type]
+    return Asked(top, case, group, options, tuple(limits))
+
+
+def _typed(path: str, value: float) -> float | int:
+    return round(value) if path == "site.racks" else value
+
+
+def solve(asked: Asked) -> list[Answer]:
+    """Return an answer for each scenario of a group, in order."""
+    supplies = given(asked.case.limits)
+    rows = [amounts(supplies, limits) for limits in asked.limits]
+    limits: NDArray[np.float64] = np.array(rows).reshape(len(rows), len(supplies))
+    divided = not _stands_alone(asked.case)
+    options = asked.options
+    search = Search(
+        asked.case,
+        limits,
+        supplies,
+        options.gap,
+        divided=divided,
+        time_limit_s=options.time_limit_s,
+    )
+    sign = search.plans.sign
+
+    def alone(place: int) -> tuple[Operation | None, float]:
+        end = _by_itself(asked, place)
+        if end.log_bound is None:
+            return end.operation, -math.inf if end.status == "infeasible" else math.inf
+        return end.operation, sign * end.log_bound
+
+    found = search.run(alone)
+    runs = {id(each.operation): each.operation for each in found}
+    endless = {key for key, run in runs.items() if without_end(asked.case, run)}
+    return [
+        Answer(asked.group.scenarios[place], "unbounded", certificate=each.certificate)
+        if id(each.operation) in endless
+        else _answer(asked, place, each, sign)
+        for place, each in enumerate(found)
+    ]
+
+
+def _stands_alone(case: Case) -> bool:
+    """Say whether a case has what only an optimisation of its own can hold: money per work."""
+    limits = case.limits
+    ratios = (limits.per_useful_gpu_hour_usd, limits.per_million_tokens_usd)
+    return any(ratio is not None for ratio in ratios) or not (case.systems and case.storage)
+
+
+def _by_itself(asked: Asked, place: int) -> Answer:
+    scenario, options = asked.group.scenarios[place], asked.options
+    case = resolve(asked.inputs_of(place))
+    end = optimise(case, gap=options.gap, effort=options.effort, ties=False)
+    value = None if end.value is None else natural(case.objective, end.value)
+    bound = None if end.bound is None else natural(case.objective, end.bound)
+    return Answer(
+        scenario, end.status, value, bound, end.gap, end.operation, "alone",
+        log_value=end.value, log_bound=end.bound,
+    )  # fmt: skip
+
+
+def _answer(asked: Asked, place: int, found: Found, sign: float) -> Answer:
+    scenario, case = asked.group.scenarios[place], asked.case
+    run = found.operation
+    if run is None:
+        open_ = math.isfinite(found.bound) or found.bound > 0
+        status: RowStatus = "no_solution" if open_ else "infeasible"
+        return Answer(scenario, status, certificate=found.certificate)
+    value, bound = sign * found.score, sign * found.bound
+    gap = share(case, value, bound) if math.isfinite(bound) else None
+    proven = gap is not None and gap <= asked.options.gap + 1e-9
+    return Answer(
+        scenario,
+        "optimal" if proven else "feasible",
+        natural(case.objective, value),
+        natural(case.objective, bound) if gap is not None else None,
+        gap,
+        run,
+        found.certificate,
+        log_bound=bound if gap is not None else None,
+        log_value=value,
+    )
+
+
+def reason(error: InputError) -> str:
+    """Return the lines of an error of the input as one."""
+    return "; ".join(finding.text() for finding in error.findings)
+
+
+MOST = 6
+"""So many scenarios of a group are looked into; the rest is told what holds for them, too."""
+WORK = 3000.0
+NO_PLAN = "no plan meets every limit"
+
+
+def explained(asked: Asked, answers: Sequence[Answer]) -> list[Answer]:
+    """Return answers with a reason where there is no plan.
+
+    Limits that cannot hold together cannot do so where those of them that are changed are tighter
+    yet: so a reason serves more scenarios than the one it was found for.
+    """
+    places = [place for place, answer in enumerate(answers) if answer.status == "infeasible"]
+    if not places:
+        return list(answers)
+    points, paths = values(asked.group), asked.group.paths
+    top = points.max(axis=0) if paths else points[0]
+    loose = {place: float((points[place] / top.clip(1e-300)).sum()) for place in places}
+    told: dict[int, str] = {}
+    found = 0
+    for place in sorted(places, key=lambda place: (-loose[place], place)):
+        if place in told or found >= MOST:
+            continue
+        levers = clash(asked.inputs_of(place), work=WORK)
+        found += 1
+        columns = [paths.index(lever.path) for lever in levers if lever.path in paths]
+        for other in places:
+            if other not in told and (points[other] <= points[place])[columns].all():
+                told[other] = said(levers, dict(zip(paths, points[other].tolist(), strict=True)))
+    found_out = list(answers)
+    for place in places:
+        found_out[place] = replace(answers[place], reason=told.get(place, NO_PLAN))
+    return found_out
+
+
+def said(levers: Sequence[Lever], here: Mapping[str, float]) -> str:
+    """Return that limits cannot hold together, with the values of ``here`` where it has any."""
+    if not levers:
+        return NO_PLAN
+    names = []
+    for lever in levers:
+        value = here.get(lever.path, lever.value)
+        names.append(lever.label if value is None else f"{lever.label} {lever.text(value)}")
+    if len(names) == 1:
+        return f"{names[0]} cannot be met"
+    return f"{listed(names)} cannot hold together"
+
+
+def rows(asked: Asked, answers: Sequence[Answer]) -> Iterator[Row]:
+    """Yield the row of each answer of a group; every plan is verified where it is first used."""
+    known: dict[int, _Used] = {}
+    for place, answer in enumerate(answers):
+        run = answer.operation
+        if run is None or answer.status not in PLANNED:
+            yield blank(answer)
+            continue
+        try:
+            if id(run) not in known:
+                known[id(run)] = _Used.of(asked, place, answer, run)
+        except VerificationError as error:
+            yield blank(answer) | {"status": "failed", "reason": str(error)}
+            continue
+        plan = known[id(run)]
+        yield plan.row | _answer_cells(answer) | {"binding": plan.binding(asked.limits[place])}
+
+
+def blank(answer: Answer) -> Row:
+    """Return the row of a scenario without a plan."""
+    return {
+        "status": answer.status,
+        "bound": answer.bound,
+        "certificate": answer.certificate or None,
+        "reason": answer.reason or None,
+    }
+
+
+def _answer_cells(answer: Answer) -> Row:
+    return {
+        "status": answer.status,
+        "objective": answer.value,
+        "bound": answer.bound,
+        "gap": answer.gap,
+        "certificate": answer.certificate,
+    }
+
+
+@dataclass(frozen=True)
+class _Used:
+    """A verified plan: its columns, and what decides under other limits which of them bind.
+
+    ``always`` bind wherever this plan is kept; ``more`` is what it would take with one more of each
+    GPU system in use.
+    """
+
+    row: Row
+    always: frozenset[str]
+    more: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, asked: Asked, place: int, answer: Answer, run: Operation) -> _Used:
+        """Return a plan's columns once its independent re-computation agrees.
+
+        Raises:
+            VerificationError: it does not.
+        """
+        case, inputs = asked.case_of(place), asked.inputs_of(place)
+        certificate = Certificate(
+            "optimal" if answer.status == "optimal" else "feasible",
+            run, answer.log_value, answer.log_bound, answer.gap, 0, 0.0, False,
+        )  # fmt: skip
+        plan = assemble(inputs, case, certificate, solver="highs", gap=asked.options.gap)
+        verify(inputs, plan)
+        supplies = given(asked.case.limits)
+        rows_of = {supply.row for supply in supplies}
+        always = {limit.name for limit in plan.limits if limit.binding} - rows_of
+        more = [used(supplies, bill) for bill in _one_more(asked.case, run)]
+        matrix = np.array(more).reshape(len(more), len(supplies))
+        return cls(_columns(plan, run), frozenset(always), matrix)
+
+    def binding(self, limits: Limits) -> str | None:
+        """Return the names of the limits that hold the plan where it is."""
+        supplies = given(limits)
+        names = set(self.always)
+        if supplies and len(self.more):
+            over = self.more > amounts(supplies, limits) * (1 + purchase.TOLERANCE)
+            broken = np.any(over, axis=0).tolist()
+            names |= {each.row for each, one in zip(supplies, broken, strict=True) if one}
+        return ", ".join(sorted(names)) or None
+
+
+def _one_more(case: Case, run: Operation) -> Iterator[purchase.Bill]:
+    """Yield the bill with more of each GPU system in use: one, or as many as a replica takes."""
+    if not case.maximise:
+        return
+    for system in case.systems:
+        if system.id not in run.used:
+            continue
+        count = run.units[system.id] + systems_of_a_step(case, run, system)
+        if system.high is None or count <= system.high:
+            with suppress(ValueError):  # no fabric is so large
+                yield purchase.bill(case, {**run.units, system.id: count})
+
+
+def _columns(plan: Plan, run: Operation) -> Row:
+    totals, job = plan.totals, plan.jobs[0]
+    assert totals is not None
+    storage = [line.working for line in plan.lines if line.category == "storage"]
+    figures: Row = {
+        "capex_usd": totals.capex_usd,
+        "opex_usd_per_year": totals.opex_usd_per_year,
+        "tco_usd": totals.tco_usd,
+        "it_power_kw": totals.it_power_kw,
+        "facility_power_kw": totals.facility_power_kw,
+        "racks": totals.racks,
+        "gpus": totals.gpus,
+        "storage_units": sum(storage),
+        "gpu_type": job.gpu_type,
+        "storage_family": job.storage_family,
+        "gpus_in_use": job.gpus_used,
+        "mode": run.mode,
+        "interval_s": job.interval_s,
+        "stall_s": job.stall_s,
+        "drain_s": job.drain_s,
+        "overlap": job.overlap,
+        "restore_s": job.restore_s,
+        "mtti_s": job.mtti_s,
+        "goodput": job.goodput,
+        "useful_gpus": job.useful_gpus,
+        "useful_pflops": job.useful_pflops,
+        "write_gb_per_s": job.delivered_write_gb_per_s,
+        "read_gb_per_s": job.delivered_read_gb_per_s,
+        "days_to_train": job.days_to_train,
+    }
+    counts = {COUNT_PREFIX + name: count for name, count in run.units.items() if count}
+    return figures | counts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,42 +11,259 @@ import numpy as np
 from planner.errors import Finding, InputError
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.simulation import (
+    Doing,
     Estimate,
     FailuresAssumed,
+    IntervalTried,
     JobSimulated,
     LossBudget,
     Simulation,
     StorageSeen,
+    Timeline,
+    TimelineBar,
 )
-from planner.simulation.disturbances import draw
-from planner.simulation.failures import Array, Empirical, Failures, Weibull
-from planner.simulation.replicate import Asked, Runs, Told, confidence, events, replicate
-from planner.simulation.world import World, appliances, world_of
+from planner.simulation.disturbances import Disturbances, draw
+from planner.simulation.history import History, Interruption
+from planner.simulation.record import record
+from planner.simulation.replicate import Asked, Progress, Runs, confidence, events, replicate
+from planner.simulation.world import (
+    Array,
+    Empirical,
+    Failures,
+    JobRun,
+    Weibull,
+    World,
+    appliances,
+    world_of,
+)
+from planner.sizing.goodput import goodput, goodput_loss
 from planner.studies.sensitivity.workers import cores
-from planner.studies.simulation import intervals
-from planner.studies.simulation.beside import beside
 from planner.studies.simulation.options import (
     YEAR_S,
     SimulationOptions,
+    beside,
     failures_of,
     outages_of,
     planned_of,
     require_numbers,
     require_sense,
 )
-from planner.studies.simulation.predict import drain_s, predicted, predicted_loss, restore_s
-from planner.studies.simulation.timeline import timeline
+
+
+def drain_s(job: JobRun, world: World) -> float:
+    """Return how long a checkpoint is written with all appliances up and no other job, s."""
+    return job.checkpoint_gb / min(world.write_gb_per_s, job.client_write_gb_per_s)
+
+
+def restore_s(job: JobRun, world: World) -> float:
+    """Return how long a checkpoint is read back likewise, s."""
+    return job.restore_gb / min(world.read_gb_per_s, job.client_read_gb_per_s)
+
+
+def predicted(job: JobRun, world: World) -> float:
+    """Return the goodput that the formula gives a job on its storage."""
+    drain = 0.0 if job.sync else drain_s(job, world)
+    restart = job.restart_s + restore_s(job, world)
+    mean = job.failures.mean_s
+    return goodput(job.interval_s, job.stall_s, drain, restart, mean, job.drain_slowdown)
+
+
+def predicted_loss(job: JobRun, world: World) -> LossBudget:
+    """Return the formula's split of what is lost.
+
+    It counts what is slowed as part of the stall; here the two stand apart.
+    """
+    drain = 0.0 if job.sync else drain_s(job, world)
+    parts = goodput_loss(
+        job.interval_s,
+        job.stall_s,
+        drain,
+        job.restart_s,
+        restore_s(job, world),
+        job.failures.mean_s,
+        job.drain_slowdown,
+    )
+    slowed = job.drain_slowdown * drain
+    share = slowed / (slowed + job.stall_s) if slowed else 0.0
+    return LossBudget(
+        stall=parts.stall * (1.0 - share),
+        slowdown=parts.stall * share,
+        rework=parts.rework,
+        drain=parts.drain,
+        restart=parts.restart,
+        restore=parts.restore,
+        planned=0.0,
+    )
+
+
+POWERS = (-2.0, -1.5, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 1.5, 2.0)
+"""Powers of 2 by which the interval is made longer: from a quarter to four times as long."""
+
+
+def variants(job: JobRun) -> tuple[JobRun, ...]:
+    """Return a job with each of the intervals to try beside its own, from short to long."""
+    found = (replace(job, interval_s=2.0**power * job.interval_s) for power in POWERS)
+    return tuple(each for each in found if each.compute_s > 1e-9 * each.interval_s)
+
+
+def compare(
+    world: World, planned: JobPlan, length_s: float, runs: Runs, tried: Sequence[JobRun]
+) -> tuple[tuple[IntervalTried, ...], int | None, bool]:
+    """Return the intervals from short to long, the place of the best, whether it is better.
+
+    Args:
+        world: what was simulated.
+        planned: the plan's job, whose limits say what is allowed.
+        length_s: of a run.
+        runs: what came out, by interval.
+        tried: the job with each interval in their order there, the simulated one first.
+    """
+    job = world.jobs[0]
+    kept = runs.found["kept"][0] / length_s
+    found = []
+    for place, variant in enumerate(tried):
+        interval_s = variant.interval_s
+        apart = kept[place] - kept[0]
+        mean = float(apart.mean())
+        room = confidence(apart, len(tried) - 1) if place else 0.0
+        found.append(
+            IntervalTried(
+                factor=interval_s / job.interval_s,
+                interval_s=interval_s,
+                predicted=predicted(variant, world),
+                goodput=float(kept[place].mean()),
+                difference=mean,
+                low=mean - room,
+                high=mean + room,
+                breaks=tuple(_broken(job, world, planned, interval_s)),
+            )
+        )
+    found.sort(key=lambda each: each.interval_s)
+    allowed = [place for place, each in enumerate(found) if not each.breaks]
+    best = max(allowed, key=lambda place: found[place].goodput, default=None)
+    return tuple(found), best, best is not None and found[best].low > 0
+
+
+def _broken(job: JobRun, world: World, planned: JobPlan, interval_s: float) -> Iterator[str]:
+    """Yield the limits that an interval does not keep, by their names in the problem."""
+    drain = drain_s(job, world)
+    if job.sync:
+        if planned.max_blocking is not None and _over(drain / interval_s, planned.max_blocking):
+            yield "max_blocking"
+        return
+    if planned.max_overlap is not None and _over(drain / interval_s, planned.max_overlap):
+        yield "max_overlap"
+    if _over(job.stall_s + drain, interval_s):
+        yield "drain"
+
+
+def _over(value: float, limit: float) -> bool:
+    return value > limit and not math.isclose(value, limit, rel_tol=1e-6)
+
+
+_BEFORE, _AFTER = 2.3, 1.6
+"""Intervals shown before the interruption, and after computing has begun again."""
+_MOST_CYCLES = 30_000
+"""Checkpoints before an interruption from which on it is not looked for."""
+_FIRST = 10
+"""Interruptions to choose from: the first that shows something is taken."""
+_SHOWS = 0.25
+"""Part of an interval that it should throw away."""
+
+
+def timeline(world: World, given: Disturbances, length_s: float) -> Timeline:
+    """Return the stretch that shows most of what happens.
+
+    Args:
+        world: what is simulated.
+        given: the disturbances of the runs, of which the first is shown.
+        length_s: how long they are.
+    """
+    longest = max(job.interval_s for job in world.jobs)
+    after = max(job.restart_s for job in world.jobs) + (_BEFORE + _AFTER) * longest
+    until = _MOST_CYCLES * min(job.interval_s for job in world.jobs)
+    times = sorted(time for job in given.failures for time in job[0].tolist() if time < until)
+    last = times[:_FIRST][-1] + 4 * after if times else 4 * longest
+    history, _ = record(world, given, min(length_s, last))
+    struck = _chosen(history, world)
+    start, end = _stretch(history, struck, world)
+    bars = (bar for bar in _bars(history, world) if max(bar.start_s, start) < min(bar.end_s, end))
+    clipped = (
+        TimelineBar(
+            job=bar.job,
+            doing=bar.doing,
+            start_s=max(start, bar.start_s),
+            end_s=min(end, bar.end_s),
+        )
+        for bar in bars
+    )
+    at = None if struck is None else struck.at_s
+    return Timeline(start_s=start, end_s=end, at_s=at, bars=tuple(clipped))
+
+
+def _chosen(history: History, world: World) -> Interruption | None:
+    """Return the first interruption that throws something away, or the first of all."""
+    found = [each for each in history.interruptions if not each.planned]
+    shows = (each for each in found if each.lost_s > _SHOWS * world.jobs[each.job].interval_s)
+    return next(shows, found[0] if found else None)
+
+
+def _stretch(history: History, struck: Interruption | None, world: World) -> tuple[float, float]:
+    if struck is None:
+        return 0.0, history.length_s
+    interval_s = world.jobs[struck.job].interval_s
+    back = (
+        stay.end_s
+        for stay in history.stays
+        if stay.job == struck.job and stay.state == "restore" and stay.start_s > struck.at_s
+    )
+    end = next(back, struck.at_s + world.jobs[struck.job].restart_s) + _AFTER * interval_s
+    return max(0.0, struck.at_s - _BEFORE * interval_s), min(history.length_s, end)
+
+
+def _bars(history: History, world: World) -> Iterator[TimelineBar]:
+    lost = [
+        (each.job, _since(history, each, world.jobs[each.job].sync), each.at_s)
+        for each in history.interruptions
+        if not each.planned
+    ]
+    for stay in history.stays:
+        if stay.state != "compute":
+            yield _bar(stay.job, stay.state, stay.start_s, stay.end_s)
+            continue
+        spans = ((start, end) for job, start, end in lost if job == stay.job)
+        cut = next((start for start, end in spans if start < stay.end_s <= end), stay.end_s)
+        cut = max(cut, stay.start_s)
+        yield _bar(stay.job, "compute", stay.start_s, cut)
+        yield _bar(stay.job, "lost", cut, stay.end_s)
+    for moved in history.transfers:
+        doing: Doing = "read" if moved.kind == "restore" else "drain"
+        yield _bar(moved.job, doing, moved.start_s, moved.end_s)
+
+
+def _bar(job: int, doing: Doing, start_s: float, end_s: float) -> TimelineBar:
+    return TimelineBar(job=job, doing=doing, start_s=start_s, end_s=end_s)
+
+
+def _since(history: History, struck: Interruption, sync: bool) -> float:
+    """Return when the computing began that an interruption throws away."""
+    since = 0.0
+    for moved in history.transfers:
+        if moved.job == struck.job and moved.complete and moved.end_s <= struck.at_s:
+            since = moved.start_s if moved.kind == "checkpoint" and not sync else moved.end_s
+    return since
+
 
 __all__ = ["SimulationOptions", "study"]
 
 
-def study(plan: Plan, options: SimulationOptions, told: Told | None = None) -> Simulation:
+def study(plan: Plan, options: SimulationOptions, progress: Progress | None = None) -> Simulation:
     """Simulate a plan that has a job.
 
     Args:
         plan: the plan.
         options: what to simulate, and how often.
-        told: is told how many runs of how many are done.
+        progress: is told how many runs of how many are done.
 
     Raises:
         InputError: an option or a file is wrong.
@@ -54,11 +273,11 @@ def study(plan: Plan, options: SimulationOptions, told: Told | None = None) -> S
     require_sense(world, options, events(world, options.length_s))
     alone = len(world.jobs) == 1
     tries = alone if options.intervals is None else options.intervals
-    others = intervals.variants(world.jobs[0]) if tries else ()
+    others = variants(world.jobs[0]) if tries else ()
     tried = (world.jobs[0], *others)
     asked = Asked(world, options.length_s, options.replications, options.seed, tried)
-    runs = replicate(asked, options.processes or cores(), told)
-    compared = intervals.compare(world, plan.jobs[0], options.length_s, runs, tried)
+    runs = replicate(asked, options.processes or cores(), progress)
+    compared = compare(world, plan.jobs[0], options.length_s, runs, tried)
     stops, outages = world.planned, world.outages
     shown = draw(world, options.length_s, options.seed)
     return Simulation(

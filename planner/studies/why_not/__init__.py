@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from planner.api import Options
 from planner.errors import Finding, InputError, did_you_mean
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.schema.why_not import WhyNot
-from planner.studies.why_not import figures
-from planner.studies.why_not.forced import forced
+from planner.studies.why_not import question as figures
 from planner.studies.why_not.items import items
-from planner.studies.why_not.study import Study
+from planner.studies.why_not.plans import forced
+from planner.studies.why_not.question import Study
 
 __all__ = ["why_not"]
 

@@ -1,22 +1,206 @@
-"""Why each item of the catalogs that the plan does not hold is not in it."""
+"""Why each item that the plan does not hold is not in it, and at which price it would be."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from planner import api
 from planner.case import with_kit
+from planner.case.money import unit_net_usd
 from planner.optimizer.entry import Bound, bounds_with
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural
 from planner.outputs.infeasible_text import message
-from planner.schema.why_not import BreakEven, Forced, Item
-from planner.studies.why_not.break_even import break_even
-from planner.studies.why_not.demand import demanding, insisting, only_type
-from planner.studies.why_not.floors import keeping, limits_money, money_of, without_money
-from planner.studies.why_not.reasons import Reason, left_out, told
-from planner.studies.why_not.study import Study
+from planner.schema.why_not import BreakEven, Forced, Item, ItemKind
+from planner.studies.why_not.plans import Contest, Rival
+from planner.studies.why_not.question import (
+    ENOUGH,
+    Study,
+    demanding,
+    insisting,
+    keeping,
+    limits_money,
+    money_of,
+    only_type,
+    without_money,
+)
+
+VALUE_NOISE = 2e-7
+"""By how much a floor may be missed, as a share."""
+NOT_PREFERRED = "the problem prefers other vendors"
+
+
+@dataclass
+class Reason:
+    """What is known so far of an item that is on offer and not in the plan."""
+
+    name: str
+    asked: bool
+    impossible: bool = False
+    told: str | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    exact: bool = False
+    extra_usd: float | None = None
+    priceless: bool = False
+    break_even: BreakEven | None = None
+
+    def closer(self, at_least: float | None, at_most: float | None) -> None:
+        """Take over bounds on the loss where they say more than those known."""
+        if at_least is not None:
+            self.at_least = at_least if self.at_least is None else max(self.at_least, at_least)
+        if at_most is not None:
+            self.at_most = at_most if self.at_most is None else min(self.at_most, at_most)
+
+
+def left_out(study: Study, asked: Sequence[str]) -> Iterator[Item]:
+    """Yield the items that cannot be planned with."""
+    for name, reason in study.case.not_considered:
+        shown = _shown(study, name, "left_out", asked=name in asked)
+        yield shown.model_copy(update={"reason": reason})
+
+
+def told(study: Study, reason: Reason) -> Item:
+    """Return what is known of an item as the answer has it."""
+    if reason.impossible:
+        shown = _shown(study, reason.name, "no_plan", asked=reason.asked)
+        return shown.model_copy(update={"reason": reason.told, "exact": True})
+    kind = _kind(study, reason)
+    exact = kind != "open" and (reason.exact or _known_well(reason))
+    disliked = kind == "as_good" and reason.name in study.case.policy.disliked
+    return _shown(study, reason.name, kind, asked=reason.asked).model_copy(
+        update={
+            "reason": NOT_PREFERRED if disliked else None,
+            "at_least": reason.at_least,
+            "at_most": reason.at_most,
+            "exact": exact,
+            "extra_capex_usd": reason.extra_usd if kind == "as_good" else None,
+            "break_even": reason.break_even,
+        }
+    )
+
+
+def _kind(study: Study, reason: Reason) -> ItemKind:
+    if reason.at_least is not None and reason.at_least >= study.tied_loss:
+        return "worse"
+    if reason.at_most is not None and reason.at_most <= study.tied_loss + VALUE_NOISE:
+        return "as_good"
+    return "open"
+
+
+def _known_well(reason: Reason) -> bool:
+    if reason.at_least is None or reason.at_most is None:
+        return False
+    return reason.at_most - reason.at_least <= ENOUGH
+
+
+def _shown(study: Study, name: str, kind: ItemKind, *, asked: bool) -> Item:
+    """Return what is told of an item whatever is known of plans with it."""
+    item, price = study.catalog[name], study.inputs.prices.get(name)
+    net_usd = None if price is None else unit_net_usd(item, price, study.inputs.discounts)
+    return Item.model_validate(
+        {
+            "sku": name,
+            "model": item.model,
+            "vendor": item.vendor,
+            "category": item.category,
+            "kind": kind,
+            "net_usd": net_usd,
+            "list_usd": None if price is None else price.list_usd,
+            "asked": asked,
+        }
+    )
+
+
+STEP = 0.004
+"""How far above a price that is good enough the next one is asked for, as a share."""
+LEAST_STEP = 1e-5
+"""The same for prices near nothing, as a share of today's."""
+MOST_SEARCHES = 16
+ASK = "not computed, as it takes too long; ask with --why-not {name}"
+
+
+def break_even(study: Study, name: str, *, asked: bool) -> BreakEven:
+    """Return the highest price of an item at which it enters the plan.
+
+    Args:
+        study: the problem.
+        name: an item on offer that the plan does not hold.
+        asked: whether to go on when the time is over.
+    """
+    contest = Contest(study, name)
+    reason = _no_answer(study, contest)
+    if reason is not None:
+        return BreakEven(outcome="not_computed", reason=reason)
+    found: Rival | bool | None = _nearest(study, contest)
+    if found is None:
+        if study.late and not asked:
+            return _late(name)
+        found = contest.find(0.0)
+    if found is True:
+        return BreakEven(outcome="not_computed", reason="the solver did not settle it")
+    if found is False:
+        return BreakEven(outcome="no_price_helps")
+    return _climb(study, contest, found, asked=asked)
+
+
+def _late(name: str) -> BreakEven:
+    return BreakEven(outcome="not_computed", reason=ASK.format(name=name))
+
+
+def _no_answer(study: Study, contest: Contest) -> str | None:
+    """Return why no break-even price can be told, or None."""
+    policy = study.inputs.problem.policy
+    if not study.proven:
+        return "the plan itself is not proven best"
+    if contest.name not in study.inputs.prices:
+        return "it has no price"
+    if contest.free_of_charge:
+        return "it is discounted to nothing"
+    if policy.prefer is not None:
+        return "the problem prefers vendors, which goes before money"
+    if any(split.measure == "money" for split in policy.split):
+        return "the problem splits money between vendors, so that a lower price may hurt"
+    return None
+
+
+def _nearest(study: Study, contest: Contest) -> Rival | None:
+    """Return the rival of the highest price among plans met before, or None."""
+    rivals = (contest.priced(operation) for operation in study.known.get(contest.name, []))
+    return max((r for r in rivals if r is not None), key=lambda r: r.list_usd, default=None)
+
+
+def _climb(study: Study, contest: Contest, best: Rival, *, asked: bool) -> BreakEven:
+    """Raise the price until there is provably no rival any more."""
+    today, step = contest.today_list_usd, STEP
+    for _ in range(MOST_SEARCHES):
+        if best.list_usd >= today:
+            return _found(contest, best, None)
+        if study.late and not asked:
+            return _late(contest.name)
+        price = max(best.list_usd * (1.0 + step), best.list_usd + today * LEAST_STEP)
+        price = min(today, round(price, 2) + 0.01)
+        found = contest.find(price)
+        if found is False:
+            return _found(contest, best, price)
+        if isinstance(found, Rival):
+            best = found
+        else:
+            step *= 2.0
+    return BreakEven(outcome="not_computed", reason="the search did not settle it")
+
+
+def _found(contest: Contest, best: Rival, not_at_list_usd: float | None) -> BreakEven:
+    return BreakEven(
+        outcome="found",
+        enters_at_usd=contest.net_usd(best.list_usd),
+        enters_at_list_usd=best.list_usd,
+        not_at_usd=None if not_at_list_usd is None else contest.net_usd(not_at_list_usd),
+        not_at_list_usd=not_at_list_usd,
+        units=best.operation.units[contest.name],
+    )
+
 
 IN_THE_WAY = "no plan meets every limit; "
 

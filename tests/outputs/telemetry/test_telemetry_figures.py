@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.outputs.telemetry_figures import day, instant, measured, moment, most, span, stated
+from planner.outputs.telemetry_words import day, instant, measured, moment, most, span, stated
 from planner.schema.telemetry import Measured
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from planner.commands import check
 from planner.loader import load_with_findings, yaml12
-from planner.outputs.telemetry_jobs import jobs_yaml, overrides_yaml
+from planner.outputs.telemetry_files import jobs_yaml, overrides_yaml
 from planner.schema.problem import Job
 from planner.schema.telemetry import Characterization
 from tests.bad_input.world import FILES

@@ -9,7 +9,7 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT
 from planner.outputs.workbook.sensitivity.live import Step
-from planner.sizing.rules import VendorRule
+from planner.sizing.demand import VendorRule
 
 # Keeps a quotient that should be whole from being rounded up.
 _LESS = "(1-1E-9)"

@@ -3,17 +3,133 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from planner.figures import FIGURES, OBJECTIVES
 from planner.outputs.money_words import MoneyWords
 from planner.outputs.workbook.book import Book, Scalar
-from planner.outputs.workbook.formats import DECIMAL_1
+from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
-from planner.outputs.workbook.studies.grid import over
-from planner.outputs.workbook.studies.rules_charts import ROWS, add_bars
-from planner.outputs.workbook.studies.rules_columns import AGAINST, DIFFERENCE, POWER, Column
-from planner.outputs.workbook.studies.rules_columns import columns as columns_of
-from planner.schema.comparison import RuleRow, RulesTable
+from planner.outputs.workbook.sensitivity.charts import (
+    GRID,
+    SOLID,
+    STRIPED,
+    TITLE_FONT,
+    add_bar_series,
+    axis,
+)
+from planner.outputs.workbook.studies.stack import over
+from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
+
+POWER, AGAINST = "Storage, kW", "Against what the job needs"
+"""Titles of the columns that are drawn."""
+
+DIFFERENCE = '+0.00%;-0.00%;"–"'
+_SMALL_SHARE = "0.0000%"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its header, its width in characters, its number format, what it shows of a plan."""
+
+    title: str
+    width: float
+    number: str
+    read: Callable[[Outcome], Scalar]
+
+
+def _figure(name: str, width: float, read: Callable[[Outcome], Scalar]) -> Column:
+    figure = FIGURES[name]
+    return Column(figure.column, width, figure.excel, read)
+
+
+def columns(measure: Measure, *, money: bool) -> list[Column]:
+    """Return the columns between what a row asks and how to get it.
+
+    Args:
+        measure: what the rows are measured by.
+        money: whether the edition shows money.
+    """
+    shown = [
+        Column("Storage bought", 31, GENERAL, lambda plan: _bought(plan.storage)),
+        _figure("storage_units", 9, lambda plan: plan.storage_units),
+        Column(POWER, 10, DECIMAL_1, lambda plan: plan.storage_it_power_kw),
+        _figure("it_power_kw", 10, lambda plan: plan.it_power_kw),
+    ]
+    if money:
+        shown += [
+            Column("Storage, USD", 13, INTEGER, lambda plan: plan.storage_capex_usd),
+            _figure("capex_usd", 14, lambda plan: plan.capex_usd),
+        ]
+    shown += [
+        _figure("gpus", 9, lambda plan: plan.gpus),
+        _figure("gpus_used", 9, lambda plan: plan.gpus_used),
+    ]
+    if money or measure.unit != "USD":
+        shown += _measured(measure)
+    shown += [
+        _figure("days_to_train", 9, lambda plan: plan.days_to_train),
+        Column(
+            FIGURES["interval_s"].column_in("min"), 11, DECIMAL_1, lambda plan: plan.interval_s / 60
+        ),
+        _figure("goodput", 9, lambda plan: plan.goodput),
+        Column("Proven within", 10, _SMALL_SHARE, lambda plan: plan.gap),
+    ]
+    return shown
+
+
+def _measured(measure: Measure) -> list[Column]:
+    """Return what rows are measured by, and how far they are from what the job needs."""
+    name = OBJECTIVES[measure.name].figure.name if measure.sense == "minimize" else measure.name
+    return [
+        _figure(name, 14 if measure.unit == "USD" else 10, lambda plan: plan.measured),
+        Column(AGAINST, 11, DIFFERENCE, lambda plan: plan.difference),
+    ]
+
+
+def _bought(bought: Sequence[Bought]) -> str:
+    return ", ".join(f"{each.quantity:,} {each.product}" for each in bought) or "none"
+
+
+ROWS = 17
+"""Rows that the charts take."""
+
+_ROW_PIXELS = 20
+
+
+def add_bars(
+    page: Page,
+    title: str,
+    cells: tuple[int, int, int],
+    number: str,
+    at: tuple[int, int],
+    *,
+    change: bool = False,
+) -> None:
+    """Draw a column of neighbouring rows as bars.
+
+    Args:
+        page: the sheet.
+        title: what the bars show, with its unit.
+        cells: first and last row, and the column; the labels stand in the first column.
+        number: number format of the labels at the bars.
+        at: row and column of the chart's corner.
+        change: whether bars can point either way.
+    """
+    first, last, column = cells
+    chart: Any = page.book.workbook.add_chart({"type": "bar"})
+    look = STRIPED if change else SOLID
+    add_bar_series(page, chart, title, (first, last, column), look, number)
+    chart.set_title({"name": title, "name_font": TITLE_FONT})
+    chart.set_x_axis(axis("", num_format=number, major_gridlines=GRID, label_position="high"))
+    chart.set_y_axis(axis("", reverse=True, label_position="low"))
+    chart.set_legend({"none": True})
+    chart.set_size({"width": 620, "height": (ROWS - 1) * _ROW_PIXELS})
+    chart.set_chartarea({"border": {"color": "#D9D9D9"}})
+    page.sheet.insert_chart(*at, chart, {"x_offset": 4, "y_offset": 6})
+
 
 SHEET = "Rules"
 
@@ -45,7 +161,7 @@ def add(book: Book, table: RulesTable) -> None:
         table: what to show.
     """
     page = Page(book, SHEET, _TITLE)
-    shown = columns_of(table.measure, money=book.money)
+    shown = columns(table.measure, money=book.money)
     widths = [("", 29.0), ("What it asks", 48.0), *((c.title, c.width) for c in shown)]
     widths.append(("To see it in full: planner solve ... with", 58.0))
     for place, text in enumerate(_INTRODUCTION):

@@ -1,7 +1,9 @@
-"""A sheet of sentences, charts and tables one below the other, for studies of sensitivity."""
+"""Sheets of studies: sentences, charts and tables one below the other, and the look of figures."""
 
 from __future__ import annotations
 
+import math
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,12 +12,128 @@ from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.outputs.comparison_words import titled
 from planner.outputs.workbook.book import Book, Scalar
-from planner.outputs.workbook.formats import GENERAL
+from planner.outputs.workbook.formats import (
+    DECIMAL_1,
+    DECIMAL_2,
+    GENERAL,
+    INTEGER,
+    PERCENT_2,
+    SMALL,
+    Role,
+)
 from planner.outputs.workbook.page import FIRST_ROW, Page
-from planner.outputs.workbook.sensitivity.charts import FONT, TITLE_FONT
-from planner.outputs.workbook.studies.axes import caption
-from planner.outputs.workbook.studies.grid import over, put
+from planner.outputs.workbook.sensitivity.charts import FONT, GRID, TITLE_FONT, axis
 from planner.outputs.workbook.text import clean
+
+_LONGEST_CAPTION = 120
+_ADDRESS = re.compile(r"!(?=\$?[A-Za-z]+\$?\d)")
+"""What makes the writer take a text such as ``Sheet!A1`` for the place of one."""
+
+_FAR = 0.5
+"""From which share of the largest figure on the least one is far from zero."""
+
+_MILLION, _THOUSAND = 1e6, 1e3
+
+
+def caption(text: str) -> str:
+    """Return a text for a chart: one line that the writer does not take for a cell's address."""
+    line = clean(text, _LONGEST_CAPTION).replace("\n", " ")
+    return _ADDRESS.sub("! ", line)
+
+
+def chart_title(text: str) -> str:
+    """Return a text for a chart that begins with a capital letter."""
+    return caption(f"{text[:1].upper()}{text[1:]}")
+
+
+def beginning(values: Iterable[float | None]) -> dict[str, float]:
+    """Return where an axis begins that need not show zero, as figures far from it would be flat."""
+    there = [value for value in values if value is not None]
+    least, most = min(there, default=0.0), max(there, default=0.0)
+    if not 0 < least < most or least < _FAR * most:
+        return {}
+    step = 10.0 ** math.floor(math.log10(most - least))
+    return {"min": step * math.floor(least / step)}
+
+
+def figures(label: str, unit: str, values: Iterable[float | None], **more: Any) -> dict[str, Any]:
+    """Return the settings of an axis of figures.
+
+    Args:
+        label: what they are.
+        unit: their unit; money is told in thousands or millions.
+        values: the figures.
+        more: further settings.
+    """
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    number = "General"
+    if unit == "share":
+        number = "0%" if largest >= 0.1 else "0.0%"
+    elif unit in ("USD", "USD/year"):
+        number, unit = "#,##0", unit
+        if largest >= _THOUSAND:
+            size, number = ("million", "#,##0.#,,") if largest >= _MILLION else ("1,000", "#,##0,")
+            unit = f"{size} {unit}"
+        label = f"{label}, {unit}"
+    elif largest >= _THOUSAND:
+        number = "#,##0"
+    return axis(chart_title(titled(label, unit)), num_format=number, major_gridlines=GRID, **more)
+
+
+_FORMATS = {"USD": DECIMAL_2, "USD/year": DECIMAL_2, "share": PERCENT_2, "s": DECIMAL_1}
+_LARGE_USD = 10_000.0
+_MANY_DECIMALS = "0.0####"
+
+
+def number_format(unit: str, values: Sequence[Scalar]) -> str:
+    """Return the number format that suits a figure in every plan.
+
+    Args:
+        unit: the figure's unit.
+        values: its values.
+    """
+    numbers = [abs(value) for value in values if isinstance(value, (int, float))]
+    if unit in ("USD", "USD/year") and max(numbers, default=0.0) >= _LARGE_USD:
+        return INTEGER
+    if unit in _FORMATS:
+        return _FORMATS[unit]
+    if all(float(number).is_integer() for number in numbers):
+        return INTEGER
+    smallest = min((number for number in numbers if number), default=1.0)
+    if smallest < 0.1:
+        return SMALL if smallest < 1e-4 else _MANY_DECIMALS
+    return DECIMAL_2 if smallest < 100 else DECIMAL_1
+
+
+def signed(number: str) -> str:
+    """Return a number format that shows the sign of a change, and a dash for none."""
+    return f'+{number};-{number};"–"'
+
+
+def over(page: Page, row: int, column: int, last: int, text: str, width: float) -> None:
+    """Write a text over several columns and make its row high enough.
+
+    Args:
+        page: the sheet.
+        row: the row.
+        column: first column.
+        last: last column, beyond the first.
+        text: what to write.
+        width: of all these columns, in characters.
+    """
+    page.sheet.merge_range(row, column, row, last, "", page.book.formats.get("text"))
+    page.text(row, column, text)
+    page.grow(row, [(text, width)])
+
+
+def put(page: Page, row: int, column: int, value: Scalar, number: str) -> None:
+    """Write a figure of a plan; texts stand to the left so that long ones can be read."""
+    role: Role = "formula"
+    if isinstance(value, str):
+        page.text(row, column, value)
+    else:
+        page.number(row, column, value, number, role)
+
 
 ROW_PIXELS = 20
 """Height of a row of one line in pixels."""

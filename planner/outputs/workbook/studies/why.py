@@ -1,16 +1,81 @@
-"""The sheet ``Why``: what holds the plan and what each limit is worth, or why there is no plan."""
+"""The sheets ``Why`` and ``No plan``: what holds the plan, or which limits cannot hold together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from planner.figures import OBJECTIVES
+from planner.outputs.infeasible_text import combined_proof, conflict_title
+from planner.outputs.words import UNDECIDED
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import DECIMAL_2, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
-from planner.outputs.workbook.studies import no_plan, why_not
-from planner.outputs.workbook.studies.grid import signed
-from planner.outputs.worth_words import UNITS, holds
+from planner.outputs.workbook.studies import why_not
+from planner.outputs.workbook.studies.stack import signed
+from planner.outputs.worth_words import holds
 from planner.schema.explanation import Explanation, Marginal, Moved
+from planner.schema.infeasibility import Infeasibility, Step
+
+NO_PLAN_SHEET = "No plan"
+
+_NO_PLAN_TITLE = "Why there is no plan, and what would give one"
+_NO_PLAN_HEADERS = (
+    ("Limit", 40.0), ("Now", 14.0), ("Enough", 16.0), ("Not enough", 16.0),
+    ("In the problem file", 40.0), ("File and line", 34.0), ("To try it: planner solve with", 60.0),
+)  # fmt: skip
+
+
+def add_no_plan(book: Book, found: Infeasibility) -> None:
+    """Add the sheet.
+
+    Args:
+        book: the workbook.
+        found: why there is no plan.
+    """
+    page = Page(book, NO_PLAN_SHEET, _NO_PLAN_TITLE)
+    page.headers(FIRST_ROW, _NO_PLAN_HEADERS)
+    row = FIRST_ROW + 1
+    for reason in found.reasons:
+        page.text(row, 0, reason)
+        row += 1
+    for conflict in found.conflicts:
+        row = _heading(page, row, conflict_title(len(conflict.limits)))
+        for limit in conflict.limits:
+            where = limit.source or ("" if limit.stated else "the default")
+            page.fill(row, (), "text", len(_NO_PLAN_HEADERS))
+            for column, text in ((0, limit.label), (1, limit.text), (4, limit.path), (5, where)):
+                page.text(row, column, text)
+            row += 1
+    if found.changes:
+        row = _heading(page, row, "Any one of these changes gives a plan")
+        row = _steps(page, row, found.changes)
+    if found.combined is not None:
+        row = _heading(page, row, "These changes together give a plan")
+        row = _steps(page, row, found.combined.steps)
+        page.text(row, 0, combined_proof(found.combined), "subtitle")
+        row += 1
+    if found.undecided:
+        page.text(row, 0, f"{UNDECIDED.capitalize()}: {', '.join(found.undecided)}", "subtitle")
+    page.finish(len(_NO_PLAN_HEADERS) - 1, (FIRST_ROW + 1, 1))
+
+
+def _heading(page: Page, row: int, text: str) -> int:
+    page.fill(row, (text,), "heading", len(_NO_PLAN_HEADERS))
+    return row + 1
+
+
+def _steps(page: Page, row: int, steps: Sequence[Step]) -> int:
+    for step in steps:
+        label = step.label if step.value is not None else f"{step.label}: {step.what}"
+        settings = " ".join(f"--set '{setting}'" for setting in step.settings)
+        texts = (label, step.from_text, step.to_text, step.not_enough_text, step.path,
+                 step.source or "", settings)  # fmt: skip
+        for column, text in enumerate(texts):
+            page.text(row, column, text)
+        page.grow(row, [(label, _NO_PLAN_HEADERS[0][1]), (settings, _NO_PLAN_HEADERS[-1][1])])
+        row += 1
+    return row
+
 
 SHEET = "Why"
 
@@ -40,7 +105,7 @@ def sheets(found: Explanation) -> Sequence[Callable[..., None]]:
 
 def _no_plan(book: Book, found: Explanation) -> None:
     assert found.plan.infeasibility is not None
-    no_plan.add(book, found.plan.infeasibility)
+    add_no_plan(book, found.plan.infeasibility)
 
 
 def _why_not(book: Book, found: Explanation) -> None:
@@ -72,7 +137,8 @@ def _counted(found: Explanation) -> str:
 
 def _unit(found: Explanation) -> str:
     name = found.plan.objective.name
-    return f"USD of {UNITS[name]}" if name in _MONEY else UNITS[name]
+    known = OBJECTIVES[name]
+    return f"USD of {known.label}" if known.figure.money else known.counted
 
 
 def _row(page: Page, found: Explanation, row: Marginal, at: int) -> None:

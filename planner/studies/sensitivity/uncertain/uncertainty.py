@@ -4,29 +4,299 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.api import Inputs, Options, solve_with
-from planner.assemble import UNITS
 from planner.case import Case, resolve
-from planner.optimizer import operate
+from planner.case.resolve import with_kit
+from planner.errors import InputError
+from planner.figures import FIGURES, OBJECTIVES, Figure
+from planner.inputs import Change
+from planner.loader.vary.apply import applied
+from planner.optimizer import operate, purchase
+from planner.optimizer.measure import measure
+from planner.optimizer.objective import natural
 from planner.optimizer.operate import Operation
+from planner.optimizer.supply import given
 from planner.schema.plan import Plan, Status
-from planner.schema.sensitivity import PLANNED, Uncertain, UncertainInput
-from planner.studies.sensitivity.scenario import Scenario
-from planner.studies.sensitivity.solve import Answer, SweepOptions, answers
-from planner.studies.sensitivity.uncertain import indices as sobol
-from planner.studies.sensitivity.uncertain import regret
-from planner.studies.sensitivity.uncertain.breaks import break_rates
-from planner.studies.sensitivity.uncertain.candidates import candidates
-from planner.studies.sensitivity.uncertain.draw import Draw, unknowns
-from planner.studies.sensitivity.uncertain.outcomes import percentiles
-from planner.studies.sensitivity.uncertain.sample import points
-from planner.studies.sensitivity.uncertain.scenes import Scene, scenarios, scenes, values
-from planner.studies.sensitivity.uncertain.shapes import Numbers
-from planner.studies.sensitivity.uncertain.unknown import Unknown
+from planner.schema.sensitivity import PLANNED, Index, Percentiles, Uncertain, UncertainInput
+from planner.studies.sensitivity.scenarios import Scenario
+from planner.studies.sensitivity.solve import Answer, SweepOptions
+from planner.studies.sensitivity.uncertain import purchases as regret
+from planner.studies.sensitivity.uncertain.distributions import Numbers, Unknown
+from planner.studies.sensitivity.uncertain.draw import EDGE, Draw, points, power_of_two, unknowns
+from planner.studies.sensitivity.uncertain.purchases import (
+    Tried,
+    break_rates,
+    candidates,
+    operated,
+    tried,
+)
+from planner.studies.sensitivity.workers import answers
+
+Figures = Mapping[str, float]
+"""Figures of a plan by name; those that are not known are left out."""
+
+QUANTILES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A figure that is followed: its name in the record, what it is, how it is worked out."""
+
+    name: str
+    figure: Figure
+    of: Callable[[Case, Operation], float | None]
+
+
+def worth(case: Case, run: Operation) -> float:
+    """Return what an operation is worth in the problem's objective, in its own unit."""
+    return natural(case.objective, measure(case, case.objective)(run))
+
+
+def _useful_pflops(case: Case, run: Operation) -> float | None:
+    known = case.job.mfu is not None and run.tflops_per_gpu > 0
+    return run.useful_pflops(case.job.mfu or 0.0) if known else None
+
+
+def _days_to_train(case: Case, run: Operation) -> float | None:
+    pflops = _useful_pflops(case, run)
+    if not pflops or case.job.tokens is None or case.job.active_parameters is None:
+        return None
+    return case.days_at_one_pflops() / pflops
+
+
+def _tco_usd(case: Case, run: Operation) -> float | None:
+    return purchase.bill(case, run.units).tco_usd if case.rates.years else None
+
+
+OUTCOMES = (
+    Outcome("useful_gpus", FIGURES["useful_gpus"], lambda case, run: run.useful_gpus),
+    Outcome("useful_pflops", FIGURES["useful_pflops"], _useful_pflops),
+    Outcome("goodput", FIGURES["goodput"], lambda case, run: run.goodput),
+    Outcome("capex_usd", FIGURES["capex_usd"],
+            lambda case, run: purchase.bill(case, run.units).capex_usd),
+    Outcome("tco_usd", FIGURES["tco_usd"], _tco_usd),
+    Outcome("facility_power_kw", FIGURES["facility_power_kw"],
+            lambda case, run: purchase.bill(case, run.units).meter_kw),
+    Outcome("gpus_in_use", FIGURES["gpus_used"], lambda case, run: float(run.gpus)),
+    Outcome("write_gb_per_s", FIGURES["delivered_write_gb_per_s"],
+            lambda case, run: run.write_gb_per_s),
+    Outcome("interval_s", FIGURES["interval_s"], lambda case, run: run.interval_s),
+    Outcome("days_to_train", FIGURES["days_to_train"], _days_to_train),
+)  # fmt: skip
+"""What is followed beside the objective."""
+
+
+def figures(case: Case, run: Operation) -> Figures:
+    """Return what an operation gives under a case, the objective included."""
+    found = {"objective": worth(case, run)}
+    for outcome in OUTCOMES:
+        value = outcome.of(case, run)
+        if value is not None:
+            found[outcome.name] = value
+    return found
+
+
+def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
+    """Return how each figure is spread over scenarios; that of the objective is told once.
+
+    Args:
+        case: the problem as it stands, for what its objective is.
+        runs: the figures of each scenario that has them.
+    """
+    name = case.objective
+    first = Outcome("objective", OBJECTIVES[name].figure, worth)
+    rest = (outcome for outcome in OUTCOMES if outcome.figure != first.figure)
+    return tuple(
+        _spread(outcome, [run[outcome.name] for run in runs if outcome.name in run])
+        for outcome in (first, *rest)
+        if any(outcome.name in run for run in runs)
+    )
+
+
+def _spread(outcome: Outcome, values: Sequence[float]) -> Percentiles:
+    several = np.asarray(values, dtype=float)
+    at = np.quantile(several, list(QUANTILES.values()))
+    return Percentiles(
+        name=outcome.name,
+        label=outcome.figure.label,
+        unit=outcome.figure.unit,
+        count=len(several),
+        mean=float(several.mean()),
+        least=float(several.min()),
+        most=float(several.max()),
+        **dict(zip(QUANTILES, at.tolist(), strict=True)),
+    )
+
+
+MOST_WITHOUT = 0.05
+"""The largest share of scenarios without a plan with which indices still mean something."""
+STILL = 1e-9
+"""A relative spread of the objective below which there is nothing to explain."""
+
+
+def design(unknowns: tuple[Unknown, ...], samples: int, seed: int) -> Numbers:
+    """Return N (D + 2) points of the unit cube, N the largest power of two in ``samples``."""
+    from SALib.sample import sobol
+
+    made: Numbers = sobol.sample(
+        _described(unknowns), power_of_two(samples), calc_second_order=False, seed=seed
+    )
+    return np.clip(made, EDGE, 1.0 - EDGE)
+
+
+def indices(
+    unknowns: tuple[Unknown, ...], worths: Numbers, seed: int
+) -> tuple[tuple[Index, ...], str]:
+    """Return the indices of each input, and what there is to say about them.
+
+    Args:
+        unknowns: the inputs.
+        worths: the objective at each point of the design; nan where there is no plan.
+        seed: of the resampling that the confidence comes from.
+    """
+    from SALib.analyze import sobol
+
+    without = np.isnan(worths)
+    count, share = int(without.sum()), float(without.mean())
+    of = f"{count:,} of the {len(worths):,} scenarios drawn for the indices"
+    if share > MOST_WITHOUT:
+        return (), (
+            f"No indices: {of} have no plan, more than {MOST_WITHOUT:.0%}, and an objective that "
+            "is missing so often cannot be explained. Narrow the distributions."
+        )
+    mean = float(worths[~without].mean())
+    filled = np.where(without, mean, worths)
+    if filled.std() <= STILL * max(abs(mean), STILL):
+        return (), "No indices: the objective is the same in every scenario."
+    found = sobol.analyze(
+        _described(unknowns), filled, calc_second_order=False, conf_level=0.95, seed=seed + 1
+    )
+    note = f"From {len(worths):,} scenarios of their own (Saltelli's design)."
+    if count:
+        note += f" {of[0].upper()}{of[1:]} have no plan; their objective counts as the mean."
+    return tuple(
+        Index(
+            path=unknown.path,
+            label=unknown.label,
+            first=float(found["S1"][place]),
+            first_confidence=float(found["S1_conf"][place]),
+            total=float(found["ST"][place]),
+            total_confidence=float(found["ST_conf"][place]),
+        )
+        for place, unknown in enumerate(unknowns)
+    ), note
+
+
+def _described(unknowns: tuple[Unknown, ...]) -> dict[str, object]:
+    """Return the inputs as SALib has them: distributions are ours, so all are shares here."""
+    names = [unknown.path for unknown in unknowns]
+    return {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
+
+
+ROOM = 4
+"""Fabrics are worked out for so many times the limits: for purchases made under other ones."""
+_REFUSED = frozenset({"invalid", "failed"})
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a scenario brings.
+
+    ``best`` are the figures of its best plan, ``worths`` what each candidate is worth in it (nan
+    where it breaks a limit), both empty where there is no plan. ``bought`` is what becomes of the
+    planned purchase, None where none was planned or the scenario's input was refused.
+    """
+
+    answer: Answer
+    best: Figures
+    bought: Tried | None
+    bought_figures: Figures
+    worths: tuple[float, ...]
+
+
+def scenarios(unknowns: Sequence[Unknown], values: Numbers) -> list[Scenario]:
+    """Return a scenario for each row of values, a column for each input."""
+    return [_scenario(unknowns, index, row) for index, row in enumerate(values.tolist())]
+
+
+def _scenario(unknowns: Sequence[Unknown], index: int, row: Sequence[float]) -> Scenario:
+    changes: list[Change] = []
+    refused = []
+    for unknown, number in zip(unknowns, row, strict=True):
+        made, fault = unknown.drawn(number)
+        changes += made
+        refused += [fault] if fault else []
+    return Scenario(index, tuple(changes), refused="; ".join(refused))
+
+
+def values(unknowns: Sequence[Unknown], points: Numbers) -> Numbers:
+    """Return points of the unit cube as values of the inputs."""
+    columns = [unknown.shape.at(points[:, place]) for place, unknown in enumerate(unknowns)]
+    return np.column_stack(columns)
+
+
+def scenes(
+    inputs: Inputs,
+    answers: Sequence[Answer],
+    planned: Operation | None,
+    candidates: Sequence[Operation],
+) -> Iterator[Scene]:
+    """Yield what each scenario brings.
+
+    Args:
+        inputs: the problem as it stands.
+        answers: the best plan of each scenario.
+        planned: the plan of the problem as it stands, None where it has none.
+        candidates: the purchases that are compared.
+    """
+    for answer in answers:
+        case = None if answer.status in _REFUSED else _case(inputs, answer.scenario)
+        yield (
+            Scene(answer, {}, None, {}, ())
+            if case is None
+            else _scene(case, answer, planned, candidates)
+        )
+
+
+def _scene(
+    case: Case, answer: Answer, planned: Operation | None, candidates: Sequence[Operation]
+) -> Scene:
+    bought = None if planned is None else tried(case, planned)
+    run = None if bought is None else bought.run
+    best: Figures = {}
+    worths: tuple[float, ...] = ()
+    if answer.operation is not None and answer.status in PLANNED:
+        best = figures(case, answer.operation)
+        worths = tuple(_worth(case, candidate) for candidate in candidates)
+    return Scene(answer, best, bought, {} if run is None else figures(case, run), worths)
+
+
+def _worth(case: Case, candidate: Operation) -> float:
+    run = operated(case, candidate)
+    return np.nan if run is None else worth(case, run)
+
+
+def _case(inputs: Inputs, scenario: Scenario) -> Case | None:
+    """Return a scenario in numbers, None where its input is refused."""
+    try:
+        there = applied(inputs, scenario.changes)
+        case = resolve(there)
+        return replace(case, kit=with_kit(there, _roomy(case)).kit)
+    except InputError:
+        return None
+
+
+def _roomy(case: Case) -> Case:
+    """Return a case with room for what was bought for another one, to work out its fabrics."""
+    supplies = given(case.limits)
+    wide = {each.field: ROOM * getattr(case.limits, each.field) for each in supplies}
+    return replace(case, limits=replace(case.limits, **wide))
+
 
 Told = Callable[[int], None]
 Ask = Callable[[Inputs, Sequence[Scenario], SweepOptions, Told | None], Sequence[Answer]]
@@ -110,7 +380,7 @@ def _head(
         "overrides": inputs.overrides,
         "objective": case.objective,
         "sense": "maximize" if case.maximise else "minimize",
-        "unit": UNITS[case.objective],
+        "unit": OBJECTIVES[case.objective].unit,
         "gap_asked": options.gap,
         "base": plan.objective.value,
         "base_bound": plan.objective.bound,
@@ -171,11 +441,11 @@ def _indices(
     told: Told | None,
 ) -> dict[str, object]:  # fmt: skip
     """Return the indices, from scenarios of their own."""
-    drawn = values(unsure, sobol.design(unsure, draw.samples, draw.seed))
+    drawn = values(unsure, design(unsure, draw.samples, draw.seed))
     found = ask(inputs, scenarios(unsure, drawn), options, told)
     there = [each.value if each.status in PLANNED else None for each in found]
     worths = np.array([math.nan if value is None else value for value in there])
-    made, note = sobol.indices(unsure, worths, draw.seed)
+    made, note = indices(unsure, worths, draw.seed)
     return {"indices": made, "indices_note": note}
 
 

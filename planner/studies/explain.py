@@ -1,0 +1,438 @@
+"""Why this plan, what each limit is worth, why nothing else; or why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from planner.api import FOR_THE_SEARCH, Options, solve_with
+from planner.case import Case, resolve
+from planner.errors import Finding, InputError, did_you_mean
+from planner.infeasible.oracle import Oracle, UndecidedError
+from planner.infeasible.single import threshold
+from planner.inputs import Inputs, key_of
+from planner.levers import Change, Lever, applied, levers
+from planner.levers.numbers import read
+from planner.optimizer.fits import fitted
+from planner.optimizer.joint import optimise
+from planner.optimizer.measure import measure
+from planner.optimizer.objective import natural
+from planner.optimizer.operate import Operation
+from planner.schema.explanation import Explanation, Marginal, Moved, NextStep
+from planner.schema.plan import Plan
+from planner.studies.changes import no_worse
+from planner.studies.why_not import why_not
+from planner.units import QuantityError
+
+_MINUTE_S = 60.0
+_POINT = 0.01
+
+
+def step_of(lever: Lever, steps: Mapping[str, str]) -> float:
+    """Return the step of a lever: what the user gave, or what suits its unit.
+
+    Raises:
+        InputError: what the user gave is no quantity of that kind.
+    """
+    given = steps.get(lever.path)
+    if given is not None:
+        return _given(lever, given)
+    value = abs(lever.value or 0.0)
+    if lever.unit == "s" and value >= 2.0 * _MINUTE_S:
+        return _MINUTE_S
+    if lever.unit == "share" and value >= 2.0 * _POINT:
+        return _POINT
+    if lever.whole:
+        return float(max(1, round(_one_digit(value / 100.0)))) if lever.unit == "GPUs" else 1.0
+    if lever.unit == "days":
+        return 1.0
+    return _one_digit(value / 100.0)
+
+
+def _one_digit(value: float) -> float:
+    """Return a value rounded to one digit."""
+    return float(f"{value:.0e}") if value > 0 else 1.0
+
+
+def _given(lever: Lever, text: str) -> float:
+    origin = f"--step {lever.path}"
+    try:
+        step = _number(text) if lever.whole else read(text, lever.unit)
+    except QuantityError as error:
+        raise InputError(Finding("step", str(error), origin, fix=error.fix)) from None
+    if not (math.isfinite(step) and step > 0) or (lever.whole and step != round(step)):
+        fix = "give a whole number of at least 1" if lever.whole else "give more than 0"
+        raise InputError(Finding("step", f"'{text[:40]}' is no step", origin, fix=fix))
+    return step
+
+
+def _number(text: str) -> float:
+    """Return a number, not a number where the text is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def check_names(names: Sequence[str], levers: Sequence[Lever], option: str) -> None:
+    """Refuse a name that is no limit of the problem.
+
+    Raises:
+        InputError: with the names that are nearest.
+    """
+    known = sorted({lever.path for lever in levers})
+    for name in names:
+        if name not in known:
+            fix = did_you_mean(name, known) or "limits: " + ", ".join(known)
+            message = f"the problem has no limit '{name[:80]}'"
+            raise InputError(Finding("limit", message, option, fix=fix))
+
+
+SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best plan of a problem with its proof; values in the objective's own unit.
+
+    ``value`` is None where there is no plan, ``bound`` where nothing is proven.
+    """
+
+    case: Case
+    value: float | None
+    bound: float | None
+    operation: Operation | None
+
+    @property
+    def gpus_used(self) -> int | None:
+        """GPUs in use."""
+        return None if self.operation is None else self.operation.gpus
+
+
+@dataclass
+class Prober:
+    """Solves changed problems, each once; ``undecided`` collects questions that were cut short."""
+
+    inputs: Inputs
+    options: Options
+    undecided: list[str] = field(default_factory=list)
+    _known: dict[tuple[tuple[str, str], ...], Best | None] = field(default_factory=dict)
+
+    def case(self, changes: tuple[Change, ...]) -> Case | None:
+        """Return the changed problem in numbers, None where what it demands cannot be had."""
+        try:
+            case = resolve(applied(self.inputs, changes))
+        except InputError:
+            return None
+        # What is given away to the cheaper of nearly equal plans is no worth of a limit.
+        return replace(case, indifference=0.0, policy=replace(case.policy, within=0.0, disliked=()))
+
+    def best(self, changes: tuple[Change, ...]) -> Best | None:
+        """Return the best plan of the changed problem; None where that is not settled in time."""
+        key = key_of(changes)
+        if key not in self._known and self.options.effort.late:
+            return None
+        if key not in self._known:
+            self._known[key] = self._solve(changes)
+        return self._known[key]
+
+    def _solve(self, changes: tuple[Change, ...]) -> Best | None:
+        case, options = self.case(changes), self.options
+        if case is None:
+            return Best(resolve(self.inputs), None, None, None)
+        answer = optimise(
+            case,
+            solver=options.solver,
+            gap=options.gap,
+            effort=options.effort,
+            ties=False,
+        )
+        if answer.operation is None and answer.status != "infeasible":
+            return None
+        value, bound = (
+            None if each is None else natural(case.objective, each)
+            for each in (answer.value, answer.bound)
+        )
+        return Best(case, value, bound, answer.operation)
+
+    def better(self, value: float, than: Best) -> bool:
+        """Say whether a value is better than the best by more than its own gap."""
+        assert than.value is not None
+        width = max(2.0 * self.options.gap, SAME) * abs(than.value)
+        return value > than.value + width if than.case.maximise else value < than.value - width
+
+    def still_fits(self, changes: tuple[Change, ...], best: Best) -> bool:
+        """Say whether the best plan is one of the changed problem, too, and as good there.
+
+        Once the time is over it is not looked at.
+        """
+        if self.options.effort.late:
+            return False
+        case, run = self.case(changes), best.operation
+        if case is None or run is None or best.value is None:
+            return False
+        again = fitted(case, run)
+        if again is None:
+            return False
+        value = natural(case.objective, measure(case, case.objective)(again))
+        return abs(value - best.value) <= SAME * abs(best.value)
+
+
+PAYS = 1e-3
+"""The least gain that counts as one, as a share of the objective."""
+WORK = 400.0
+"""How much that may take; see ``Effort``."""
+
+
+def next_step(inputs: Inputs, options: Options, base: Best, lever: Lever) -> NextStep | None:
+    """Return where loosening a limit begins to pay, None where it never does.
+
+    Args:
+        inputs: the problem.
+        options: which solver to ask.
+        base: its best plan.
+        lever: a limit that binds.
+
+    Raises:
+        UndecidedError: work or time ran out.
+    """
+    assert base.value is not None
+    sign = 1.0 if base.case.maximise else -1.0
+    wanted = base.value * (1.0 + sign * PAYS)
+    if base.case.objective == "gpus":
+        wanted = base.value + 1.0
+    floor = no_worse(inputs, base.case.objective, wanted)
+    if lever.path == floor.path:
+        return None
+    oracle = Oracle(inputs, options.solver, options.effort.part(WORK))
+    found = threshold(oracle, lever, (floor,))
+    if found is None:
+        return None
+    if found.short is None:
+        raise UndecidedError
+    text = lever.text(found.enough)
+    return NextStep(
+        to_text=text,
+        short_text=lever.text(found.short),
+        setting=f"{lever.path}={text}",
+        gain=abs(wanted - base.value),
+    )
+
+
+NO_LIMITS = ("jobs.0.parallelism.",)
+EVERY = "what a step of each limit is worth"
+PAUSES = (".stall", ".restart")
+
+
+@dataclass(frozen=True)
+class Base:
+    """The best objective with its bound, in the objective's own unit, and what was cut short."""
+
+    value: float | None
+    bound: float | None
+    gpus_used: int | None = None
+    undecided: tuple[str, ...] = ()
+
+
+def marginals(
+    inputs: Inputs, plan: Plan, options: Options, steps: Mapping[str, str]
+) -> tuple[Base, tuple[Marginal, ...]]:
+    """Return the best objective and what moving each limit by a step does to it.
+
+    Args:
+        inputs: the problem.
+        plan: its best plan, for what binds.
+        options: how to solve.
+        steps: the user's own steps, by path.
+
+    Raises:
+        InputError: a step names no limit, or is none.
+    """
+    movable = [lever for lever in levers(inputs) if _is_moved(lever)]
+    check_names(list(steps), movable, "--step")
+    prober = Prober(inputs, options)
+    base = prober.best(())
+    if base is None or base.operation is None or not plan.jobs:
+        return Base(None, None, undecided=(EVERY,) if plan.jobs else ()), ()
+    tight = {limit.name for limit in plan.limits if limit.binding}
+    binding = [lever for lever in movable if lever.limit in tight]
+    slack = [lever for lever in movable if lever.limit not in tight]
+    # Time that the job stands still is never idle: every second of it counts.
+    idle = _idle(prober, base, [lever for lever in slack if not lever.path.endswith(PAUSES)])
+    rows = []
+    for lever in sorted(movable, key=lambda one: one not in binding):
+        step = step_of(lever, steps)
+        rows.append(_marginal(prober, base, lever, step, idle, lever in binding))
+    return Base(base.value, base.bound, base.gpus_used, tuple(prober.undecided)), tuple(rows)
+
+
+def _is_moved(lever: Lever) -> bool:
+    """Say whether a lever has a worth: what is fixed, or follows from the model, has none."""
+    moved = lever.value is not None and not lever.between
+    return moved and not lever.path.startswith(NO_LIMITS)
+
+
+def _idle(prober: Prober, base: Best, slack: Sequence[Lever]) -> frozenset[Lever]:
+    """Return levers without which no plan is better, found for many at once."""
+    if not slack:
+        return frozenset()
+    free = prober.best(tuple(change for lever in slack for change in lever.off))
+    if free is not None and free.bound is not None and not prober.better(free.bound, base):
+        return frozenset(slack)
+    if len(slack) == 1:
+        return frozenset()
+    half = len(slack) // 2
+    return _idle(prober, base, slack[:half]) | _idle(prober, base, slack[half:])
+
+
+def _marginal(
+    prober: Prober, base: Best, lever: Lever, step: float, idle: frozenset[Lever], binding: bool
+) -> Marginal:
+    assert lever.value is not None
+    looser = _looser(prober, base, lever, step, idle)
+    return Marginal(
+        path=lever.path,
+        label=lever.label,
+        source=lever.place,
+        unit=lever.unit,
+        value=lever.value,
+        text=lever.text(lever.value),
+        step_text=lever.text(step),
+        binding=binding,
+        looser=looser,
+        tighter=_tighter(prober, base, lever, step),
+        next_step=_next(prober, base, lever) if binding else None,
+    )
+
+
+def _next(prober: Prober, base: Best, lever: Lever) -> NextStep | None:
+    try:
+        return next_step(prober.inputs, prober.options, base, lever)
+    except UndecidedError:
+        prober.undecided.append(f"where more room for {lever.label} begins to pay")
+        return None
+
+
+def _moved_to(lever: Lever, step: float) -> float:
+    assert lever.value is not None
+    return min(max(lever.value + step, lever.least), lever.most)
+
+
+def _blank(lever: Lever, place: float, known: str) -> Moved:
+    text = lever.text(place)
+    return Moved.model_validate(
+        {"to_text": text, "setting": f"{lever.path}={text}", "known": known}
+    )
+
+
+def _looser(prober: Prober, base: Best, lever: Lever, step: float, idle: frozenset[Lever]) -> Moved:
+    place = _moved_to(lever, lever.looser * step)
+    if place == lever.value:
+        return _blank(lever, place, "at_its_end")
+    if lever in idle:
+        return _unchanged(base, _blank(lever, place, "no_limit_helps"))
+    return _solved(prober, base, lever, place)
+
+
+def _tighter(prober: Prober, base: Best, lever: Lever, step: float) -> Moved:
+    place = _moved_to(lever, -lever.looser * step)
+    if place == lever.value or place < 0 or (place == 0 and not lever.whole):
+        return _blank(lever, max(place, 0.0), "at_its_end")
+    if prober.still_fits(lever.to(place), base):
+        return _unchanged(base, _blank(lever, place, "plan_fits"))
+    return _solved(prober, base, lever, place)
+
+
+def _unchanged(base: Best, moved: Moved) -> Moved:
+    """Return a move after which the best is proven to be what it was."""
+    assert base.value is not None
+    assert base.bound is not None
+    width = abs(base.bound - base.value)
+    return moved.model_copy(
+        update={
+            "value": base.value,
+            "bound": base.bound,
+            "change": 0.0,
+            "change_least": -width,
+            "change_most": width,
+            "gpus_used": base.gpus_used,
+        }
+    )
+
+
+def _solved(prober: Prober, base: Best, lever: Lever, place: float) -> Moved:
+    found = prober.best(lever.to(place))
+    if found is None:
+        return _blank(lever, place, "not_decided")
+    if found.value is None:
+        return _blank(lever, place, "no_plan")
+    assert base.value is not None
+    assert base.bound is not None
+    ends: tuple[float | None, float | None] = (None, None)
+    if found.bound is not None:
+        ends = _ends(base.value, base.bound, found.value, found.bound)
+    return _blank(lever, place, "solved").model_copy(
+        update={
+            "value": found.value,
+            "bound": found.bound,
+            "change": found.value - base.value,
+            "change_least": ends[0],
+            "change_most": ends[1],
+            "gpus_used": found.gpus_used,
+        }
+    )
+
+
+def _ends(value: float, bound: float, other: float, other_bound: float) -> tuple[float, float]:
+    """Return between what the true change lies: each optimum is between its value and bound."""
+    changes = (other - bound, other_bound - value, other - value, other_bound - bound)
+    return min(changes), max(changes)
+
+
+__all__ = ["explain"]
+
+FOR_THE_PLAN = 0.5
+"""The share of a time limit that finding the plan may take; the rest is for questions about it."""
+QUESTIONS = 4
+"""A count and not a time, so that the same problem always gets the same explanation."""
+
+
+def explain(
+    inputs: Inputs,
+    options: Options,
+    *,
+    steps: Mapping[str, str] | None = None,
+    asked: tuple[str, ...] = (),
+    questions: int | None = QUESTIONS,
+    plan: Plan | None = None,
+) -> Explanation:
+    """Return why the best plan of a problem is what it is.
+
+    Args:
+        inputs: the problem, catalogs and prices.
+        options: how to solve.
+        steps: by how much to move a limit, by path, as the user wrote it.
+        asked: items whose absence is to be explained exactly, with their break-even price.
+        questions: how many proofs items that were not asked for may take, None for any number.
+        plan: the best plan, where it is known.
+
+    Raises:
+        InputError: a step names no limit of the problem, or what is asked for is no item.
+        VerificationError: the plan does not agree with its independent re-computation.
+    """
+    options = options.started()
+    plan = solve_with(inputs, options, search=FOR_THE_PLAN) if plan is None else plan
+    options = options.searching(FOR_THE_SEARCH)
+    base, found = marginals(inputs, plan, options, steps or {})
+    if not plan.jobs:
+        return Explanation(plan=plan)
+    return Explanation(
+        plan=plan,
+        value=base.value,
+        bound=base.bound,
+        gpus_used=base.gpus_used,
+        marginals=found,
+        undecided=base.undecided,
+        why_not=why_not(inputs, plan, options, asked=asked, questions=questions),
+    )

@@ -1,0 +1,515 @@
+"""Plans bought and kept: how each is best run, which limits it breaks, how much it is regretted."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.case import Case, System
+from planner.case.model import Mode
+from planner.optimizer import operate, purchase
+from planner.optimizer.guess import orderly
+from planner.optimizer.joint import FLOOR_TOLERANCE, floors
+from planner.optimizer.missed import BILLED, amount
+from planner.optimizer.operate import TOLERANCE, Operation
+from planner.optimizer.supply import SUPPLIES
+from planner.schema.plan import Plan
+from planner.schema.sensitivity import BreakRate, CandidatePlan
+from planner.sizing.demand import write_volume_tb_per_day
+from planner.sizing.reliability import mtti_s
+from planner.studies.sensitivity.solve import Answer
+from planner.studies.sensitivity.uncertain.distributions import Numbers
+
+Passed = float | None
+"""By what share of itself a limit is passed; None where that is no matter of more or less."""
+
+_LIMITS = {supply.row: supply.field for supply in SUPPLIES}
+_NUMBERED = re.compile(r"(stock|require_vendor|split)_(.+)")
+
+
+def spent_over(case: Case, units: Mapping[str, int]) -> dict[str, Passed]:
+    """Return the limits that a purchase passes, however it is run."""
+    found: dict[str, Passed] = {}
+    for row in purchase.broken_rows(case, units):
+        found[_name(row)] = _over(case, units, row)
+    return found
+
+
+def _name(row: str) -> str:
+    """Return the name that a plan's limits have for a row of the model."""
+    numbered = _NUMBERED.fullmatch(row)
+    if numbered is None:
+        return row
+    kind, rest = numbered.groups()
+    return f"{kind}.{rest.partition('_')[0] if kind == 'split' else rest}"
+
+
+def _over(case: Case, units: Mapping[str, int], row: str) -> Passed:
+    if row == "capacity":
+        usable_tb = sum(item.usable_tb * units[item.id] for item in case.storage)
+        return 1.0 - usable_tb / case.job.capacity_needed_tb
+    if row not in BILLED:
+        return None
+    limit = getattr(case.limits, _LIMITS[row])
+    used = float(getattr(purchase.bill(case, units), BILLED[row]))
+    return used / limit - 1.0 if limit else None
+
+
+def passed_by(case: Case, run: Operation) -> dict[str, Passed]:
+    """Return the limits on how a job runs that an operation passes."""
+    found: dict[str, Passed] = {}
+    for name, value, most in _ceilings(case, run):
+        if value > most * (1 + TOLERANCE):
+            found[name] = value / most - 1.0 if most else None
+    for name, value, least in _floors(case, run):
+        if value < least * (1 - FLOOR_TOLERANCE):
+            found[name] = 1.0 - value / least
+    return found
+
+
+def _ceilings(case: Case, run: Operation) -> Iterator[tuple[str, float, float]]:
+    """Yield (limit, what is reached, the most that is allowed)."""
+    job, limits = case.job, case.limits
+    if job.max_restore_s is not None:
+        yield "restore_time", amount(case, run, "restore_time"), job.max_restore_s
+    if run.mode == "sync":
+        yield "blocking", amount(case, run, "blocking"), job.max_blocking
+    else:
+        overlap = amount(case, run, "overlap")
+        if case.rule is None:
+            yield "overlap", overlap, job.max_overlap
+        yield "drain_fits", job.stall_s + overlap * run.interval_s, run.interval_s
+    yield "ingest", run.gpus * job.ingest_per_gpu_gb_per_s, run.read_gb_per_s
+    rated = [item.endurance_tb_per_day for item in case.storage if run.units[item.id]]
+    if None not in rated:
+        written = write_volume_tb_per_day(job.checkpoint_gb, run.interval_s)
+        endured = sum((i.endurance_tb_per_day or 0.0) * run.units[i.id] for i in case.storage)
+        yield "endurance", written, endured
+    if job.gpus_max is not None:
+        yield "gpus_max", float(run.gpus), float(job.gpus_max)
+    if limits.max_days_to_train is not None:
+        yield "max_days_to_train", amount(case, run, "max_days_to_train"), limits.max_days_to_train
+    tco_usd = purchase.bill(case, run.units).tco_usd
+    if limits.per_useful_gpu_hour_usd is not None:
+        each = tco_usd / (run.useful_gpus * case.rates.hours)
+        yield "per_useful_gpu_hour", each, limits.per_useful_gpu_hour_usd
+    if limits.per_million_tokens_usd is not None:
+        tokens = run.useful_pflops(job.mfu or 0.0) * case.million_tokens_per_pflops()
+        yield "per_million_tokens", tco_usd / tokens, limits.per_million_tokens_usd
+
+
+def _floors(case: Case, run: Operation) -> Iterator[tuple[str, float, float]]:
+    """Yield (limit, what is reached, the least that is asked for)."""
+    job, limits = case.job, case.limits
+    others = max(1, job.replica_gpus or 1, limits.min_gpus or 1)
+    asked = (
+        ("replica_fits", float(run.gpus), job.replica_gpus),
+        ("min_gpus", float(run.gpus), limits.min_gpus),
+        ("gpus_min", float(run.gpus), job.gpus_min if job.gpus_min > others else None),
+        ("min_goodput", run.goodput, limits.min_goodput),
+        ("min_useful_gpus", run.useful_gpus, limits.min_useful_gpus),
+        ("min_useful_pflops", run.useful_pflops(job.mfu or 0.0), limits.min_useful_pflops),
+    )
+    for name, value, least in asked:
+        if least is not None:
+            yield name, value, float(least)
+
+
+PARTS = 16
+"""Into how many steps the GPUs that could be in use are divided where nothing near them works."""
+
+Order = Callable[[Operation], float]
+Use = tuple[int, dict[str, int]]
+"""GPUs in use, and their systems by type."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A purchase in a scenario: how it runs, None where it cannot at all, and what it breaks."""
+
+    run: Operation | None
+    broken: Mapping[str, Passed]
+
+
+def operated(case: Case, run: Operation) -> Operation | None:
+    """Return a purchase run at its best under a case; None where it breaks a limit.
+
+    Args:
+        case: a scenario in numbers.
+        run: the purchase, as it is run in another scenario.
+    """
+    units = _units(case, run)
+    if units is None or not orderly(case, units) or purchase.broken_rows(case, units):
+        return None
+    return _best(case, replace(run, units=units))
+
+
+def tried(case: Case, run: Operation) -> Tried:
+    """Return how a purchase does under a case, whatever it breaks.
+
+    Where no way to run it meets every limit it is run for the most useful work, and what that
+    misses counts as broken.
+    """
+    units = _units(case, run)
+    if units is None:
+        return Tried(None, {"products": None})
+    broken: dict[str, Passed] = {} if orderly(case, units) else {"orders": None}
+    broken |= spent_over(case, units)
+    if "fabric" in broken:
+        return Tried(None, broken)
+    run = replace(run, units=units)
+    found = _best(case, run)
+    if found is None:
+        found = _at_all(case, run)
+        broken |= {"running": None} if found is None else passed_by(case, found)
+    return Tried(found, broken)
+
+
+def _units(case: Case, run: Operation) -> dict[str, int] | None:
+    """Return the counts of everything on offer, None where something bought is not."""
+    ids = {offer.id for offer in case.offers()}
+    if any(count and name not in ids for name, count in run.units.items()):
+        return None
+    return {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
+
+
+def _best(case: Case, run: Operation) -> Operation | None:
+    """Return the best way to run a purchase within the limits of a case, None where none is."""
+    if len(run.used) > case.job.max_types:
+        return None
+    order, meets = _order(case), floors(case)
+    found = [each for mode in case.job.modes for each in _runs(case, mode, run, order)]
+    return max((each for each in found if meets(each)), key=order, default=None)
+
+
+def _order(case: Case) -> Order:
+    """Return how ways to run a purchase are ordered: by useful work, or by GPUs if those count."""
+    meets, floor = floors(case), case.limits.min_goodput or 0.0
+
+    def order(run: Operation) -> float:
+        if run.goodput < floor:
+            return run.goodput - 1.0
+        return 1e9 + run.gpus if case.objective == "gpus" and meets(run) else run.useful_gpus
+
+    return order
+
+
+def _runs(case: Case, mode: Mode, run: Operation, order: Order) -> Iterator[Operation]:
+    """Yield the best uses near the planned one and near all GPUs; else near any number of them."""
+    near = False
+    for place, (gpus, used) in enumerate(_starts(case, run)):
+        if near and place > 1 and len(run.used) == 1:
+            return  # with one type the rest is found from there
+        found = operate.best(case, mode, run.units, used, gpus, order)
+        if found is not None:
+            near = True
+            yield found if len(used) == 1 else _climbed(case, found, order)
+
+
+def _climbed(case: Case, run: Operation, order: Order) -> Operation:
+    """Return the best use of several types that one system more or less at a time leads to."""
+    types = [system for system in case.systems if run.used.get(system.id)]
+    better: Operation | None = run
+    while better is not None:
+        run = better
+        steps = ({**run.used, each.id: run.used[each.id] + by} for each in types for by in (1, -1))
+        found = [
+            operate.operate(case, run.mode, run.units, used, _gpus(case, types, used))
+            for used in steps
+            if min(used.values()) > 0
+        ]
+        beyond = [each for each in found if each is not None and order(each) > order(run)]
+        better = max(beyond, key=order, default=None)
+    return run
+
+
+def _gpus(case: Case, types: Sequence[System], used: Mapping[str, int]) -> int:
+    """Return the most GPUs that the job can use of the systems in use."""
+    return sum(case.job.most_gpus(system, used[system.id]) for system in types)
+
+
+def _starts(case: Case, run: Operation) -> Iterator[Use]:
+    """Yield GPUs in use with their systems: as planned, then from the most that could be on down.
+
+    Where several types are planned, each is tried alone, too.
+    """
+    yield run.gpus, dict(run.used)
+    types = [system for system in case.systems if run.used.get(system.id)]
+    if len(types) > 1:
+        yield from (_together(case, run, types, part) for part in range(PARTS, 0, -1))
+    for system in types:
+        yield from (_one(case, run, system, part) for part in range(PARTS, 0, -1))
+
+
+def _together(case: Case, run: Operation, types: Sequence[System], part: int) -> Use:
+    """Return so many parts of the systems of several types that could be in use."""
+    most = {each.id: operate.most_in_use(case, run.units[each.id]) for each in types}
+    used = {name: count * part // PARTS for name, count in most.items()}
+    gpus = {each.id: case.job.most_gpus(each, used[each.id]) for each in types}
+    fewest = {each.id: math.ceil(gpus[each.id] / each.usable_gpus) for each in types}
+    return sum(gpus.values()), {name: count for name, count in fewest.items() if count}
+
+
+def _one(case: Case, run: Operation, system: System, part: int) -> Use:
+    """Return so many parts of the GPUs of a type that could be in use, in whole steps."""
+    gpus = case.job.most_gpus(system, operate.most_in_use(case, run.units[system.id]))
+    if case.job.gpus_max is not None:
+        gpus = min(gpus, case.job.gpus_max)
+    step = case.job.step(system)
+    gpus = gpus * part // PARTS // step * step
+    return gpus, {system.id: math.ceil(gpus / system.usable_gpus)}
+
+
+def _at_all(case: Case, run: Operation) -> Operation | None:
+    """Return a purchase run for the most useful work, whatever limits that breaks."""
+    job = replace(
+        case.job, max_restore_s=None, ingest_per_gpu_gb_per_s=0.0, gpus_min=1, gpus_max=None
+    )
+    patient = replace(case, job=job)
+    hasty = replace(case, job=replace(job, max_overlap=1.0, max_blocking=0.99))
+    found: list[Operation | None] = []
+    for mode in case.job.modes:
+        for loose in (patient, hasty):
+            found.append(max(_runs(loose, mode, run, _useful), key=_useful, default=None))
+        if not any(found):
+            found.append(_at_longest(case, mode, run))
+    return next((each for each in found if each is not None), None)
+
+
+def _useful(run: Operation) -> float:
+    return run.useful_gpus
+
+
+def _at_longest(case: Case, mode: Mode, run: Operation) -> Operation | None:
+    """Return a purchase run as planned, with the longest interval that there may be."""
+    rule = case.job.interval
+    rates = [each.failures_per_gpu_day for each in case.systems if run.used.get(each.id)]
+    interval_s = rule.high_s
+    if rule.policy == "lost_work":
+        interval_s = rule.kappa * mtti_s(max(rates), run.gpus)
+    return operate.run_at(case, mode, run.units, run.used, run.gpus, interval_s)
+
+
+MOST = 40
+"""Candidates that are compared, at most."""
+
+Key = tuple[tuple[str, int], ...]
+
+
+def candidates(
+    case: Case, planned: Operation | None, answers: Sequence[Answer], most: int = MOST
+) -> list[Operation]:
+    """Return different purchases, the planned one first.
+
+    All are taken where they fit in. Else the most cautious are taken, which draw and cost least,
+    then those that were found most often; of those found equally often as many as there is room
+    for, evenly spread from the one that draws least to the one that draws most.
+
+    Args:
+        case: the problem as it stands.
+        planned: its plan, None where it has none.
+        answers: the best plan of each scenario.
+        most: how many to return.
+    """
+    chosen: dict[Key, Operation] = {} if planned is None else {purchase_of(planned): planned}
+    found: dict[Key, Operation] = {}
+    times: dict[Key, int] = {}
+    for answer in answers:
+        if answer.operation is not None:
+            key = purchase_of(answer.operation)
+            found.setdefault(key, answer.operation)
+            times[key] = times.get(key, 0) + 1
+    sizes = {key: _size(case, run) for key, run in found.items()}
+    for place in (0, 1):
+        cautious = min(found, key=lambda key: (sizes[key][place], key), default=None)
+        if cautious is not None:
+            chosen.setdefault(cautious, found[cautious])
+    for number in sorted(set(times.values()), reverse=True):
+        group = [key for key in found if times[key] == number and key not in chosen]
+        group.sort(key=lambda key: (sizes[key], key))
+        for key in _spread(group, most - len(chosen)):
+            chosen[key] = found[key]
+    return list(chosen.values())
+
+
+def purchase_of(run: Operation) -> Key:
+    """Return what tells one purchase from another: the units of everything bought."""
+    return tuple(sorted((name, count) for name, count in run.units.items() if count))
+
+
+def _size(case: Case, run: Operation) -> tuple[float, float]:
+    """Return what a purchase draws, kW, and costs, USD, with inputs as they stand."""
+    units = {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
+    try:
+        spent = purchase.bill(case, units)
+    except ValueError:  # no fabric is large enough for it
+        return math.inf, math.inf
+    return spent.it_power_kw, spent.capex_usd
+
+
+def _spread(keys: list[Key], room: int) -> list[Key]:
+    if len(keys) <= room:
+        return keys
+    places = np.unique(np.linspace(0, len(keys) - 1, max(room, 0)).round().astype(int))
+    return [keys[place] for place in places]
+
+
+_CALLED = {
+    "products": "products that can still be planned",
+    "orders": "counts that can be ordered",
+    "fabric": "fabrics that can be built",
+    "running": "progress of the job at all",
+    "gpus_min": "least GPUs in use",
+    "overlap": "drain overlap",
+    "blocking": "time blocked by checkpoints",
+    "drain_fits": "stall and drain within the interval",
+    "endurance": "write endurance",
+    "ingest": "ingest",
+}
+"""Limits that a plan need not have, or only in another mode."""
+
+
+def break_rates(plan: Plan, bought: Sequence[Tried]) -> tuple[BreakRate, ...]:
+    """Return every limit of a plan and any other that was broken, with how often that was.
+
+    Args:
+        plan: the plan that was bought.
+        bought: what became of it in each scenario.
+    """
+    called = {limit.name: limit.label for limit in plan.limits}
+    others = sorted({name for each in bought for name in each.broken} - called.keys())
+    called |= {name: _CALLED.get(name, name.replace("_", " ")) for name in others}
+    each = [tried.broken for tried in bought]
+    return tuple(_rate(name, label, each) for name, label in called.items())
+
+
+def _rate(name: str, label: str, broken: Sequence[Mapping[str, Passed]]) -> BreakRate:
+    times = [each[name] for each in broken if name in each]
+    return BreakRate(
+        limit=name,
+        label=label,
+        breaks=len(times),
+        share=len(times) / len(broken) if broken else 0.0,
+        worst=max((by for by in times if by is not None), default=None),
+    )
+
+
+BROKEN = 1.0
+"""The regret of a plan that breaks a limit, and the largest that any plan can have."""
+
+
+def best_known(answered: Numbers, worths: Numbers, *, maximise: bool) -> Numbers:
+    """Return the value of the best plan that is known for each scenario.
+
+    Args:
+        answered: the value of the plan that each scenario's own search found.
+        worths: the value of each candidate (column) in each scenario (row); nan where it breaks a
+            limit there.
+        maximise: whether more is better.
+    """
+    pick = np.fmax if maximise else np.fmin
+    return np.asarray(pick.reduce(np.column_stack([answered, worths]), axis=1), dtype=float)
+
+
+def regrets(worths: Numbers, best: Numbers, *, maximise: bool) -> Numbers:
+    """Return how far each candidate stays behind, as a share of the best plan known.
+
+    Args:
+        worths: the value of each candidate (column) in each scenario (row); nan where it breaks a
+            limit there.
+        best: the value of the best plan known, by scenario.
+        maximise: whether more is better.
+    """
+    whole = np.abs(best)[:, None]
+    behind = best[:, None] - worths if maximise else worths - best[:, None]
+    shares = np.full(worths.shape, BROKEN)
+    np.divide(behind, whole, out=shares, where=whole > 0.0)
+    shares[(behind <= 0.0) & (whole == 0.0)] = 0.0
+    return np.where(np.isnan(worths), BROKEN, np.clip(shares, 0.0, BROKEN))
+
+
+def order(matrix: Numbers, *, first: bool) -> list[int]:
+    """Return the places of the candidates by regret, in the worst scenario, then on average.
+
+    Args:
+        matrix: their regret.
+        first: whether the first one stays first.
+    """
+    worst, mean = matrix.max(axis=0), matrix.mean(axis=0)
+    places = range(int(first), matrix.shape[1])
+    ordered = sorted(places, key=lambda place: (worst[place], mean[place], place))
+    return [*range(int(first)), *ordered]
+
+
+def compared(
+    runs: Sequence[Operation],
+    worths: Numbers,
+    matrix: Numbers,
+    *,
+    planned: bool,
+    gap: float,
+    maximise: bool,
+) -> tuple[CandidatePlan, ...]:
+    """Return the candidates with what their columns say.
+
+    Args:
+        runs: the candidates.
+        worths: their value (column) in each scenario (row), nan where they break a limit.
+        matrix: their regret.
+        planned: whether the first is the plan of the problem as it stands.
+        gap: a plan is among the best where none is known to be better by more than this share.
+        maximise: whether more is better.
+    """
+    return tuple(
+        _compared(run, place, worths[:, place], matrix[:, place], planned, gap, maximise)
+        for place, run in enumerate(runs)
+    )
+
+
+def _compared(
+    run: Operation,
+    place: int,
+    worths: Numbers,
+    behind: Numbers,
+    planned: bool,
+    gap: float,
+    maximise: bool,
+) -> CandidatePlan:
+    within: NDArray[np.bool_] = ~np.isnan(worths)
+    worst = None
+    if within.all():
+        worst = float(worths.min() if maximise else worths.max())
+    nominal = planned and place == 0
+    return CandidatePlan(
+        name="nominal" if nominal else f"plan {place + (0 if planned else 1)}",
+        counts={name: count for name, count in run.units.items() if count},
+        nominal=nominal,
+        best_in=int((within & (behind <= gap)).sum()),
+        feasible=float(within.mean()),
+        mean=float(worths[within].mean()) if within.any() else None,
+        worst=worst,
+        mean_regret=float(behind.mean()),
+        most_regret=float(behind.max()),
+    )
+
+
+def least_regret(plans: Sequence[CandidatePlan]) -> int | None:
+    """Return the place of the plan of least regret in its worst scenario, then on average."""
+    order = [(plan.most_regret, plan.mean_regret, place) for place, plan in enumerate(plans)]
+    return min(order)[2] if order else None
+
+
+def best_worst_case(plans: Sequence[CandidatePlan], *, maximise: bool) -> int | None:
+    """Return the place of the plan of the best worst case, None where none is always possible."""
+    sign = -1.0 if maximise else 1.0
+    order = [
+        (sign * plan.worst, plan.mean_regret, place)
+        for place, plan in enumerate(plans)
+        if plan.worst is not None
+    ]
+    return min(order)[2] if order else None

@@ -1,0 +1,294 @@
+"""A plan file checked: its figures, its limits, the catalogs it names, and its bound once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner import __version__
+from planner.case import resolve
+from planner.errors import Finding, InputError
+from planner.foreign_files import contents
+from planner.inputs import Inputs, inputs_from_text, inputs_to_text
+from planner.loader import load, renewed
+from planner.optimizer.joint import Certificate, optimise
+from planner.optimizer.objective import natural
+from planner.optimizer.solver import Effort, SolverName
+from planner.outputs import plan_json
+from planner.schema.plan import SCHEMA_VERSION, Plan
+from planner.schema.verification import Check, Verification
+from planner.verify import faults, origin_faults, recheck_from_outside, unproven_faults
+
+_AGAIN = "solve the problem again"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A plan and what it was made from, as a file holds them; ``changed`` are the parts that are
+    not as planner wrote them."""
+
+    name: str
+    plan: Plan
+    inputs: Inputs
+    carried: str
+    changed: tuple[str, ...]
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the plan in a file whose every figure follows from the inputs it carries.
+
+    Raises:
+        InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
+    """
+    opened = open_plan(path)
+    wrong = faults(opened.inputs, opened.plan) or tuple(map(changed_text, opened.changed))
+    if wrong:
+        raise InputError(refusal(opened.name, opened.plan, wrong))
+    return opened.plan
+
+
+def open_plan(path: Path) -> Opened:
+    """Return what a plan file holds, right or wrong.
+
+    Raises:
+        InputError: it cannot be read, or lacks what it takes to check it.
+    """
+    return from_data(str(path), contents(path, most_bytes=plan_json.MOST_BYTES, what="plan"))
+
+
+def from_data(name: str, data: bytes) -> Opened:
+    """Return what the bytes of a plan file hold; see `open_plan`."""
+    try:
+        written = plan_json.read(data)
+    except (ValueError, RecursionError):
+        message = "the file holds no plan of this version of planner"
+        fix = "give the PROBLEM.plan.json that planner solve writes"
+        raise InputError(Finding("plan", message, name, fix=fix)) from None
+    plan = written.plan
+    if plan.schema_version != SCHEMA_VERSION:
+        message = f"a plan of version {plan.schema_version}, this planner reads {SCHEMA_VERSION}"
+        raise InputError(Finding("version", message, name, fix=_AGAIN))
+    if written.inputs is None:
+        message = "the plan does not carry what it was made from, so it cannot be checked"
+        raise InputError(Finding("plan", message, name, path="inputs", fix=_AGAIN))
+    try:
+        inputs = inputs_from_text(written.inputs)
+    except InputError as error:
+        message = f"{error.findings[0].message}, so the plan cannot be checked"
+        raise InputError(Finding("plan", message, name, path="inputs", fix=_AGAIN)) from None
+    return Opened(name, plan, inputs, written.inputs, written.changed)
+
+
+def changed_text(part: str) -> str:
+    """Return what is said of a part of a file that is not as planner wrote it."""
+    return f"{part}: not as planner wrote it; the checksum differs"
+
+
+def refusal(name: str, plan: Plan, wrong: tuple[str, ...]) -> Finding:
+    """Return one line on a plan that does not hold: the first figure that is wrong."""
+    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    here = f"planner {__version__}"
+    message = f"the plan does not hold: {wrong[0]}{more}"
+    fix = f"planner verify lists them; {_AGAIN}"
+    if plan.provenance.tool != here:
+        fix = f"written by {plan.provenance.tool}, this is {here}: {_AGAIN}"
+    return Finding("verify", message, name, fix=fix)
+
+
+__all__ = ["verify_file"]
+
+OTHER: dict[str, SolverName] = {"highs": "cbc", "cbc": "highs"}
+NAMES = {"highs": "HiGHS", "cbc": "CBC"}
+GAP = 2e-6
+"""How far the other solver proves its own answer."""
+TOLERANCE = 1e-6
+"""What two solvers may differ by, as a share of the objective."""
+
+
+def verify_file(
+    path: Path, *, solve_again: bool = True, time_limit_s: float | None = None
+) -> Verification:
+    """Check a plan file, and say what could not be checked.
+
+    Args:
+        path: the PROBLEM.plan.json.
+        solve_again: whether to solve for the bound with the other solver.
+        time_limit_s: how long that may take, None for as long as it does.
+
+    Raises:
+        InputError: the file cannot be read, or holds no plan that can be checked.
+    """
+    opened = open_plan(path)
+    checks = [_file(opened), *_figures(opened), _catalogs(opened, path.parent)]
+    solver = OTHER.get(opened.plan.provenance.solver, "highs") if solve_again else None
+    answer: tuple[float | None, float | None] = (None, None)
+    if solver is None:
+        checks.append(Check(name="bound", result="not_checked", text="not solved again"))
+    else:
+        check, answer = _bound(opened, solver, time_limit_s)
+        checks.append(check)
+    failed = any(check.result == "fails" for check in checks)
+    return Verification(
+        plan=opened.name,
+        problem=opened.plan.problem,
+        result="fails" if failed else "holds",
+        checks=tuple(checks),
+        solver=solver,
+        value=answer[0],
+        bound=answer[1],
+        unit=opened.plan.objective.unit,
+    )
+
+
+def _file(opened: Opened) -> Check:
+    tool = opened.plan.provenance.tool
+    wrong = (*origin_faults(opened.inputs, opened.plan), *map(changed_text, opened.changed))
+    if wrong:
+        text = f"parts are not as {tool} wrote them"
+        return Check(name="file", result="fails", text=text, findings=wrong)
+    return Check(name="file", result="holds", text=f"every part is as {tool} wrote it")
+
+
+def _figures(opened: Opened) -> Iterator[Check]:
+    """Yield the checks of figures and limits, by the inputs that the plan carries."""
+    plan, found = opened.plan, recheck_from_outside(opened.inputs, opened.plan)
+    what, wrong = _contents(plan), (*found.disagreements, *unproven_faults(plan))
+    if wrong:
+        text = f"wrong among {what}, computed again from the inputs it carries"
+        yield Check(name="figures", result="fails", text=text, findings=wrong)
+    else:
+        text = f"{what}: all computed again from the inputs it carries"
+        yield Check(name="figures", result="holds", text=text)
+    if found.breaches:
+        broken = tuple(f"{name}: {text}" for name, text in found.breaches)
+        yield Check(name="limits", result="fails", text="limits are broken", findings=broken)
+    elif wrong or not plan.jobs:
+        text = "figures are wrong" if plan.jobs else "there is no plan to keep them"
+        yield Check(name="limits", result="not_checked", text=text)
+    else:
+        yield Check(name="limits", result="holds", text=f"all {len(plan.limits)} are kept")
+
+
+def _contents(plan: Plan) -> str:
+    if not plan.jobs:
+        return f"a problem that is {plan.status}"
+    racks = sum(group.count for group in plan.racks)
+    parts = [f"{len(plan.lines)} lines", f"{racks} racks", f"{len(plan.fabrics)} fabrics"]
+    return f"{', '.join(part for part in parts if not part.startswith('0 '))} and the job"
+
+
+def _catalogs(opened: Opened, folder: Path) -> Check:
+    """Check the plan by problem, catalogs and prices as the files it names hold them now."""
+    file = opened.plan.provenance.problem_file
+    try:
+        now, whole = _named_now(opened, folder)
+    except InputError as error:
+        text = f"what the plan was made from was not found: {error.findings[0].text()}"
+        return Check(name="catalogs", result="not_checked", text=text)
+    what = f"{file} and what it names" if whole else "the catalogs and price books it names"
+    aside = "" if whole else f"; the problem file, {file or 'none'}, is not beside the plan"
+    if whole and now.sha256 == opened.inputs.sha256:
+        if inputs_to_text(now) == opened.carried:
+            return Check(name="catalogs", result="holds", text=f"{what} are unchanged")
+        wrong = ("inputs: not what the files hold that it names, which are unchanged",)
+        text = f"{what} are unchanged, but the plan carries others"
+        return Check(name="catalogs", result="fails", text=text, findings=wrong)
+    found = recheck_from_outside(now, opened.plan)
+    differs = (*found.disagreements, *(f"{name}: {text}" for name, text in found.breaches))
+    if differs:
+        text = f"{what} say otherwise now{aside}"
+        return Check(name="catalogs", result="fails", text=text, findings=differs)
+    changed = "were changed since; every figure is still theirs" if whole else "hold every figure"
+    return Check(name="catalogs", result="holds", text=f"{what} {changed}{aside}")
+
+
+def _named_now(opened: Opened, folder: Path) -> tuple[Inputs, bool]:
+    """Return the inputs as files hold them now, and whether the problem file is among these."""
+    made = opened.plan.provenance
+    for base in (folder, Path()):
+        for name in dict.fromkeys((made.problem_file, Path(made.problem_file).name)):
+            path = base / name
+            if name and path.is_file():
+                return load(path, settings=made.overrides, scenario=made.scenario), True
+    return renewed(opened.inputs, folder), False
+
+
+def _bound(
+    opened: Opened, solver: SolverName, time_limit_s: float | None
+) -> tuple[Check, tuple[float | None, float | None]]:
+    plan = opened.plan
+    if faults(opened.inputs, plan):
+        text = "not solved again: the plan does not hold as it is"
+        return Check(name="bound", result="not_checked", text=text), (None, None)
+    if plan.status not in ("optimal", "feasible", "infeasible"):
+        text = f"a problem that is {plan.status} has none"
+        return Check(name="bound", result="not_checked", text=text), (None, None)
+    case = resolve(opened.inputs)
+    answer = optimise(case, solver=solver, gap=GAP, effort=Effort.within(time_limit_s), ties=False)
+    value = None if answer.value is None else natural(case.objective, answer.value)
+    bound = None if answer.bound is None else natural(case.objective, answer.bound)
+    asked = NAMES[solver]
+    if plan.status == "infeasible":
+        return _none_either(asked, answer), (value, bound)
+    return _compared(plan, asked, answer, value, bound), (value, bound)
+
+
+def _none_either(asked: str, answer: Certificate) -> Check:
+    if answer.status == "infeasible":
+        text = f"{asked}, asked again, finds no plan either"
+        return Check(name="bound", result="holds", text=text)
+    if answer.operation is None:
+        text = f"{asked} neither found a plan nor proved that there is none"
+        return Check(name="bound", result="not_checked", text=text)
+    wrong = ("status: infeasible, yet there is a plan",)
+    return Check(name="bound", result="fails", text=f"{asked} found a plan", findings=wrong)
+
+
+def _compared(
+    plan: Plan, asked: str, answer: Certificate, value: float | None, bound: float | None
+) -> Check:
+    """Compare the plan's value, bound and status with the other solver's answer."""
+    goal = plan.objective
+    mine, unit = goal.value or 0.0, goal.unit
+    best = mine if goal.best is None else goal.best  # the plan may give something away on purpose
+    if answer.status in ("infeasible", "unbounded"):
+        wrong: tuple[str, ...] = (f"status: {plan.status}, yet {asked} says {answer.status}",)
+        return Check(name="bound", result="fails", text=f"{asked} disagrees", findings=wrong)
+
+    def ahead(one: float, other: float) -> float:
+        better = one - other if goal.sense == "maximize" else other - one
+        return better / max(abs(mine), 1e-12)
+
+    found = []
+    if bound is not None and ahead(best, bound) > TOLERANCE:
+        found.append(f"objective.best: {_said(best)} {unit}, better than any plan can be")
+    if value is not None and goal.bound is not None and ahead(value, goal.bound) > TOLERANCE:
+        stated = f"objective.bound: {_said(goal.bound)} {unit}"
+        found.append(f"{stated}, yet a plan is worth {_said(value)}")
+    optimal = plan.status == "optimal"
+    if value is not None and optimal and ahead(value, best) > goal.gap_asked + TOLERANCE:
+        worth = f"yet a plan is worth {_said(value)} {unit}"
+        found.append(f"status: optimal, {worth}, not {_said(best)}")
+    if found:
+        text = f"{asked}, asked again, disagrees"
+        return Check(name="bound", result="fails", text=text, findings=tuple(found))
+    if bound is None:
+        text = f"{asked} came to no bound in the time given"
+        return Check(name="bound", result="not_checked", text=text)
+    behind = max(0.0, ahead(bound, best))
+    text = (
+        f"no plan is better than {_said(bound)} {unit}; the best value stated is "
+        f"{100 * behind:.2g} % behind"
+    )
+    if behind > GAP:
+        text += f" (it may be {100 * goal.gap_asked:.2g} %)"
+    if optimal and behind > goal.gap_asked + GAP + TOLERANCE:
+        text = f"{asked} got no closer in the time given than this: {text}"
+        return Check(name="bound", result="not_checked", text=text)
+    return Check(name="bound", result="holds", text=f"{asked}, asked again: {text}")
+
+
+def _said(value: float) -> str:
+    """Return a value of the objective with the digits that two solvers may differ in."""
+    return f"{value:,.2f}" if abs(value) >= 1e6 else f"{value:,.8g}"

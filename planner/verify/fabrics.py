@@ -1,0 +1,580 @@
+"""Every fabric, written out once more: fat trees, switches, cables and ends; and its report.
+
+The compute fabrics join the GPUs, rail by rail; the storage and the in-band fabric join ports that
+differ in speed; out-of-band management uplinks to the latter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup
+from planner.schema.plan import FabricReport, Plan
+from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand
+from planner.verify.basis import DECIDED, Basis
+from planner.verify.ledger import Ledger, at_least, close, divisors
+
+
+@dataclass
+class Bill:
+    """Units by item, added up fabric by fabric."""
+
+    units: Counter[str] = field(default_factory=Counter)
+
+    def add(self, sku: str, count: int) -> None:
+        """Add units of an item; none leave no trace."""
+        if count > 0:
+            self.units[sku] += count
+
+    def cables(self, link: Link | None, links: int) -> None:
+        """Add the cables of one kind that carry so many links."""
+        if link is not None:
+            self.add(link.cable, -(-links // link.links))
+
+    def optics(self, end: LinkEnd | None, ports: int, devices: int = 1) -> None:
+        """Add the transceivers of so many ports on each of ``devices``."""
+        if end is not None:
+            self.add(end.item, -(-ports // end.links) * devices)
+
+    def switch_ends(self, link: Link | None, ports: int, devices: int = 1) -> None:
+        """Add the transceivers at the switch end of links."""
+        self.optics(link.switch_end if link else None, ports, devices)
+
+    def system_ends(
+        self, link: Link | None, own: LinkEnd | None, ports: int, devices: int = 1
+    ) -> None:
+        """Add the transceivers at the device end of links: its own, or the switch's usual."""
+        self.optics(own or (link.system_end if link else None), ports, devices)
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """One fabric as it follows from the counts, under the names the plan gives its figures.
+
+    ``serves`` are the GPU systems and storage it connects; ``endpoints`` and ``capacity`` are in
+    parts of a base port.
+    """
+
+    network: str
+    switch_sku: str
+    serves: frozenset[str]
+    planes: int
+    tiers: int
+    units: int
+    radix: int
+    leaf_switches: int
+    spine_switches: int
+    core_switches: int
+    endpoints: int
+    parts_per_port: int
+    capacity: int
+    uplinks_per_leaf: int
+    system_links: int
+    leaf_spine_links: int
+    spine_core_links: int
+
+    @property
+    def switches(self) -> int:
+        """All its switches."""
+        return self.leaf_switches + self.spine_switches + self.core_switches
+
+
+def group_for(switch: Item, port: Port) -> PortGroup | None:
+    """Return the group of the least speed that serves a port, None where none is fast enough."""
+    speed = port.speed_gbit_per_s
+    return slowest(switch, speed)
+
+
+def slowest(switch: Item, least_gbit_per_s: float = 0.0) -> PortGroup | None:
+    """Return the slowest group of at least a speed."""
+    groups = () if switch.switch is None else switch.switch.ports
+    enough = [group for group in groups if group.speed_gbit_per_s >= least_gbit_per_s]
+    return min(enough, key=lambda group: group.speed_gbit_per_s, default=None)
+
+
+def fastest(switch: Item) -> PortGroup | None:
+    """Return the fastest group of a switch."""
+    groups = () if switch.switch is None else switch.switch.ports
+    return max(groups, key=lambda group: group.speed_gbit_per_s, default=None)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Switches, links between tiers, and the ports in use of each spine and core."""
+
+    tiers: int
+    leaves: int
+    spines: int = 0
+    cores: int = 0
+    leaf_spine_links: int = 0
+    spine_core_links: int = 0
+    spine_ports: int = 0
+    core_ports: int = 0
+
+
+def split(radix: int, oversubscription: float) -> tuple[int, int]:
+    """Return a leaf's (downlinks, uplinks)."""
+    up = at_least(radix / (1 + oversubscription))
+    return radix - up, up
+
+
+def fat_tree(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | None:
+    """Return the tree over so many leaves, None where there is none.
+
+    Args:
+        leaves_per_rail: leaves of one rail; all of them where there are no rails.
+        rails: rails, each with leaves of its own; 1 for none.
+        radix: ports of a switch.
+        up: uplinks of a leaf.
+    """
+    leaves = rails * leaves_per_rail
+    if leaves <= radix:
+        return _two_tiers(leaves, radix, up)
+    trees = [
+        (tree.spines + tree.cores, groups, tree)
+        for groups, group_leaves in _leaf_groups(leaves_per_rail, rails, radix // 2)
+        if (tree := _three_tiers(leaves, groups, group_leaves, radix, up)) is not None
+    ]
+    return min(trees, key=lambda entry: entry[:2])[2] if trees else None
+
+
+def _three_tiers(leaves: int, groups: int, group_leaves: int, radix: int, up: int) -> Tree | None:
+    enough = [s for s in divisors(up) if s >= -(-group_leaves * up // (radix // 2))]
+    if not enough:
+        return None
+    spines = enough[0]
+    spine_up = group_leaves * up // spines
+    choices = [
+        (spines // b * c, groups * b * spine_up // c)
+        for b in divisors(spines)
+        for c in divisors(spine_up)
+        if groups * b * spine_up <= radix * c
+    ]
+    if not choices:
+        return None
+    cores, core_ports = min(choices)
+    return Tree(
+        tiers=3,
+        leaves=leaves,
+        spines=groups * spines,
+        cores=cores,
+        leaf_spine_links=leaves * up,
+        spine_core_links=groups * spines * spine_up,
+        spine_ports=2 * spine_up,
+        core_ports=core_ports,
+    )
+
+
+def _two_tiers(leaves: int, radix: int, up: int) -> Tree | None:
+    links = leaves * up
+    enough = [s for s in divisors(up) if s >= max(2, -(-links // radix))]
+    if not enough:
+        return None
+    spines = enough[0]
+    return Tree(2, leaves, spines, leaf_spine_links=links, spine_ports=links // spines)
+
+
+def _leaf_groups(leaves_per_rail: int, rails: int, down: int) -> list[tuple[int, int]]:
+    """Return the ways to give leaves spines in common: groups, and the leaves of each."""
+    if leaves_per_rail <= down:
+        together = [q for q in divisors(rails) if q * leaves_per_rail <= down]
+        return [(rails // q, q * leaves_per_rail) for q in together]
+    per_rail = -(-leaves_per_rail // down)
+    return [(rails * per_rail, -(-leaves_per_rail // per_rail))]
+
+
+@dataclass(frozen=True)
+class Plug:
+    """What makes GPU types share a fabric: the switch, its group, ports and rails per system."""
+
+    switch: str
+    speed_gbit_per_s: float
+    radix: int
+    ports: int
+    rails: int
+
+
+def plug(basis: Basis, item: Item) -> Plug | None:
+    """Return how a GPU type plugs into the compute fabric, None where it does not fit."""
+    asked, port = basis.problem.network.compute, item.ports.compute
+    if asked is None or port is None or port.count % (asked.planes * port.rails):
+        return None
+    for name in asked.switches:
+        switch = basis.items[name]
+        fits = switch.switch and port.protocol in (None, switch.switch.protocol)
+        group = group_for(switch, port) if fits else None
+        if group is not None:
+            return Plug(name, group.speed_gbit_per_s, group.count, port.count, port.rails)
+    return None
+
+
+def compute_fabrics(basis: Basis, counts: Mapping[str, int], bill: Bill) -> list[Fabric] | None:
+    """Return the fabrics between the GPU systems, and add their parts to the bill.
+
+    None where a system does not fit any switch, or a tree would be too large.
+
+    Args:
+        basis: the problem and the catalogs.
+        counts: units of GPU systems and storage.
+        bill: takes switches, cables and transceivers.
+    """
+    asked = basis.problem.network.compute
+    if asked is None:
+        return []
+    shared: dict[Plug, dict[str, int]] = {}
+    for sku, count in counts.items():
+        if basis.items[sku].category != "gpu_system" or count == 0:
+            continue
+        how = plug(basis, basis.items[sku])
+        if how is None:
+            return None
+        shared.setdefault(how, {})[sku] = count
+    fabrics = []
+    for how, systems in shared.items():
+        fabric = _build_compute(basis, asked, how, systems, bill)
+        if fabric is None:
+            return None
+        fabrics.append(fabric)
+    return fabrics
+
+
+def _build_compute(
+    basis: Basis, asked: ComputeFabric, how: Plug, systems: Mapping[str, int], bill: Bill
+) -> Fabric | None:
+    size = _size_compute(asked, how, sum(systems.values()))
+    if size is None:
+        return None
+    units, tree, up, most = size
+    planes, count = asked.planes, sum(systems.values())
+    group = next(
+        group
+        for group in _compute_groups(basis.items[how.switch])
+        if group.speed_gbit_per_s == how.speed_gbit_per_s
+    )
+    fabric = Fabric(
+        network="compute",
+        switch_sku=how.switch,
+        serves=frozenset(systems),
+        planes=planes,
+        tiers=tree.tiers,
+        units=units,
+        radix=how.radix,
+        leaf_switches=planes * tree.leaves,
+        spine_switches=planes * tree.spines,
+        core_switches=planes * tree.cores,
+        endpoints=how.ports * count,
+        parts_per_port=1,
+        capacity=how.ports * most,
+        uplinks_per_leaf=up,
+        system_links=how.ports * count + asked.manager.ports,
+        leaf_spine_links=planes * tree.leaf_spine_links,
+        spine_core_links=planes * tree.spine_core_links,
+    )
+    _wire_compute(bill, fabric, group, tree)
+    for sku, units in systems.items():
+        port = basis.items[sku].ports.compute
+        own = None if port is None else port.transceiver
+        bill.system_ends(group.link, own, how.ports, units)
+    return fabric
+
+
+def _compute_groups(switch: Item) -> tuple[PortGroup, ...]:
+    return () if switch.switch is None else switch.switch.ports
+
+
+def _size_compute(
+    asked: ComputeFabric, how: Plug, systems: int
+) -> tuple[int, Tree, int, int] | None:
+    """Return (units, tree of one plane, uplinks per leaf, most systems it holds).
+
+    There are no units on a single switch.
+    """
+    ports = how.ports // asked.planes
+    alone = (how.radix - asked.manager.ports) // ports
+    if asked.single_switch and systems <= alone:
+        return 0, Tree(1, leaves=1), 0, alone
+    down, up = split(how.radix, asked.oversubscription)
+    per_unit = down * how.rails // ports
+    if per_unit == 0:
+        return None
+    units = max(1, -(-(systems + asked.manager.slots) // per_unit))
+    tree = fat_tree(units, how.rails, how.radix, up)
+    most = units * per_unit - asked.manager.slots
+    return None if tree is None else (units, tree, up, most)
+
+
+def _wire_compute(bill: Bill, fabric: Fabric, group: PortGroup, tree: Tree) -> None:
+    link = group.link
+    bill.add(fabric.switch_sku, fabric.switches)
+    for links in (fabric.system_links, fabric.leaf_spine_links, fabric.spine_core_links):
+        bill.cables(link, links)
+    down = fabric.radix - fabric.uplinks_per_leaf
+    bill.switch_ends(link, down, fabric.leaf_switches)
+    bill.switch_ends(link, fabric.uplinks_per_leaf, fabric.leaf_switches)
+    bill.switch_ends(link, tree.spine_ports, fabric.spine_switches)
+    bill.switch_ends(link, tree.core_ports, fabric.core_switches)
+
+
+@dataclass(frozen=True)
+class Plugged:
+    """``units`` devices with so many ports of one speed each."""
+
+    sku: str
+    units: int
+    ports: int
+    speed_gbit_per_s: float
+    end: LinkEnd | None = None
+
+
+def plugged(basis: Basis, units: Mapping[str, int], network: str) -> list[Plugged]:
+    """Return the devices that have ports on a network.
+
+    Args:
+        basis: the catalogs.
+        units: devices by item.
+        network: ``storage``, ``in_band`` or ``out_of_band``.
+    """
+    result = []
+    for sku, count in units.items():
+        port = getattr(basis.items[sku].ports, network)
+        if port is not None and count > 0:
+            speed = port.speed_gbit_per_s
+            result.append(Plugged(sku, count, port.count, speed, port.transceiver))
+    return result
+
+
+def port_fabric(
+    basis: Basis, network: str, asked: EthernetFabric, devices: Iterable[Plugged], bill: Bill
+) -> list[Fabric] | None:
+    """Return the fabric (none without ports), and add its parts to the bill.
+
+    None where a port is faster than the switch, or the tree would be too large.
+
+    Args:
+        basis: the catalogs.
+        network: its name.
+        asked: what the problem says of it.
+        devices: everything that is plugged in.
+        bill: takes switches, cables and transceivers.
+    """
+    devices, switch = list(devices), basis.items[asked.switch]
+    base = fastest(switch)
+    if not devices:
+        return []
+    if base is None or switch.switch is None:
+        return None
+    by_group = _by_group(switch, devices)
+    if by_group is None:
+        return None
+    whole = math.lcm(*(group.count for group in switch.switch.ports))
+    parts = sum(ports * (whole // group.count) for group, ports in by_group)
+    size = _size_ports(asked, base.count, whole // base.count, parts)
+    if size is None:
+        return None
+    tree, up, most = size
+    fabric = Fabric(
+        network=network,
+        switch_sku=asked.switch,
+        serves=_served(basis, devices),
+        planes=1,
+        tiers=tree.tiers,
+        units=tree.leaves if tree.tiers > 1 else 0,
+        radix=base.count,
+        leaf_switches=tree.leaves,
+        spine_switches=tree.spines,
+        core_switches=tree.cores,
+        endpoints=parts,
+        parts_per_port=whole // base.count,
+        capacity=most * (whole // base.count),
+        uplinks_per_leaf=up,
+        system_links=sum(ports for _, ports in by_group),
+        leaf_spine_links=tree.leaf_spine_links,
+        spine_core_links=tree.spine_core_links,
+    )
+    _wire_devices(bill, switch, by_group, devices)
+    _wire_switches(bill, fabric, base, tree)
+    return [fabric]
+
+
+def _served(basis: Basis, devices: list[Plugged]) -> frozenset[str]:
+    """Return the GPU systems and storage among the devices."""
+    skus = (device.sku for device in devices)
+    return frozenset(sku for sku in skus if basis.items[sku].category in DECIDED)
+
+
+def _by_group(switch: Item, devices: list[Plugged]) -> list[tuple[PortGroup, int]] | None:
+    """Return each group in use with the ports it serves, None where a port is too fast."""
+    ports: Counter[float] = Counter()
+    groups: dict[float, PortGroup] = {}
+    for device in devices:
+        group = slowest(switch, device.speed_gbit_per_s)
+        if group is None:
+            return None
+        groups[group.speed_gbit_per_s] = group
+        ports[group.speed_gbit_per_s] += device.units * device.ports
+    return [(groups[speed], count) for speed, count in ports.items()]
+
+
+def _size_ports(
+    asked: EthernetFabric, radix: int, parts_per_port: int, parts: int
+) -> tuple[Tree, int, int] | None:
+    """Return the tree, the uplinks of a leaf, and the base ports there are for devices.
+
+    A pair of leaves is joined by its uplinks.
+    """
+    down, up = split(radix, asked.oversubscription)
+    if asked.min_switches == 1 and parts <= radix * parts_per_port:
+        return Tree(1, leaves=1), 0, radix
+    if asked.min_switches == 2 and parts <= 2 * down * parts_per_port:
+        return Tree(1, leaves=2, leaf_spine_links=up), up, 2 * down
+    if down == 0:
+        return None
+    leaves = max(asked.min_switches + 1, -(-parts // (down * parts_per_port)))
+    tree = fat_tree(leaves, 1, radix, up)
+    return None if tree is None else (tree, up, leaves * down)
+
+
+def _wire_devices(
+    bill: Bill, switch: Item, by_group: list[tuple[PortGroup, int]], devices: list[Plugged]
+) -> None:
+    for group, ports in by_group:
+        bill.cables(group.link, ports)
+        bill.switch_ends(group.link, ports)
+    for device in devices:
+        served_by = slowest(switch, device.speed_gbit_per_s)
+        if served_by is not None:
+            bill.system_ends(served_by.link, device.end, device.ports, device.units)
+
+
+def _wire_switches(bill: Bill, fabric: Fabric, base: PortGroup, tree: Tree) -> None:
+    bill.add(fabric.switch_sku, fabric.switches)
+    for links in (fabric.leaf_spine_links, fabric.spine_core_links):
+        bill.cables(base.link, links)
+    bill.switch_ends(base.link, fabric.uplinks_per_leaf, fabric.leaf_switches)
+    bill.switch_ends(base.link, tree.spine_ports, fabric.spine_switches)
+    bill.switch_ends(base.link, tree.core_ports, fabric.core_switches)
+
+
+def out_of_band(
+    basis: Basis, asked: OutOfBand, devices: Iterable[Plugged], others: int, bill: Bill
+) -> list[Fabric] | None:
+    """Return the management switches, and add them and their cables to the bill.
+
+    Args:
+        basis: the catalogs.
+        asked: what the problem says of them.
+        devices: the devices with management ports.
+        others: ports of switches and PDUs.
+        bill: takes switches and cables.
+    """
+    switch, devices = basis.items[asked.switch], list(devices)
+    group, top = slowest(switch), fastest(switch)
+    if group is None or top is None or group.count <= asked.reserve_ports:
+        return None
+    if any(device.speed_gbit_per_s > top.speed_gbit_per_s for device in devices):
+        return None
+    ports = sum(device.units * device.ports for device in devices) + others
+    if ports == 0:
+        return []
+    switches = -(-ports // (group.count - asked.reserve_ports))
+    bill.add(asked.switch, switches)
+    if group.link is not None:
+        bill.add(group.link.cable, ports)
+    return [
+        Fabric(
+            network="out_of_band",
+            switch_sku=asked.switch,
+            serves=_served(basis, devices),
+            planes=1,
+            tiers=1,
+            units=0,
+            radix=group.count,
+            leaf_switches=switches,
+            spine_switches=0,
+            core_switches=0,
+            endpoints=ports,
+            parts_per_port=1,
+            capacity=switches * (group.count - asked.reserve_ports),
+            uplinks_per_leaf=0,
+            system_links=ports,
+            leaf_spine_links=0,
+            spine_core_links=0,
+        )
+    ]
+
+
+def oob_uplinks(basis: Basis, asked: OutOfBand, switches: int) -> Plugged | None:
+    """Return the OOB switches as devices of the in-band fabric."""
+    top = fastest(basis.items[asked.switch])
+    if top is None or switches == 0 or asked.uplinks == 0:
+        return None
+    end = top.link.switch_end if top.link else None
+    return Plugged(asked.switch, switches, asked.uplinks, top.speed_gbit_per_s, end)
+
+
+_REPORTED = (
+    "planes",
+    "tiers",
+    "units",
+    "radix",
+    "leaf_switches",
+    "spine_switches",
+    "core_switches",
+    "endpoints",
+    "parts_per_port",
+    "capacity",
+    "uplinks_per_leaf",
+    "system_links",
+    "leaf_spine_links",
+    "spine_core_links",
+)
+
+
+def check_fabrics(ledger: Ledger, basis: Basis, fabrics: Iterable[Fabric], plan: Plan) -> None:
+    """Require a report of every fabric, with the right figures, and of no other.
+
+    Args:
+        ledger: takes the disagreements.
+        basis: the problem and the catalogs.
+        fabrics: those that the systems' ports ask for.
+        plan: the plan to check.
+    """
+    left = list(fabrics)
+    for report in plan.fabrics:
+        name = f"fabrics.{report.network}.{report.switch_sku}"
+        fabric = next((each for each in left if _matches(each, report)), None)
+        if fabric is None:
+            ledger.fail(f"{name}: the plan's systems have no such fabric, or it is listed twice")
+        else:
+            left.remove(fabric)
+            _check_report(ledger, name, report, fabric)
+            _check_oversubscription(ledger, basis, name, report, fabric)
+    for fabric in left:
+        ledger.fail(f"fabrics.{fabric.network}.{fabric.switch_sku}: missing")
+
+
+def _matches(fabric: Fabric, report: FabricReport) -> bool:
+    """Compute fabrics may share a switch model; what they serve tells them apart."""
+    if (fabric.network, fabric.switch_sku) != (report.network, report.switch_sku):
+        return False
+    return fabric.network != "compute" or fabric.serves == set(report.serves)
+
+
+def _check_report(ledger: Ledger, name: str, report: FabricReport, fabric: Fabric) -> None:
+    for figure in _REPORTED:
+        ledger.equal(f"{name}.{figure}", getattr(report, figure), getattr(fabric, figure))
+    ledger.equal(f"{name}.serves", sorted(report.serves), sorted(fabric.serves))
+
+
+def _check_oversubscription(
+    ledger: Ledger, basis: Basis, name: str, report: FabricReport, fabric: Fabric
+) -> None:
+    asked = getattr(basis.problem.network, fabric.network)
+    wanted = getattr(asked, "oversubscription", 1.0)
+    ledger.require(
+        close(report.oversubscription, wanted),
+        f"{name}.oversubscription: the plan says {report.oversubscription!r}, asked is {wanted!r}",
+    )
