@@ -15,6 +15,7 @@ from planner import audit
 from planner.audit.reader import Opened
 from planner.inputs import Document
 from planner.loader import yaml12
+from planner.outputs.workbook import book
 from planner.outputs.workbook.data import Packed
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.plan import Plan
@@ -25,6 +26,12 @@ gc.set_threshold(100_000, 50, 50)  # as the command line does: most of what is m
 # A shell's background job is deaf to Ctrl-C, and so is whatever it starts: tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def formulas_held_against_the_plan() -> None:
+    """Have every workbook that a test writes compare the plan's numbers with its formulas."""
+    book.CHECKED = True
 
 
 @pytest.fixture(autouse=True, scope="session")
