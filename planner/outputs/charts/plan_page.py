@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.figures import FIGURES, Figure, objective_label
+from planner.figures import FIGURES, objective_label
 from planner.outputs.alternatives_text import bought
 from planner.outputs.audience import HIDDEN_OBJECTIVE
 from planner.outputs.charts.markup import Cells, Table, paragraph, render_table, tag, text, words
@@ -141,33 +141,26 @@ def _proof(goal: ObjectiveReport) -> str:
 
 
 def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
-    """Yield the figures that stand out, each with what it is called; not those not known."""
+    """Yield the figures that a plan is known by, those that it has, each with its label."""
     totals = plan.totals
     assert totals is not None
-    values: dict[str, float | None] = {
-        "gpus_used": job.gpus_used,
-        "useful_pflops": job.useful_pflops,
-        "goodput": job.goodput,
-        "delivered_write_gb_per_s": job.delivered_write_gb_per_s,
-        "facility_power_kw": totals.facility_power_kw,
-        "racks": totals.racks,
-        "capex_usd": totals.capex_usd,
-        "tco_usd": totals.tco_usd,
-        "days_to_train": job.days_to_train,
+    values: dict[str, tuple[float | None, Callable[[float], str]]] = {
+        "gpus_used": (job.gpus_used, lambda gpus: f"{gpus:,}"),
+        "useful_pflops": (job.useful_pflops, lambda rate: f"{rate:,.0f} PFLOP/s"),
+        "goodput": (job.goodput, lambda share: percent(share, 2)),
+        "delivered_write_gb_per_s": (
+            job.delivered_write_gb_per_s,
+            lambda rate: f"{rate:,.0f} GB/s",
+        ),
+        "facility_power_kw": (totals.facility_power_kw, lambda kw: f"{number(kw)} kW"),
+        "racks": (totals.racks, lambda racks: f"{racks:,}"),
+        "capex_usd": (totals.capex_usd, money),
+        "tco_usd": (totals.tco_usd, money),
+        "days_to_train": (job.days_to_train, lambda days: f"{days:,.1f}"),
     }
-    for name, value in values.items():
+    for name, (value, write) in values.items():
         if value is not None:
-            yield _tile(FIGURES[name], value), FIGURES[name].label
-
-
-def _tile(figure: Figure, value: float) -> str:
-    """Return a figure at a glance, with its unit unless its label says it."""
-    if figure.unit == "USD":
-        return money(value)
-    if figure.unit == "share":
-        return percent(value, figure.digits)
-    text = f"{value:,.{figure.digits if figure.unit == 'days' else 0}f}"
-    return text if figure.unit in figure.label else f"{text} {figure.unit}"
+            yield write(value), FIGURES[name].label
 
 
 def _running(job: JobPlan) -> str:

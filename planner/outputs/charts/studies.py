@@ -195,21 +195,20 @@ def _frontier_table(study: Frontier) -> Table:
         figures(study.y_label, [point.y for point in points], study.y_unit),
         figures("no plan has more than", [point.bound for point in points], study.y_unit),
         Cells("gap", tuple(gap(point.gap) for point in points)),
-        _figure("gpus_used", [point.gpus_in_use for point in points]),
-        _figure("goodput", [point.goodput for point in points]),
+        _figures("gpus_used", [point.gpus_in_use for point in points]),
+        _figures("goodput", [point.goodput for point in points]),
     ]
     if study.x_name != "cost":
-        columns.append(_figure("capex_usd", [point.capex_usd for point in points]))
+        columns.append(_figures("capex_usd", [point.capex_usd for point in points]))
     if study.x_name != "power":
-        columns.append(_figure("facility_power_kw", [p.facility_power_kw for p in points]))
+        columns.append(_figures("facility_power_kw", [p.facility_power_kw for p in points]))
     columns.append(bought([point.counts for point in points]))
     return Table("Plans on the curve", tuple(columns), len(study.points), "evenly chosen")
 
 
-def _figure(name: str, values: Sequence[float | None]) -> Cells:
-    """Return a column of figures under what they are called."""
-    label, unit = FIGURES[name].label, FIGURES[name].unit
-    return figures(label, values, "" if unit in label else unit)
+def _figures(name: str, values: Sequence[float | None]) -> Cells:
+    figure = FIGURES[name]
+    return figures(figure.label, values, "" if figure.unit in figure.label else figure.unit)
 
 
 def _spread(study: Frontier) -> list[int]:
