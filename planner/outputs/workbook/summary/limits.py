@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from planner.figures import FIGURES
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT, PERCENT_2, Role
 from planner.outputs.workbook.formulas import TIME_TOLERANCE
 from planner.outputs.workbook.page import Page
 from planner.outputs.workbook.summary.grid import LIMITS, heading, live, quotient, short
-from planner.schema.plan import LimitReport
+from planner.schema.plan import LimitReport, Loss
 
 _LABEL, _USED, _ALLOWED, _SHARE, _BAR, _STATE = range(LIMITS, LIMITS + 6)
 _LABEL_LENGTH, _SENTENCE_LENGTH = 46, 100
@@ -28,14 +29,6 @@ _BAR_LOOK = {
 }  # fmt: skip
 _MINUTES_PER_DAY = 1440
 _SENSES = {"<=": "≤", ">=": "≥"}
-
-_LOSSES = (
-    ("loss_stall", "Stall"),
-    ("loss_rework", "Rework"),
-    ("loss_drain", "Drain"),
-    ("loss_restart", "Restart"),
-    ("loss_restore", "Restore"),
-)
 
 
 @dataclass(frozen=True)
@@ -139,12 +132,12 @@ def add_losses(page: Page, row: int) -> tuple[int, Losses]:
     """
     heading(page, row, LIMITS, ("Where the time goes", "Share", "Minutes a day"))
     first = row + 1
-    for name, label in _LOSSES:
+    for name in Loss.model_fields:
         row += 1
-        _loss(page, row, label, name)
+        _loss(page, row, FIGURES[f"loss.{name}"].heading, f"loss_{name}")
     row += 1
     _loss(page, row, "Kept progress (goodput)", "goodput", "total")
-    return row + 1, Losses(first, first + len(_LOSSES) - 1)
+    return row + 1, Losses(first, first + len(Loss.model_fields) - 1)
 
 
 def _loss(page: Page, row: int, label: str, name: str, role: Role = "cross") -> None:
