@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from planner.figures import FIGURES
 from planner.outputs.size_text import Rows, block, narrowed, table, wrapped
 from planner.outputs.words import INDENT, duration, money, number, percent, size, too_low
 from planner.sizing_report.model import (
@@ -142,8 +143,10 @@ def _mode_texts(mode: ModeReport) -> Iterator[str]:
         )
     runs = first.running
     if runs is not None:
-        parts = ("stall", "rework", "drain", "restart", "restore")
-        shares = (f"{part} {percent(getattr(runs.loss, f'{part}_share'), 2)}" for part in parts)
+        shares = (
+            f"{FIGURES[f'loss.{part}'].label} {percent(getattr(runs.loss, f'{part}_share'), 2)}"
+            for part in ("stall", "rework", "drain", "restart", "restore")
+        )
         yield f"time lost with just that bandwidth: {', '.join(shares)}"
 
 
