@@ -126,8 +126,10 @@ def _line_panel(table: Scenarios, column: Column) -> tuple[Panel, str]:
     kept = [order[place] for place in spread(len(order), MOST_POINTS)]
     x, y = axis_scale(places, column.unit), axis_scale([study.base, *found], study.unit)
     xs = [places[row] / x.size for row in kept]
-    ys, tops = ([None if (value := side[row]) is None else value / y.size for row in kept]
-                for side in (found, bounds))  # fmt: skip
+    ys, tops = (
+        [None if (value := side[row]) is None else value / y.size for row in kept]
+        for side in (found, bounds)
+    )
     hovers = [table.hover(row, [column]) for row in kept]
     log = is_wide(xs)
     gaps = list(_stretches(xs, ys, log))
@@ -220,21 +222,30 @@ def _map_panel(table: Scenarios, inputs: Sequence[Column]) -> tuple[Panel, str]:
     """Return the panel of a sweep over two numbers, and what is to be said of it."""
     study = table.sweep
     wide, high = inputs
-    xs, ys = (sorted({value for value in table.numbers(column.name) if value is not None})
-              for column in inputs)  # fmt: skip
+    xs, ys = (
+        sorted({value for value in table.numbers(column.name) if value is not None})
+        for column in inputs
+    )
     found = table.numbers("objective")
     unit = axis_scale(found, study.unit)
     row_of = _places(table, inputs, xs, ys)
     best = table.best_first()[0]
     cells = [[row_of.get((column, row)) for column in range(len(xs))] for row in range(len(ys))]
-    values = [[None if row is None or (value := found[row]) is None else value / unit.size
-               for row in line] for line in cells]  # fmt: skip
+    values = [
+        [
+            None if row is None or (value := found[row]) is None else value / unit.size
+            for row in line
+        ]
+        for line in cells
+    ]
     few = len(xs) <= _FEW_ACROSS and len(ys) <= _FEW_UP
-    texts = [[_text(row, value, row == best) if few else ""
-              for row, value in zip(*both, strict=True)]
-             for both in zip(cells, values, strict=True)]  # fmt: skip
-    hovers = [["not asked" if row is None else table.hover(row, inputs) for row in line]
-              for line in cells]  # fmt: skip
+    texts = [
+        [_text(row, value, row == best) if few else "" for row, value in zip(*both, strict=True)]
+        for both in zip(cells, values, strict=True)
+    ]
+    hovers = [
+        ["not asked" if row is None else table.hover(row, inputs) for row in line] for line in cells
+    ]
     panel = Panel(
         _axis(wide, xs),
         _axis(high, ys),
@@ -259,8 +270,11 @@ def _star(row_of: dict[tuple[int, int], int], best: int, hover: str) -> Mark:
 
 
 def _map_words(table: Scenarios, where: str, value: str, few: bool) -> str:
-    parts = [f"{counted(table.length, 'scenario')}.", proven(table.gaps()),
-             f"The star is the best: {value} at {where}."]  # fmt: skip
+    parts = [
+        f"{counted(table.length, 'scenario')}.",
+        proven(table.gaps()),
+        f"The star is the best: {value} at {where}.",
+    ]
     without = sum(value is None for value in table.numbers("objective"))
     if without:
         cells = "say so" if few else "are crossed out"
@@ -408,8 +422,11 @@ def _columns(table: Scenarios, order: Sequence[int]) -> list[Column]:
         if column.kind == "count":
             numbers = table.numbers(column.name)
             columns += [column] if any(numbers[row] for row in order) else []
-    columns += [each for each in table.sweep.columns
-                if each.name in _ALSO and each.label != goal(table.sweep)]  # fmt: skip
+    columns += [
+        each
+        for each in table.sweep.columns
+        if each.name in _ALSO and each.label != goal(table.sweep)
+    ]
     return columns[:_MOST_COLUMNS]
 
 

@@ -92,9 +92,12 @@ def _layers(study: Tornado, shown: Sequence[Swing], unit: Scale, base: float) ->
             *looks[side],
             _THICKNESS,
         )
-    proofs = [(bar.row, *sorted((bar.value, bar.end.bound)))
-              for bars in found.values() for bar in bars
-              if bar.end.bound is not None and bar.end.bound != bar.value]  # fmt: skip
+    proofs = [
+        (bar.row, *sorted((bar.value, bar.end.bound)))
+        for bars in found.values()
+        for bar in bars
+        if bar.end.bound is not None and bar.end.bound != bar.value
+    ]
     if proofs:
         rows, lows, highs = zip(*proofs, strict=True)
         yield Whiskers("up to its bound", rows, in_scale(lows, unit), in_scale(highs, unit))
@@ -139,8 +142,10 @@ def findings(study: Tornado, _rows: Rows) -> Iterator[str]:
     moving = [swing for swing in study.swings if swing.width]
     if moving:
         first = moving[0]
-        low, high = (f"{objective(study, end.objective or 0.0)} at {short(end.text, 24)}"
-                     for end in (first.low, first.high))  # fmt: skip
+        low, high = (
+            f"{objective(study, end.objective or 0.0)} at {short(end.text, 24)}"
+            for end in (first.low, first.high)
+        )
         yield f"{capital(short(first.label, _NAME))} moves it most: {low}, {high}."
         others = listed([short(swing.label, _NAME) for swing in moving[1:_MOST_NAMED]])
         if others:
@@ -168,9 +173,11 @@ def tables(study: Tornado, _rows: Rows) -> dict[str, tuple[Table, ...]]:
         Cells(f"{goal(study)} there", tuple(_end(study, swing.low) for swing in swings)),
         Cells("high", tuple(swing.high.text for swing in swings)),
         Cells(f"{goal(study)} there", tuple(_end(study, swing.high) for swing in swings)),
-        Cells("swing", tuple("" if swing.width is None else objective(study, swing.width)
-                             for swing in swings)),
-    )  # fmt: skip
+        Cells(
+            "swing",
+            tuple("" if swing.width is None else objective(study, swing.width) for swing in swings),
+        ),
+    )
     return {"tornado": (table,)}
 
 

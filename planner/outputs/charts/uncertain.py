@@ -47,9 +47,11 @@ def charts(study: Uncertain, _rows: Rows) -> tuple[Chart, ...]:
         words = study.message or "There is nothing to draw."
         return (Chart("outcomes", "What the plans become", words),)
     makers = (
-        (_outcomes, study.outcomes), (_breaks, study.breaks), (_candidates, study.candidates),
+        (_outcomes, study.outcomes),
+        (_breaks, study.breaks),
+        (_candidates, study.candidates),
         (_indices, study.indices),
-    )  # fmt: skip
+    )
     return tuple(make(study) for make, there in makers if there)
 
 
@@ -90,9 +92,17 @@ def _boxes(study: Uncertain, best: Percentiles, nominal: Percentiles | None) -> 
 def _box(outcome: Percentiles, row: int, size: float) -> Iterator[Layer]:
     least, p5, p25, p50, p75, p95, most, mean = (
         value / size
-        for value in (outcome.least, outcome.p5, outcome.p25, outcome.p50, outcome.p75,
-                      outcome.p95, outcome.most, outcome.mean)
-    )  # fmt: skip
+        for value in (
+            outcome.least,
+            outcome.p5,
+            outcome.p25,
+            outcome.p50,
+            outcome.p75,
+            outcome.p95,
+            outcome.most,
+            outcome.mean,
+        )
+    )
     hover = _percentiles(outcome)
     at = row + _AT
     yield Line("5 to 95 %", (p5, p95), (at, at), "quiet")
@@ -104,8 +114,16 @@ def _box(outcome: Percentiles, row: int, size: float) -> Iterator[Layer]:
 
 
 def _percentiles(outcome: Percentiles) -> str:
-    known = (outcome.least, outcome.p5, outcome.p25, outcome.p50, outcome.mean, outcome.p75,
-             outcome.p95, outcome.most)  # fmt: skip
+    known = (
+        outcome.least,
+        outcome.p5,
+        outcome.p25,
+        outcome.p50,
+        outcome.mean,
+        outcome.p75,
+        outcome.p95,
+        outcome.most,
+    )
     written = results(known, outcome.unit)
     least, p5, p25, p50, mean, p75, p95, most = (written.text(value) for value in known)
     return "\n".join(
@@ -340,13 +358,17 @@ def _sample_text(each: UncertainInput, value: float) -> str:
 
 
 def _outcome_table(title: str, several: Sequence[Percentiles]) -> Table:
-    scales = [results([getattr(one, step) for step in _PERCENTILES], one.unit)
-              for one in several]  # fmt: skip
+    scales = [results([getattr(one, step) for step in _PERCENTILES], one.unit) for one in several]
     columns = (
-        Cells(head, tuple(written.text(getattr(one, step))
-                          for one, written in zip(several, scales, strict=True)))
+        Cells(
+            head,
+            tuple(
+                written.text(getattr(one, step))
+                for one, written in zip(several, scales, strict=True)
+            ),
+        )
         for step, head in _PERCENTILES.items()
-    )  # fmt: skip
+    )
     return cut(
         title,
         words("outcome", [one.label for one in several]),
