@@ -13,10 +13,10 @@ from typing import Literal
 from planner.case import Case, Storage
 from planner.case.model import Offer
 from planner.optimizer.build import build
-from planner.optimizer.master import Master
+from planner.optimizer.master import Master, session
 from planner.optimizer.model import Variable
 from planner.optimizer.objective import EXPRESSIONS
-from planner.optimizer.solver import Effort, Outcome, SolverName, session
+from planner.optimizer.solver import Effort, Outcome, SolverName
 
 FIRST_ROUNDS = 12
 ROUNDS = 4
