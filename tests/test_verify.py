@@ -28,9 +28,9 @@ from planner.verify.ledger import Ledger
 from planner.verify.limits import Reached
 from planner.verify.money import cents
 from planner.verify.racks import Placement, place
-from tests.factory import Made
-from tests.verify_plans import PLANS, full, sync_bundle, two_of_each, vendor_rule
-from tests.verify_tamper import DECIDED, DataPath, disagreements, leaves, put, tampered
+from tests.world.known_plans import PLANS, full, sync_bundle, two_of_each, vendor_rule
+from tests.world.plans import Made
+from tests.world.tampering import DECIDED, DataPath, disagreements, leaves, put, tampered
 
 MADE = {name: make() for name, make in PLANS.items()}
 
