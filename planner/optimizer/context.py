@@ -10,7 +10,7 @@ from functools import cached_property
 
 from planner.case import Case, Storage, System
 from planner.case.bounds import Bounds
-from planner.case.model import BillItem, Mode, Segment
+from planner.case.model import BillItem, Key, Mode, Segment
 from planner.case.money import weights
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Run, Steps
 from planner.optimizer.curves import Log, NegativeExp
@@ -24,8 +24,8 @@ SMALLEST_INTERVAL_S = 1e-3
 class Build:
     """A model under construction and the expressions families share.
 
-    Counts are indexed by (item, site, period); ``units`` and ``purchased`` are their totals, and
-    those of the companions that follow from them.
+    ``counts`` are of each item at each site in each period; ``units`` and ``purchased`` are
+    their totals, and those of the companions that follow from them.
     ``gpus`` is N; ``write`` and ``read`` are delivered GB/s, ``safe_write`` and ``safe_read`` the
     same with appliances down, where the problem wants limits to hold then. The logarithms ``n``,
     ``b``, ``q`` and ``i`` of N, write, read and interval come into being, with their links, when
@@ -35,7 +35,7 @@ class Build:
     case: Case
     mode: Mode
     model: Model
-    counts: dict[tuple[str, str, int], Variable] = field(default_factory=dict)
+    counts: dict[Key, Variable] = field(default_factory=dict)
     used: dict[str, Variable] = field(default_factory=dict)
     type_used: dict[str, Variable] = field(default_factory=dict)
     serves: dict[str, Variable] = field(default_factory=dict)
