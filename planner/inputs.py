@@ -5,9 +5,8 @@ Below the loader, which fills it from files, and below the case, which works on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from planner.errors import Finding, InputError
+from planner.limits import entry, field_of
+from planner.limits import value_at as value_in
 from planner.schema.base import CANONICAL
 from planner.schema.catalog import Category, Family, Item, Source
 from planner.schema.prices import Discount, Price
@@ -294,49 +295,24 @@ def value_at(inputs: Inputs, path: str) -> Any:
     Raises:
         KeyError: the problem has no such place.
     """
-    here: Any = inputs.problem
-    for step in path.split("."):
-        if here is None:
-            return None
-        here = _entry(here, step, path)
-    return here
-
-
-def _entry(here: Any, step: str, path: str) -> Any:
-    if isinstance(here, BaseModel):
-        return getattr(here, _field(type(here), step, path))
-    if isinstance(here, Mapping):
-        return here.get(step)
-    if isinstance(here, Sequence) and not isinstance(here, str) and step.isdigit():
-        if int(step) < len(here):
-            return here[int(step)]
-    raise KeyError(path)
+    return value_in(inputs.problem, path)
 
 
 def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
     if not steps:
         return value
     step, rest = steps[0], steps[1:]
-    below = _entry(here, step, path)
+    below = entry(here, step, path)
     if below is None and rest:
         if not path.startswith("items."):
             raise KeyError(path)
         below = Quantity()
     new = _replaced(below, rest, value, path)
     if isinstance(here, BaseModel):
-        return here.model_copy(update={_field(type(here), step, path): new})
+        return here.model_copy(update={field_of(type(here), step, path): new})
     if isinstance(here, Mapping):
         return {**here, step: new}
     return (*here[: int(step)], new, *here[int(step) + 1 :])
-
-
-@lru_cache(maxsize=512)
-def _field(model: type[BaseModel], step: str, path: str) -> str:
-    """Return the field that a key of the file fills."""
-    for name, part in model.model_fields.items():
-        if step in (part.alias, name):
-            return name
-    raise KeyError(path)
 
 
 @checked_dataclass(frozen=True)

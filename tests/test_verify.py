@@ -15,6 +15,7 @@ import planner.verify
 from planner.api import solve_inputs
 from planner.errors import VerificationError
 from planner.inputs import Inputs
+from planner.limits import COUNTED, LIMITS, TIMED
 from planner.schema.catalog import Figure
 from planner.schema.plan import LimitReport, NotConsidered
 from planner.schema.problem import Quantity
@@ -23,8 +24,8 @@ from planner.verify import progress, verify
 from planner.verify.basis import Basis
 from planner.verify.decisions import read_decisions
 from planner.verify.job import Degraded, check_job, shortest_allowed_s
-from planner.verify.ledger import COUNTED, TIMED, Ledger
-from planner.verify.limits import Limit
+from planner.verify.ledger import Ledger
+from planner.verify.limits import Reached
 from planner.verify.money import cents
 from planner.verify.racks import Placement, place
 from tests.factory import Made
@@ -295,9 +296,11 @@ def test_the_users_client_limit_counts_before_the_familys_factor() -> None:
 def test_a_limit_holds_within_its_tolerance(sense: Literal["<=", ">="], tolerance: float) -> None:
     sign = 1 if sense == "<=" else -1
     just, over = (1000 * (1 + sign * factor * tolerance) for factor in (0.9, 1.1))
-    assert Limit("x", just, sense, 1000, "kW", tolerance).holds()
-    assert not Limit("x", over, sense, 1000, "kW", tolerance).holds()
-    assert not Limit("x", None, sense, 1000, "kW", tolerance).holds()
+    rows = (row for row in LIMITS if (row.sense, row.tolerance) == (sense, tolerance))
+    name = next(row.name for row in rows if not row.exact)
+    assert Reached(name, just, 1000).holds()
+    assert not Reached(name, over, 1000).holds()
+    assert not Reached(name, None, 1000).holds()
 
 
 @pytest.mark.parametrize(("room", "says"), [(1 - 5e-8, None), (1 + 5e-8, "slack: the plan says 0")])
