@@ -19,8 +19,8 @@ from planner.schema.plan import (
     Plan,
     PlanModel,
 )
-from tests.workbook.cases import CASES
-from tests.workbook.factory import infeasible, plan
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import CASES
 
 PROBLEM = Path(__file__).resolve().parents[2] / "problems" / "10MW.yaml"
 

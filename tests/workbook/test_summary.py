@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from openpyxl.workbook import Workbook
 
-from tests.workbook.arithmetic import Setup, job, totals
-from tests.workbook.cases import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
 from tests.workbook.conftest import written
-from tests.workbook.factory import limit_value, plan
 from tests.workbook.office import Cells, convert, needs_office, to_read, values
 from tests.workbook.test_cover import opened
 from tests.workbook.test_edits import Edit, apply, edited
+from tests.world.gear import Setup, job, totals
+from tests.world.gear_plans import limit_value, plan
+from tests.world.setups import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
 
 HEADLINES, BILL, LIMITS = "A", "E", "K"
 """Columns of the labels of the three tables."""

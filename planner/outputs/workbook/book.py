@@ -200,8 +200,8 @@ class Book:
         )
         for name, row, column, expected in (*self._planned, *asked):
             found = self.at(name, row, column)
-            same = expected == found
-            if isinstance(expected, (int, float)) and isinstance(found, (int, float)):
+            same = expected == found and isinstance(expected, bool) == isinstance(found, bool)
+            if not isinstance(expected, (str, bool)) and type(found) is float:
                 same = math.isclose(expected, found, rel_tol=_CLOSE, abs_tol=_CLOSE)
             if not same:
                 cell = xl_rowcol_to_cell(row, column)

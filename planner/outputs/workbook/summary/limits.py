@@ -106,7 +106,7 @@ def _limit(page: Page, row: int, number: int, limit: LimitReport, bar: Format) -
     _bar(page, row, share, bar)
     state = "binds" if limit.binding else ""
     text = f'=IF(ISNUMBER({share}),IF({share}>{_FULL},"OVER","{state}"),"{state}")'
-    page.formula(row, _STATE, text, align="right", plan=state)
+    page.formula(row, _STATE, text, align="right")
     page.mark(row, _STATE, "begins with", "OVER", "bad")
 
 
