@@ -17,6 +17,7 @@ from planner import audit
 from planner.audit.reader import Opened
 from planner.inputs import Document
 from planner.loader import yaml12
+from planner.outputs.workbook import book
 from planner.outputs.workbook.data import Packed
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.plan import Plan
@@ -76,6 +77,12 @@ def _thinned(family: list[pytest.Item]) -> list[pytest.Item]:
         return []
     kept = {place * len(family) // keep for place in range(keep)}
     return [item for place, item in enumerate(family) if place not in kept]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def formulas_held_against_the_plan() -> None:
+    """Have every workbook that a test writes compare the plan's numbers with its formulas."""
+    book.CHECKED = True
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -10,9 +10,10 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple, TypeVar
 
 from planner.case.quantities import Packed, Quantity, RackUse, Terms, ceil, evaluate, total
+from planner.limits import of_group
 from planner.sizing.fabric import FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
 
@@ -26,6 +27,28 @@ ObjectiveName = (
     | CountName
     | AmountName
 )
+
+
+class Key(NamedTuple):
+    """What a count is of: an item, at a site, in a period.
+
+    Problems have one site and one period today, which then need not be named.
+    """
+
+    sku: str
+    site: str = "site"
+    period: int = 0
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def by_item(counts: Iterable[tuple[Key, _Number]]) -> dict[str, _Number]:
+    """Return how many there are of each item, wherever and whenever."""
+    totals: dict[str, _Number] = {}
+    for key, count in counts:
+        totals[key.sku] = totals[key.sku] + count if key.sku in totals else count
+    return totals
 
 
 @dataclass(frozen=True)
@@ -375,16 +398,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Limits:
-    """What may be used up, and the floors; None where there is none.
+    """What may be used up, and the floors; None where there is none. Units as in ``LIMITS``.
 
     ``least_write_gb_per_s`` and ``most_write_gb_per_s`` hold the write bandwidth of the storage
     bought, as delivered: limits of questions about a problem, not of problem files.
     """
 
     it_power_kw: float | None
-    meter_kw: float | None
-    air_kw: float | None
-    liquid_kw: float | None
+    facility_power_kw: float | None
+    heat_air_kw: float | None
+    heat_liquid_kw: float | None
     racks: int | None
     capex_usd: float | None
     support_usd_per_year: float | None
@@ -393,8 +416,8 @@ class Limits:
     colocation_usd_per_year: float | None
     opex_usd_per_year: float | None
     tco_usd: float | None
-    per_useful_gpu_hour_usd: float | None
-    per_million_tokens_usd: float | None
+    per_useful_gpu_hour: float | None
+    per_million_tokens: float | None
     min_gpus: int | None
     min_goodput: float | None
     min_useful_gpus: float | None
@@ -414,9 +437,7 @@ class Elastic:
     weight: float = 1.0
 
 
-NEEDS_GOODPUT = frozenset(
-    {"min_goodput", "min_useful_gpus", "min_useful_pflops", "max_days_to_train"}
-)
+NEEDS_GOODPUT = frozenset(limit.name for limit in of_group("target") if limit.figure != "gpus_used")
 """Elastic limits that depend on goodput."""
 
 
@@ -503,7 +524,7 @@ class Case:
             limits.min_useful_pflops,
             limits.max_days_to_train,
         )
-        ratios = (limits.per_useful_gpu_hour_usd, limits.per_million_tokens_usd)
+        ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
         asked = any(limit is not None for limit in (*floors, *ratios))
         asked = asked or any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
         return self.objective in ("goodput", "useful_gpus") or asked
@@ -512,6 +533,10 @@ class Case:
     def given_away(self) -> float:
         """The largest share of the objective that may go for something else than its best."""
         return max(self.indifference, self.policy.within)
+
+    def keys(self, sku: str) -> tuple[Key, ...]:
+        """Return what the counts of an item are of: each site in each period."""
+        return tuple(Key(sku, site, period) for site in self.sites for period in self.periods)
 
     def offers(self) -> tuple[Offer, ...]:
         """Return everything that may be bought, and what is owned and only stands there."""

@@ -16,7 +16,7 @@ from planner.optimizer import purchase
 from planner.optimizer.build import build
 from planner.optimizer.elastic import overrun
 from planner.optimizer.goal import Found, Goal
-from planner.optimizer.master import Master
+from planner.optimizer.master import Master, session
 from planner.optimizer.measure import measure
 from planner.optimizer.model import Linear, Row, save_mps
 from planner.optimizer.objective import (
@@ -26,7 +26,7 @@ from planner.optimizer.objective import (
     disliked,
 )
 from planner.optimizer.operate import Operation
-from planner.optimizer.solver import Effort, SolverName, session
+from planner.optimizer.solver import Effort, SolverName
 from planner.optimizer.stage import run
 
 TIE_TOLERANCE = 1e-6
@@ -359,14 +359,14 @@ def floors(case: Case) -> Callable[[Operation], bool]:
 def _ratios(case: Case, operation: Operation) -> Iterator[tuple[float, float]]:
     """Yield (TCO, what the useful work of the term may cost) for each ratio that is limited."""
     limits = case.limits
-    if limits.per_useful_gpu_hour_usd is not None:
-        worth = limits.per_useful_gpu_hour_usd * operation.useful_gpus * case.rates.hours
-        yield purchase.bill(case, operation.units).tco_usd, worth
-    if limits.per_million_tokens_usd is not None:
+    if limits.per_useful_gpu_hour is not None:
+        worth = limits.per_useful_gpu_hour * operation.useful_gpus * case.rates.hours
+        yield purchase.bill(case, operation.units)["tco_usd"], worth
+    if limits.per_million_tokens is not None:
         pflops = operation.useful_pflops(case.job.mfu or 0.0)
         tokens = pflops * case.million_tokens_per_pflops()
-        worth = limits.per_million_tokens_usd * tokens
-        yield purchase.bill(case, operation.units).tco_usd, worth
+        worth = limits.per_million_tokens * tokens
+        yield purchase.bill(case, operation.units)["tco_usd"], worth
 
 
 def _preference(

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from planner.outputs.audience import HIDDEN_OBJECTIVE, for_audience
-from planner.outputs.audience_rules import RULES
-from planner.outputs.money_words import MoneyWords
+from planner.outputs.audience import HIDDEN_OBJECTIVE, RULES, MoneyWords, for_audience
 from planner.schema.plan import (
     Assumption,
     LimitReport,

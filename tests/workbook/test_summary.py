@@ -125,7 +125,10 @@ def test_headlines_tables_and_limits_follow_edits(folder: Path, tmp_path: Path) 
 def test_losses_and_goodput_make_up_the_day() -> None:
     cells = values(written(plan(ASYNC)))
     rows = table(cells, LIMITS, 2)
-    names = ["Stall", "Rework", "Drain", "Restart", "Restore", "Kept progress (goodput)"]
+    names = [
+        "Stalls and slowdown", "Work done again", "Checkpoints not yet drained", "Restarts",
+        "Restores", "Kept progress (goodput)",
+    ]  # fmt: skip
     shares = [float(str(rows[name][0])) for name in names]
     assert sum(shares) == pytest.approx(1.0)
     assert [row[1] for row in map(rows.__getitem__, names)] == [
