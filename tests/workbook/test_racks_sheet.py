@@ -219,6 +219,7 @@ def test_a_name_of_several_lines_is_one() -> None:
     assert fitted("a\r\nb\tc", "", "RU 1", room(150, 11, 7.5)) == "a b c · RU 1"
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("height", [42.0, 48.0, 52.0, 60.0])
 def test_no_rack_is_cut_by_a_page(height: float) -> None:
     groups = [tall(rack(n, 1, "network", MIXED, 2), height) for n in range(1, 13)]
@@ -301,6 +302,7 @@ def test_a_sum_of_weights_that_lacks_one_says_so() -> None:
     assert "known part" in total.values()
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("text", ["=1+1", "{=1}", "@SUM(A1)", "http://example.com", "", "\x00"])
 def test_names_stay_text(text: str) -> None:
     document = plan(COMPLETE)
