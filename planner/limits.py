@@ -31,6 +31,8 @@ MILLION = 1e6
 class Limit:
     """One limit.
 
+    Of a ``known_part`` what nobody states counts for nothing, and the plan says so.
+
     ``figure`` is what it compares, by its name in a plan's totals or job; ``path`` where the
     problem file gives it ("" where it follows from products). ``asked`` is its label as a demand
     and ``written`` the unit of the file, both only where they differ from ``label`` and ``unit``.
@@ -52,6 +54,7 @@ class Limit:
     editable: bool = True
     reported: bool = True
     exact: bool = False
+    known_part: bool = False
 
     @property
     def field(self) -> str:
