@@ -140,6 +140,10 @@ LIMITS: tuple[Limit, ...] = (
     _supply("heat_air", "heat to air", "heat_air_kw", "kW", "site.cooling.air_limit"),
     _supply("heat_liquid", "heat to liquid", "heat_liquid_kw", "kW", "site.cooling.liquid_limit"),
     _supply("racks", "racks", "racks", "racks", "site.racks"),
+    Limit(
+        "weight", "weight on the floor", "weight_kg", "<=", "kg", "site.weight_limit", "supply",
+        "share", known_part=True,
+    ),
     _supply("capex", "capital budget", "capex_usd", "USD", "budget.capex"),
     _yearly("opex", "operating budget", "opex_usd_per_year"),
     _supply("tco", "TCO budget", "tco_usd", "USD", "budget.tco"),

@@ -48,6 +48,7 @@ class BillItem:
     meter_kw: float
     energy_kw: float
     liquid_kw: float
+    weight_kg: float
     spare_share: float
     pack: int
     min_order: int
@@ -387,6 +388,7 @@ class Limits:
     heat_air_kw: float | None
     heat_liquid_kw: float | None
     racks: int | None
+    weight_kg: float | None
     capex_usd: float | None
     support_usd_per_year: float | None
     subscriptions_usd_per_year: float | None

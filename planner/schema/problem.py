@@ -144,6 +144,7 @@ class Site(Model):
     pue: AnyPue
     feeds: Feeds | None = None
     racks: Whole | None = None
+    weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")
     rack: Rack | None = None
     rack_classes: RackClasses = RackClasses.model_construct()
     cooling: Cooling = Cooling.model_construct()
