@@ -16,13 +16,12 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from planner.errors import Finding, InputError
 from planner.limits import entry, field_of
 from planner.limits import value_at as value_in
+from planner.paths import DataPath, steps_of
 from planner.schema.base import CANONICAL
 from planner.schema.catalog import Category, Family, Item, Source
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Job, Problem, Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, checkpoint_gb
-
-Path_ = tuple[str | int, ...]
 
 
 @dataclass
@@ -34,24 +33,24 @@ class Document:
 
     file: str
     data: Any
-    lines: dict[Path_, int] = field(default_factory=dict)
-    origins: dict[Path_, str] = field(default_factory=dict)
+    lines: dict[DataPath, int] = field(default_factory=dict)
+    origins: dict[DataPath, str] = field(default_factory=dict)
 
-    def line(self, path: Path_) -> int | None:
+    def line(self, path: DataPath) -> int | None:
         """Return the line of ``path`` or of its nearest known ancestor."""
         for length in range(len(path), -1, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
         return None
 
-    def origin(self, path: Path_) -> str | None:
+    def origin(self, path: DataPath) -> str | None:
         """Return what replaced ``path`` or a part above it, or None."""
         for length in range(len(path), -1, -1):
             if path[:length] in self.origins:
                 return self.origins[path[:length]]
         return None
 
-    def place(self, path: Path_) -> tuple[str, int | None]:
+    def place(self, path: DataPath) -> tuple[str, int | None]:
         """Return the file and line of ``path``, or the setting that put it there."""
         origin = self.origin(path)
         return (self.file, self.line(path)) if origin is None else (origin, None)
@@ -98,7 +97,7 @@ class Inputs:
         """Return ``file:line`` or the ``--set`` of a part of the problem, or None for a default."""
         if self.document is None:
             return None
-        path = tuple(int(step) if step.isdigit() else step for step in dotted.split("."))
+        path = steps_of(dotted)
         origin = self.document.origin(path)
         if origin is not None or path not in self.document.lines:
             return origin
@@ -217,7 +216,7 @@ def _named_at(inputs: Inputs, item_id: str) -> tuple[str | int, ...]:
     path = next((path for path, name in named if name == item_id), None)
     if path is None:
         path = next((p for p, name in fabrics if item_id in _link_items(known[name])), "network")
-    return tuple(int(step) if step.isdigit() else step for step in path.split("."))
+    return steps_of(path)
 
 
 def _link_items(item: Item) -> set[str]:

@@ -16,9 +16,9 @@ from planner import api
 from planner.case import resolve
 from planner.optimizer import purchase
 from tests.optimizer.cases import furnish, group, ports, switch
-from tests.oracle.by_hand import Request, gpu_system, price
-from tests.oracle.generate import inputs_of, write_case
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import inputs_of, write_case
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request, gpu_system, price
 
 
 def counts(request: Request, gpu: int = 3, box: int = 2, **more: int) -> dict[str, float]:

@@ -12,7 +12,7 @@ from planner import api
 from planner.schema.catalog import Figure
 from planner.schema.plan import Line, Plan
 from tests.oracle.enumerate import Best, best
-from tests.oracle.generate import Case, inputs_of, random_case
+from tests.world.random_cases import Case, inputs_of, random_case
 
 CHUNKS = 16
 SEEDS_PER_CHUNK = 16

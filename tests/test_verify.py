@@ -28,9 +28,9 @@ from planner.verify.ledger import Ledger
 from planner.verify.limits import Reached
 from planner.verify.money import cents
 from planner.verify.racks import Placement, place
-from tests.factory import Made
-from tests.verify_plans import PLANS, full, sync_bundle, two_of_each, vendor_rule
-from tests.verify_tamper import DECIDED, Path_, disagreements, leaves, put, tampered
+from tests.world.known_plans import PLANS, full, sync_bundle, two_of_each, vendor_rule
+from tests.world.plans import Made
+from tests.world.tampering import DECIDED, DataPath, disagreements, leaves, put, tampered
 
 MADE = {name: make() for name, make in PLANS.items()}
 
@@ -49,7 +49,7 @@ def test_a_right_plan_passes(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "path"), every_field())
-def test_each_wrong_field_is_named(name: str, path: Path_) -> None:
+def test_each_wrong_field_is_named(name: str, path: DataPath) -> None:
     made = MADE[name]
     text = disagreements(made.inputs, tampered(made.plan, path))
     field = str(path[-1])
@@ -104,7 +104,7 @@ def test_a_limit_listed_twice_is_named() -> None:
 
 
 JOB = ("jobs", 0)
-BROKEN: list[tuple[str, str, Path_, Any]] = [
+BROKEN: list[tuple[str, str, DataPath, Any]] = [
     ("full", "it_power", ("site", "it_power_kw"), 400.0),
     ("full", "facility_power", ("site", "facility_power_kw"), 500.0),
     ("full", "racks", ("site", "racks"), 10),
@@ -135,7 +135,7 @@ BROKEN: list[tuple[str, str, Path_, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "limit", "path", "value"), BROKEN)
-def test_a_broken_limit_is_named(name: str, limit: str, path: Path_, value: Any) -> None:
+def test_a_broken_limit_is_named(name: str, limit: str, path: DataPath, value: Any) -> None:
     made = MADE[name]
     inputs = replace(made.inputs, problem=put(made.inputs.problem, path, value))
     assert f"{limit}: the plan breaks the limit" in disagreements(inputs, made.plan)

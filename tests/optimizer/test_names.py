@@ -13,9 +13,9 @@ from planner.optimizer import purchase
 from planner.optimizer.build import build
 from planner.schema.plan import Plan
 from tests.optimizer.cases import furnish
-from tests.oracle.by_hand import Request
-from tests.oracle.generate import inputs_of
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh", "colocation": "100 USD/kW/month"}
 YEARLY = ("opex", "support", "subscriptions", "energy", "colocation")

@@ -10,9 +10,9 @@ from planner.case import resolve
 from planner.case.quantities import Device, RackUse, rack_use
 from planner.optimizer import purchase
 from planner.sizing.placement import Space
-from tests.oracle.by_hand import Request
-from tests.oracle.generate import inputs_of
-from tests.oracle.hardware import figure
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import figure
+from tests.world.requests import Request
 
 FULL = Space(48, 45, None)
 

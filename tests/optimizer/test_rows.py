@@ -23,9 +23,9 @@ from planner.optimizer.context import Build
 from planner.optimizer.model import Row
 from planner.schema.problem import Budget, Targets
 from tests.optimizer.cases import furnish
-from tests.oracle.by_hand import Request, gpu_system, price, store
-from tests.oracle.generate import inputs_of
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request, gpu_system, price, store
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 FAMILIES = sorted(module.name for module in pkgutil.iter_modules(constraints.__path__))

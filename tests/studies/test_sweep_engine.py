@@ -14,7 +14,7 @@ from planner.studies.sensitivity import workers as work_module
 from planner.studies.sensitivity.scenarios import Row, Scenario
 from planner.studies.sensitivity.solve import FIELDS, Answer, Asked, SweepOptions, groups, pieces
 from planner.studies.sensitivity.workers import Work
-from tests.oracle.generate import inputs_of, random_case
+from tests.world.random_cases import inputs_of, random_case
 
 SEEDS = (1, 4, 9, 17, 25, 28, 29, 32, 41, 58, 76, 376)
 COUNT = 16

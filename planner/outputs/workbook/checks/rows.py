@@ -239,7 +239,8 @@ def _types_in_use(plan: Plan, limit: LimitReport) -> str:
     ]
     if len(working) != limit.value:
         return ""
-    return "+".join(f"({working_name(each.line, each.number)}>0)" for each in working)
+    counted = "+".join(f"({working_name(each.line, each.number)}>0)" for each in working)
+    return counted if len(working) > 1 else f"1*{counted}"  # a number, not TRUE
 
 
 def _of_vendor(entries: Sequence[Entry], label: str) -> list[Entry]:
