@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from planner.case.quantities import Packed, Quantity, RackUse, Terms, ceil, evaluate, total
+from planner.figures import OBJECTIVES
 from planner.limits import of_group
+from planner.schema.problem import Maximized, Minimized
 from planner.sizing.fabric import FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
 
@@ -22,11 +24,7 @@ CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_sy
 """Objectives of questions about a problem, not of problem files: counts, all to be least."""
 AmountName = Literal["least_meter", "least_write", "most_write"]
 """The same for amounts: power at the meter, and the write bandwidth of the storage bought."""
-ObjectiveName = (
-    Literal["goodput", "useful_gpus", "gpus", "cost", "tco", "power", "overrun"]
-    | CountName
-    | AmountName
-)
+ObjectiveName = Literal[Maximized, Minimized, "overrun", CountName, AmountName]
 
 
 @dataclass(frozen=True)
@@ -502,7 +500,7 @@ class Case:
     @property
     def maximise(self) -> bool:
         """Say whether more of the objective is better."""
-        return self.objective in ("goodput", "useful_gpus", "gpus")
+        return self.objective in OBJECTIVES and OBJECTIVES[self.objective].sense == "maximize"
 
     @property
     def needs_goodput(self) -> bool:

@@ -162,7 +162,8 @@ def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
     for seed in SEEDS:
         found |= kinds(load(write_case(random_case(seed), tmp_path)))
     assert found >= {
-        "site.facility_power", "site.it_power", "site.racks", "site.weight_limit", "site.cooling.air_limit",
+        "site.facility_power", "site.it_power", "site.racks", "site.weight_limit",
+        "site.cooling.air_limit",
         "site.cooling.liquid_limit", "site.feeds.power", "site.rack.power",
         "site.rack.whole_rack_power", "budget.capex", "budget.opex_per_year", "budget.tco",
         "budget.support_per_year", "budget.subscriptions_per_year", "budget.energy_per_year",
