@@ -247,6 +247,7 @@ OBJECTIVES: dict[str, Objective] = {
         Objective("cost", FIGURES["capex_usd"], "minimize", "capex"),
         Objective("tco", FIGURES["tco_usd"], "minimize", "tco"),
         Objective("power", FIGURES["it_power_kw"], "minimize", "it_power"),
+        Objective("heat", FIGURES["heat_btu_per_h"], "minimize", "it_power", BTU_PER_H_PER_KW),
     )
 }
 """Every objective by its name, in the order in which the problem's schema lists them."""

@@ -260,6 +260,26 @@ def of_group(*groups: Group) -> tuple[Limit, ...]:
 SUPPLIES = of_group("supply")
 """What a purchase alone uses up."""
 
+NO_LIMITS: Mapping[str, str] = {
+    "site.pue*": "a fact of the plant",
+    "site.feeds.*": "gives the limit at the meter: what the feeds leave",
+    "site.rack.*": "what one rack holds and is made of; every rack is placed within it",
+    "site.rack_classes.*": "what one rack of a class holds",
+    "site.cooling.cdu": "what is bought for cooling",
+    "site.cooling.redundancy": "how much of it may fail",
+    "storage.*": "how storage is judged and chosen: it shapes what must be reached",
+    "jobs.0.*": "what the job is and asks for: it follows in its figures",
+    "items.*.retire": "what is owned goes",
+    "items.*.support_years": "how long support is paid",
+    "items.*.required": "the least count is then 1",
+    "items.*.exclude": "the item is not on offer",
+    "policy.forbid_vendors": "their items are not on offer",
+    "policy.prefer.*": "a wish, at a price",
+    "policy.require_vendors": "a limit for each of them",
+    "policy.split.*": "of which category, by which measure",
+}
+"""Fields beside the limits in those parts of a problem that hold limits, and why they are none."""
+
 
 # Values by the dotted paths that ``--set`` takes.
 

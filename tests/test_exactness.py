@@ -11,6 +11,7 @@ import pytest
 from planner import api
 from planner.schema.catalog import Figure
 from planner.schema.plan import Line, Plan
+from planner.schema.problem import Objective
 from tests.oracle.enumerate import Best, best
 from tests.world.random_cases import Case, inputs_of, random_case
 
@@ -178,3 +179,20 @@ def test_what_stands_on_the_floor_is_limited() -> None:
                     assert plan.totals is not None
                     assert ("known part" in limit.label) == (plan.totals.weight_kg is None)
     assert tried >= 5 and met >= 5
+
+
+def test_the_least_heat_is_that_of_the_enumeration() -> None:
+    """Heat is what is drawn: the same plans as for power, counted in BTU/h."""
+    tried = 0
+    for seed in range(4000, 4014):
+        case = random_case(seed)
+        objective = Objective.model_validate({"minimize": "heat"})
+        case = replace(case, problem=case.problem.model_copy(update={"objective": objective}))
+        assert faults(case) == [], f"seed {seed}"
+        plan = api.solve_inputs(inputs_of(case), explain=False)
+        if plan.status == "optimal":
+            tried += 1
+            assert plan.totals is not None
+            assert plan.objective.value == pytest.approx(plan.totals.heat_btu_per_h, rel=1e-12)
+            assert plan.objective.unit == "BTU/h"
+    assert tried >= 5

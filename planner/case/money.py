@@ -13,7 +13,7 @@ from planner.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Quantity
-from planner.sizing.facility import discounted_years
+from planner.sizing.facility import discounted_years, heat_btu_per_h
 
 
 def cents(amount_usd: float) -> float:
@@ -169,6 +169,7 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "facility_power_kw": (Part(lambda item, rates: item.meter_kw),),
     "heat_air_kw": (Part(lambda item, rates: item.it_power_kw - item.liquid_kw),),
     "heat_liquid_kw": (Part(lambda item, rates: item.liquid_kw),),
+    "heat_btu_per_h": (Part(lambda item, rates: heat_btu_per_h(item.it_power_kw)),),
     "weight_kg": (Part(lambda item, rates: item.weight_kg),),
     "capex_usd": (_CAPEX,),
     "support_usd_per_year": (_SUPPORT,),

@@ -487,7 +487,7 @@ DEFAULT_INDIFFERENCE = 0.005
 
 
 Maximized = Literal["goodput", "useful_gpus", "gpus"]
-Minimized = Literal["cost", "tco", "power"]
+Minimized = Literal["cost", "tco", "power", "heat"]
 
 
 class Objective(Model):
