@@ -86,7 +86,6 @@ def test_each_limit_has_its_place_in_the_file() -> None:
 @cache
 def everything() -> Inputs:
     request = everything_limited()
-    request.site["weight_limit"] = "900 t"
     request.job["gpus"] |= {"max_types": 1}
     request.checkpoint["interval"] = {"policy": "optimal", "min": "60 s", "max": "4 h"}
     return inputs_of(request.case())
