@@ -10,8 +10,8 @@ from planner.case.quantities import Device, RackUse
 from planner.case.quantities import rack_use as pack
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, needs_energy_cost, needs_flops, weights_gb_per_gpu
-from planner.limits import SUPPLIES, value_at
-from planner.paths import job_path
+from planner.limits import SUPPLIES
+from planner.paths import job_path, value_at
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
 from planner.schema.plan import RackClassName

@@ -10,9 +10,8 @@ from planner.case.model import Offer
 from planner.case.money import SUMS
 from planner.figures import FIGURES, OBJECTIVES
 from planner.optimizer import purchase
-from planner.optimizer.missed import missed_by
 from planner.optimizer.objective import name_weight, scale
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Operation, missed_by
 
 
 def measure(case: Case, name: str) -> Callable[[Operation], float]:
