@@ -141,7 +141,7 @@ LIMITS: tuple[Limit, ...] = (
     _supply("heat_liquid", "heat to liquid", "heat_liquid_kw", "kW", "site.cooling.liquid_limit"),
     _supply("racks", "racks", "racks", "racks", "site.racks"),
     Limit(
-        "weight", "weight on the floor", "weight_kg", "<=", "kg", "site.weight_limit", "supply",
+        "weight", "weight", "weight_kg", "<=", "kg", "site.weight_limit", "supply",
         "share", known_part=True,
     ),
     _supply("capex", "capital budget", "capex_usd", "USD", "budget.capex"),
