@@ -13,8 +13,7 @@ from planner.case.bounds import Bounds
 from planner.case.model import BillItem, Key, Mode, Segment
 from planner.case.money import weights
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Run, Steps
-from planner.optimizer.curves import Log, NegativeExp
-from planner.optimizer.model import Linear, Model, Variable, combination, total
+from planner.optimizer.model import Linear, Log, Model, NegativeExp, Variable, combination, total
 from planner.sizing.packing import packing
 
 SMALLEST_INTERVAL_S = 1e-3
