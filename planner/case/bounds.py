@@ -101,7 +101,7 @@ def _by_sums(case: Case, offer: Offer) -> list[float]:
     """
     bounds = []
     for figure, parts in SUMS.items():
-        limit = getattr(case.limits, figure)
+        limit = getattr(case.limits, figure, None)
         each = sum(part.each(offer, case.rates) or 0.0 for part in parts)
         if limit is not None and each > 0:
             owned = offer.installed if any(part.bought for part in parts) else 0

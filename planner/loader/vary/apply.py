@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from planner.errors import Finding, InputError
 from planner.inputs import Change, Document, Inputs, changed
+from planner.limits import SUPPLIES
 from planner.loader import locate
 from planner.loader.catalog_checks import Fault, check_family, check_item
 from planner.loader.checks import check_problem
@@ -139,9 +140,9 @@ def check_key(changes: Iterable[Change]) -> tuple[tuple[str, str], ...]:
 
 
 _PLAIN = (
-    "site.facility_power", "site.it_power", "site.racks", "site.pue", "site.pue.*",
+    *(limit.path for limit in SUPPLIES), "site.pue", "site.pue.*",
     "site.feeds.power", "site.rack.power", "site.rack.weight", "site.rack.whole_rack_power",
-    "site.rack_classes.*", "site.cooling.*_limit", "budget.*", "term.*",
+    "site.rack_classes.*", "budget.*", "term.*",
     "storage.delivered_fraction.*", "storage.fill_limit", "storage.tolerate_down",
     "storage.client_limit.*", "storage.rule", "storage.rule.*", "items.*.support_years",
     "jobs.*.checkpoint.max_overlap", "jobs.*.checkpoint.max_blocking",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from planner.figures import BTU_PER_H_PER_KW
 from planner.outputs import scope
 from planner.outputs.numbering import Entry
 from planner.outputs.workbook.bom import money as bom_money
 from planner.outputs.workbook.bom.lines import PER_UNIT, least_order, note, without_idle
 from planner.outputs.workbook.bom.page import BomPage, BomRow
 from planner.schema.plan import Line
-from planner.sizing.facility import BTU_PER_H_PER_KW
 
 PART_OF = "in line "
 """What the section of a component begins with; sums over a section leave it out."""

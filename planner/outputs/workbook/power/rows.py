@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from planner.figures import BTU_PER_H_PER_KW
 from planner.outputs import scope
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.rows import Input, Result
@@ -14,7 +15,7 @@ from planner.outputs.workbook.formats import (
     INTEGER,
     PERCENT,
 )
-from planner.sizing.facility import BTU_PER_H_PER_KW, HOURS_PER_YEAR
+from planner.sizing.facility import HOURS_PER_YEAR
 
 Row = Input | Result
 Rows = tuple[str, tuple[Row, ...]]
