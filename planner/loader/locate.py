@@ -93,7 +93,7 @@ def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, st
         return _choice(str(context.get("tag", value)), str(expected))
     if kind in _TYPES:
         fix = _quote_hint(kind, value) or _keys_hint(kind, model, path)
-        return "type", f"{_TYPES[kind]}, found {_shown(value)}", fix
+        return "type", f"{_TYPES[kind]}, found {_quote(value)}", fix
     return _limit_words(detail, path)
 
 
@@ -106,7 +106,7 @@ def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str
         return "missing-key", f"'{name}' is missing", hint(models_at(model, path), name)
     known = sorted(field_names(model, path[:-1]))
     fix = did_you_mean(str(path[-1]), known) or ("expected one of: " + ", ".join(known))
-    return "unknown-key", f"unknown key {_shown(path[-1])}", fix
+    return "unknown-key", f"unknown key {_quote(path[-1])}", fix
 
 
 def _limit_words(detail: Any, path: DataPath) -> tuple[str, str, str | None]:
@@ -121,7 +121,7 @@ def _limit_words(detail: Any, path: DataPath) -> tuple[str, str, str | None]:
         return "several-jobs", "several jobs on one cluster are not supported yet", "keep one job"
     if kind == "string_pattern_mismatch":
         words = PATTERNS.get(context["pattern"], f"it must match {context['pattern']}")
-        return "text", f"{_shown(value)} is not well formed", words
+        return "text", f"{_quote(value)} is not well formed", words
     text = str(detail["msg"]).removeprefix("Value error, ")
     return "value", text[:1].lower() + text[1:], None
 
@@ -144,7 +144,7 @@ def _keys_hint(kind: str, model: type[BaseModel], path: DataPath) -> str | None:
     return "its keys: " + ", ".join(sorted(field_names(model, path)))
 
 
-def _shown(value: object) -> str:
+def _quote(value: object) -> str:
     if isinstance(value, bool):
         return f"'{str(value).lower()}'"
     if isinstance(value, dict):

@@ -159,7 +159,7 @@ def symbol_of(value: Any, slot: Slot) -> str:
     return slot.symbol
 
 
-def shown_unit(value: Any, slot: Slot) -> str:
+def name_unit(value: Any, slot: Slot) -> str:
     """Return the unit of a value's number as a table names it: shares are called so."""
     if isinstance(value, SupportShare) or (slot.unit and slot.unit.dimension is units.SHARE):
         return "share"
