@@ -132,8 +132,7 @@ _CHECKPOINT = f"{_JOB}.checkpoint"
 LIMITS: tuple[Limit, ...] = (
     _supply("it_power", "IT power", "it_power_kw", "kW", "site.it_power"),
     _supply(
-        "facility_power", "facility power", "facility_power_kw", "kW", "site.facility_power",
-        asked="power at the meter",
+        "facility_power", "power at the meter", "facility_power_kw", "kW", "site.facility_power"
     ),
     _supply("heat_air", "heat to air", "heat_air_kw", "kW", "site.cooling.air_limit"),
     _supply("heat_liquid", "heat to liquid", "heat_liquid_kw", "kW", "site.cooling.liquid_limit"),
@@ -146,16 +145,16 @@ LIMITS: tuple[Limit, ...] = (
     _yearly("energy", "energy budget", "energy_usd_per_year"),
     _yearly("colocation", "colocation budget", "colocation_usd_per_year"),
     Limit(
-        "per_useful_gpu_hour", "money per useful GPU-hour", "usd_per_useful_gpu_hour", "<=",
-        "USD/h", "budget.per_useful_gpu_hour", "ratio", written="USD", tolerance=TIMED,
+        "per_useful_gpu_hour", "cost of a useful GPU-hour", "usd_per_useful_gpu_hour", "<=",
+        "USD", "budget.per_useful_gpu_hour", "ratio", tolerance=TIMED,
     ),
     Limit(
-        "per_million_tokens", "money per million tokens", "usd_per_million_tokens", "<=",
+        "per_million_tokens", "cost of a million tokens", "usd_per_million_tokens", "<=",
         "USD", "budget.per_million_tokens", "ratio", tolerance=TIMED,
     ),
     Limit(
-        "lead_time", "lead time", "lead_time_days", "<=", "days", "targets.max_lead_time", "count",
-        asked="longest lead time",
+        "lead_time", "longest lead time", "lead_time_days", "<=", "days", "targets.max_lead_time",
+        "count",
     ),
     _fixed("stock.*", "stock of *", "purchased", "<=", "units", "items.*.stock", "count",
            editable=True),
@@ -198,8 +197,8 @@ LIMITS: tuple[Limit, ...] = (
     _target("min_goodput", "goodput", "goodput", "share", asked="least goodput"),
     _target("min_useful_gpus", "useful GPUs", "useful_gpus", "GPUs", asked="least useful GPUs",
             written="number"),
-    _target("min_useful_pflops", "useful PFLOP/s", "useful_pflops", "PFLOP/s",
-            asked="least useful PFLOP/s", written="number"),
+    _target("min_useful_pflops", "useful work", "useful_pflops", "PFLOP/s",
+            asked="least useful work", written="number"),
     Limit("max_days_to_train", "days to train", "days_to_train", "<=", "days",
           "targets.max_days_to_train", "target", "log", tolerance=TIMED),
     _fixed("interval_max", "longest interval", "interval_s", "<=", "s",
