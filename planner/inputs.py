@@ -22,6 +22,9 @@ from planner.schema.prices import Discount, Price
 from planner.schema.problem import Job, Problem, Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, checkpoint_gb
 
+WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0}
+"""Bytes per parameter that the weights alone take in the memory of the GPUs of one replica."""
+
 
 @dataclass
 class Document:
@@ -140,10 +143,6 @@ def demanded(problem: Problem, item_id: str) -> bool:
     """Say whether the problem demands units of an item beyond those that are owned."""
     rule = problem.items.get(item_id)
     return rule is not None and rule.least > rule.in_place
-
-
-WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0}
-"""Bytes per parameter that the weights alone take in the memory of the GPUs of one replica."""
 
 
 def weights_gb_per_gpu(job: Job) -> float | None:

@@ -25,6 +25,28 @@ _TYPES = {
 }
 _BOUNDS = {"greater_than_equal": ("at least", "ge"), "less_than_equal": ("at most", "le")}
 
+ID_WORDS = "an id is lower-case letters, digits and _, and begins with a letter"
+PATTERNS = {
+    r"^[a-z][a-z0-9_]{0,63}$": ID_WORDS,
+    r"^\d{4}(-\d{2}(-\d{2})?)?$": 'write a date as "2026-01-31", "2026-01" or "2026"',
+    r"^\d+(-\d+)? (weeks|months)$": "write for example '12 weeks' or '8-16 weeks'",
+    r"^\d+(\.\d+)? ?%$": "write a number of systems, or a share such as '2 %'",
+}
+_GROUPS = {
+    "site": "site: {facility_power: 10 MW, pue: 1.25}",
+    "storage": "storage: {delivered_fraction: {read: 0.8, write: 0.8}}",
+    "delivered_fraction": "delivered_fraction: {read: 0.8, write: 0.8}",
+    "jobs": "jobs: with '- name: ...' and parameters or checkpoint.size",
+    "objective": "objective: {maximize: goodput} or {minimize: cost}",
+    "pue": "pue: 1.25",
+    "every": "every: 10 min",
+    "per_gpu_day": "per_gpu_day: 0.0001",
+    "name": "name: and a title",
+    "source": "source: and one of the names under sources",
+    "date": 'date: "2026-01-31"',
+    "id": "id: and a name; " + ID_WORDS,
+}
+
 
 def findings(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Finding]:
     """Return one finding per faulty place of ``document``, in the order of its lines."""
@@ -194,29 +216,6 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
     elif origin in (Union, types.UnionType, tuple) or origin in (dict, Mapping):
         for part in get_args(annotation):
             yield from _models(part)
-
-
-ID_WORDS = "an id is lower-case letters, digits and _, and begins with a letter"
-PATTERNS = {
-    r"^[a-z][a-z0-9_]{0,63}$": ID_WORDS,
-    r"^\d{4}(-\d{2}(-\d{2})?)?$": 'write a date as "2026-01-31", "2026-01" or "2026"',
-    r"^\d+(-\d+)? (weeks|months)$": "write for example '12 weeks' or '8-16 weeks'",
-    r"^\d+(\.\d+)? ?%$": "write a number of systems, or a share such as '2 %'",
-}
-_GROUPS = {
-    "site": "site: {facility_power: 10 MW, pue: 1.25}",
-    "storage": "storage: {delivered_fraction: {read: 0.8, write: 0.8}}",
-    "delivered_fraction": "delivered_fraction: {read: 0.8, write: 0.8}",
-    "jobs": "jobs: with '- name: ...' and parameters or checkpoint.size",
-    "objective": "objective: {maximize: goodput} or {minimize: cost}",
-    "pue": "pue: 1.25",
-    "every": "every: 10 min",
-    "per_gpu_day": "per_gpu_day: 0.0001",
-    "name": "name: and a title",
-    "source": "source: and one of the names under sources",
-    "date": 'date: "2026-01-31"',
-    "id": "id: and a name; " + ID_WORDS,
-}
 
 
 def hint(models: Iterable[type[BaseModel]], key: str) -> str | None:

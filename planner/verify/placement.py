@@ -15,6 +15,8 @@ from planner.verify.racks import Space, first_fit, pdus_per_rack, space
 RackKind = tuple[str | None, str]
 """What stands in racks (None for the mixed ones of the network), and their class."""
 
+_NOISE = 1e-9
+
 
 def shared_racks(basis: Basis, plan: Plan) -> int:
     """Return the racks of class network that hold anything but products that are racks."""
@@ -119,9 +121,6 @@ def _kinds(basis: Basis, companions: Companions, group: RackGroup) -> set[RackKi
         elif skus <= parts and not group.product:
             kinds.add((each.sku, name))
     return kinds
-
-
-_NOISE = 1e-9
 
 
 def check_content(ledger: Ledger, basis: Basis, name: str, group: RackGroup) -> None:

@@ -36,6 +36,8 @@ _PERCENT = re.compile(r"[+-].*%\s*\Z")
 FACTOR = "x"
 """The unit of a column that holds factors of values as they stand."""
 
+VARY_FIX = "write for example --vary site.facility_power=5MW:20MW:1MW"
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -181,9 +183,6 @@ def _blame_factor(reading: Reading, text: str, share: float) -> Reading:
 
 def _refused(text: str, message: str, fix: str | None = None) -> Reading:
     return Reading(text, faults=(Finding("vary", message, fix=fix),))
-
-
-VARY_FIX = "write for example --vary site.facility_power=5MW:20MW:1MW"
 
 
 @dataclass(frozen=True)

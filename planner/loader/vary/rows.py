@@ -21,6 +21,9 @@ _MOST_BYTES, _MOST_CELLS = 50_000_000, 4_000_000
 
 _FIX = "begin with a line of paths, such as site.facility_power,storage.rule"
 
+_MOST_TOLD = 3
+"""Rows that an error names where all are wrong."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -86,10 +89,6 @@ def _numbered(path: Path, file: str) -> Iterator[tuple[int, list[str]]]:
     except csv.Error as error:
         message = f"not readable as CSV: {error}"
         raise InputError(Finding("csv", message, file, reader.line_num)) from None
-
-
-_MOST_TOLD = 3
-"""Rows that an error names where all are wrong."""
 
 
 class Rows(Axis):
