@@ -131,7 +131,7 @@ def test_the_loader_takes_a_lever_as_set(tmp_path: Path) -> None:
         changes = lever.off if lever.value is None else lever.to(lever.value)
         settings = tuple(change.setting for change in changes)
         loaded = load(PROBLEMS["space_limited"], settings=settings)
-        told = applied(inputs, changes, told=True)
+        told = applied(inputs, changes, recorded=True)
         assert loaded.problem == told.problem, settings
         assert loaded.overrides == told.overrides == settings
 
