@@ -20,6 +20,7 @@ from planner.optimizer.objective import natural
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 from planner.sizing.rules import VENDOR_RULES
+from planner.studies.request import Found, Request
 from planner.studies.sensitivity.frontier_walk import (
     COST,
     LABELS,
@@ -338,3 +339,21 @@ def _head(inputs: Inputs, question: Question, against: Against) -> Frontier:
         y_unit=y_unit,
         points=(),
     )
+
+
+def run(request: Request, *, against: Sequence[Against], points: int) -> Found:
+    """Tell the most useful work of a problem against storage bandwidth, money or power.
+
+    Args:
+        request: the problem, and how to solve.
+        against: what work is held against, each once; a frontier for each, for all if empty.
+        points: how many plans to find at most for each.
+
+    Raises:
+        InputError: the problem is wrong.
+    """
+    names = dict.fromkeys(against or AGAINST)
+    inputs, options = request.inputs, request.each()
+    tasks = [partial(study, inputs, options, against=name, points=points) for name in names]
+    found: list[Frontier] = at_once(tasks, options.jobs)
+    return Found(tuple(found), tuple(each.status for each in found), plan=request.plan)

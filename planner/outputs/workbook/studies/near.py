@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from planner.outputs.alternatives_text import (
     bought,
@@ -16,6 +17,7 @@ from planner.outputs.alternatives_text import (
 from planner.outputs.workbook.book import Book, Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.outputs.workbook.studies import Sheet
 from planner.schema.alternatives import Alternative, Alternatives
 from planner.schema.plan import JobPlan, Totals
 
@@ -47,6 +49,11 @@ _COLUMNS = (
     _Column("Racks", 9, INTEGER, lambda a, t, j: t.racks),
     _Column("Days to train", 10, DECIMAL_1, lambda a, t, j: j.days_to_train),
 )
+
+
+def sheets(study: Alternatives) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    return {SHEET: partial(add, study=study)}
 
 
 def add(book: Book, study: Alternatives) -> None:
