@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from planner.api import Options, solve_with
+from planner.inputs import Inputs
 from planner.loader import load
-from planner.loader.inputs import Inputs
 from planner.studies.explain import explain
 
 PROBLEMS = Path(__file__).resolve().parent.parent / "problems"

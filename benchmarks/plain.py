@@ -17,7 +17,7 @@ import pulp
 
 from planner import api
 from planner.case import resolve
-from planner.loader.change import changed
+from planner.inputs import changed
 from planner.optimizer.build import build
 
 CBC = pulp.PULP_CBC_CMD.pulp_cbc_path

@@ -135,7 +135,7 @@ def _cold(asked: tuple[Path, Limits]) -> tuple[float, float]:
     """Return value and bound of a scenario optimised by itself to 1e-6, as natural logarithms."""
     from planner import api
     from planner.case import resolve
-    from planner.loader.change import changed
+    from planner.inputs import changed
     from planner.optimizer.joint import optimise
 
     problem, limits = asked

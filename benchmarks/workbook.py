@@ -14,7 +14,8 @@ from datetime import datetime
 from pathlib import Path
 
 from planner.api import Options, solve_with
-from planner.loader import load, portable
+from planner.inputs import inputs_to_text
+from planner.loader import load
 from planner.outputs.workbook import write
 from planner.schema.plan import Plan
 
@@ -36,7 +37,7 @@ def measure(lines: int, runs: int) -> None:
     gc.set_threshold(100_000, 50, 50)  # as the command line does
     inputs = load(PROBLEM)
     plan = grown(solve_with(inputs, Options()), lines)
-    carried = portable.to_text(inputs)
+    carried = inputs_to_text(inputs)
     seconds = []
     for _ in range(runs):
         stream = io.BytesIO()

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from planner.case import resolve
 from planner.errors import VerificationError
-from planner.loader import Inputs, load
+from planner.inputs import Inputs
+from planner.loader import load
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import Plan
 

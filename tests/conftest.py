@@ -13,6 +13,7 @@ from openpyxl.worksheet.merge import MergedCellRange
 
 from planner import audit
 from planner.audit.reader import Opened
+from planner.inputs import Document
 from planner.loader import yaml12
 from planner.outputs.workbook.data import Packed
 from planner.outputs.workbook.inputs import InputCell
@@ -32,7 +33,7 @@ def catalogs_are_parsed_once() -> Iterator[None]:
     parse = yaml12.parse
     known = lru_cache(maxsize=None)(parse)
 
-    def parsed(text: str, file: str, what: str = "problem file") -> yaml12.Document:
+    def parsed(text: str, file: str, what: str = "problem file") -> Document:
         return parse(text, file, what) if what == "problem file" else known(text, file, what)
 
     with pytest.MonkeyPatch.context() as patch:

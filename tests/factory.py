@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.catalog import Family, Item
 from planner.schema.plan import (
     JobPlan,

@@ -72,7 +72,7 @@ def runs() -> Iterator[tuple[str, str]]:
         "sweep",
         (
             f"sweep {LARGE}.yaml --vary site.facility_power=8MW:10MW:0.5MW "
-            "--vary jobs.0.mfu=0.35,0.4"
+            "--vary jobs.0.training.mfu=0.35,0.4"
         ),
     )
     yield "frontier", f"frontier {LARGE}.yaml --points 8 --against storage --against cost -o ."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from planner import api
-from planner.loader import portable
+from planner.inputs import inputs_to_text
 from planner.outputs import plan_json
 from planner.schema.plan import Plan
 
@@ -14,5 +14,5 @@ def write_plan(path: Path, problem: Path | str, *settings: str) -> Plan:
     """Solve a problem file and write the plan to ``path``; return it."""
     inputs = api.load(Path(problem), settings=settings)
     plan = api.solve_with(inputs, api.Options())
-    path.write_bytes(plan_json.to_bytes(plan, portable.to_text(inputs)))
+    path.write_bytes(plan_json.to_bytes(plan, inputs_to_text(inputs)))
     return plan

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from planner import api
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.outputs import plan_json
 from planner.schema.plan import Plan
 from tests.optimizer.cases import FIBRE, companion, furnish, group, switch

@@ -13,8 +13,7 @@ import pytest
 
 from planner import shipped
 from planner.commands.schema import document
-from planner.loader.catalog_checks import figures
-from planner.loader.invariants import broken
+from planner.loader.catalog_checks import catalog_figures, impossible_figures
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
 from planner.schema.catalog import Figure, Item, Link, Port
 
@@ -71,7 +70,7 @@ def prices() -> Prices:
 
 def cited() -> Iterator[tuple[str, str, Figure[object]]]:
     for item in catalogs().items.values():
-        for name, figure in figures(item):
+        for name, figure in catalog_figures(item):
             yield item.id, name, figure
 
 
@@ -82,7 +81,7 @@ def test_every_vendor_of_the_catalogs_is_there() -> None:
 
 
 def test_nothing_in_the_catalogs_is_impossible() -> None:
-    assert [fault for item in catalogs().items.values() for fault in broken(item)] == []
+    assert [fault for item in catalogs().items.values() for fault in impossible_figures(item)] == []
 
 
 def test_every_figure_has_a_source_and_a_confidence() -> None:
@@ -94,7 +93,9 @@ def test_every_figure_has_a_source_and_a_confidence() -> None:
     assert count > 500
     for family in catalogs().families.values():
         file = catalogs().places[family.id].rpartition(":")[0]
-        assert all(figure.source in catalogs().sources[file] for _, figure in figures(family))
+        assert all(
+            figure.source in catalogs().sources[file] for _, figure in catalog_figures(family)
+        )
 
 
 def ports(item: Item) -> Iterator[tuple[str, Port]]:
@@ -183,7 +184,7 @@ def test_port_groups_split_the_same_front_panel() -> None:
 
 def test_companions_have_the_figures_that_a_plan_asks_for() -> None:
     for item in catalogs().items.values():
-        known = {name for name, _ in figures(item)}
+        known = {name for name, _ in catalog_figures(item)}
         for needed in NEEDS.get(item.category, ()):
             on_the_floor = needed == "consumes.rack_units" and "consumes.racks" in known
             assert needed in known or on_the_floor, (item.id, needed)

@@ -15,9 +15,10 @@ import pytest
 from planner import cli
 from planner.api import solve_inputs
 from planner.case import resolve
+from planner.inputs import Inputs, weights_gb_per_gpu
 from planner.levers import applied, levers
-from planner.loader import Inputs, load_with_findings
-from planner.loader.contradictions import contradictions, weights_gb_per_gpu
+from planner.loader import load_with_findings
+from planner.loader.checks import contradictions
 from planner.schema.catalog import Figure
 from planner.verify import verify
 from tests.bad_input.world import CATALOG, FILES, PROBLEM, changed, line_of

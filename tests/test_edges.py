@@ -10,7 +10,7 @@ import pytest
 
 from planner import api
 from planner.commands.check import report
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.optimizer import goal, stage
 from planner.optimizer.model import combination
 from planner.schema.catalog import Family, Item

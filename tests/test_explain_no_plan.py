@@ -12,8 +12,8 @@ from planner import shipped
 from planner.api import Options, solve, solve_with
 from planner.infeasible.conflict import off
 from planner.infeasible.oracle import Answer, Oracle
+from planner.inputs import Inputs
 from planner.levers import Change, Lever, levers
-from planner.loader import Inputs
 from planner.optimizer.solver import Effort
 from planner.schema.explanation import Explanation
 from planner.schema.infeasibility import Infeasibility, Step

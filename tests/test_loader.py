@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
-from planner.loader import Inputs, load
+from planner.inputs import Inputs
+from planner.loader import load
 from planner.loader.market import load_catalogs, load_prices
 
 PROBLEM = """\

@@ -16,7 +16,7 @@ import yaml
 
 from planner import api, shipped
 from planner.errors import InputError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.outputs import plan_json, workbook
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan

@@ -14,7 +14,7 @@ import pytest
 import planner.verify
 from planner.api import solve_inputs
 from planner.errors import VerificationError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.catalog import Figure
 from planner.schema.plan import LimitReport, NotConsidered
 from planner.schema.problem import Quantity

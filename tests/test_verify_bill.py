@@ -11,7 +11,7 @@ import pytest
 
 from planner.api import solve_inputs
 from planner.errors import VerificationError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Device, LimitReport, Line, Plan, RackGroup
 from planner.verify import verify
 from tests.factory import figures

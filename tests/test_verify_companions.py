@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.verify.basis import Basis
 from planner.verify.companions import Companions, count_companions
 from planner.verify.fabrics import Bill, Fabric, Tree, compute_fabrics, fat_tree, split

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Device, Line, Plan, RackGroup
 from tests.factory import Choice, Made
 from tests.factory import finish as finish_without_room

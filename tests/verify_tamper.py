@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from planner.errors import VerificationError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.verify import verify
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem

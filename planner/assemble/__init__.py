@@ -18,21 +18,13 @@ from planner.assemble.racks import rack_groups
 from planner.assemble.totals import totals
 from planner.assemble.warnings import warnings
 from planner.case import Case
-from planner.loader.inputs import Inputs
+from planner.figures import OBJECTIVES
+from planner.inputs import Inputs
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.purchase import bill as bill_of
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.plan import NotConsidered, ObjectiveReport, Plan, Provenance, Site
-
-UNITS = {
-    "goodput": "PFLOP/s",
-    "useful_gpus": "GPUs",
-    "gpus": "GPUs",
-    "cost": "USD",
-    "tco": "USD",
-    "power": "kW",
-}
 
 
 def assemble(
@@ -105,7 +97,7 @@ def _objective(case: Case, answer: Certificate, gap: float) -> ObjectiveReport:
         name=case.objective,
         sense="maximize" if case.maximise else "minimize",
         value=_natural(case, answer.value),
-        unit=UNITS[case.objective],
+        unit=OBJECTIVES[case.objective].unit,
         bound=_natural(case, answer.bound),
         gap=answer.gap,
         log_value=answer.value if logarithmic else None,

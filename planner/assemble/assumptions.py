@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 from planner.case import Case
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU
-from planner.loader.catalog_checks import figures
-from planner.loader.inputs import Inputs
+from planner.figures import ITEM_UNITS
+from planner.inputs import Inputs
+from planner.loader.catalog_checks import catalog_figures
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill
 from planner.schema.catalog import Figure, Item, Source
-from planner.schema.figure_units import UNITS
 from planner.schema.plan import Assumption
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY
@@ -108,7 +108,7 @@ def _failures(inputs: Inputs, operation: Operation, source: str) -> Assumption:
 
 def _item(inputs: Inputs, item: Item) -> Iterator[Assumption]:
     sources = inputs.item_sources.get(item.id, {})
-    for name, figure in figures(item):
+    for name, figure in catalog_figures(item):
         if not name.startswith("facts."):
             yield _figure(item, name, figure, sources)
     if item.sizes is not None:
@@ -134,7 +134,7 @@ def _figure(
         name=f"{item.id}.{name}",
         label=f"{item.model}: {name.split('.')[-1].replace('_', ' ')}",
         value=value if isinstance(value, (int, float, str)) else str(value),
-        unit=UNITS.get(name, ""),
+        unit=ITEM_UNITS.get(name, ""),
         source=source.title if source else figure.source,
         confidence=figure.confidence,
         note=figure.note,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from planner.case import Case, Storage, System, figures
 from planner.case.model import Offer
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill
 from planner.schema.catalog import Item

@@ -6,7 +6,7 @@ from typing import Literal
 
 from planner.case import Case
 from planner.case.bandwidth import nameplate
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.schema.plan import JobPlan, Loss
 from planner.sizing import goodput as goodput_model

@@ -8,7 +8,7 @@ from typing import Literal
 
 from planner.assemble.binding import binding
 from planner.case import Case, figures
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill, largest_share
 from planner.schema.plan import JobPlan, LimitReport, Totals

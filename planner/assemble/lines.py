@@ -13,7 +13,7 @@ from planner.case.kit import Companion
 from planner.case.model import Good, Offer
 from planner.case.money import cents, discount, support_usd_per_year, unit_net_usd
 from planner.case.quantities import ceil
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import Bill, bill
 from planner.schema.catalog import Item

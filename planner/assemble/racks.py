@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from planner.case import Case, figures
 from planner.case.model import Offer
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill
 from planner.schema.catalog import Item

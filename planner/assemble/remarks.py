@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from planner.case import Case
 from planner.case.ports import fits
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.schema.plan import FabricReport, JobPlan, Line
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from planner.case import Case
 from planner.case.quantities import total
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill as bill_of
 from planner.schema.plan import JobPlan, Line, Totals

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from planner.assemble.remarks import remarks
 from planner.case import Case, figures
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.schema.plan import FabricReport, JobPlan, Line
 from planner.sizing.goodput import FIRST_ORDER_VALID_BELOW

@@ -20,8 +20,7 @@ from planner.audit.evaluate import NothingRunsError, case_of, evaluate
 from planner.audit.reader import Opened, load_bytes, open_workbook
 from planner.audit.shown import stale
 from planner.errors import Finding, InputError
-from planner.loader import portable
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs, inputs_from_text
 from planner.outputs import workbook
 from planner.outputs.plan_json import from_bytes
 from planner.outputs.workbook import STUDY_SHEETS
@@ -80,7 +79,7 @@ def _unpacked(opened: Opened) -> tuple[Plan, Inputs]:
     if not plan.jobs:
         message = "the workbook holds no plan, only the reason why there is none"
         raise InputError(Finding("workbook", message, opened.name))
-    inputs = portable.from_text(opened.packed.inputs)
+    inputs = inputs_from_text(opened.packed.inputs)
     if wrong := faults(inputs, plan):
         message = f"the plan packed into the workbook does not hold: {wrong[0]}"
         fix = "solve the problem again"

@@ -8,7 +8,7 @@ from planner.audit.draft import Draft, EditError
 from planner.audit.figures import FIGURES, finish_term
 from planner.audit.limits import set_limit
 from planner.errors import Finding, InputError
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.schema.audit import Edit
 from planner.schema.plan import Plan
 from planner.schema.prices import Price

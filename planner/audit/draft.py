@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem

@@ -18,8 +18,7 @@ from planner.case.kit import Companion, Fabric, Kit
 from planner.case.model import Case, Storage, System
 from planner.case.quantities import AtLeast, Ceil, Packed, Quantity, Size, Steps, Sum, Terms
 from planner.case.room import add_own_racks, add_shared_racks
-from planner.loader.companion_checks import refusal
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs, refusal
 from planner.schema.catalog import Item
 from planner.schema.problem import Extra
 

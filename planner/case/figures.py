@@ -5,9 +5,7 @@ from __future__ import annotations
 from planner.case.ports import no_compute_fabric, no_port_group
 from planner.case.racks import Device, RackUse
 from planner.case.racks import rack_use as pack
-from planner.loader.checks import needs_energy_cost, needs_flops
-from planner.loader.contradictions import weights_gb_per_gpu
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs, needs_energy_cost, needs_flops, weights_gb_per_gpu
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item
 from planner.schema.plan import RackClassName

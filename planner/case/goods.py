@@ -6,11 +6,11 @@ from typing import TypedDict
 
 from planner.case import figures
 from planner.case.money import cents, discount, support_usd_per_year, unit_net_usd
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.prices import Price
 from planner.schema.problem import Quantity
-from planner.sizing.finance import discounted_years
+from planner.sizing.facility import discounted_years
 
 
 class GoodFields(TypedDict):

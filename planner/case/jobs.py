@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.case.model import IntervalRule, Mode
 from planner.case.model import Job as JobNumbers
-from planner.loader.job_size import job_size
+from planner.inputs import job_size
 from planner.schema.problem import FixedInterval, Interval, LostWorkInterval, Problem
 from planner.sizing.demand import capacity_tb
 

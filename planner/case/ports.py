@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.schema.catalog import Item, Port, PortGroup, Switch
 
 

@@ -27,14 +27,12 @@ from planner.case.model import (
 )
 from planner.case.ports import fabric_key
 from planner.errors import Finding, InputError
-from planner.loader.checks import demanded
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs, demanded
 from planner.schema.catalog import Item, Sizes
 from planner.schema.problem import CustomRule, Problem, Quantity
 from planner.schema.problem import Split as SplitRule
-from planner.sizing.facility import HOURS_PER_YEAR
-from planner.sizing.finance import discounted_years
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES
+from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 
 
 def resolve(inputs: Inputs) -> Case:

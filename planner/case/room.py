@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planner.case import figures
 from planner.case.quantities import ROUNDING, Packed
 from planner.case.racks import Device, shares
-from planner.loader.companion_checks import refusal
+from planner.inputs import refusal
 from planner.schema.catalog import Item
 from planner.schema.problem import Redundancy
 from planner.sizing.placement import Space

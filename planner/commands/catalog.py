@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean, listed
-from planner.loader.catalog_checks import figures
+from planner.loader.catalog_checks import catalog_figures
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
 from planner.outputs.words import money
 from planner.schema.catalog import Item, Port, PortGroup, Ports, Source
@@ -132,7 +132,7 @@ def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
     lines = [f"{item.vendor} {item.model}  ({item.id}, {item.category}, {item.lifecycle})"]
     lines += [item.description] if item.description else []
     sources = catalogs.sources[item.id]
-    for label, figure in figures(item):
+    for label, figure in catalog_figures(item):
         unit = _unit(label)
         lines.append(
             f"  {label} = {figure.value}{unit}  [{figure.confidence}] "
@@ -149,9 +149,9 @@ def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
 
 
 def _unit(label: str) -> str:
-    from planner.schema.figure_units import UNITS
+    from planner.figures import ITEM_UNITS
 
-    unit = UNITS.get(label, "")
+    unit = ITEM_UNITS.get(label, "")
     return f" {unit}" if unit else ""
 
 
@@ -169,7 +169,7 @@ def check(files: tuple[Path, ...], *, as_json: bool) -> tuple[str, bool]:
         return json.dumps([vars(finding) for finding in problems], indent=2), bool(problems)
     lines = listed(problems)
     if not problems:
-        count = sum(1 for item in catalogs.items.values() for _ in figures(item))
+        count = sum(1 for item in catalogs.items.values() for _ in catalog_figures(item))
         lines.append(f"valid: {len(catalogs.items)} items, {count} figures, each with its source")
     return "\n".join(lines), bool(problems)
 
@@ -180,6 +180,6 @@ def _place(catalogs: Catalogs, sku: str) -> tuple[str, int | None]:
 
 
 def _invariants(catalogs: Catalogs) -> list[tuple[str, str]]:
-    from planner.loader.invariants import broken
+    from planner.loader.catalog_checks import impossible_figures
 
-    return [fault for item in catalogs.items.values() for fault in broken(item)]
+    return [fault for item in catalogs.items.values() for fault in impossible_figures(item)]

@@ -13,7 +13,7 @@ from planner.studies.request import Found, Request, stem_of
 from planner.whole_files import remove, write_all
 
 if TYPE_CHECKING:
-    from planner.loader import Inputs
+    from planner.inputs import Inputs
     from planner.outputs.charts.telemetry import Window
     from planner.schema.plan import Plan
     from planner.schema.telemetry import Calibration, Characterization, JobFound
@@ -70,7 +70,7 @@ def run(request: Request, **given: Any) -> Found:
         InputError: a file or an option is wrong, or a file cannot be written.
     """
     from planner.telemetry import ReadOptions, characterize
-    from planner.telemetry.options import require
+    from planner.telemetry.raw import require
 
     known = {name: given.pop(name) for name in _OF_TARGETS}
     options = ReadOptions(**given)

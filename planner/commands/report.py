@@ -162,7 +162,7 @@ def _write(found: Found, results: Sequence[Result], folder: Path, stem: str) -> 
 def pictures(
     result: Result, record: BaseModel, shown: Mapping[str, Any], folder: Path, stem: str
 ) -> dict[Path, bytes]:
-    """Return the pictures of a record, by where they go.
+    """Return the pictures of a record, by where they go; charts without anything drawn have none.
 
     Args:
         result: what is made of such records.
@@ -172,7 +172,10 @@ def pictures(
         stem: how their names begin.
     """
     found: dict[Path, bytes] = {}
-    for chart in load(result.charts)(record, **shown) if result.charts else ():
+    charts = load(result.charts)(record, **shown) if result.charts else ()
+    for chart in charts:
+        if not chart.panels:
+            continue
         name = result.picture.format(stem=stem, record=record, chart=chart.name)
         found |= drawn(chart, folder, name)
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from planner.errors import Finding, InputError
-from planner.loader import Inputs
+from planner.inputs import Inputs, inputs_to_text
 from planner.outputs import console, plan_json
 from planner.outputs.audience import Audience
 from planner.outputs.comparison_words import listed as listed_words
@@ -57,9 +57,8 @@ def deliver(
     Raises:
         InputError: a file cannot be written.
     """
-    from planner.loader import portable
 
-    carried = portable.to_text(inputs)
+    carried = inputs_to_text(inputs)
     written: list[Path] = []
     if plan.lines:
         contents = _contents(

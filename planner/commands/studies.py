@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from planner.api import Options
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.studies.registry import BESIDE_PLANS, load
 

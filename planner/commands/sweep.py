@@ -17,7 +17,7 @@ from planner.commands.progress import progress
 from planner.commands.report import pictures, write_workbook
 from planner.commands.solve import listed
 from planner.errors import StoppedError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 from planner.studies.registry import SWEEP, load

@@ -12,10 +12,9 @@ from planner.infeasible.conflict import Clash, conflicts, minimal, off
 from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.infeasible.report import choice_step, named, step
 from planner.infeasible.single import Threshold, threshold
+from planner.inputs import Inputs, changed
 from planner.levers import Lever, applied, levers
-from planner.loader.change import changed
 from planner.loader.checks import check_problem
-from planner.loader.inputs import Inputs
 from planner.optimizer.solver import Effort, SolverName
 from planner.schema.catalog import Item
 from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step

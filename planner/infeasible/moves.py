@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from planner.case import Case
 from planner.case.model import Elastic
+from planner.inputs import Inputs
 from planner.levers import Lever
-from planner.loader.inputs import Inputs
 from planner.optimizer.elastic import can_be_missed
 from planner.optimizer.missed import LOGARITHMIC, amount
 from planner.optimizer.operate import Operation

@@ -8,9 +8,8 @@ from functools import cached_property
 
 from planner.case import Case, figures, resolve
 from planner.errors import InputError
+from planner.inputs import Inputs, key_of
 from planner.levers import Change, applied
-from planner.loader.change import key_of
-from planner.loader.inputs import Inputs
 from planner.optimizer.fits import fitted
 from planner.optimizer.joint import optimise
 from planner.optimizer.operate import Operation

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.inputs import Change, Inputs
 from planner.levers.make import bounded, choice
 from planner.levers.model import Lever
-from planner.loader.change import Change
-from planner.loader.inputs import Inputs
 
 
 def choices(inputs: Inputs) -> Iterator[Lever]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from planner.inputs import Change, Inputs, weights_gb_per_gpu
 from planner.levers.make import Row, amount, bounded, choice, optional
 from planner.levers.model import Direction, Lever
 from planner.levers.numbers import written
-from planner.loader.change import Change
-from planner.loader.contradictions import weights_gb_per_gpu
-from planner.loader.inputs import Inputs
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval
 
 _JOB = "jobs.0"

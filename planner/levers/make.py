@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from planner.inputs import Change, Inputs, value_at
 from planner.levers.model import Direction, Lever
-from planner.loader.change import Change, value_at
-from planner.loader.inputs import Inputs
 
 Row = tuple[str, str, str, Direction, str]
 """(path, label, unit, which way is looser, name among the limits of a plan)"""

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from planner.inputs import Change
 from planner.levers.numbers import written
-from planner.loader.change import Change
 
 Direction = Literal[1, -1]
 

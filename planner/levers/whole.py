@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.inputs import Inputs
 from planner.levers.make import Row, bounded, optional
 from planner.levers.model import Lever
-from planner.loader.inputs import Inputs
 
 _SITE: tuple[Row, ...] = (
     ("site.facility_power", "power at the meter", "kW", 1, "facility_power"),

@@ -9,10 +9,9 @@ from typing import Any
 
 from planner import shipped
 from planner.errors import Finding, InputError
+from planner.inputs import Document, Inputs
 from planner.loader import market, overrides, yaml12
 from planner.loader.checks import check_problem
-from planner.loader.inputs import Inputs
-from planner.loader.yaml12 import Document
 from planner.schema.problem import Problem
 
 __all__ = ["Inputs", "load", "load_with_findings", "scenario_names"]

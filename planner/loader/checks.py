@@ -1,14 +1,23 @@
-"""Whether the parts of a problem fit together: cross-references and provable contradictions."""
+"""Whether the parts of a problem fit together: cross-references, and what contradicts itself.
+
+Contradictions are found by arithmetic, before anything is solved, whatever might be bought.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from planner.errors import Finding, Severity, did_you_mean
+from planner.inputs import (
+    Inputs,
+    demanded,
+    job_size,
+    needs_energy_cost,
+    needs_flops,
+    weights_gb_per_gpu,
+)
 from planner.loader.companion_checks import CHOSEN, companion_faults
-from planner.loader.contradictions import contradictions
-from planner.loader.inputs import Inputs
-from planner.loader.job_size import job_size
 from planner.schema.catalog import Item
 from planner.schema.problem import FixedInterval, OptimalInterval, Problem, Quantity
 
@@ -21,9 +30,17 @@ STALL_FIX = "shorten the stall or lengthen the interval"
 def check_problem(inputs: Inputs) -> list[Finding]:
     """Return the findings on how problem, catalogs and prices fit together."""
     checks = (
-        _references, _needs, _bounded, _job_size, _intervals, _rack, _families, _companions,
-        _contradictions, _prices,
-    )  # fmt: skip
+        _references,
+        _needs,
+        _bounded,
+        _job_size,
+        _intervals,
+        _rack,
+        _families,
+        _companions,
+        _contradictions,
+        _prices,
+    )
     return [finding for check in checks for finding in check(inputs)]
 
 
@@ -118,36 +135,20 @@ def _needs(inputs: Inputs) -> Iterator[Finding]:
         yield _finding(inputs, "missing-parameters", "jobs.0.checkpoint.exports", message, fix)
 
 
-def needs_energy_cost(problem: Problem) -> bool:
-    """Say whether a budget or the objective pays for energy."""
-    budget = problem.budget
-    limits = (
-        budget.tco_usd, budget.opex_usd_per_year, budget.energy_usd_per_year,
-        budget.colocation_usd_per_year, budget.per_useful_gpu_hour_usd,
-        budget.per_million_tokens_usd,
-    )  # fmt: skip
-    return any(limit is not None for limit in limits) or problem.objective.minimize == "tco"
-
-
-def needs_flops(problem: Problem) -> bool:
-    """Say whether the objective or a target is in FLOP/s or days."""
-    targets = problem.targets
-    asked = (
-        targets.min_useful_pflops, targets.max_days_to_train,
-        problem.budget.per_million_tokens_usd,
-    )  # fmt: skip
-    return problem.objective.maximize == "goodput" or any(value is not None for value in asked)
-
-
 def _bounded(inputs: Inputs) -> Iterator[Finding]:
     problem = inputs.problem
     if problem.objective.maximize is None or problem.job.gpus.max is not None:
         return
     site, budget = problem.site, problem.budget
     limits = (
-        site.facility_limit_kw, site.it_power_kw, site.racks, budget.energy_usd_per_year,
-        budget.capex_usd, budget.opex_usd_per_year, budget.tco_usd,
-    )  # fmt: skip
+        site.facility_limit_kw,
+        site.it_power_kw,
+        site.racks,
+        budget.energy_usd_per_year,
+        budget.capex_usd,
+        budget.opex_usd_per_year,
+        budget.tco_usd,
+    )
     bounded = any(limit is not None for limit in limits)
     systems = [item for item in inputs.items if item.category == "gpu_system"]
     if problem.consider.gpu_systems is not None:
@@ -220,12 +221,6 @@ def _rack(inputs: Inputs) -> Iterator[Finding]:
         yield _finding(inputs, "rack-height", "site.rack.height", message, severity="warning")
 
 
-def demanded(problem: Problem, item_id: str) -> bool:
-    """Say whether the problem demands units of an item beyond those that are owned."""
-    rule = problem.items.get(item_id)
-    return rule is not None and rule.least > rule.in_place
-
-
 def _families(inputs: Inputs) -> Iterator[Finding]:
     problem = inputs.problem
     storage = [item for item in inputs.items if item.category == "storage"]
@@ -276,3 +271,138 @@ def _shipped_ids() -> set[str]:
     for path in shipped.price_files().values():
         ids |= set(re.findall(r"^  ([a-z][a-z0-9_]*):", path.read_text("utf-8"), re.MULTILINE))
     return ids
+
+
+Contradiction = tuple[str, str, str]
+"""(path in the problem file, what is wrong, what would be right)"""
+
+
+def contradictions(inputs: Inputs) -> Iterator[Contradiction]:
+    """Yield every contradiction between parts of a problem."""
+    yield from _gpus(inputs)
+    yield from _goodput(inputs)
+    yield from _days(inputs)
+    yield from _memory(inputs)
+    yield from _domains(inputs)
+    yield from _exact_families(inputs)
+
+
+def _gpus(inputs: Inputs) -> Iterator[Contradiction]:
+    job, targets = inputs.problem.job, inputs.problem.targets
+    most, path = job.gpus.max, "jobs.0.gpus.max"
+    if most is None:
+        return
+    if job.parallelism is not None and job.parallelism.replica_gpus > most:
+        tensor, pipeline = job.parallelism.tensor, job.parallelism.pipeline
+        need = job.parallelism.replica_gpus
+        message = f"one replica takes {need} GPUs (tensor {tensor} x pipeline {pipeline})"
+        yield path, f"{message}, and at most {most} may be used", f"raise it to {need} or more"
+    if targets.min_gpus is not None and targets.min_gpus > most:
+        message = f"targets.min_gpus asks for {targets.min_gpus} GPUs in use"
+        fix = f"raise it to {targets.min_gpus}, or ask for fewer"
+        yield path, f"{message}, and at most {most} may be used", fix
+    if targets.min_useful_gpus is not None and targets.min_useful_gpus >= most:
+        message = f"targets.min_useful_gpus asks for the work of {targets.min_useful_gpus:g} GPUs"
+        fix = "raise it, or ask for less"
+        yield path, f"{message} that never stop, and at most {most} may be used", fix
+
+
+def _goodput(inputs: Inputs) -> Iterator[Contradiction]:
+    """Yield a floor on goodput that the stalls alone do not leave."""
+    checkpoint, floor = inputs.problem.job.checkpoint, inputs.problem.targets.min_goodput
+    rule = checkpoint.interval
+    if floor is None or checkpoint.mode != "async":
+        return
+    if isinstance(rule, FixedInterval):
+        longest_s = rule.every_s
+    elif isinstance(rule, OptimalInterval):
+        longest_s = rule.max_s
+    else:
+        return
+    left = 1.0 - checkpoint.stall_s / longest_s
+    if 0.0 < left < floor:
+        message = (
+            f"goodput of {100 * floor:g} % cannot be had: a stall of {checkpoint.stall_s:g} s in "
+            f"every interval of at most {longest_s / 60:g} min leaves {100 * left:.4g} %"
+        )
+        fix = "lower it, shorten the stall, or lengthen the interval"
+        yield "targets.min_goodput", message, fix
+
+
+def _days(inputs: Inputs) -> Iterator[Contradiction]:
+    """Yield a deadline that the most GPUs, never stopping, do not meet."""
+    job, most_days = inputs.problem.job, inputs.problem.targets.max_days_to_train
+    tokens, mfu, most = job.training.tokens, job.training.mfu, job.gpus.max
+    parameters = job.training.active_parameters or job.parameters
+    if None in (most_days, tokens, mfu, most, parameters):
+        return
+    assert most_days and tokens and mfu and most and parameters
+    figures = (
+        item.gpu.bf16_dense if job.training.precision == "bf16" else item.gpu.fp8_dense
+        for item in _systems(inputs)
+    )
+    rates = [figure.value for figure in figures if figure is not None]
+    if not rates:
+        return
+    days = 6.0 * parameters * tokens / (most * max(rates) * 1e12 * mfu) / 86_400.0
+    if days > most_days:
+        message = (
+            f"{most_days:g} days cannot be met: {most} GPUs of the fastest type take at least "
+            f"{days:.4g} days without any interruption"
+        )
+        yield "targets.max_days_to_train", message, "allow more days, or raise jobs.0.gpus.max"
+
+
+def _memory(inputs: Inputs) -> Iterator[Contradiction]:
+    """Yield a model whose weights fit into no GPU that is on offer."""
+    job = inputs.problem.job
+    need_gb = weights_gb_per_gpu(job)
+    sizes = [item.gpu.memory for item in _systems(inputs)]
+    known_gb = [size.value for size in sizes if size is not None]
+    if need_gb is None or not sizes or len(known_gb) < len(sizes) or need_gb <= max(known_gb):
+        return
+    assert job.parallelism is not None
+    message = (
+        f"the weights alone take {need_gb:.4g} GB a GPU where {job.parallelism.replica_gpus} hold "
+        f"a replica, and no GPU on offer has more than {max(known_gb):g} GB"
+    )
+    least = math.ceil(job.parallelism.replica_gpus * need_gb / max(known_gb) * (1.0 - 1e-12))
+    yield "jobs.0.parallelism", message, f"spread a replica over {least:,} GPUs or more"
+
+
+def _domains(inputs: Inputs) -> Iterator[Contradiction]:
+    """Yield tensor groups that no GPU system on offer holds within itself."""
+    job = inputs.problem.job
+    sizes = [item.provides.gpus.value for item in _systems(inputs) if item.provides.gpus]
+    if not job.whole_replicas or job.parallelism is None or not sizes:
+        return
+    largest, tensor = max(sizes), job.parallelism.tensor
+    most = min(largest, job.gpus.per_system or largest)
+    if tensor > most:
+        why = f"the largest has {largest}" if most == largest else f"the job uses {most} of each"
+        message = f"a tensor group of {tensor} GPUs fits into no system on offer: {why}"
+        fix = (
+            f"give a tensor of {most} or less, or `gpus.whole: systems` to count GPUs all the same"
+        )
+        yield "jobs.0.parallelism", message, fix
+
+
+def _exact_families(inputs: Inputs) -> Iterator[Contradiction]:
+    exact, consider = inputs.problem.storage.exact_families, inputs.problem.consider
+    names = {item.family for item in inputs.items if item.category == "storage"}
+    if consider.storage_families is not None:
+        names &= set(consider.storage_families)
+    if exact is not None and exact > len(names):
+        there = "1 is" if len(names) == 1 else f"{len(names)} are"
+        message = f"{exact} storage families are asked for, and {there} on offer"
+        yield "storage.exact_families", message, "ask for fewer, or add catalogs"
+
+
+def _systems(inputs: Inputs) -> list[Item]:
+    """Return the GPU systems that the problem considers, as far as names tell."""
+    chosen = inputs.problem.consider.gpu_systems
+    return [
+        item
+        for item in inputs.items
+        if item.category == "gpu_system" and (chosen is None or item.id in chosen)
+    ]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from planner.errors import Finding, InputError, did_you_mean
-from planner.loader.inputs import Inputs
+from planner.errors import did_you_mean
+from planner.inputs import Inputs, Usable, accept_any, named_fabrics, named_facilities
 from planner.schema.catalog import Category, Item
 
 Fault = tuple[str, str, str, str | None]
 """(code, path in the problem file, what is wrong, what would be right)"""
-Usable = Callable[[Item], str | None]
 MOST_COPPER_GBIT_PER_S = 10.0
 CHOSEN = frozenset({"gpu_system", "storage"})
 EXTRAS = frozenset({"management", "switch", "transceiver", "cable", "rack", "pdu", "cdu"})
@@ -26,71 +25,10 @@ def companion_faults(inputs: Inputs) -> Iterator[Fault]:
 
 
 def _named(inputs: Inputs) -> Iterator[Fault]:
-    for path, name, category, usable in (*_fabric_names(inputs), *_facility_names(inputs)):
+    for path, name, category, usable in (*named_fabrics(inputs), *named_facilities(inputs)):
         yield from _reference(inputs, path, name, {category}, usable)
     for name in inputs.problem.extras:
-        yield from _reference(inputs, f"extras.{name}", name, EXTRAS, _fine)
-
-
-def _fabric_names(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
-    network = inputs.problem.network
-    for index, name in enumerate(network.compute.switches if network.compute else ()):
-        yield f"network.compute.switches.{index}", name, "switch", _fine
-    for key in ("storage", "in_band", "out_of_band"):
-        fabric = getattr(network, key)
-        if fabric is not None:
-            yield f"network.{key}.switch", fabric.switch, "switch", _fine
-
-
-def _facility_names(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
-    site = inputs.problem.site
-    if site.rack is not None and site.rack.item is not None:
-        yield "site.rack.item", site.rack.item, "rack", _fine
-    if site.rack is not None and site.rack.pdu is not None:
-        yield "site.rack.pdu.item", site.rack.pdu.item, "pdu", _feeds
-    if site.cooling.cdu is not None:
-        yield "site.cooling.cdu", site.cooling.cdu, "cdu", _cools
-    for index, name in enumerate(inputs.problem.software):
-        yield f"software.{index}", name, "software", _fine
-
-
-def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
-    """Return the error of a companion that cannot be, where the problem asks for it."""
-    text = f"'{item_id}' comes with this plan, but {message}"
-    document = inputs.document
-    file, line = document.place(_named_at(inputs, item_id)) if document else (None, None)
-    return InputError(Finding("companion", text, file, line, fix=fix))
-
-
-def _named_at(inputs: Inputs, item_id: str) -> tuple[str | int, ...]:
-    """Return where the problem names a companion, or the switch that it comes with."""
-    known = {item.id: item for item in inputs.items}
-    fabrics = [(path, name) for path, name, *_ in _fabric_names(inputs)]
-    named = [*fabrics, *((path, name) for path, name, *_ in _facility_names(inputs))]
-    named += [(f"extras.{name}", name) for name in inputs.problem.extras]
-    path = next((path for path, name in named if name == item_id), None)
-    if path is None:
-        path = next((p for p, name in fabrics if item_id in _link_items(known[name])), "network")
-    return tuple(int(step) if step.isdigit() else step for step in path.split("."))
-
-
-def _link_items(item: Item) -> set[str]:
-    """Return the cables and transceivers of a switch."""
-    links = [group.link for group in item.switch.ports if group.link] if item.switch else []
-    ends = [end for link in links for end in (link.switch_end, link.system_end) if end]
-    return {link.cable for link in links} | {end.item for end in ends}
-
-
-def _fine(_item: Item) -> str | None:
-    return None
-
-
-def _feeds(item: Item) -> str | None:
-    return None if item.provides.feed else "does not say what it feeds (provides.feed)"
-
-
-def _cools(item: Item) -> str | None:
-    return None if item.provides.cooling else "does not say what it cools (provides.cooling)"
+        yield from _reference(inputs, f"extras.{name}", name, EXTRAS, accept_any)
 
 
 def _reference(

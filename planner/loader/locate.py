@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Union, get_args, get_origin
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from planner.errors import Finding, did_you_mean
-from planner.loader import examples
-from planner.loader.yaml12 import Document, Path_
+from planner.inputs import Document, Path_
+from planner.schema.base import Unit
 
 _TYPES = {
     "string_type": "expected text",
@@ -107,7 +107,7 @@ def _key_words(detail: Any, path: Path_, model: type[BaseModel]) -> tuple[str, s
         return "missing-key", "'policy' is missing", "write fixed, lost_work or optimal"
     if detail["type"] == "missing":
         name = str(detail["loc"][-1])
-        return "missing-key", f"'{name}' is missing", examples.hint(models_at(model, path), name)
+        return "missing-key", f"'{name}' is missing", hint(models_at(model, path), name)
     known = sorted(field_names(model, path[:-1]))
     fix = did_you_mean(str(path[-1]), known) or ("expected one of: " + ", ".join(known))
     return "unknown-key", f"unknown key {_shown(path[-1])}", fix
@@ -124,7 +124,7 @@ def _limit_words(detail: Any, path: Path_) -> tuple[str, str, str | None]:
     if kind == "too_long" and path == ("jobs",):
         return "several-jobs", "several jobs on one cluster are not supported yet", "keep one job"
     if kind == "string_pattern_mismatch":
-        words = examples.PATTERNS.get(context["pattern"], f"it must match {context['pattern']}")
+        words = PATTERNS.get(context["pattern"], f"it must match {context['pattern']}")
         return "text", f"{_shown(value)} is not well formed", words
     text = str(detail["msg"]).removeprefix("Value error, ")
     return "value", text[:1].lower() + text[1:], None
@@ -198,3 +198,47 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
     elif origin in (Union, types.UnionType, tuple) or origin in (dict, Mapping):
         for part in get_args(annotation):
             yield from _models(part)
+
+
+ID_WORDS = "an id is lower-case letters, digits and _, and begins with a letter"
+PATTERNS = {
+    r"^[a-z][a-z0-9_]{0,63}$": ID_WORDS,
+    r"^\d{4}(-\d{2}(-\d{2})?)?$": 'write a date as "2026-01-31", "2026-01" or "2026"',
+    r"^\d+(-\d+)? (weeks|months)$": "write for example '12 weeks' or '8-16 weeks'",
+    r"^\d+(\.\d+)? ?%$": "write a number of systems, or a share such as '2 %'",
+}
+_GROUPS = {
+    "site": "site: {facility_power: 10 MW, pue: 1.25}",
+    "storage": "storage: {delivered_fraction: {read: 0.8, write: 0.8}}",
+    "delivered_fraction": "delivered_fraction: {read: 0.8, write: 0.8}",
+    "jobs": "jobs: with '- name: ...' and parameters or checkpoint.size",
+    "objective": "objective: {maximize: goodput} or {minimize: cost}",
+    "pue": "pue: 1.25",
+    "every": "every: 10 min",
+    "per_gpu_day": "per_gpu_day: 0.0001",
+    "name": "name: and a title",
+    "source": "source: and one of the names under sources",
+    "date": 'date: "2026-01-31"',
+    "id": "id: and a name; " + ID_WORDS,
+}
+
+
+def hint(models: Iterable[type[BaseModel]], key: str) -> str | None:
+    """Return what to add where ``key`` is missing from a mapping of one of ``models``."""
+    if key in _GROUPS:
+        return "add " + _GROUPS[key]
+    for model in models:
+        for name, field in model.model_fields.items():
+            if key in (name, field.alias):
+                return next(_from_type(key, field.annotation, field.metadata), f"add '{key}: ...'")
+    return None
+
+
+def _from_type(key: str, annotation: Any, metadata: list[Any]) -> Iterator[str]:
+    for mark in metadata:
+        if isinstance(mark, Unit):
+            yield f"add for example '{key}: {mark.dimension.examples[0]}'"
+    if get_origin(annotation) is Literal:
+        yield f"add '{key}: ' and one of: " + ", ".join(map(str, get_args(annotation)))
+    if annotation is int:
+        yield f"add '{key}: ' and a whole number"

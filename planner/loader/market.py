@@ -14,9 +14,9 @@ from pydantic import BaseModel, ValidationError
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean
 from planner.foreign_files import contents
+from planner.inputs import Document
 from planner.loader import locate, yaml12
 from planner.loader.catalog_checks import LIST_IT
-from planner.loader.yaml12 import Document
 from planner.schema.catalog import Catalog, Family, Item, Source
 from planner.schema.prices import Discount, Price, PriceBook
 

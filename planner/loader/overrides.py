@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import Finding, InputError, did_you_mean
+from planner.inputs import Document, Path_
 from planner.loader import yaml12
-from planner.loader.yaml12 import Document, Path_
 
 CHOICES = {"policy", "maximize", "minimize"}
 """A mapping with one of these replaces the old one whole, whose rest belongs to its choice."""

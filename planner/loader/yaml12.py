@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ import yaml
 
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
+from planner.inputs import Document, Path_
 
-Path_ = tuple[str | int, ...]
 OVERRIDES = "file of overrides"
 MAX_BYTES = 5_000_000
 MAX_NODES = 200_000
@@ -38,38 +38,6 @@ _TAGS = frozenset(
     for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge", "value")
 )
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-@dataclass
-class Document:
-    """The data of one file and where each part of it stands.
-
-    ``origins`` names what replaced a part: the ``--set`` it came from.
-    """
-
-    file: str
-    data: Any
-    lines: dict[Path_, int] = field(default_factory=dict)
-    origins: dict[Path_, str] = field(default_factory=dict)
-
-    def line(self, path: Path_) -> int | None:
-        """Return the line of ``path`` or of its nearest known ancestor."""
-        for length in range(len(path), -1, -1):
-            if path[:length] in self.lines:
-                return self.lines[path[:length]]
-        return None
-
-    def origin(self, path: Path_) -> str | None:
-        """Return what replaced ``path`` or a part above it, or None."""
-        for length in range(len(path), -1, -1):
-            if path[:length] in self.origins:
-                return self.origins[path[:length]]
-        return None
-
-    def place(self, path: Path_) -> tuple[str, int | None]:
-        """Return the file and line of ``path``, or the setting that put it there."""
-        origin = self.origin(path)
-        return (self.file, self.line(path)) if origin is None else (origin, None)
 
 
 def shown(path: Path) -> str:

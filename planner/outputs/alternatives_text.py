@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from planner.figures import OBJECTIVES
 from planner.outputs.size_text import table
-from planner.outputs.words import INDENT, OBJECTIVES, millions, money, number, wrapped
+from planner.outputs.words import INDENT, millions, money, number, wrapped
 from planner.schema.alternatives import Alternative, Alternatives, Direction
 from planner.schema.plan import Line, Plan
 
@@ -193,7 +194,7 @@ def _proof(found: Alternatives) -> str:
     amount = money(found.bound) if found.unit == "USD" else f"{found.bound:,.2f} {found.unit}"
     better = "more" if found.sense == "maximize" else "less"
     text = (
-        f"no plan has {OBJECTIVES[found.objective]} of {better} than {amount}; 'behind' is "
+        f"no plan has {OBJECTIVES[found.objective].label} of {better} than {amount}; 'behind' is "
         "measured from there. Every plan is verified by independent arithmetic. What is least or "
         "most is so among all plans within the tolerance."
     )

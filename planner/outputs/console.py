@@ -22,7 +22,7 @@ from planner.outputs.words import (
     wrapped,
 )
 from planner.schema.plan import FabricReport, JobPlan, Plan
-from planner.sizing.rules import VENDOR_RULES, rule_demand
+from planner.sizing.demand import VENDOR_RULES, rule_demand
 from planner.terminal import width
 
 FABRICS_NOT_COUNTED = ("compute fabric", "storage fabric", "racks")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.figures import OBJECTIVES
 from planner.outputs import console, why_not_text
 from planner.outputs.words import INDENT, UNDECIDED, money, wrapped
-from planner.outputs.worth_words import UNITS, holds, signed, worth
+from planner.outputs.worth_words import holds, signed, worth
 from planner.schema.explanation import Explanation, Marginal
 from planner.terminal import STANDARD, width
 
@@ -50,8 +51,8 @@ def _amount(found: Explanation, value: float) -> str:
     """Return a value of the objective with its unit."""
     name = found.plan.objective.name
     if found.plan.objective.unit == "USD":
-        return f"{money(value)} of {UNITS[name]}"
-    return f"{value:,.2f} {UNITS[name]}"
+        return f"{money(value)} of {OBJECTIVES[name].counted}"
+    return f"{value:,.2f} {OBJECTIVES[name].counted}"
 
 
 def _table(found: Explanation) -> str:
@@ -60,7 +61,8 @@ def _table(found: Explanation) -> str:
         return ""
     if not rows:
         return "What holds it\n" + f"{INDENT}no limit: a step of any of them changes nothing"
-    title = f"What holds it, and what one step of it is worth in {UNITS[found.plan.objective.name]}"
+    counted = OBJECTIVES[found.plan.objective.name].counted
+    title = f"What holds it, and what one step of it is worth in {counted}"
     lines = [title, _row("", "now", "a step looser", "a step tighter")]
     for row in rows:
         mark = "* " if row.binding else "  "

@@ -81,9 +81,9 @@ def _gpus(plan: Outcome) -> str:
 
 
 def _does(measure: Measure) -> Header:
-    first = ("useful", measure.unit.removeprefix("useful "))
-    if measure.sense == "minimize":
-        first = ("", measure.label)
+    first = ("", measure.label)
+    if measure.name == "useful_pflops":
+        first = ("useful work", measure.unit)
     return (
         (first[0], "against what", "days to", "checkpoint", "", "proven"),
         (first[1], "the job needs", "train", "every", "goodput", "within"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from planner.figures import objective_label
 from planner.outputs.comparison_words import counted, fitted, listed
-from planner.outputs.words import INDENT, OBJECTIVES, money
+from planner.outputs.words import INDENT, money
 from planner.schema.sensitivity import End, Study, Swing, Tornado
 from planner.terminal import width
 
@@ -33,7 +34,7 @@ def named(study: Study) -> str:
 
 def goal(study: Study) -> str:
     """Return what the objective is called."""
-    return OBJECTIVES.get(study.objective, study.objective.replace("_", " "))
+    return objective_label(study.objective)
 
 
 def amount(study: Study, value: float) -> str:

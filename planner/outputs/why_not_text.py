@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planner.figures import OBJECTIVES
 from planner.outputs.words import (
     INDENT,
-    OBJECTIVES,
     UNDECIDED,
     millions,
     money,
@@ -180,7 +180,8 @@ def _asked(why: WhyNot) -> Iterator[str]:
 
 
 def _side_by_side(why: WhyNot, plan: Figures) -> str:
-    title = f"Side by side with the plan; 'against' is the change in {OBJECTIVES[why.objective]}"
+    label = OBJECTIVES[why.objective].label
+    title = f"Side by side with the plan; 'against' is the change in {label}"
     work = "useful" if plan.useful_pflops is None else "PFLOP/s"
     lines = [title, _row(("", work, *_HEADERS)), _row(("this plan", *_cells(plan, "")))]
     group = ""

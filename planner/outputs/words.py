@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from planner.figures import OBJECTIVES
 from planner.schema.plan import Line, ObjectiveReport, Plan
 from planner.terminal import width
 
@@ -131,16 +132,6 @@ STATUS_WORDS = {
 LEAST_GIVEN_AWAY = 5e-6
 """A share of the objective that is not worth telling: what breaking ties takes."""
 
-OBJECTIVES = {
-    "goodput": "useful work",
-    "useful_gpus": "useful GPUs",
-    "gpus": "GPUs in use",
-    "cost": "capex",
-    "tco": "TCO",
-    "power": "IT power",
-}
-"""What an objective is called."""
-
 
 def gives_away(goal: ObjectiveReport) -> bool:
     """Return whether a plan is knowingly worse than the best that was found."""
@@ -163,7 +154,7 @@ def amount_of(goal: ObjectiveReport, value: float) -> str:
 
 def proof(goal: ObjectiveReport) -> str:
     """Return what is proven: the best value found, and how much better any plan could be."""
-    name, best = OBJECTIVES[goal.name], goal.value if goal.best is None else goal.best
+    name, best = OBJECTIVES[goal.name].label, goal.value if goal.best is None else goal.best
     assert best is not None
     if goal.bound is None:
         unknown = "nothing is proven about how much better a plan could be"
@@ -183,7 +174,7 @@ def given_away(plan: Plan) -> str | None:
     if not gives_away(goal) or goal.given_away is None:
         return None
     less = "less" if goal.sense == "maximize" else "more"
-    text = f"{gap(goal.given_away)} {less} {OBJECTIVES[goal.name]} than the best plan"
+    text = f"{gap(goal.given_away)} {less} {OBJECTIVES[goal.name].label} than the best plan"
     capex = None if plan.totals is None else plan.totals.capex_usd
     if goal.best_capex_usd is not None and capex is not None:
         saved = goal.best_capex_usd - capex

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
+from planner.figures import OBJECTIVES
 from planner.outputs.words import money
 from planner.schema.explanation import Explanation, Marginal, Moved
-
-UNITS = {
-    "goodput": "useful PFLOP/s",
-    "useful_gpus": "useful GPUs",
-    "gpus": "GPUs in use",
-    "cost": "capital cost",
-    "tco": "TCO",
-    "power": "kW of IT power",
-}
-"""What the objective is counted in."""
 
 _NOTHING = 5e-6
 """Changes below this share of the objective are within its proof."""
@@ -51,14 +42,14 @@ def worth(found: Explanation, moved: Moved, *, unit: bool = True) -> str:
 
 def signed(found: Explanation, change: float, *, unit: bool = True) -> str:
     """Return a change of the objective with its sign and unit; money always has one."""
-    name = found.plan.objective.name
+    objective = OBJECTIVES[found.plan.objective.name]
     sign = "+" if change > 0 else "-"
-    if name in ("cost", "tco"):
+    if objective.figure.money:
         return f"{sign}{money(abs(change))}"
-    digits = 0 if name == "gpus" else 2 if abs(change) < 10 else 1
+    digits = 0 if objective.name == "gpus" else 2 if abs(change) < 10 else 1
     text = f"{sign}{abs(change):,.{digits}f}" if abs(change) >= _FEW else f"{sign}{abs(change):.1g}"
-    names = {"goodput": "PFLOP/s", "useful_gpus": "useful GPUs", "gpus": "GPUs", "power": "kW"}
-    return f"{text} {names[name]}" if unit else text
+    what = objective.label if objective.unit in objective.label else objective.unit
+    return f"{text} {what}" if unit else text
 
 
 def _gpus(found: Explanation, moved: Moved) -> str:

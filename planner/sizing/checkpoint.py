@@ -2,8 +2,7 @@
 
 from typing import Literal
 
-from planner.sizing.checks import require_non_negative, require_positive, require_share
-from planner.sizing.preset import Preset
+from planner.sizing.checks import Preset, require_non_negative, require_positive, require_share
 
 WritersPolicy = Literal["one_replica", "all"]
 FanOut = Literal["broadcast", "sharded_optimizer", "every_replica"]

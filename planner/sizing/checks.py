@@ -1,6 +1,7 @@
-"""Guards that turn an impossible quantity into a ValueError naming it."""
+"""What formulas share: guards against impossible quantities, and defaults with their evidence."""
 
 import math
+from dataclasses import dataclass
 
 
 def require_positive(**quantities: float) -> None:
@@ -43,3 +44,20 @@ def require_share(**shares: float) -> None:
     for name, value in shares.items():
         if not 0 < value <= 1:
             raise ValueError(f"{name} must be above 0 and at most 1, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A figure a problem may ask for by name.
+
+    Attributes:
+        name: the key used in a problem file.
+        value: the figure, in the unit of the table that holds the preset.
+        meaning: what the figure stands for, in one line.
+        source: where the figure comes from.
+    """
+
+    name: str
+    value: float
+    meaning: str
+    source: str

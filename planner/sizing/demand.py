@@ -1,6 +1,11 @@
-"""What a job asks of its storage: bandwidth, capacity, write volume, appliances."""
+"""What a job asks of its storage: bandwidth, capacity, write volume, appliances.
+
+Vendors' rules of thumb for bandwidth are the alternative to the demand law.
+"""
 
 import math
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 from planner.sizing.checks import require_non_negative, require_positive, require_share
 from planner.sizing.reliability import SECONDS_PER_DAY
@@ -175,3 +180,87 @@ def appliances_needed(demand: float, per_appliance: float) -> int:
     if math.isclose(ratio, nearest, rel_tol=_CEIL_TOLERANCE):
         return nearest
     return math.ceil(ratio)
+
+
+RuleFamily = Literal["ddn_per_gpu", "nvidia_superpod_h100"]
+
+_DDN = 'DDN, "Importance of Checkpoints with LLM", slides without a date'
+_NVIDIA = "NVIDIA DGX SuperPOD H100 reference architecture RA-11333-001 V11, table 6"
+_SCALABLE_UNIT_GPUS = 256
+
+
+@dataclass(frozen=True)
+class VendorRule:
+    """Bandwidth a vendor recommends for every so many GPUs.
+
+    Attributes:
+        name: the rule's name in its family.
+        family: who recommends it; figures of different families are not comparable.
+        read_gb_per_s: aggregate read bandwidth per `per_gpus`, GB/s.
+        write_gb_per_s: aggregate write bandwidth per `per_gpus`, GB/s.
+        per_gpus: GPUs the figures stand for; a part of it counts as a whole.
+        source: where the rule is printed.
+        note: whom the vendor recommends it to.
+    """
+
+    name: str
+    family: RuleFamily
+    read_gb_per_s: float
+    write_gb_per_s: float
+    per_gpus: int
+    source: str
+    note: str
+
+
+class PerGpus(Protocol):
+    """Bandwidth for every so many GPUs: a vendor's rule, or the user's own."""
+
+    @property
+    def read_gb_per_s(self) -> float:
+        """Aggregate read bandwidth, GB/s."""
+
+    @property
+    def write_gb_per_s(self) -> float:
+        """Aggregate write bandwidth, GB/s."""
+
+    @property
+    def per_gpus(self) -> int:
+        """GPUs the figures stand for; a part of it counts as a whole."""
+
+
+def _ddn(name: str, read_gb_per_s: float, write_gb_per_s: float, note: str) -> VendorRule:
+    return VendorRule(name, "ddn_per_gpu", read_gb_per_s, write_gb_per_s, 1, _DDN, note)
+
+
+def _nvidia(name: str, read_gb_per_s: float, write_gb_per_s: float, note: str) -> VendorRule:
+    family: RuleFamily = "nvidia_superpod_h100"
+    gpus = _SCALABLE_UNIT_GPUS
+    return VendorRule(name, family, read_gb_per_s, write_gb_per_s, gpus, _NVIDIA, note)
+
+
+VENDOR_RULES: dict[str, VendorRule] = {
+    rule.name: rule
+    for rule in (
+        _ddn("light", 1.0, 0.75, "multi-node language models; DDN calls it NVIDIA's default"),
+        _ddn("medium", 2.0, 1.5, "large language models, compressed images and video"),
+        _ddn("high", 4.0, 3.0, "largest language models, uncompressed images and video"),
+        _nvidia("good", 15.0, 7.0, "lowest of the three storage levels, per scalable unit"),
+        _nvidia("better", 40.0, 20.0, "middle of the three storage levels, per scalable unit"),
+        _nvidia("best", 125.0, 62.0, "highest of the three storage levels, per scalable unit"),
+    )
+}
+
+
+def rule_demand(rule: PerGpus, gpus: int) -> tuple[float, float]:
+    """Return the (read, write) bandwidth in GB/s that a rule asks for.
+
+    Args:
+        rule: one of `VENDOR_RULES`, or the user's own.
+        gpus: GPUs bought; scalable units count whole.
+
+    Raises:
+        ValueError: the GPUs are not positive.
+    """
+    require_positive(gpus=gpus)
+    units = -(-gpus // rule.per_gpus)
+    return units * rule.read_gb_per_s, units * rule.write_gb_per_s

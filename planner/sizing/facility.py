@@ -1,4 +1,6 @@
-"""Power, heat and energy between the IT load and the meter."""
+"""Power and heat between the IT load and the meter, and what is paid for over the years."""
+
+from __future__ import annotations
 
 import math
 
@@ -67,3 +69,22 @@ def annual_energy_kwh(facility_kw: float) -> float:
 def _require_pue(pue: float) -> None:
     if not (pue >= 1 and math.isfinite(pue)):
         raise ValueError(f"pue must be at least 1 and finite, got {pue!r}")
+
+
+def discounted_years(start_years: float, end_years: float, discount_rate: float) -> float:
+    """Return what one unit of money per year, paid from ``start_years`` to ``end_years``, is worth.
+
+    Each year's share is paid at the end of that year of the term, so without a discount rate this
+    is ``end - start``. An annuity in arrears, with part years in proportion.
+
+    Args:
+        start_years: when the payments begin, years from the start of the term.
+        end_years: when they end; nothing is paid where that is not later.
+        discount_rate: interest per year as a share, 0 for none.
+    """
+    worth = 0.0
+    for year in range(1, math.ceil(end_years) + 1):
+        paid = min(end_years, float(year)) - max(start_years, year - 1.0)
+        if paid > 0:
+            worth += paid / (1.0 + discount_rate) ** year
+    return worth

@@ -2,8 +2,7 @@
 
 import math
 
-from planner.sizing.checks import require_non_negative, require_positive
-from planner.sizing.preset import Preset
+from planner.sizing.checks import Preset, require_non_negative, require_positive
 
 SECONDS_PER_DAY = 86_400.0
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from planner.case import Case, Storage
 from planner.case.bandwidth import nameplate
 from planner.case.figures import it_power_kw
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.sizing.demand import appliances_needed
 from planner.sizing_report.cluster import item_of, name
 from planner.sizing_report.model import ApplianceRow, Cluster
@@ -47,32 +47,55 @@ def appliance_rows(
 
     Items of one family are not mixed; the one with the least power is marked as its best.
     """
+
+    def by_power(row: ApplianceRow) -> tuple[bool, float, float, str]:
+        power = math.inf if row.it_power_kw is None else row.it_power_kw
+        cost = math.inf if row.net_usd is None else row.net_usd
+        return row.units is None, power, cost, row.item
+
     rows = [_row(inputs, case, cluster, item, need) for item in case.storage]
     marked: list[ApplianceRow] = []
     for _, family in groupby(sorted(rows, key=lambda row: row.family), lambda row: row.family):
-        first, *others = sorted(family, key=_by_power)
+        first, *others = sorted(family, key=by_power)
         marked += [replace(first, best_of_family=True), *others]
     return tuple(marked)
 
 
-def _by_power(row: ApplianceRow) -> tuple[bool, float, float, str]:
-    power = math.inf if row.it_power_kw is None else row.it_power_kw
-    cost = math.inf if row.net_usd is None else row.net_usd
-    return row.units is None, power, cost, row.item
-
-
 def _row(inputs: Inputs, case: Case, cluster: Cluster, item: Storage, need: Need) -> ApplianceRow:
+    family = next(family for family in case.families if family.id == item.family)
+    named = next(family for family in inputs.families if family.id == item.family)
     empty = ApplianceRow(
-        item=item.id, name=name(inputs, item.id), family=item.family,
-        family_name=_family_name(inputs, item.family), best_of_family=False,
-        units=None, decided_by=None, it_power_kw=None, racks=None, net_usd=None,
-        power_equivalent_gpus=None, whole_systems_gpus=None, reason=None,
-    )  # fmt: skip
-    reason = _clients_cannot(case, cluster, item, need)
+        item=item.id,
+        name=name(inputs, item.id),
+        family=item.family,
+        family_name=f"{named.vendor} {named.name}",
+        best_of_family=False,
+        units=None,
+        decided_by=None,
+        it_power_kw=None,
+        racks=None,
+        net_usd=None,
+        power_equivalent_gpus=None,
+        whole_systems_gpus=None,
+        reason=None,
+    )
+    reason = _clients_cannot(
+        need,
+        cluster.client_write_gb_per_s * family.write_factor,
+        cluster.client_read_gb_per_s * family.read_factor,
+    )
     if reason is not None:
         return replace(empty, reason=reason)
-    most = _most(case, item)
-    found = units_needed(item, _asked(case, need))
+    tables = item.segments[-1].high if item.segments else None
+    bounds = [bound for bound in (item.high, family.max_units, tables) if bound is not None]
+    most = min(bounds, default=math.inf)
+    asked = Asked(
+        max(need.rated_read_gb_per_s, need.delivered_read_gb_per_s / case.delivered_read),
+        max(need.rated_write_gb_per_s, need.delivered_write_gb_per_s / case.delivered_write),
+        need.usable_tb,
+        need.write_tb_per_day,
+    )
+    found = units_needed(item, asked)
     if found is None or found[0] > most:
         return replace(empty, reason=_too_few(most))
     units, decided_by = found
@@ -91,44 +114,21 @@ def _row(inputs: Inputs, case: Case, cluster: Cluster, item: Storage, need: Need
     )
 
 
-def _family_name(inputs: Inputs, family_id: str) -> str:
-    family = next(family for family in inputs.families if family.id == family_id)
-    return f"{family.vendor} {family.name}"
-
-
-def _clients_cannot(case: Case, cluster: Cluster, item: Storage, need: Need) -> str | None:
-    family = next(family for family in case.families if family.id == item.family)
-    sides = (
-        ("write", need.delivered_write_gb_per_s,
-         cluster.client_write_gb_per_s * family.write_factor),
-        ("read", need.delivered_read_gb_per_s, cluster.client_read_gb_per_s * family.read_factor),
-    )  # fmt: skip
-    for verb, asked, most in sides:
+def _clients_cannot(need: Need, write_gb_per_s: float, read_gb_per_s: float) -> str | None:
+    """Return which need is beyond what the GPU systems can move, None where none is."""
+    for verb, asked, most in (
+        ("write", need.delivered_write_gb_per_s, write_gb_per_s),
+        ("read", need.delivered_read_gb_per_s, read_gb_per_s),
+    ):
         if asked > most * (1 + ROUNDING):
             return f"the GPU systems {verb} at most {most:,.0f} GB/s"
     return None
-
-
-def _most(case: Case, item: Storage) -> float:
-    family = next(family for family in case.families if family.id == item.family)
-    tables = item.segments[-1].high if item.segments else None
-    bounds = [bound for bound in (item.high, family.max_units, tables) if bound is not None]
-    return min(bounds, default=math.inf)
 
 
 def _too_few(most: float) -> str:
     if math.isinf(most):
         return "gives nothing of what is asked"
     return "one unit is not enough" if most == 1 else f"{most:,.0f} units are not enough"
-
-
-def _asked(case: Case, need: Need) -> Asked:
-    return Asked(
-        max(need.rated_read_gb_per_s, need.delivered_read_gb_per_s / case.delivered_read),
-        max(need.rated_write_gb_per_s, need.delivered_write_gb_per_s / case.delivered_write),
-        need.usable_tb,
-        need.write_tb_per_day,
-    )
 
 
 def units_needed(item: Storage, asked: Asked) -> tuple[int, str] | None:

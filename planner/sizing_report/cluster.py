@@ -6,7 +6,7 @@ from planner.case import Case, System
 from planner.case.caps import UNLIMITED_UNITS, cap_in_use
 from planner.case.figures import it_power_kw
 from planner.errors import Finding, InputError
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.problem import Quantity
 from planner.sizing.checkpoint import replicas, writing_systems
@@ -24,12 +24,11 @@ def gpu_types(inputs: Inputs, case: Case) -> tuple[GpuType, ...]:
         message = "no GPU system is on offer"
         fix = "planner check PROBLEM lists why each one is left out"
         raise InputError(Finding("no-gpu-system", message, fix=fix))
-    types = [_gpu_type(inputs, case, system) for system in case.systems]
-    return tuple(sorted(types, key=_rank))
 
+    def rank(kind: GpuType) -> tuple[bool, float, int, str]:
+        return not kind.demanded, -(kind.peak_pflops or 0.0), -kind.gpus, kind.item
 
-def _rank(kind: GpuType) -> tuple[bool, float, int, str]:
-    return not kind.demanded, -(kind.peak_pflops or 0.0), -kind.gpus, kind.item
+    return tuple(sorted((_gpu_type(inputs, case, each) for each in case.systems), key=rank))
 
 
 def _gpu_type(inputs: Inputs, case: Case, system: System) -> GpuType:

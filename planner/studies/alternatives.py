@@ -16,8 +16,7 @@ from planner.assemble import assemble
 from planner.case import Case, resolve
 from planner.case.model import CountName
 from planner.errors import InputError
-from planner.loader import Inputs
-from planner.loader.change import Change
+from planner.inputs import Change, Inputs
 from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural

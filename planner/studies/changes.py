@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable
 
 from planner.case import Case
 from planner.case.model import ObjectiveName
-from planner.loader import Inputs
-from planner.loader.change import Change, applied
+from planner.inputs import Change, Inputs, applied
 
 
 def apply(inputs: Inputs, changes: Iterable[Change]) -> Inputs:

@@ -11,10 +11,9 @@ from planner.case import Case, resolve
 from planner.errors import Finding, InputError, did_you_mean
 from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.infeasible.single import threshold
+from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied, levers
 from planner.levers.numbers import read
-from planner.loader import Inputs
-from planner.loader.change import key_of
 from planner.optimizer.fits import fitted
 from planner.optimizer.joint import optimise
 from planner.optimizer.measure import measure

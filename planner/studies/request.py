@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from planner.api import Options
-    from planner.loader import Inputs
+    from planner.inputs import Inputs
     from planner.schema.plan import Plan
     from planner.studies.sensitivity.solve import SweepOptions
 

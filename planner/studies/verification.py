@@ -11,8 +11,8 @@ from planner.audit import audit
 from planner.case import resolve
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
-from planner.loader import load, portable, renewed
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs, inputs_from_text, inputs_to_text
+from planner.loader import load, renewed
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import natural
 from planner.optimizer.solver import Effort, SolverName
@@ -75,7 +75,7 @@ def from_data(name: str, data: bytes) -> Opened:
         message = "the plan does not carry what it was made from, so it cannot be checked"
         raise InputError(Finding("plan", message, name, path="inputs", fix=_AGAIN))
     try:
-        inputs = portable.from_text(written.inputs)
+        inputs = inputs_from_text(written.inputs)
     except InputError as error:
         message = f"{error.findings[0].message}, so the plan cannot be checked"
         raise InputError(Finding("plan", message, name, path="inputs", fix=_AGAIN)) from None
@@ -191,7 +191,7 @@ def _catalogs(opened: Opened, folder: Path) -> Check:
     what = f"{file} and what it names" if whole else "the catalogs and price books it names"
     aside = "" if whole else f"; the problem file, {file or 'none'}, is not beside the plan"
     if whole and now.sha256 == opened.inputs.sha256:
-        if portable.to_text(now) == opened.carried:
+        if inputs_to_text(now) == opened.carried:
             return Check(name="catalogs", result="holds", text=f"{what} are unchanged")
         wrong = ("inputs: not what the files hold that it names, which are unchanged",)
         text = f"{what} are unchanged, but the plan carries others"

@@ -1,18 +1,144 @@
-"""Bursts of traffic above the background: where they begin and end, how much they move."""
+"""Bursts of traffic above the background: where they begin and end, how much they move.
+
+The background is what is written besides: its level along the trace, and how much it scatters.
+
+Samples may be means over more than the time between them: `rate(...[5m])` every 10 s spreads each
+drain over five minutes more. A sum over a moving window changes by what comes in, less what came in
+a window before: what scatters in one sample comes back with the other sign after just that time.
+This tells the window, where there is any scatter.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.telemetry.background import Background, background
-from planner.telemetry.figures import Z
+from planner.telemetry.ranges import MAD, Z
 from planner.telemetry.raw import Numbers, Places
 
-_CLEAR, _OVER = 6.0, 2.0
-"""So many times the scatter above the background a burst rises, and as many it lasts above."""
+_BLOCK_S = 1800.0
+_LEAST_BLOCK, _MOST_BLOCK = 12, 720
+_AROUND = 6
+"""Blocks on either side: with blocks of half an hour a window of some six hours."""
+_LOWEST, _LOW, _TAIL = 5.0, 20.0, 3.0
+_CLEAR = 6.0
+"""So many times the scatter above the background a burst rises."""
+
+
+@dataclass(frozen=True)
+class Background:
+    """Level and scatter (standard deviation) of the background by sample, GB/s."""
+
+    level: Numbers
+    noise: Numbers
+
+
+def background(rate: Numbers, sample_s: float) -> Background:
+    """Return the background of a trace; NaN samples say nothing.
+
+    First a low quantile of blocks, which bursts do not lift; then, where no burst stands out of it,
+    the mean and the scatter of what is left.
+
+    Args:
+        rate: bandwidth by sample, GB/s.
+        sample_s: usual width of a sample, s.
+    """
+    size = int(np.clip(_BLOCK_S / sample_s, _LEAST_BLOCK, _MOST_BLOCK))
+    size = max(1, min(size, len(rate) // 2 or 1))
+    blocks = _blocks(rate, size)
+    with np.errstate(all="ignore"):
+        lowest, low, middle = _quantiles(blocks, _LOWEST, _LOW, 50.0)
+    # Where bursts fill more than half of the time, the median is one of theirs.
+    spread = _smooth(np.minimum(middle - low, _TAIL * (low - lowest)).clip(0.0), np.median)
+    low = _lowered(low)
+    rough = _along(low, size, len(rate))
+    limit = rough + _CLEAR * np.maximum(_along(spread, size, len(rate)), 1e-3 * _peak(rate))
+    quiet = ~_widened(rate > limit)
+    return _refined(rate, quiet, size)
+
+
+def _peak(rate: Numbers) -> float:
+    return float(np.nanmax(rate, initial=0.0))
+
+
+def _blocks(values: Numbers, size: int) -> Numbers:
+    short = -len(values) % size
+    padded = np.concatenate((values, np.full(short, np.nan)))
+    return np.asarray(padded.reshape(-1, size))
+
+
+def _quantiles(blocks: Numbers, *percents: float) -> list[Numbers]:
+    """Return quantiles of each block, NaN where nothing is known."""
+    ordered = np.sort(blocks, axis=1)  # NaN last
+    known = np.sum(~np.isnan(blocks), axis=1)
+    rows = np.arange(len(blocks))
+    found = []
+    for percent in percents:
+        place = np.clip((known - 1) * percent / 100, 0, None).astype(int)
+        found.append(np.where(known > 0, ordered[rows, place], np.nan))
+    return found
+
+
+def _lowered(low: Numbers) -> Numbers:
+    """Return block levels that no long burst lifts: a low quantile of the blocks around each."""
+
+    def quantile(window: Numbers, axis: int) -> Numbers:
+        return np.asarray(np.percentile(window, 30.0, axis=axis))
+
+    return _smooth(low, quantile)
+
+
+def _smooth(values: Numbers, how: Callable[..., Any]) -> Numbers:
+    filled = _filled(values)
+    around = min(_AROUND, max(len(filled) - 1, 0))
+    padded = np.pad(filled, around, mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * around + 1)
+    return np.asarray(how(windows, axis=1))
+
+
+def _filled(values: Numbers) -> Numbers:
+    """Return values with what is not known drawn between its neighbours."""
+    known = np.flatnonzero(~np.isnan(values))
+    if not len(known):
+        return np.zeros(len(values))
+    return np.asarray(np.interp(np.arange(len(values)), known, values[known]))
+
+
+def _along(blocks: Numbers, size: int, samples: int) -> Numbers:
+    centres = (np.arange(len(blocks)) + 0.5) * size
+    return np.asarray(np.interp(np.arange(samples) + 0.5, centres, blocks))
+
+
+def _widened(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the samples of a mask and two more on either side."""
+    result = mask.copy()
+    for shift in (1, 2):
+        result[shift:] |= mask[:-shift]
+        result[:-shift] |= mask[shift:]
+    return result
+
+
+def _refined(rate: Numbers, quiet: NDArray[np.bool_], size: int) -> Background:
+    blocks = _blocks(np.where(quiet, rate, np.nan), size)
+    few = np.sum(~np.isnan(blocks), axis=1) < size // 6 + 1
+    blocks[few] = np.nan
+    (middle,) = _quantiles(blocks, 50.0)
+    (scatter,) = _quantiles(np.abs(blocks - middle[:, None]), 50.0)
+    scatter = _filled(MAD * scatter)
+    outlying = np.abs(blocks - middle[:, None]) > _CLEAR * scatter[:, None] + 1e-12
+    blocks[outlying] = np.nan
+    known = np.sum(~np.isnan(blocks), axis=1)
+    mean = np.where(known > 0, np.nansum(blocks, axis=1) / np.maximum(known, 1), np.nan)
+    noise = _smooth(scatter, np.median)
+    return Background(_along(_filled(mean), size, len(rate)), _along(noise, size, len(rate)))
+
+
+_OVER = 2.0
+"""So many times the scatter above the background a burst lasts above."""
 _FLOOR = 2e-4
 """Least height, as a share of the largest bandwidth seen."""
 _EDGE, _NOISY, _MOST_EDGE = 0.01, 5.0, 0.2
@@ -209,3 +335,46 @@ def _heights(samples: _Samples, found: _Stretches) -> tuple[Numbers, Numbers, Pl
         core = inside[high[0] + 1 : high[-1]]
         height[place] = np.median(core) if len(core) else peak[place]
     return peak, height, first, final
+
+
+_MOST_SAMPLES = 1 << 19
+"""So many samples are enough to tell."""
+
+_LONGEST_S = 3600.0
+_LEAST_PAIRS = 200
+_STILL = 4.0
+_RETURNS = -0.35
+"""The correlation of changes that are a window apart is -1/2; so near to it tells a window."""
+
+
+def window_of(rate: Numbers, found: Found, sample_s: float) -> float | None:
+    """Return the window over which samples are means, s: one sample where they are no more than
+    that; None where too little scatters to tell.
+
+    Args:
+        rate: bandwidth by sample.
+        found: what stands out of it, and the background.
+        sample_s: the usual width of a sample.
+    """
+    level, noise = found.background.level[:_MOST_SAMPLES], found.background.noise[:_MOST_SAMPLES]
+    excess = rate[:_MOST_SAMPLES] - level
+    change = np.diff(excess)
+    quiet = np.abs(excess) <= _STILL * noise  # false where nothing is known
+    both = quiet[1:] & quiet[:-1]
+    longest = min(int(_LONGEST_S / sample_s), len(change) // 4)
+    if longest < 3 or not np.any(change[both]):
+        return None
+    change = np.where(both, change, 0.0)
+    products, pairs = _lagged(change, longest), _lagged(both.astype(float), longest)
+    return_after = np.divide(
+        products, pairs, out=np.zeros(len(products)), where=pairs >= _LEAST_PAIRS
+    ) / np.mean(change[both] ** 2)
+    lag = 1 + int(np.argmin(return_after[1:]))
+    return lag * sample_s if return_after[lag] <= _RETURNS else None
+
+
+def _lagged(values: Numbers, longest: int) -> Numbers:
+    """Return the sums of products of values some samples apart, for each lag up to the longest."""
+    size = 1 << (len(values) + longest - 1).bit_length()
+    spectrum = np.fft.rfft(values, size)
+    return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2, size)[: longest + 1])

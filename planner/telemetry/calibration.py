@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from planner.schema.problem import FixedInterval, Job, Problem
 from planner.schema.telemetry import Calibration, JobFound, Measured, Override
-from planner.telemetry.figures import minus, ratio, scaled
 from planner.telemetry.job_log import JobLog
+from planner.telemetry.ranges import minus, ratio, scaled
 
 _DAY_S = 86_400.0
 _JOB = "jobs.0"
@@ -183,6 +183,3 @@ def _delivered(
 def _never(job: Job) -> Iterator[str]:
     if job.checkpoint.drain_slowdown:
         yield "slowdown while draining: neither telemetry nor the log tells"
-
-
-__all__ = ["Known", "calibration"]

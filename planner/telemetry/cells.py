@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 
 from planner.errors import Finding, InputError
 from planner.telemetry.columns import Columns, as_said, in_gb, no_unit
-from planner.telemetry.options import ReadOptions
-from planner.telemetry.raw import DATED_FROM_S, LAST_S, Numbers
+from planner.telemetry.raw import DATED_FROM_S, LAST_S, Numbers, ReadOptions
 
 EMPTY = [
     "", "NaN", "nan", "NA", "N/A", "null", "NULL", "None", "-", "#N/A",
@@ -91,7 +90,7 @@ class Cells:
         """
         try:
             if self._written is None:
-                self._written = self._found_out(piece)
+                self._written = self._find_out(piece)
             time, dated = self._times(piece)
             figures = [self._figures(piece.column(name), name) for name in self._columns.figures]
         except (pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
@@ -100,14 +99,16 @@ class Cells:
         self._row += len(piece)
         return dated, time, figures
 
-    def _found_out(self, piece: pa.RecordBatch) -> _Written:
+    def _find_out(self, piece: pa.RecordBatch) -> _Written:
         """Return how text is written, by the first rows."""
-        cells = [cell for name in self._columns.figures for cell in _shown(piece.column(name))]
-        times = _shown(piece.column(self._columns.time))
+        cells = [
+            cell for name in self._columns.figures for cell in _first_cells(piece.column(name))
+        ]
+        times = _first_cells(piece.column(self._columns.time))
         cells += [cell for cell in times if re.fullmatch(r"[-+]?\d+([.,]\d+)?", cell)]
         found = (re.match(r"[-+]?[\d.,]+", cell) for cell in cells)
         decimal, thousands = self._marks([match[0] for match in found if match])
-        dates = _shown(piece.column(self._columns.date or self._columns.time))
+        dates = _first_cells(piece.column(self._columns.date or self._columns.time))
         parts = [match for cell in dates if (match := _SLASHED.match(cell))]
         first, second = ([int(part[n]) for part in parts] for n in (1, 2))
         day_first = True if max(first, default=0) > 12 else None
@@ -176,15 +177,15 @@ class Cells:
         if self._columns.unit_said or not any(words):
             self._must_be_of_one(name, {words[n] for n in np.unique(index[_some(numbers)])} - {""})
             return self._bare(numbers, text, name)
-        told = [self._cell_unit(word, text, units) if word else (1.0, None) for word in words]
-        kinds = {unit[1] for unit in told} | {self._is_rate} - {None}
+        known = [self._cell_unit(word, text, units) if word else (1.0, None) for word in words]
+        kinds = {unit[1] for unit in known} | {self._is_rate} - {None}
         if len(kinds - {None}) > 1:
             message = f"cells of '{name}' are bandwidths as well as sizes"
             raise InputError(Finding("trace", message, self._file, fix="write every figure alike"))
-        self._is_rate = next(unit[1] for unit in told if unit[1] is not None)
+        self._is_rate = next(unit[1] for unit in known if unit[1] is not None)
         self._with_units.add(name)
         self._bare(numbers[np.array([word == "" for word in words])[index]], text, name)
-        return np.array([unit[0] for unit in told])[index]
+        return np.array([unit[0] for unit in known])[index]
 
     def _must_be_of_one(self, name: str, words: set[str]) -> None:
         if len(words) > 1:
@@ -295,7 +296,7 @@ def _trimmed(column: Any) -> Any:
     return pc.if_else(pc.is_in(text, value_set=pa.array(EMPTY)), pa.scalar(None, pa.string()), text)
 
 
-def _shown(column: Any) -> list[str]:
+def _first_cells(column: Any) -> list[str]:
     """Return the first cells of a column of text, none of another."""
     if not is_text(column.type):
         return []

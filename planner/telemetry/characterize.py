@@ -11,17 +11,12 @@ import numpy as np
 from planner.errors import Finding, InputError
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, ClusterFound, JobFound
 from planner.telemetry import hdf5, tables
-from planner.telemetry.bursts import Bursts, Found, bursts
-from planner.telemetry.drains import Sampling
-from planner.telemetry.jobs import job
-from planner.telemetry.options import ReadOptions
-from planner.telemetry.placing import Traffic, placed
-from planner.telemetry.raw import Places, Raw
+from planner.telemetry.bursts import Bursts, Found, bursts, window_of
+from planner.telemetry.jobs import CheckpointColumns, Sampling, job, table_of
+from planner.telemetry.raw import Places, Raw, ReadOptions
 from planner.telemetry.restarts import Holes, breaks, broken_off
 from planner.telemetry.series import Series, series
-from planner.telemetry.smoothing import window_of
-from planner.telemetry.table import Columns, table_of
-from planner.telemetry.together import shared
+from planner.telemetry.together import Traffic, placed, shared
 from planner.telemetry.track import WHOLE, Track
 from planner.telemetry.tracking import interleaved, merged_away, tracks
 
@@ -47,7 +42,7 @@ class Cluster:
     reads: Found | None
     record: ClusterFound
     jobs: tuple[JobFound, ...]
-    table: Columns
+    table: CheckpointColumns
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,7 @@ class Characterized:
     """The record and the table of checkpoints."""
 
     record: Characterization
-    table: Columns
+    table: CheckpointColumns
 
 
 def characterize(
@@ -77,7 +72,7 @@ def characterize(
     options = options or ReadOptions()
     clusters: list[ClusterFound] = []
     jobs: list[JobFound] = []
-    parts: list[Columns] = []
+    parts: list[CheckpointColumns] = []
     dated: set[bool] = set()
     kinds = []
     for raw in _raws(paths, options):
@@ -155,23 +150,23 @@ def _tracks(writes: Found, trace: Series) -> list[Track]:
 
 
 def _sampling(
-    found: Sequence[Track], writes: Found, trace: Series, told_s: float | None
+    found: Sequence[Track], writes: Found, trace: Series, given_s: float | None
 ) -> Sampling:
     """Return how a trace was sampled.
 
     Raises:
         InputError: bursts are shorter than the window that samples are said to be means over.
     """
-    if told_s is None:
+    if given_s is None:
         return Sampling(trace.sample_s, window_of(trace.write, writes, trace.sample_s))
     for track in found:
         own = writes.bursts.chosen(track.places[track.kinds == WHOLE])
         lasts_s = float(np.median(own.size_gb / own.peak)) if len(own) else np.inf
-        if lasts_s < _SHORTER * told_s and told_s > trace.sample_s:
-            message = f"bursts of {lasts_s:.3g} s are shorter than the window of {told_s:g} s"
+        if lasts_s < _SHORTER * given_s and given_s > trace.sample_s:
+            message = f"bursts of {lasts_s:.3g} s are shorter than the window of {given_s:g} s"
             fix = "say over which time each sample is a mean, or leave it out"
             raise InputError(Finding("option", message, path="--window", fix=fix))
-    return Sampling(trace.sample_s, told_s, told=True)
+    return Sampling(trace.sample_s, given_s, given=True)
 
 
 def _holes(trace: Series) -> Holes:
@@ -197,7 +192,11 @@ def _broken_off(found: Sequence[Track], writes: Bursts) -> list[Places]:
 
 
 def _record(
-    trace: Series, sampling: Sampling, writes: Found, jobs: Sequence[JobFound], table: Columns
+    trace: Series,
+    sampling: Sampling,
+    writes: Found,
+    jobs: Sequence[JobFound],
+    table: CheckpointColumns,
 ) -> ClusterFound:
     kind = table["kind"]
     return ClusterFound(

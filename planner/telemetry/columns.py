@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
-from planner.telemetry.options import ReadOptions
+from planner.telemetry.raw import ReadOptions
 
 Unit = tuple[float, bool]
 """What one unit is in GB/s or GB, and whether it is a bandwidth."""
@@ -205,21 +205,21 @@ def _perhaps(
 
 def _unit(columns: Iterable[str], options: ReadOptions, file: str) -> Unit | None:
     """Return the unit of all columns of traffic; None where no name tells one."""
-    told = {name: _by_name(name, options, file) for name in columns}
-    first, *_ = told
-    for name, unit in told.items():
-        if unit is None and any(told.values()):
+    found = {name: _by_name(name, options, file) for name in columns}
+    first, *_ = found
+    for name, unit in found.items():
+        if unit is None and any(found.values()):
             raise no_unit(name, file)
-        if unit != told[first]:
+        if unit != found[first]:
             message = f"columns '{first}' and '{name}' are in different units"
             raise InputError(Finding("trace", message, file, 1, fix="bring them into one, in GB/s"))
-    return told[first]
+    return found[first]
 
 
 def _by_name(name: str, options: ReadOptions, file: str) -> Unit | None:
     """Return the unit of a column: as it is said, else as its name tells it."""
-    told, window_s = _told(name)
-    unit = told if options.unit is None else asked(options.unit)
+    named, window_s = _read_name(name)
+    unit = named if options.unit is None else asked(options.unit)
     if unit is None or options.read_as is None:
         if unit is not None and not unit[1] and window_s is not None:
             return unit[0] / window_s, True
@@ -265,7 +265,7 @@ def unit_of(name: str, unit: str | None, file: str) -> Unit:
     return found
 
 
-def _told(name: str) -> tuple[Unit | None, float | None]:
+def _read_name(name: str) -> tuple[Unit | None, float | None]:
     """Return the unit that a name tells, and the time over which it says that figures are sums.
 
     Names are also queries: a rate of bytes is a bandwidth whatever its counter is called, an

@@ -18,9 +18,16 @@ import numpy as np
 from planner.errors import Finding, InputError
 from planner.foreign_files import in_words, regular
 from planner.telemetry.columns import as_said, asked
-from planner.telemetry.options import ReadOptions
-from planner.telemetry.raw import DATED_FROM_S, LAST_S, MOST_SAMPLES, Numbers, Raw, too_many
-from planner.telemetry.unreadable import unreadable
+from planner.telemetry.raw import (
+    DATED_FROM_S,
+    LAST_S,
+    MOST_SAMPLES,
+    Numbers,
+    Raw,
+    ReadOptions,
+    too_many,
+    unreadable,
+)
 
 _ENDINGS = {".hdf5", ".h5", ".h5lmt"}
 _START = b"\x89HDF\r\n\x1a\n"

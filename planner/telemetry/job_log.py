@@ -18,9 +18,9 @@ import numpy as np
 
 from planner.errors import Finding, InputError, did_you_mean
 from planner.foreign_files import contents, regular
-from planner.schema.telemetry import CONFIDENCE, Measured
-from planner.telemetry.csv_table import dialect
-from planner.telemetry.figures import middle
+from planner.schema.telemetry import Measured
+from planner.telemetry.csv_parquet import dialect
+from planner.telemetry.ranges import middle, per_event
 from planner.telemetry.raw import LAST_S
 
 COLUMNS = ("time", "job", "event")
@@ -174,27 +174,3 @@ def _spans(rows: list[_Row], first: str, last: str, broken: tuple[str, ...]) -> 
 
 def _usual(spans: list[float]) -> Measured | None:
     return middle(np.array(spans)) if len(spans) >= _LEAST else None
-
-
-def per_event(time_s: float, events: int) -> Measured | None:
-    """Return the time per event with the range of a Poisson count; None without events."""
-    if not events or time_s <= 0:
-        return None
-    low, high = poisson(events)
-    return Measured(value=time_s / events, low=time_s / high, high=time_s / low)
-
-
-def poisson(events: float) -> tuple[float, float]:
-    """Return the range in which the mean of a Poisson count lies (Garwood's interval).
-
-    Args:
-        events: how many; no whole number where they come in bunches.
-    """
-    from scipy.stats import chi2
-
-    tail = (1 - CONFIDENCE) / 2
-    low = float(chi2.ppf(tail, 2 * events)) / 2 if events else 0.0
-    return low, float(chi2.ppf(1 - tail, 2 * events + 2)) / 2
-
-
-__all__ = ["COLUMNS", "JobLog", "per_event", "poisson", "read"]

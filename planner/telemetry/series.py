@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import Finding, InputError
-from planner.telemetry.options import ReadAs, ReadOptions
-from planner.telemetry.raw import Figures, Numbers, Raw
+from planner.telemetry.raw import Figures, Numbers, Raw, ReadAs, ReadOptions
 
 FILLED_SAMPLES = 3
 """A gap of so many samples is bridged; a longer one is a hole in what is known."""

@@ -11,15 +11,11 @@ import pyarrow as pa
 
 from planner.errors import Finding, InputError
 from planner.foreign_files import regular
-from planner.telemetry import held_table
+from planner.telemetry import excel_json
 from planner.telemetry.cells import Cells
 from planner.telemetry.columns import Columns
-from planner.telemetry.csv_table import PACKED, CsvTable
-from planner.telemetry.options import ReadOptions
-from planner.telemetry.order import MOST_CLUSTERS
-from planner.telemetry.parquet_table import ParquetTable
-from planner.telemetry.raw import MOST_SAMPLES, Numbers, Raw, too_many
-from planner.telemetry.unreadable import unreadable
+from planner.telemetry.csv_parquet import MOST_CLUSTERS, PACKED, CsvTable, ParquetTable
+from planner.telemetry.raw import MOST_SAMPLES, Numbers, Raw, ReadOptions, too_many, unreadable
 
 _MOST_BYTES = 64_000_000_000
 _MOST_HELD, _MOST_NAME = 60_000_000, 100
@@ -44,7 +40,7 @@ _STARTS = (
 )
 
 
-class Table(Protocol):
+class TraceTable(Protocol):
     """A file of columns that is read in pieces."""
 
     columns: Columns
@@ -57,7 +53,7 @@ class Table(Protocol):
         """Return whether each cluster's rows are known to stand together."""
 
 
-def opened(path: Path, options: ReadOptions) -> Table:
+def open_table(path: Path, options: ReadOptions) -> TraceTable:
     """Return a table by how its file begins, else by its ending.
 
     Raises:
@@ -75,12 +71,12 @@ def opened(path: Path, options: ReadOptions) -> Table:
     if kind == "parquet":
         return ParquetTable(path, options)
     if kind == "book":
-        return held_table.book(path, options)
+        return excel_json.book(path, options)
     if kind == "json":
         text = head.decode("utf-8-sig", errors="replace")
-        if held_table.is_lines(text):
-            return held_table.JsonLines(path, options, text)
-        return held_table.whole_json(path, options)
+        if excel_json.is_lines(text):
+            return excel_json.JsonLines(path, options, text)
+        return excel_json.whole_json(path, options)
     return CsvTable(path, options)
 
 
@@ -108,7 +104,7 @@ def read(path: Path, options: ReadOptions) -> Iterator[Raw]:
     Raises:
         InputError: the file, a column or a cell is wrong.
     """
-    table = opened(path, options)
+    table = open_table(path, options)
     cells = Cells(table.columns, options, str(path), table.first_line)
     early = table.contiguous()
     held = _Held(path, options, cells, table.columns)

@@ -1,7 +1,8 @@
 """The plan re-checked in plain arithmetic, from the problem and the catalogs alone.
 
 Nothing here shares code with the optimiser or with the sizing formulas it is judged by; only the
-tables of presets and vendor rules, which are data, are read from `planner.sizing`."""
+tables of presets and vendor rules, which are data, are read from `planner.sizing`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from planner.verify.placement import check_placement, shared_racks
 from planner.verify.totals import check_ratios, check_totals
 
 if TYPE_CHECKING:
-    from planner.loader import Inputs
+    from planner.inputs import Inputs
 
 
 __all__ = [

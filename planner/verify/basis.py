@@ -12,7 +12,7 @@ from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem, Quantity, Site
 
 if TYPE_CHECKING:
-    from planner.loader import Inputs
+    from planner.inputs import Inputs
 
 
 _NOTHING_DEMANDED = Quantity()

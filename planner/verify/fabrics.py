@@ -1,7 +1,8 @@
 """Every fabric, written out once more: fat trees, switches, cables and ends; and its report.
 
 The compute fabrics join the GPUs, rail by rail; the storage and the in-band fabric join ports that
-differ in speed; out-of-band management uplinks to the latter."""
+differ in speed; out-of-band management uplinks to the latter.
+"""
 
 from __future__ import annotations
 

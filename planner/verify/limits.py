@@ -10,7 +10,7 @@ from typing import Literal
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, LimitReport, Plan
 from planner.schema.problem import Budget, CustomRule, Problem, Split
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES
 from planner.verify.basis import DECIDED, Basis, facility_limit_kw
 from planner.verify.decisions import Decisions
 from planner.verify.job import (

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import math
 
+from planner.figures import OBJECTIVES
 from planner.schema.plan import ObjectiveReport, Plan
 from planner.verify.basis import Basis
 from planner.verify.job import JobFigures
 from planner.verify.ledger import RELATIVE, Ledger
 from planner.verify.totals import TotalFigures
 
-_UNITS = {
-    "goodput": "PFLOP/s",
-    "useful_gpus": "GPUs",
-    "gpus": "GPUs",
-    "cost": "USD",
-    "tco": "USD",
-    "power": "kW",
-}
 _GAP_NOISE = 1e-9
 _TIES = 2e-6
 """What breaking ties may take besides, each of a few times: see docs/model.md."""
@@ -56,7 +49,7 @@ def check_objective(
     ledger.equal("objective.name", stated.name, name)
     sense = "maximize" if asked.maximize else "minimize"
     ledger.equal("objective.sense", stated.sense, sense)
-    ledger.equal("objective.unit", stated.unit, _UNITS[name])
+    ledger.equal("objective.unit", stated.unit, OBJECTIVES[name].unit)
     value = _value(name, totals, figures)
     ledger.same("objective.value", stated.value, value)
     if value is None:

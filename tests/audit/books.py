@@ -12,7 +12,8 @@ import openpyxl
 from openpyxl.workbook import Workbook
 
 from planner.api import Options, solve_with
-from planner.loader import load, portable
+from planner.inputs import inputs_to_text
+from planner.loader import load
 from planner.outputs.workbook import write
 from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.schema.plan import Plan
@@ -44,7 +45,7 @@ def book(problem: str, *settings: str) -> Book:
     inputs = load(PROBLEMS / f"{problem}.yaml", settings=settings)
     plan = solve_with(inputs, Options())
     stream = io.BytesIO()
-    cells = write(plan, stream, created=datetime(2026, 3, 1), inputs=portable.to_text(inputs))
+    cells = write(plan, stream, created=datetime(2026, 3, 1), inputs=inputs_to_text(inputs))
     return Book(plan, stream.getvalue(), cells)
 
 

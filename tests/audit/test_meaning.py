@@ -17,7 +17,8 @@ from planner.audit.figures import FIGURES
 from planner.audit.limits import set_limit
 from planner.cli import app
 from planner.errors import InputError
-from planner.loader import load, portable
+from planner.inputs import inputs_from_text, inputs_to_text
+from planner.loader import load
 from planner.outputs.workbook.checks.rows import BUDGETS, editable
 from planner.outputs.workbook.inputs import Scalar
 from planner.schema.audit import Audit, Edit
@@ -174,7 +175,7 @@ def test_no_value_that_a_cell_allows_breaks_the_audit(problem: str) -> None:
     Of every section of the bill the first line stands for the others.
     """
     source = book(problem)
-    inputs = portable.from_text(portable.to_text(load(PROBLEMS / f"{problem}.yaml")))
+    inputs = inputs_from_text(inputs_to_text(load(PROBLEMS / f"{problem}.yaml")))
     firsts = {line.section: line.sku for line in reversed(source.plan.lines)}.values()
     tried = 0
     for cell in source.cells:

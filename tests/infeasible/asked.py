@@ -6,8 +6,8 @@ It shares no code with what is tested.
 from __future__ import annotations
 
 from planner.api import solve_inputs
+from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
-from planner.loader.inputs import Inputs
 from planner.schema.infeasibility import Infeasibility, Step
 from tests.infeasible.plant import Planted, has_plan
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
-from planner.loader.inputs import Inputs
 from tests.oracle.enumerate import best
 from tests.oracle.generate import inputs_of, random_case
 

@@ -12,9 +12,9 @@ import pytest
 
 from planner import shipped
 from planner.api import solve
+from planner.inputs import Inputs, changed, value_at
 from planner.levers import Change, Lever, applied, levers
-from planner.loader import Inputs, load, market, overrides, yaml12
-from planner.loader.change import changed, value_at
+from planner.loader import load, market, overrides, yaml12
 from planner.schema.problem import Problem
 from tests.oracle.generate import random_case, write_case
 

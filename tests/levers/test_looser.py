@@ -13,8 +13,9 @@ import pytest
 from planner import shipped
 from planner.infeasible.conflict import off
 from planner.infeasible.oracle import Oracle
+from planner.inputs import Inputs
 from planner.levers import Change, Lever, applied, levers
-from planner.loader import Inputs, load
+from planner.loader import load
 from planner.optimizer.solver import Effort
 from tests.infeasible.plant import drawn
 from tests.memory import two_systems

@@ -14,8 +14,8 @@ from pydantic import BaseModel
 
 from planner import shipped
 from planner.errors import InputError
-from planner.loader import Inputs, load, market, overrides, yaml12
-from planner.loader.change import Change
+from planner.inputs import Change, Inputs
+from planner.loader import load, market, overrides, yaml12
 from planner.loader.vary import (
     MOST,
     NoPlaceError,
@@ -27,7 +27,7 @@ from planner.loader.vary import (
     places,
     values,
 )
-from planner.loader.vary.slot import Slot, number_of
+from planner.loader.vary.place import Slot, number_of
 from planner.schema.catalog import Figure
 from planner.schema.problem import Problem
 from tests.bad_input.world import BOOK, CATALOG, FILES, changed

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
-from planner.loader import Inputs, load
+from planner.inputs import Inputs
+from planner.loader import load
 from planner.loader.vary import Rows, of_samples, of_table, read_table
 
 POWER = "site.facility_power"
@@ -141,7 +142,7 @@ def test_files_that_cannot_be_read(inputs: Inputs) -> None:
 
 
 def test_the_same_value_is_read_once(inputs: Inputs, monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.loader.vary.slot import Slot
+    from planner.loader.vary.place import Slot
 
     seen: list[object] = []
     read = Slot.read

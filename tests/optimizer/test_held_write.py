@@ -9,7 +9,7 @@ import pytest
 
 from planner.case import Case, resolve, with_kit
 from planner.case.caps import cap, unlimited
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.optimizer import purchase
 from planner.optimizer.joint import optimise
 from tests.oracle.by_hand import Request, price, store

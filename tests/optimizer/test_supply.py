@@ -12,7 +12,7 @@ from planner.case import resolve
 from planner.case.caps import cap_in_use
 from planner.case.goods import support_factor, support_span
 from planner.case.model import Good
-from planner.sizing.finance import discounted_years
+from planner.sizing.facility import discounted_years
 from tests.optimizer.cases import furnish
 from tests.oracle.by_hand import Request
 from tests.oracle.generate import inputs_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.catalog import Catalog, Family, Item
 from planner.schema.prices import Discount, Price, PriceBook
 from planner.schema.problem import Problem

@@ -1,16 +1,19 @@
 """Racks of the class network: companions with a height share the fewest that hold them all.
 
-Found by trying: is there a way with one rack, with two, with three? One rack after another gets
-everything that may stand beside one of the first kind left.
+Few devices: found by trying, is there a way with one rack, with two, with three? One rack after
+another gets everything that may stand beside one of the first kind left. Many: by an integer
+programme over all that one rack can hold, whose answer is checked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
+from scipy.optimize import LinearConstraint, milp
 
 from planner.schema.catalog import Item
 from planner.schema.problem import Problem
@@ -91,13 +94,37 @@ class NetworkRacks:
         return min(self.rack.power_kw, max(loads))
 
 
+SMALL = 24
+"""So few devices are tried in every way; of more the ways are counted by an integer programme."""
+
+
 @cache
 def fewest(kinds: tuple[Shares, ...], counts: Counts) -> int:
     """Return the fewest racks that hold so many of each kind, each of given shares of a rack."""
     sides = zip(*kinds, strict=True)
     filled = [sum(map(float.__mul__, side, map(float, counts))) for side in sides]
     least, most = math.ceil(max(filled, default=0.0) - 1e-6), _placed(kinds, counts)
+    if least >= most:
+        return most
+    if sum(counts) > SMALL:
+        return programmed(kinds, counts)
+    return tried(kinds, counts, least, most)
+
+
+def tried(kinds: tuple[Shares, ...], counts: Counts, least: int, most: int) -> int:
+    """Return the fewest racks by trying: is there a way with the least, with one more?"""
     return next((racks for racks in range(least, most) if _hold(kinds, counts, racks)), most)
+
+
+def programmed(kinds: tuple[Shares, ...], counts: Counts) -> int:
+    """Return the fewest racks: how often is each thing that one rack can hold taken?"""
+    full = _full(kinds, counts)
+    cover = LinearConstraint(full.T, lb=np.array(counts))
+    solved = milp(np.ones(len(full)), constraints=cover, integrality=1)
+    times = np.rint(solved.x)
+    assert solved.status == 0 and (times @ full >= counts).all()
+    assert solved.mip_dual_bound > times.sum() - 1 + 1e-6, "a rack less is not excluded"
+    return int(times.sum())
 
 
 def _placed(kinds: tuple[Shares, ...], counts: Counts) -> int:
@@ -127,29 +154,29 @@ def _hold(kinds: tuple[Shares, ...], counts: Counts, racks: int) -> bool:
     first = next(kind for kind, count in enumerate(counts) if count)
     return any(
         _hold(kinds, tuple(n - held for n, held in zip(counts, rack, strict=True)), racks - 1)
-        for rack in _full(kinds, counts, first)
+        for rack in _full(kinds, counts).tolist()
+        if rack[first]
     )
 
 
-def _full(kinds: tuple[Shares, ...], counts: Counts, first: int) -> Iterator[Counts]:
-    """Yield what one rack can hold of the counts, with one of a kind and room for nothing more."""
-    ways: list[Counts] = [()]
-    for count in counts:
-        ways = [(*way, n) for way in ways for n in range(count + 1) if _fits(kinds, (*way, n))]
-    for way in ways:
-        more = (tuple(n + (k == kind) for k, n in enumerate(way)) for kind in range(len(way)))
-        grows = (wider for wider in more if all(map(int.__le__, wider, counts)))
-        if way[first] and not any(_fits(kinds, wider) for wider in grows):
-            yield way
+def _full(kinds: tuple[Shares, ...], counts: Counts) -> npt.NDArray[np.int64]:
+    """Return what one rack can hold of the counts, a row each, with room for nothing more."""
+    ways, taken = np.zeros((1, 0), dtype=np.int64), np.zeros((1, 3))
+    for share, count in zip(kinds, counts, strict=True):
+        units = np.arange(count + 1)
+        ways = np.hstack([np.repeat(ways, len(units), axis=0), np.tile(units, len(ways))[:, None]])
+        taken = (taken[:, None] + units[:, None] * np.array(share)).reshape(-1, 3)
+        fits = _fits(taken)
+        ways, taken = ways[fits], taken[fits]
+    grows = np.zeros(len(ways), dtype=bool)
+    for kind, share in enumerate(kinds):
+        grows |= (ways[:, kind] < counts[kind]) & _fits(taken + np.array(share))
+    return ways[~grows]
 
 
-def _fits(kinds: tuple[Shares, ...], content: Counts) -> bool:
-    """Return whether a rack holds so many of the first kinds."""
-    taken = [
-        sum(n * share[side] for share, n in zip(kinds[: len(content)], content, strict=True))
-        for side in range(3)
-    ]
-    return max(taken) <= 1.0 + facility.SLIVER
+def _fits(taken: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Return of each row of shares whether a rack has room for them."""
+    return taken.max(axis=1) <= 1.0 + facility.SLIVER
 
 
 def _named(problem: Problem) -> set[str]:

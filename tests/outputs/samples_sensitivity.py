@@ -258,7 +258,7 @@ def uncertain() -> Uncertain:
         ),
         nominal_outcomes=(
             outcome("objective", "objective", "PFLOP/s", 3961.0, 0.013),
-            outcome("capex_usd", "capital cost", "USD", 2.41e8, 0.07),
+            outcome("capex_usd", "capex", "USD", 2.41e8, 0.07),
         ),
         largest_gap=9.3e-4,
         breaks=(

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from planner.sizing.packing import Packing, packing
-from tests.oracle.netracks import fewest
+from tests.oracle.netracks import fewest, programmed, tried
 
 Shares = tuple[tuple[float, float, float], ...]
 
@@ -42,6 +42,14 @@ def test_racks_are_the_fewest_and_hold_everything() -> None:
                 taken = sum(n * share for n, share in zip(content, side, strict=True))
                 assert taken <= 1 + 2e-9
         assert packing(shares).least(counts) == fewest(shares, counts), (shares, counts)
+
+
+def test_the_oracle_counts_as_it_tries() -> None:
+    random = Random(11)
+    for _ in range(25):
+        shares, counts = drawn(random)
+        if any(counts):
+            assert programmed(shares, counts) == tried(shares, counts, 1, sum(counts))
 
 
 def test_prices_bound_the_racks_of_all_counts() -> None:

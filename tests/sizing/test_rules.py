@@ -4,8 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing.demand import appliances_needed, write_demand_gb_per_s
-from planner.sizing.rules import VENDOR_RULES, rule_demand
+from planner.sizing.demand import (
+    VENDOR_RULES,
+    appliances_needed,
+    rule_demand,
+    write_demand_gb_per_s,
+)
 
 AI400X2_READ_GB_PER_S = 90.0
 AI400X2_WRITE_GB_PER_S = 65.0

@@ -14,8 +14,7 @@ import openpyxl
 import pytest
 
 from planner import api, cli
-from planner.loader import Inputs
-from planner.loader.change import changed, value_at
+from planner.inputs import Inputs, changed, value_at
 from planner.outputs import alternatives_text
 from planner.outputs.alternatives_text import what_it_is
 from planner.schema.alternatives import Alternatives

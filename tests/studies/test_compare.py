@@ -15,7 +15,7 @@ import pytest
 from planner import api, cli
 from planner.audit import audit
 from planner.errors import InputError
-from planner.loader import portable
+from planner.inputs import inputs_to_text
 from planner.outputs import plan_json
 from planner.outputs.compare_text import render
 from planner.schema.comparison import Comparison, FigureRow, LimitRow, LineRow
@@ -38,7 +38,7 @@ def written(folder: Path, name: str, problem: str, *settings: str) -> Path:
     """Write a solved plan as `planner solve` does."""
     path = folder / f"{name}.plan.json"
     inputs = api.load(PROBLEMS / f"{problem}.yaml", settings=settings)
-    path.write_bytes(plan_json.to_bytes(solved(problem, *settings), portable.to_text(inputs)))
+    path.write_bytes(plan_json.to_bytes(solved(problem, *settings), inputs_to_text(inputs)))
     return path
 
 

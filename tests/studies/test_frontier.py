@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,14 +16,13 @@ import pytest
 
 from planner.case import Case, resolve
 from planner.commands.report import Report, report
-from planner.loader import Inputs
-from planner.loader.change import Change, applied
+from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate, optimise
 from planner.schema.catalog import Item
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import Frontier, FrontierPoint
+from planner.studies import request as asked_of
 from planner.studies.registry import STUDIES
-from planner.studies.request import Request
 from planner.studies.sensitivity.frontier import AGAINST, Against, knee, study
 from planner.studies.sensitivity.frontier_walk import Question
 from planner.studies.sensitivity.solve import SweepOptions
@@ -304,7 +304,7 @@ def test_a_walk_that_is_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def reported(path: Path, against: Sequence[Against], **more: Any) -> Report:
-    request = Request((path,), gap=0.01, jobs=1, **more)
+    request = asked_of.Request((path,), gap=0.01, jobs=1, **more)
     return report(STUDIES["frontier"], request, {"against": against, "points": 3})
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from planner.api import Options, solve_inputs
+from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
-from planner.loader.inputs import Inputs
 from planner.schema.explanation import Marginal, Moved
 from planner.studies.explain import marginals, step_of
 from tests.infeasible.plant import drawn

@@ -10,9 +10,9 @@ import pytest
 from planner import shipped
 from planner.api import Options, load, solve, solve_inputs
 from planner.infeasible.oracle import UndecidedError
+from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from planner.levers.numbers import read
-from planner.loader import Inputs
 from planner.schema.explanation import Marginal, NextStep
 from planner.studies.explain import PAYS, Base, Prober, marginals, next_step
 from tests.bad_input.world import FILES

@@ -28,7 +28,7 @@ from planner.studies.compare.rules import argument, rules_table
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
 WORK = Measure(name="useful_pflops", label="useful work", unit="PFLOP/s", sense="maximize")
-COST = Measure(name="cost", label="capital cost", unit="USD", sense="minimize")
+COST = Measure(name="cost", label="capex", unit="USD", sense="minimize")
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ def test_the_workbook_holds_the_same_numbers() -> None:
             assert shown["Capex, USD"] is None
         else:
             assert shown["Capex, USD"] == each.outcome.capex_usd
-            assert shown["Useful PFLOP/s"] == pytest.approx(each.outcome.useful_pflops)
+            assert shown["Useful work, PFLOP/s"] == pytest.approx(each.outcome.useful_pflops)
             assert shown["GPUs in use"] == each.outcome.gpus_used
     assert set(found.table.argument) <= {line[0] for line in cells}
 

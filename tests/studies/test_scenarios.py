@@ -13,9 +13,9 @@ import pytest
 
 from planner.api import solve_inputs
 from planner.errors import InputError
-from planner.loader import Inputs, load
-from planner.loader.change import value_at
-from planner.loader.vary.slot import Slot
+from planner.inputs import Inputs, value_at
+from planner.loader import load
+from planner.loader.vary.place import Slot
 from planner.studies.sensitivity.scenarios import (
     Scenario,
     Scenarios,

@@ -13,9 +13,9 @@ from planner.commands import studies
 from planner.commands.report import report
 from planner.commands.solve import deliver
 from planner.errors import InputError
+from planner.schema.plan import Plan
 from planner.studies.registry import STUDIES
 from planner.studies.request import Request
-from planner.schema.plan import Plan
 from tests.workbook.excel import cached, unlike
 
 PROBLEM = shipped.problem_files()["gpt3_octet"]

@@ -7,8 +7,7 @@ import random
 import pytest
 
 from planner.case import resolve
-from planner.loader import Inputs
-from planner.loader.change import Change, applied, value_at
+from planner.inputs import Change, Inputs, applied, value_at
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
 from planner.studies.sensitivity import workers as work_module

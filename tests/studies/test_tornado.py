@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from planner.case import resolve
 from planner.commands.report import Report, report
 from planner.errors import InputError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.loader.vary import Variable, checked
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
 from planner.schema.sensitivity import End, Swing, Tornado
+from planner.studies import request as asked_of
 from planner.studies.registry import STUDIES
-from planner.studies.request import Request
 from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.solve import Answer, SweepOptions
 from planner.studies.sensitivity.tornado import study, width
@@ -219,7 +221,7 @@ def test_a_width_is_certain_as_far_as_its_ends_are() -> None:
 
 
 def reported(path: Path, ranges: Sequence[str], **more: Any) -> Report:
-    request = Request((path,), gap=EXACT.gap, jobs=EXACT.jobs, **more)
+    request = asked_of.Request((path,), gap=EXACT.gap, jobs=EXACT.jobs, **more)
     return report(STUDIES["tornado"], request, {"vary": ranges, "by": 0.2})
 
 

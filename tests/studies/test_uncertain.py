@@ -17,8 +17,8 @@ from planner.api import Options, solve_with
 from planner.case import resolve
 from planner.commands.report import report
 from planner.errors import InputError
-from planner.loader import Inputs, load
-from planner.loader.change import Change, value_at
+from planner.inputs import Change, Inputs, value_at
+from planner.loader import load
 from planner.loader.vary.apply import applied
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural

@@ -19,7 +19,7 @@ from planner import api
 from planner.assemble import assemble
 from planner.case import resolve
 from planner.errors import InputError
-from planner.loader import portable
+from planner.inputs import inputs_to_text
 from planner.optimizer.joint import Certificate, optimise
 from planner.outputs import plan_json
 from planner.outputs.verification_text import render
@@ -235,7 +235,7 @@ def test_a_workbook_whose_plan_was_changed_is_refused(folder: Path, tmp_path: Pa
         plan.model_copy(update={"jobs": (job,)}),
         stream,
         created=datetime(2026, 3, 1),
-        inputs=portable.to_text(inputs),
+        inputs=inputs_to_text(inputs),
     )
     (tmp_path / "x.xlsx").write_bytes(stream.getvalue())
     done = ran("audit", str(tmp_path / "x.xlsx"))
@@ -380,7 +380,7 @@ def test_inputs_that_are_not_those_of_unchanged_files_are_told(
 ) -> None:
     """A plan made from other prices under the name, and the digest, of the files beside it."""
     inputs = api.load(folder / "problem.yaml")
-    carried = json.loads(portable.to_text(inputs))
+    carried = json.loads(inputs_to_text(inputs))
     sku = next(iter(carried["prices"]))
     carried["prices"][sku]["note"] = "another word"
     path = moved(file, tmp_path)
@@ -399,7 +399,7 @@ def test_a_plan_that_is_not_the_best_is_found_out(folder: Path, tmp_path: Path) 
     plan = assemble(inputs, resolve(inputs), forged, solver="highs", gap=2e-6)
     assert not faults(inputs, plan)
     path = tmp_path / "x.plan.json"
-    path.write_bytes(plan_json.to_bytes(plan, portable.to_text(inputs)))
+    path.write_bytes(plan_json.to_bytes(plan, inputs_to_text(inputs)))
     code, found = verified(path)
     assert code == 3
     bound, status = check(found, "bound").findings
@@ -464,7 +464,7 @@ def test_a_stopped_search_has_nothing_to_prove(folder: Path, tmp_path: Path) -> 
     none = Certificate("no_solution", None, None, None, None, 0, 0.0, True)
     plan: Plan = assemble(inputs, resolve(inputs), none, solver="highs", gap=2e-6)
     path = tmp_path / "x.plan.json"
-    path.write_bytes(plan_json.to_bytes(plan, portable.to_text(inputs)))
+    path.write_bytes(plan_json.to_bytes(plan, inputs_to_text(inputs)))
     assert check(study.verify_file(path), "bound").text == "a problem that is no_solution has none"
 
 
@@ -472,7 +472,7 @@ def test_cbc_plans_are_asked_of_highs(folder: Path, tmp_path: Path) -> None:
     inputs = api.load(folder / "problem.yaml")
     plan = api.solve_inputs(inputs, solver="cbc")
     path = tmp_path / "x.plan.json"
-    path.write_bytes(plan_json.to_bytes(plan, portable.to_text(inputs)))
+    path.write_bytes(plan_json.to_bytes(plan, inputs_to_text(inputs)))
     found = study.verify_file(path)
     assert (found.solver, found.result) == ("highs", "holds")
     assert check(found, "bound").text.startswith("HiGHS, asked again: no plan is better than ")

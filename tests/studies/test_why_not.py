@@ -9,8 +9,7 @@ from functools import cache
 import pytest
 
 from planner import api
-from planner.loader import Inputs
-from planner.loader.change import changed
+from planner.inputs import Inputs, changed
 from planner.schema.plan import Plan
 from planner.schema.problem import Quantity
 from planner.schema.why_not import Item, WhyNot

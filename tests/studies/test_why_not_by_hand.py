@@ -13,7 +13,7 @@ import pytest
 
 from planner import api
 from planner.errors import InputError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.outputs import why_not_text
 from planner.outputs.workbook.studies import why_not as sheet
 from planner.outputs.workbook.studies import write_study

@@ -9,8 +9,7 @@ import pytest
 
 from planner.schema.telemetry import Characterization, Measured
 from planner.telemetry.characterize import cluster
-from planner.telemetry.options import ReadOptions
-from planner.telemetry.raw import Raw
+from planner.telemetry.raw import Raw, ReadOptions
 from tests.telemetry.cases import CLASSES, random_case
 from tests.telemetry.score import (
     FALSE_TARGET,

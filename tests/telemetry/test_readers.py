@@ -18,8 +18,7 @@ from planner import foreign_files
 from planner.errors import InputError
 from planner.telemetry import characterize, hdf5, tables
 from planner.telemetry.columns import find, unit_of
-from planner.telemetry.options import ReadOptions, require
-from planner.telemetry.raw import Raw
+from planner.telemetry.raw import Raw, ReadOptions, require
 
 RATE = np.where(np.arange(120) % 30 < 4, 8.0, 0.5)
 TIME = 1_767_225_600 + 10 * np.arange(120)

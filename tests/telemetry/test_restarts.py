@@ -12,11 +12,9 @@ import pytest
 from planner.schema.telemetry import JobFound
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.characterize import cluster
-from planner.telemetry.job_log import poisson
-from planner.telemetry.options import ReadOptions
-from planner.telemetry.raw import Raw
-from planner.telemetry.restarts import Breaks, Holes, breaks, mtti
-from planner.telemetry.restores import Restores, Tried, restores
+from planner.telemetry.ranges import poisson
+from planner.telemetry.raw import Raw, ReadOptions
+from planner.telemetry.restarts import Breaks, Holes, Restores, Tried, breaks, mtti, restores
 from planner.telemetry.track import INFERRED, WHOLE, Track
 from tests.ran import ran
 

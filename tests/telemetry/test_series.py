@@ -9,8 +9,7 @@ import pytest
 
 from planner.errors import InputError
 from planner.telemetry.bursts import bursts
-from planner.telemetry.options import ReadOptions
-from planner.telemetry.raw import Raw
+from planner.telemetry.raw import Raw, ReadOptions
 from planner.telemetry.series import Series, series
 
 RATE = np.where(np.arange(600) % 60 < 5, 40.0, 1.0)

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from planner.schema.telemetry import Characterization, JobFound, Measured
-from planner.telemetry.bursts import bursts
+from planner.telemetry.bursts import bursts, window_of
 from planner.telemetry.characterize import Cluster, cluster
-from planner.telemetry.figures import ratio
-from planner.telemetry.options import ReadOptions
-from planner.telemetry.raw import Raw
-from planner.telemetry.smoothing import window_of
+from planner.telemetry.ranges import ratio
+from planner.telemetry.raw import Raw, ReadOptions
 from tests.ran import ran
 
 SIZE_GB, INTERVAL_S, DAYS = 1000.0, 1800.0, 3

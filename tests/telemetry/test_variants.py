@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.telemetry import csv_table, tables
-from planner.telemetry.options import ReadOptions
-from planner.telemetry.raw import Raw
+from planner.telemetry import csv_parquet, tables
+from planner.telemetry.raw import Raw, ReadOptions
 from planner.telemetry.series import series
 from tests.telemetry.variants import (
     HOSTS,
@@ -145,7 +144,7 @@ def test_times_that_hardly_move(tmp_path: Path) -> None:
 
 
 def test_what_unpacks_without_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_table, "_MOST_UNPACKED_BYTES", 1_000_000)
+    monkeypatch.setattr(csv_parquet, "_MOST_UNPACKED_BYTES", 1_000_000)
     packed = gzip.compress(text(NAMED, PLAIN).encode() + b"\n" * 10_000_000)
     with pytest.raises(InputError, match="unpacks to more than 1 MB; unpack it first"):
         only(tmp_path, Variant("bomb", packed, "csv.gz"))

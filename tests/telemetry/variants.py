@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import openpyxl
 
-from planner.telemetry.options import ReadOptions
+from planner.telemetry.raw import ReadOptions
 
 SAMPLES = 40
 BEGIN = 1_770_000_000

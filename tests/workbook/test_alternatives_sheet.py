@@ -10,8 +10,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from planner.sizing.demand import appliances_needed
-from planner.sizing.rules import VENDOR_RULES, rule_demand
+from planner.sizing.demand import VENDOR_RULES, appliances_needed, rule_demand
 from tests.workbook.arithmetic import Gear, Setup, job, totals
 from tests.workbook.cases import ASYNC, CASES, MINIMAL
 from tests.workbook.complete import COMPLETE

@@ -1,20 +1,201 @@
-"""The place a path means: in the problem, in a catalog or in prices."""
+"""The place a path means, in the problem, a catalog or prices, and what may stand there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import types
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin
+from decimal import Decimal
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, ValidationError, create_model
 
-from planner.loader.change import Change
-from planner.loader.inputs import Inputs
-from planner.loader.vary import hints
-from planner.loader.vary.slot import Slot, slot_of
-from planner.schema.base import CANONICAL
+from planner import units
+from planner.errors import Finding, did_you_mean
+from planner.inputs import Change, Document, Inputs
+from planner.loader import locate, yaml12
+from planner.loader.locate import hint
+from planner.schema.base import CANONICAL, Model, Unit
 from planner.schema.catalog import Figure
+from planner.schema.prices import SupportMoney, SupportShare
 from planner.schema.problem import Problem
+
+Cell = float | int | str | bool | None
+"""What stands in an input column of a table."""
+
+_TEXT = re.compile(r"-?\d{1,30}(\.\d{1,30})? [A-Za-z%][A-Za-z%/]{0,20}\Z")
+_WHOLE = re.compile(r"-?\d{1,18}\Z")
+_DECIMAL = re.compile(r"-?\d{1,30}\.\d{1,30}\Z")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A type of the schema as a place of a file has it.
+
+    ``unit`` is that of its numbers, where it may have any; ``whole`` says that they are counts,
+    ``only_numbers`` that nothing else may stand here.
+    """
+
+    annotation: Any
+    model: type[BaseModel]
+    unit: Unit | None
+    whole: bool
+    only_numbers: bool
+    nothing: bool
+
+    @property
+    def numeric(self) -> bool:
+        """Whether a number may stand here."""
+        return self.unit is not None or self.whole or SupportShare in self.models
+
+    @property
+    def symbol(self) -> str:
+        """The canonical unit of the numbers; empty for shares, counts and plain numbers."""
+        return "" if self.unit is None or self.unit.dimension.bare else self.unit.dimension.unit
+
+    @property
+    def models(self) -> list[type[BaseModel]]:
+        """The models that a mapping here may be of."""
+        kinds = (kind for kind, _ in _kinds(self.annotation))
+        return [k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)]
+
+    def read(self, raw: Any) -> Any:
+        """Return the value of what a file has here, as the file's own reading gives it.
+
+        Raises:
+            ValidationError: it is refused.
+        """
+        return self.model.model_validate({"value": raw}).value  # type: ignore[attr-defined]
+
+    def faults(self, error: ValidationError, raw: Any) -> list[Finding]:
+        """Return what is wrong with a value that was refused, as of a file."""
+        return locate.findings(error, Document("", {"value": raw}), self.model)
+
+    def inside(self) -> tuple[Any, Slot] | None:
+        """Return the type of the keys and the slot of the entries of a mapping or list."""
+        for kind, _ in _kinds(self.annotation):
+            origin, parts = get_origin(kind), get_args(kind)
+            if origin in (dict, Mapping):
+                return parts[0], slot_for(parts[1])
+            if origin is tuple:
+                return int, slot_for(parts[0])
+        return None
+
+
+@lru_cache(maxsize=4096)
+def slot_of(model: type[BaseModel], name: str) -> Slot:
+    """Return the slot of a field."""
+    field = model.model_fields[name]
+    marks: tuple[Any, ...] = tuple(field.metadata)
+    if field.discriminator is not None:
+        marks = (Field(discriminator=field.discriminator), *marks)
+    annotation: Any = field.annotation
+    return slot_for(Annotated[(annotation, *marks)] if marks else annotation)
+
+
+def slot_for(annotation: Any) -> Slot:
+    """Return the slot of a type."""
+    kinds = list(_kinds(annotation))
+    marks = [mark for _, found in kinds for mark in found if isinstance(mark, Unit)]
+    some = [kind for kind, _ in kinds if kind is not type(None)]
+    whole = int in some and not marks
+    return Slot(
+        annotation=annotation,
+        model=create_model("Value", __base__=Model, value=(annotation, ...)),
+        unit=marks[0] if marks else None,
+        whole=whole,
+        only_numbers=some == [int] if whole else some == [float],
+        nothing=len(some) < len(kinds),
+    )
+
+
+def _kinds(annotation: Any, marks: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """Yield the types that a value may be of, each with its marks."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *more = get_args(annotation)
+        yield from _kinds(inner, (*more, *marks))
+    elif origin in (Union, types.UnionType):
+        for part in get_args(annotation):
+            yield from _kinds(part, marks)
+    else:
+        yield annotation, marks
+
+
+def raw(text: str) -> Any:
+    """Return what a file would have for a text, as ``--set`` reads it.
+
+    Raises:
+        InputError: it is not readable as YAML.
+    """
+    if _TEXT.match(text):
+        return text
+    if _WHOLE.match(text):
+        return int(text)
+    return float(text) if _DECIMAL.match(text) else yaml12.scalar(text, "")
+
+
+def plain(number: Decimal) -> str:
+    """Return a number without exponent and without zeros that say nothing."""
+    return format(number.normalize(), "f") if number else "0"
+
+
+def number_of(value: Any) -> float | int | None:
+    """Return the number that a value is, in its canonical unit, or None."""
+    if isinstance(value, SupportShare):
+        return value.share
+    if isinstance(value, SupportMoney):
+        return value.usd
+    known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if known else None
+
+
+def symbol_of(value: Any, slot: Slot) -> str:
+    """Return the canonical unit of a value's number."""
+    if isinstance(value, (SupportShare, SupportMoney)):
+        return "USD" if isinstance(value, SupportMoney) else ""
+    return slot.symbol
+
+
+def shown_unit(value: Any, slot: Slot) -> str:
+    """Return the unit of a value's number as a table names it: shares are called so."""
+    if isinstance(value, SupportShare) or (slot.unit and slot.unit.dimension is units.SHARE):
+        return "share"
+    return symbol_of(value, slot)
+
+
+def written(number: Decimal, slot: Slot, like: Any = None) -> str:
+    """Return a number in the canonical unit of a slot as a file has it.
+
+    Args:
+        number: in the canonical unit.
+        slot: where it is to stand.
+        like: the value that stands there, which tells shares of support from amounts.
+    """
+    if isinstance(like, SupportShare):
+        return f"{plain(100 * number)} %"
+    return f"{plain(number)} {symbol_of(like, slot)}".rstrip()
+
+
+def short(value: Any, most: int = 80) -> str:
+    """Return a value that is no number as one short text, as a file would have it."""
+    text = _flow(value)
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        value = value.model_dump(exclude_unset=True, by_alias=True)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_flow(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
 
 CATALOG, PRICES = "catalog", "prices"
 ALL = "*"
@@ -56,7 +237,7 @@ class Place:
         if self.made is None:
             return Change(self.path, value, text)
         model, name = self.made
-        key = hints.key_of(model, name)
+        key = key_of(model, name)
         whole = model.model_validate({key: value}, context=CANONICAL)
         return Change(self.parent, whole, f"{{{key}: {text}}}")
 
@@ -119,11 +300,11 @@ def _entries(
     name = steps[1] if len(steps) > 1 else ""
     if name != ALL and name not in known:
         message = f"no {what} '{name[:60]}' in the {where} in use"
-        raise NoPlaceError(message, hints.known(name, list(known)))
+        raise NoPlaceError(message, suggest(name, list(known)))
     if len(steps) < 3:
         figure = {CATALOG: "consumes.it_power", PRICES: "list"}[root]
         raise NoPlaceError(f"'{root}.{name}' is no single value", f"such as {root}.{name}.{figure}")
-    having = [each for each, value in known.items() if hints.field_of(type(value), steps[2])]
+    having = [each for each, value in known.items() if field_of(type(value), steps[2])]
     names = (having or list(known)[:1]) if name == ALL else [name]
     return [_Node((root, each), known[each]) for each in names], steps[2:]
 
@@ -141,17 +322,17 @@ def _below(inputs: Inputs, node: _Node, step: str, several: bool) -> Iterator[_N
 
 
 def _in_model(node: _Node, model: BaseModel, step: str) -> _Node:
-    name = hints.field_of(type(model), step)
+    name = field_of(type(model), step)
     if name is None:
-        keys = [hints.key_of(type(model), field) for field in type(model).model_fields]
+        keys = [key_of(type(model), field) for field in type(model).model_fields]
         if isinstance(model, Problem):
             keys = [key for key in keys if key not in _READ_ONCE] + [CATALOG, PRICES]
         where = f"'{node.path}'" if node.steps else "the problem"
-        fix = hints.key_hint(model, node.path, step, keys)
+        fix = key_hint(model, node.path, step, keys)
         raise NoPlaceError(f"{where} has no '{step[:60]}'", fix)
     if step in _FIXED:
         raise NoPlaceError(f"'{step}' of '{node.path}' cannot be varied")
-    key = hints.key_of(type(model), name)
+    key = key_of(type(model), name)
     return _Node((*node.steps, key), getattr(model, name), slot_of(type(model), name))
 
 
@@ -162,7 +343,7 @@ def _in_mapping(
     assert inside is not None
     known = list(entries) if step == ALL else _names(inputs, node, inside[0], entries)
     if step != ALL and step not in known:
-        raise NoPlaceError(f"'{node.path}' has no '{step[:60]}'", hints.known(step, known))
+        raise NoPlaceError(f"'{node.path}' has no '{step[:60]}'", suggest(step, known))
     for name in known if step == ALL else [step]:
         yield _Node((*node.steps, name), entries.get(name), inside[1])
 
@@ -197,17 +378,17 @@ def _in_list(node: _Node, entries: tuple[Any, ...], step: str) -> Iterator[_Node
 def _in_nothing(node: _Node, step: str) -> _Node:
     """Return a place inside what is not given, where giving that value alone will do."""
     models = node.slot.models if node.slot is not None else []
-    for model, name in ((model, hints.field_of(model, step)) for model in models):
+    for model, name in ((model, field_of(model, step)) for model in models):
         if name is None:
             continue
         needed = [key for key, field in model.model_fields.items() if field.is_required()]
         if node.made is not None or needed not in ([], [name]):
             what = "not given" if node.value is None else f"'{node.value}'"
             message = f"'{node.path}' is {what}, so it has no '{step}'"
-            raise NoPlaceError(message, hints.giving(model))
+            raise NoPlaceError(message, giving(model))
         # A count of an item that is not named yet is laid over its other counts.
         made = None if node.steps[0] == "items" else (node.path, model, name)
-        return _Node((*node.steps, hints.key_of(model, name)), None, slot_of(model, name), made)
+        return _Node((*node.steps, key_of(model, name)), None, slot_of(model, name), made)
     raise NoPlaceError(f"'{node.path}' is a single value and has no '{step[:60]}'")
 
 
@@ -218,7 +399,7 @@ def _ended(node: _Node) -> Place:
     if isinstance(value, Figure):
         return Place(node.path, slot_of(type(value), "value"), value.value)
     if value is None and any(issubclass(model, Figure) for model in slot.models):
-        raise NoPlaceError(f"no catalog states '{node.path}'", hints.ADD_FIGURE)
+        raise NoPlaceError(f"no catalog states '{node.path}'", ADD_FIGURE)
     if get_origin(slot.annotation) is Literal and len(get_args(slot.annotation)) == 1:
         fix = f"vary '{'.'.join(node.steps[:-1])}' whole, such as {{policy: fixed, every: 10 min}}"
         raise NoPlaceError(f"'{node.path}' can only be '{value}' here", fix)
@@ -226,3 +407,54 @@ def _ended(node: _Node) -> Place:
         return Place(node.path, slot, value)
     parent, model, name = node.made
     return Place(node.path, slot, value, parent, (model, name))
+
+
+ADD_FIGURE = "add the figure and its source to a catalog"
+
+
+def key_of(model: type[BaseModel], name: str) -> str:
+    """Return a field as a file has it."""
+    return model.model_fields[name].alias or name
+
+
+def field_of(model: type[BaseModel], key: str) -> str | None:
+    """Return the field that a key of a file fills, None where there is none."""
+    return next((name for name in model.model_fields if key_of(model, name) == key), None)
+
+
+def suggest(word: str, words: Sequence[str]) -> str:
+    """Return the words nearest to one that is not known, or all that are."""
+    return did_you_mean(word, words) or "expected one of: " + (", ".join(words) or "none")
+
+
+def giving(model: type[BaseModel]) -> str:
+    """Return how to give what a value is to be a part of."""
+    if issubclass(model, Figure):
+        return ADD_FIGURE
+    needed = [key_of(model, name) for name, f in model.model_fields.items() if f.is_required()]
+    hints = [hint([model], key) or "" for key in needed]
+    parts = [hint.removeprefix("add ").removeprefix("for example ") for hint in hints]
+    return f"give it whole, with {', '.join(parts)}"
+
+
+def key_hint(model: BaseModel, path: str, step: str, keys: Sequence[str]) -> str:
+    """Return what would be right where a model has no such key: one like it, or one further in."""
+    deeper = [inner for inner in _inner(model) if inner.rpartition(".")[2] == step]
+    if not deeper:
+        return suggest(step, keys)
+    before = f"{path}." if path else ""
+    return "did you mean " + " or ".join(f"'{before}{inner}'" for inner in deeper[:2]) + "?"
+
+
+def _inner(value: Any, depth: int = 6) -> Iterator[str]:
+    """Yield the dotted paths inside a model, as far as its parts are given."""
+    parts: dict[str, Any] = {}
+    if isinstance(value, BaseModel) and not isinstance(value, Figure):
+        parts = {key_of(type(value), name): part for name, part in value}
+    elif isinstance(value, (tuple, Mapping)):
+        entries = value if isinstance(value, Mapping) else dict(enumerate(value))
+        parts = {str(key): part for key, part in entries.items()}
+    for key, part in parts.items():
+        yield key
+        if depth:
+            yield from (f"{key}.{path}" for path in _inner(part, depth - 1))

@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from planner.outputs.charts.amounts import (
-    amount,
-    capital,
-    counted_lines,
-    drawn,
-    gap,
-    plain,
-    short,
-    suited,
-)
-from planner.outputs.charts.bound import BOUND, proven, shows
+from planner.outputs.charts.axes import powers
 from planner.outputs.charts.model import (
     Axis,
     Band,
@@ -28,7 +18,19 @@ from planner.outputs.charts.model import (
     Shape,
     Steps,
 )
-from planner.outputs.charts.ticks import powers
+from planner.outputs.charts.words import (
+    BOUND,
+    amount,
+    axis_scale,
+    capital,
+    counted_lines,
+    gap,
+    in_scale,
+    plain,
+    proven,
+    short,
+    shows,
+)
 from planner.outputs.comparison_words import counted, listed
 from planner.outputs.frontier_text import ruled
 from planner.outputs.scales import Scale
@@ -49,10 +51,10 @@ def frontier(study: Frontier) -> Chart:
     if not study.points:
         return Chart("frontier", title, study.message or "There is no plan to draw.")
     xs, ys = [point.x for point in study.points], [point.y for point in study.points]
-    x, y = suited(xs, study.x_unit), suited(ys, study.y_unit)
+    x, y = axis_scale(xs, study.x_unit), axis_scale(ys, study.y_unit)
     log = study.x_name == "storage" and min(xs) > 0
     panel = Panel(
-        Axis(study.x_label, x.unit, log, powers(drawn(xs, x)) if log else ()),
+        Axis(study.x_label, x.unit, log, powers(in_scale(xs, x)) if log else ()),
         Axis(study.y_label, y.unit),
         (*_layers(study, x, y, log), *_rules(study, x, y)),
         marks=tuple(_marks(study, x, y)),
@@ -98,13 +100,13 @@ def _stretches(study: Frontier, log: bool) -> list[tuple[float, float]]:
 def _layers(study: Frontier, x: Scale, y: Scale, log: bool) -> Iterator[Layer]:
     points = study.points
     spans = _stretches(study, log)
-    places = drawn([point.x for point in points], x)
-    heights = drawn([point.y for point in points], y)
-    tops = drawn([point.bound for point in points], y)
+    places = in_scale([point.x for point in points], x)
+    heights = in_scale([point.y for point in points], y)
+    tops = in_scale([point.bound for point in points], y)
     line: Line | Steps = Line(f"best {study.y_label}", places, heights)
     band = Band(BOUND, places, heights, tops)
     if sum(end > start for start, end in spans) > len(spans) / 2:
-        starts, ends = (drawn(side, x) for side in zip(*spans, strict=True))
+        starts, ends = (in_scale(side, x) for side in zip(*spans, strict=True))
         line = Steps(line.name, starts, ends, heights)
         at, low = zip(*line.path(), strict=True)
         high = tuple(top for _, top in Steps("", starts, ends, tops).path())

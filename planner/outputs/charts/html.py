@@ -8,17 +8,13 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any, TypeAlias
 
-from planner.outputs.charts.build import AnyStudy, charts
-from planner.outputs.charts.grid import shown
-from planner.outputs.charts.headline import heading, headline
-from planner.outputs.charts.legend import legend
-from planner.outputs.charts.markup import data, paragraph, tag, text
-from planner.outputs.charts.model import Chart
-from planner.outputs.charts.plotly_panel import figure
-from planner.outputs.charts.summary import asked, plan_summary, side_by_side
-from planner.outputs.charts.tables import tables
+from planner.outputs.charts.markup import data, paragraph, render_table, tag, text
+from planner.outputs.charts.model import Chart, Panel
+from planner.outputs.charts.plan_page import asked, plan_summary, side_by_side
+from planner.outputs.charts.studies import AnyStudy, charts, heading, headline, tables
 from planner.outputs.sensitivity_words import as_it_stands, named
 from planner.outputs.sweep_rows import Rows
+from planner.outputs.text_safety import clean
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 
@@ -37,7 +33,7 @@ def report(title: str, plans: Sequence[tuple[str, Plan]], studies: Sequence[Show
     page = _Page()
     parts = [_section(page, number, study, rows) for number, (study, rows) in enumerate(studies, 1)]
     body = "\n".join((_top(title, plans, studies), *parts))
-    scripts = [_plotly(), _own("report.js")] if page.content()["figures"] else []
+    scripts = [_own("report.js")] if page.content()["figures"] else []
     head = "\n".join(
         (
             '<meta charset="utf-8">',
@@ -49,7 +45,10 @@ def report(title: str, plans: Sequence[tuple[str, Plan]], studies: Sequence[Show
     )
     without = drawing = ""
     if scripts:
-        without = "<noscript><p>The charts need JavaScript; the tables do not.</p></noscript>\n"
+        without = (
+            "<noscript><p>Values under the pointer need JavaScript; charts and tables do not.</p>"
+            "</noscript>\n"
+        )
         figures = f'<script type="application/json" id="charts">{data(page.content())}</script>'
         drawing = "\n".join((figures, *(f"<script>{script}</script>" for script in scripts))) + "\n"
     return (
@@ -59,47 +58,57 @@ def report(title: str, plans: Sequence[tuple[str, Plan]], studies: Sequence[Show
 
 
 class _Page:
-    """What the script draws: figures by the id of their place, texts that several share once."""
+    """What the script knows: things by the id of their chart, texts that several share once."""
 
     def __init__(self) -> None:
         self._figures: list[dict[str, Any]] = []
-        self._hovers: dict[str, int] = {}
-        self._texts: list[Any] = []
+        self._hovers: dict[tuple[str, ...], int] = {}
 
-    def add(self, name: str, drawn: dict[str, Any]) -> str:
-        """Keep a figure; return the id of its place."""
+    def draw(self, name: str, chart: Chart, panel: Panel) -> str:
+        """Return a panel of a chart as HTML, and keep what the pointer finds on it.
+
+        A panel by itself is drawn twice, for wide and for narrow windows; the page shows one.
+        """
+        from planner.outputs.charts import picture
+
         place = f"plot-{len(self._figures) + 1}"
-        for trace in (*drawn["data"], *drawn.get("narrow_data", ())):
-            if "hovertext" in trace:
-                trace["hovertext"] = self._shared(trace["hovertext"])
-        self._figures.append({"id": place, "name": name, **drawn})
-        return place
+        forms = {"wide": picture.WIDE, "narrow": picture.NARROW}
+        if len(chart.panels) > 1:
+            forms = {"part": picture.PART}
+        drawings = {kind: picture.drawing(chart, panel, form) for kind, form in forms.items()}
+        things = {
+            kind: [
+                {"hovers": self._shared(layer.hovers), "places": picture.places(layer)}
+                for layer in drawing.found
+            ]
+            for kind, drawing in drawings.items()
+        }
+        # The arrow keys go down the rows of a list, else from left to right.
+        along = "y" if panel.rows else "x"
+        self._figures.append({"id": place, "name": name, "along": along, "drawings": things})
+        inside = "".join(
+            picture.svg_element(drawing, f"{place}-{kind}", kind)
+            for kind, drawing in drawings.items()
+        )
+        words = f"{chart.title}. {chart.subtitle}"
+        return tag(
+            "div", inside, {"id": place, "class": "plot", "role": "img", "aria-label": words}
+        )
 
-    def _shared(self, texts: Any) -> int:
-        key = repr(texts)
-        if key not in self._hovers:
-            self._hovers[key] = len(self._texts)
-            self._texts.append(texts)
-        return self._hovers[key]
+    def _shared(self, hovers: tuple[str, ...]) -> int:
+        return self._hovers.setdefault(hovers, len(self._hovers))
 
     def content(self) -> dict[str, Any]:
         """Return all of it."""
-        return {"figures": self._figures, "hovers": self._texts}
+        shown = [[clean(hover, limit=None) for hover in hovers] for hovers in self._hovers]
+        return {"figures": self._figures, "hovers": shown}
 
 
 def _policy(scripts: Sequence[str]) -> str:
     """Return what a browser may run and load: these scripts, and nothing from anywhere."""
     hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
     allowed = " ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes) or "'none'"
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:"
-    )
-
-
-def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs()).replace("\r\n", "\n")
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:"
 
 
 def _own(name: str) -> str:
@@ -138,10 +147,10 @@ def _plans(plans: Sequence[tuple[str, Plan]], studies: Sequence[Shown]) -> str:
 def _section(page: _Page, number: int, study: AnyStudy, rows: Rows | None) -> str:
     after = tables(study, rows)
     parts = [tag("h2", text(heading(study))), _about(study)]
-    drawn = charts(study, rows)
-    for chart in drawn:
-        parts.append(_chart(page, f"{chart.name}-{number}", chart, titled=len(drawn) > 1))
-        parts += [shown(table) for table in after.get(chart.name, ())]
+    found = charts(study, rows)
+    for chart in found:
+        parts.append(_chart(page, f"{chart.name}-{number}", chart, titled=len(found) > 1))
+        parts += [render_table(table) for table in after.get(chart.name, ())]
     return tag("section", "\n".join(part for part in parts if part), {"id": f"study-{number}"})
 
 
@@ -154,18 +163,9 @@ def _about(study: AnyStudy) -> str:
 
 
 def _chart(page: _Page, name: str, chart: Chart, *, titled: bool) -> str:
-    title = tag("h3", text(chart.title)) if titled else ""
-    caption = title + paragraph(chart.subtitle) + legend(chart)
-    drawn = []
-    for panel in chart.panels:
-        place = page.add(name, figure(panel, alone=len(chart.panels) == 1))
-        above = tag("h4", text(panel.title)) if panel.title else ""
-        words = {"id": place, "class": "plot", "role": "img", "aria-label": _words(chart)}
-        drawn.append(tag("div", above + tag("div", "", words), {"class": "panel"}))
-    kind = "panels one" if len(chart.panels) == 1 else "panels"
-    inside = tag("div", "".join(drawn), {"class": kind}) if drawn else ""
+    caption = (tag("h3", text(chart.title)) if titled else "") + paragraph(chart.subtitle)
+    panels = [page.draw(name, chart, panel) for panel in chart.panels]
+    inside = "".join(tag("div", panel, {"class": "panel"}) for panel in panels)
+    if panels:
+        inside = tag("div", inside, {"class": "panels one" if len(panels) == 1 else "panels"})
     return tag("figure", tag("figcaption", caption) + inside)
-
-
-def _words(chart: Chart) -> str:
-    return f"{chart.title}. {chart.subtitle}"

@@ -1,12 +1,16 @@
-"""Pieces of HTML whose texts are escaped."""
+"""Pieces of HTML whose texts are escaped, and compact tables."""
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from planner.outputs.charts.words import short
+from planner.outputs.comparison_words import counted
+from planner.outputs.scales import results, scale
 from planner.outputs.text_safety import clean
 
 _NOT_IN_SCRIPTS = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
@@ -38,3 +42,98 @@ def data(value: Any) -> str:
     """Return JSON that no browser takes for the end of the script it stands in."""
     said = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return said.translate(_NOT_IN_SCRIPTS)
+
+
+MOST_ROWS = 25
+_SOME, _LONG, _LONGEST = 24, 44, 240
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column of a table: its head and its texts; ``words`` are no numbers."""
+
+    head: str
+    texts: tuple[str, ...]
+    words: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns side by side.
+
+    ``total`` is how many rows there are; ``which`` says which of them these are.
+    """
+
+    title: str
+    columns: tuple[Cells, ...]
+    total: int
+    which: str = "the first"
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The texts by row."""
+        return list(zip(*(column.texts for column in self.columns), strict=True))
+
+
+def cut(title: str, *columns: Cells) -> Table:
+    """Return a table of the first rows of columns."""
+    total = len(columns[0].texts)
+    kept = (Cells(each.head, each.texts[:MOST_ROWS], each.words) for each in columns)
+    return Table(title, tuple(kept), total)
+
+
+def words(head: str, texts: Sequence[str]) -> Cells:
+    """Return a column of words."""
+    return Cells(head, tuple(texts), words=True)
+
+
+def figures(
+    head: str, values: Sequence[float | None], unit: str = "", *, given: bool = False
+) -> Cells:
+    """Return a column of figures in one unit, which its head tells.
+
+    Args:
+        head: what they are.
+        values: in the record's unit, None where there is none.
+        unit: the record's.
+        given: whether they were given, and are told exactly, or computed.
+    """
+    written = scale(values, unit) if given else results(values, unit)
+    texts = tuple("" if value is None else written.text(value) for value in values)
+    return Cells(f"{head}, {written.unit}" if written.unit else head, texts)
+
+
+def bought(counts: Sequence[Mapping[str, int]]) -> Cells:
+    """Return a column of what is bought."""
+    lists = ([f"{count:,} × {name}" for name, count in each.items() if count] for each in counts)
+    return words("buys", [", ".join(names) or "nothing" for names in lists])
+
+
+def render_table(table: Table, totals: Sequence[str] = ()) -> str:
+    """Return a table as HTML, which says how many rows there are where it is cut.
+
+    Args:
+        table: the table.
+        totals: a last row under it, a text for each column; empty for none.
+    """
+    said = ""
+    if len(table.rows) < table.total:
+        said = f": {table.which} {len(table.rows)} of {counted(table.total, 'row')}"
+    head = "".join(_cell("th", column.head, column.words) for column in table.columns)
+    rows = "".join(tag("tr", _cells(table, row)) for row in table.rows)
+    inside = tag("caption", text(table.title + said)) + tag("thead", tag("tr", head))
+    attributes = {"class": "table", "tabindex": "0"}
+    foot = tag("tfoot", tag("tr", _cells(table, totals))) if totals else ""
+    return tag("div", tag("table", inside + tag("tbody", rows) + foot), attributes)
+
+
+def _cells(table: Table, row: Sequence[str]) -> str:
+    pairs = zip(row, table.columns, strict=True)
+    return "".join(_cell("td", words, column.words) for words, column in pairs)
+
+
+def _cell(name: str, said: str, is_word: bool) -> str:
+    kinds = ["word"] if is_word else []
+    kinds += ["long"] if len(said) > _LONG else ["some"] if len(said) > _SOME else []
+    content = text(short(said, _LONGEST))
+    return tag(name, content, {"class": " ".join(kinds)} if kinds else None)

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.outputs.charts.amounts import capital, short
-from planner.outputs.charts.model import (
-    Axis,
-    Bars,
-    Chart,
-    Layer,
-    Panel,
-    Reference,
-    Tone,
-    Whiskers,
-)
+from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
+from planner.outputs.charts.words import capital, short
 from planner.outputs.scales import Scale, scale
 from planner.outputs.simulation_text import CAUSES, SPLIT, assumed, drawn, span, verdict
 from planner.outputs.words import duration, percent

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from planner.outputs.charts.amounts import capital, counted_lines, drawn, proof, short, suited
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
+from planner.outputs.charts.words import axis_scale, capital, counted_lines, in_scale, proof, short
 from planner.outputs.comparison_words import counted
 from planner.outputs.scales import Scale
 from planner.outputs.sensitivity_words import STATUS, goal
@@ -36,7 +36,7 @@ def tornado(study: Tornado) -> Chart:
     if study.base is None or not shown:
         return Chart("tornado", title, study.message or "There is nothing to draw.")
     ends = [end.objective for swing in shown for end in (swing.low, swing.high)]
-    unit = suited([study.base, *ends], study.unit)
+    unit = axis_scale([study.base, *ends], study.unit)
     base = study.base / unit.size
     panel = Panel(
         Axis(goal(study), unit.unit),
@@ -75,7 +75,7 @@ def _layers(study: Tornado, shown: Sequence[Swing], unit: Scale, base: float) ->
             f"input at its {side} end",
             tuple(bar.row for bar in bars),
             (base,) * len(bars),
-            drawn([bar.value for bar in bars], unit),
+            in_scale([bar.value for bar in bars], unit),
             tuple(_hover(study, bar) for bar in bars),
             tuple(short(bar.end.text, _VALUE) for bar in bars),
             *looks[side],
@@ -86,7 +86,7 @@ def _layers(study: Tornado, shown: Sequence[Swing], unit: Scale, base: float) ->
               if bar.end.bound is not None and bar.end.bound != bar.value]  # fmt: skip
     if proofs:
         rows, lows, highs = zip(*proofs, strict=True)
-        yield Whiskers("up to its bound", rows, drawn(lows, unit), drawn(highs, unit))
+        yield Whiskers("up to its bound", rows, in_scale(lows, unit), in_scale(highs, unit))
 
 
 def _bars(study: Tornado, shown: Sequence[Swing], side: str) -> Iterator[_Bar]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from planner.figures import FIGURES, OBJECTIVES
 from planner.outputs import scope
 from planner.outputs.words import product
 from planner.schema.comparison import (
@@ -18,9 +19,15 @@ from planner.schema.comparison import (
     Outcome,
     Series,
 )
-from planner.schema.plan import Assumption, LimitReport, Line, ObjectiveReport, Plan, Section
-
-_COSTS = {"cost": "capital cost", "tco": "cost over the term", "power": "IT power"}
+from planner.schema.plan import (
+    Assumption,
+    LimitReport,
+    Line,
+    Loss,
+    ObjectiveReport,
+    Plan,
+    Section,
+)
 
 
 def measure_of(objective: ObjectiveReport, *, flops: bool) -> Measure:
@@ -31,11 +38,13 @@ def measure_of(objective: ObjectiveReport, *, flops: bool) -> Measure:
         flops: whether useful work is known in PFLOP/s.
     """
     if objective.sense == "minimize":
-        values = {"name": objective.name, "label": _COSTS[objective.name], "sense": "minimize"}
-        return Measure.model_validate(values | {"unit": objective.unit})
-    if flops and objective.name != "useful_gpus":
-        return Measure(name="useful_pflops", label="useful work", unit="PFLOP/s", sense="maximize")
-    return Measure(name="useful_gpus", label="useful work", unit="useful GPUs", sense="maximize")
+        values = {"name": objective.name, "label": OBJECTIVES[objective.name].label}
+        return Measure.model_validate(values | {"unit": objective.unit, "sense": "minimize"})
+    figure = FIGURES["useful_gpus"]
+    if flops and objective.name != figure.name:
+        figure = FIGURES["useful_pflops"]
+    values = {"name": figure.name, "label": figure.label, "unit": figure.unit}
+    return Measure.model_validate(values | {"sense": "maximize"})
 
 
 def measured(plan: Plan, measure: Measure) -> float | None:
@@ -107,8 +116,8 @@ Scalar = float | str | None
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A figure: its name and words, and where a plan has it."""
+class Compared:
+    """What is compared: its name and words, and where a plan has it."""
 
     name: str
     group: str
@@ -117,75 +126,53 @@ class Figure:
     read: Callable[[Plan], Scalar]
 
 
-def _of_totals(name: str, group: str, label: str, unit: str) -> Figure:
+def _of_totals(name: str, group: str) -> Compared:
     def read(plan: Plan) -> Any:
         return None if plan.totals is None else getattr(plan.totals, name)
 
-    return Figure(name, group, label, unit, read)
+    return Compared(name, group, FIGURES[name].label, FIGURES[name].unit, read)
 
 
-def of_job(name: str, group: str, label: str, unit: str) -> Figure:
-    """Return a figure of the job.
+def _of_job(name: str, group: str) -> Compared:
+    return _as_stated(name, group, FIGURES[name].label, FIGURES[name].unit)
 
-    Args:
-        name: a field of `JobPlan`.
-        group: the heading it stands under.
-        label: what it is, in words.
-        unit: its unit.
-    """
+
+def _as_stated(name: str, group: str, label: str, unit: str = "") -> Compared:
+    """Return what a plan states of its job, a choice or a figure."""
 
     def read(plan: Plan) -> Any:
         return getattr(plan.jobs[0], name) if plan.jobs else None
 
-    return Figure(name, group, label, unit, read)
+    return Compared(name, group, label, unit, read)
+
+
+def _lost(name: str) -> Compared:
+    def read(plan: Plan) -> Any:
+        return getattr(plan.jobs[0].loss, name) if plan.jobs else None
+
+    figure = FIGURES[f"loss.{name}"]
+    return Compared(figure.name, _LOST, f"lost to {figure.label}", figure.unit, read)
 
 
 _BUY, _RUN, _MONEY, _LOST = "What it comes to", "How the job runs", "Money", "Where time goes"
 
-
-def _lost(name: str, label: str) -> Figure:
-    def read(plan: Plan) -> Any:
-        return getattr(plan.jobs[0].loss, name) if plan.jobs else None
-
-    return Figure(f"loss.{name}", _LOST, f"lost to {label}", "share", read)
-
-
-FIGURES: tuple[Figure, ...] = (
-    _of_totals("gpus", _BUY, "GPUs bought", ""),
-    of_job("gpus_used", _BUY, "GPUs in use", ""),
-    _of_totals("it_power_kw", _BUY, "IT power", "kW"),
-    _of_totals("facility_power_kw", _BUY, "power at the meter", "kW"),
-    _of_totals("racks", _BUY, "racks", ""),
-    _of_totals("weight_kg", _BUY, "weight", "kg"),
-    _of_totals("read_gb_per_s", _BUY, "storage read, nameplate", "GB/s"),
-    _of_totals("write_gb_per_s", _BUY, "storage write, nameplate", "GB/s"),
-    _of_totals("usable_tb", _BUY, "usable capacity", "TB"),
-    _of_totals("lead_time_days", _BUY, "longest lead time", "days"),
-    of_job("useful_pflops", _RUN, "useful work", "PFLOP/s"),
-    of_job("useful_gpus", _RUN, "useful GPUs", ""),
-    of_job("goodput", _RUN, "goodput", "share"),
-    of_job("days_to_train", _RUN, "days to train", ""),
-    of_job("interval_s", _RUN, "checkpoint every", "s"),
-    of_job("stall_s", _RUN, "GPUs wait per checkpoint", "s"),
-    of_job("drain_s", _RUN, "checkpoint drained within", "s"),
-    of_job("overlap", _RUN, "share of the interval", "share"),
-    of_job("restore_s", _RUN, "reading a restore", "s"),
-    of_job("mtti_s", _RUN, "an interruption every", "s"),
-    of_job("delivered_write_gb_per_s", _RUN, "write delivered", "GB/s"),
-    of_job("delivered_read_gb_per_s", _RUN, "read delivered", "GB/s"),
-    of_job("write_volume_tb_per_day", _RUN, "written a day", "TB"),
-    _lost("stall", "checkpoint stalls and slowdown"),
-    _lost("rework", "work done again"),
-    _lost("drain", "checkpoints not yet drained"),
-    _lost("restart", "restarts"),
-    _lost("restore", "reading restores"),
-    _of_totals("capex_usd", _MONEY, "capital cost", "USD"),
-    _of_totals("opex_usd_per_year", _MONEY, "running cost a year", "USD/year"),
-    _of_totals("energy_usd_per_year", _MONEY, "energy a year", "USD/year"),
-    _of_totals("support_usd_per_year", _MONEY, "support a year", "USD/year"),
-    _of_totals("tco_usd", _MONEY, "cost over the term", "USD"),
-    _of_totals("usd_per_useful_gpu_hour", _MONEY, "a useful GPU-hour", "USD"),
-    _of_totals("usd_per_million_tokens", _MONEY, "a million tokens", "USD"),
+COMPARED: tuple[Compared, ...] = (
+    _of_totals("gpus", _BUY),
+    _of_job("gpus_used", _BUY),
+    *(_of_totals(name, _BUY) for name in (
+        "it_power_kw", "facility_power_kw", "racks", "weight_kg", "read_gb_per_s",
+        "write_gb_per_s", "usable_tb", "lead_time_days",
+    )),
+    *(_of_job(name, _RUN) for name in (
+        "useful_pflops", "useful_gpus", "goodput", "days_to_train", "interval_s", "stall_s",
+        "drain_s", "overlap", "restore_s", "mtti_s", "delivered_write_gb_per_s",
+        "delivered_read_gb_per_s", "write_volume_tb_per_day",
+    )),
+    *(_lost(name) for name in Loss.model_fields),
+    *(_of_totals(name, _MONEY) for name in (
+        "capex_usd", "opex_usd_per_year", "energy_usd_per_year", "support_usd_per_year", "tco_usd",
+        "usd_per_useful_gpu_hour", "usd_per_million_tokens",
+    )),
 )  # fmt: skip
 """What is compared of every plan, in the order it is shown in."""
 
@@ -205,11 +192,19 @@ _OF_SITE = frozenset({"pue", "pue.air", "pue.liquid", "electricity", "years",
 """Assumptions that the site states too, also where there is no plan."""
 
 
-def _of_site(name: str, label: str, unit: str) -> Figure:
+def _site_states(name: str, label: str, unit: str = "") -> Compared:
     def read(plan: Plan) -> Any:
         return getattr(plan.site, name)
 
-    return Figure(f"site.{name}", _SITE, label, unit, read)
+    return Compared(f"site.{name}", _SITE, label, unit, read)
+
+
+def _of_site(name: str) -> Compared:
+    return _site_states(name, FIGURES[name].label, FIGURES[name].unit)
+
+
+def _allowed_on_site(name: str, figure: str) -> Compared:
+    return _site_states(name, f"{FIGURES[figure].label}, at most", FIGURES[figure].unit)
 
 
 def _rule(plan: Plan) -> str | None:
@@ -223,48 +218,48 @@ def _objective(plan: Plan) -> str:
     return f"{plan.objective.sense} {plan.objective.name.replace('_', ' ')}"
 
 
-_FIXED: tuple[Figure, ...] = (
-    Figure("problem", _ORIGIN, "problem", "", lambda plan: plan.problem),
-    Figure("scenario", _ORIGIN, "scenario", "", lambda plan: plan.provenance.scenario or "none"),
-    Figure("overrides", _ORIGIN, "set for the run", "",
+_FIXED: tuple[Compared, ...] = (
+    Compared("problem", _ORIGIN, "problem", "", lambda plan: plan.problem),
+    Compared("scenario", _ORIGIN, "scenario", "", lambda plan: plan.provenance.scenario or "none"),
+    Compared("overrides", _ORIGIN, "set for the run", "",
            lambda plan: ", ".join(plan.provenance.overrides) or "nothing"),
-    Figure("catalogs", _ORIGIN, "catalogs", "", lambda plan: ", ".join(plan.provenance.catalogs)),
-    Figure("price_books", _ORIGIN, "price books", "",
+    Compared("catalogs", _ORIGIN, "catalogs", "", lambda plan: ", ".join(plan.provenance.catalogs)),
+    Compared("price_books", _ORIGIN, "price books", "",
            lambda plan: ", ".join(plan.provenance.price_books)),
-    Figure("objective", _SITE, "objective", "", _objective),
-    _of_site("facility_power_limit_kw", "power at the meter, at most", "kW"),
-    _of_site("it_power_limit_kw", "IT power, at most", "kW"),
-    _of_site("racks_limit", "racks, at most", ""),
-    _of_site("pue", "PUE", ""),
-    _of_site("pue_liquid", "PUE of what heats a liquid", ""),
-    _of_site("years", "term in years", ""),
-    _of_site("electricity_usd_per_kwh", "price of electricity", "USD/kWh"),
-    _of_site("colocation_usd_per_kw_month", "colocation", "USD/kW and month"),
-    _of_site("discount_rate", "discount rate", "share"),
-    _of_site("energy_basis", "energy counted at which draw", ""),
-    _of_site("delivered_fraction_read", "delivered share of nameplate read", "share"),
-    _of_site("delivered_fraction_write", "delivered share of nameplate write", "share"),
-    _of_site("fill_limit", "storage filled, at most", "share"),
-    Figure("rule", _JOB, "storage sized by", "", _rule),
-    of_job("mode", _JOB, "checkpoints", ""),
-    of_job("interval_policy", _JOB, "interval chosen", ""),
-    of_job("writers", _JOB, "who writes checkpoints", ""),
-    of_job("readers", _JOB, "who reads restores", ""),
-    of_job("fan_out_kind", _JOB, "how restores are read", ""),
-    of_job("replica_gpus", _JOB, "GPUs that hold one replica", ""),
-    of_job("bytes_per_parameter", _JOB, "bytes per parameter", ""),
-    of_job("active_parameters", _JOB, "active parameters", ""),
-    of_job("tokens", _JOB, "tokens", ""),
-    of_job("mfu", _JOB, "model FLOP/s utilisation", "share"),
-    of_job("drain_slowdown", _JOB, "slower while storage drains, by", "share"),
-    of_job("checkpoints_held", _JOB, "checkpoints held", ""),
-    of_job("other_data_tb", _JOB, "data besides checkpoints", "TB"),
-    of_job("hot_spare_systems", _JOB, "hot spares", "systems"),
-    of_job("tolerate_down", _JOB, "appliances that may be down", ""),
+    Compared("objective", _SITE, "objective", "", _objective),
+    _allowed_on_site("facility_power_limit_kw", "facility_power_kw"),
+    _allowed_on_site("it_power_limit_kw", "it_power_kw"),
+    _allowed_on_site("racks_limit", "racks"),
+    _of_site("pue"),
+    _of_site("pue_liquid"),
+    _of_site("years"),
+    _of_site("electricity_usd_per_kwh"),
+    _of_site("colocation_usd_per_kw_month"),
+    _of_site("discount_rate"),
+    _site_states("energy_basis", "energy counted at which draw"),
+    _of_site("delivered_fraction_read"),
+    _of_site("delivered_fraction_write"),
+    _of_site("fill_limit"),
+    Compared("rule", _JOB, "storage sized by", "", _rule),
+    _as_stated("mode", _JOB, "checkpoints"),
+    _as_stated("interval_policy", _JOB, "interval chosen"),
+    _as_stated("writers", _JOB, "who writes checkpoints"),
+    _as_stated("readers", _JOB, "who reads restores"),
+    _as_stated("fan_out_kind", _JOB, "how restores are read"),
+    _of_job("replica_gpus", _JOB),
+    _of_job("bytes_per_parameter", _JOB),
+    _of_job("active_parameters", _JOB),
+    _of_job("tokens", _JOB),
+    _of_job("mfu", _JOB),
+    _of_job("drain_slowdown", _JOB),
+    _of_job("checkpoints_held", _JOB),
+    _of_job("other_data_tb", _JOB),
+    _of_job("hot_spare_systems", _JOB),
+    _of_job("tolerate_down", _JOB),
 )  # fmt: skip
 
 
-def input_figures(plans: Sequence[Plan]) -> tuple[Figure, ...]:
+def input_figures(plans: Sequence[Plan]) -> tuple[Compared, ...]:
     """Return every input that one of these plans has.
 
     Args:
@@ -273,7 +268,7 @@ def input_figures(plans: Sequence[Plan]) -> tuple[Figure, ...]:
     return (*_FIXED, *_assumptions(plans), *_limits(plans), *_prices(plans))
 
 
-def _assumptions(plans: Sequence[Plan]) -> Iterator[Figure]:
+def _assumptions(plans: Sequence[Plan]) -> Iterator[Compared]:
     """Yield the assumptions: of the problem all, of products those that every bill has.
 
     What is assumed of a product that only one plan buys differs because of the purchase.
@@ -283,7 +278,7 @@ def _assumptions(plans: Sequence[Plan]) -> Iterator[Figure]:
     for name, entry in {name: e for each in planned for name, e in each.items()}.items():
         everywhere = all(name in each for each in planned)
         if name not in _OF_SITE and (everywhere or name.split(".")[0] not in products):
-            yield Figure(f"assumptions.{name}", _JOB, entry.label, entry.unit, _assumed(name))
+            yield Compared(f"assumptions.{name}", _JOB, entry.label, entry.unit, _assumed(name))
 
 
 def _assumed(name: str) -> Any:
@@ -294,12 +289,12 @@ def _assumed(name: str) -> Any:
     return read
 
 
-def _limits(plans: Sequence[Plan]) -> Iterator[Figure]:
+def _limits(plans: Sequence[Plan]) -> Iterator[Compared]:
     """Yield what the limits of the problem allow."""
     reports = {limit.name: limit for plan in plans for limit in plan.limits}
     for name, limit in reports.items():
         if name not in _COMPUTED and not name.startswith(_OF_PRODUCTS):
-            yield Figure(f"limits.{name}", _LIMITS, _bound(limit), limit.unit, _allowed(name))
+            yield Compared(f"limits.{name}", _LIMITS, _bound(limit), limit.unit, _allowed(name))
 
 
 def _bound(limit: LimitReport) -> str:
@@ -317,13 +312,13 @@ def _allowed(name: str) -> Any:
     return read
 
 
-def _prices(plans: Sequence[Plan]) -> Iterator[Figure]:
+def _prices(plans: Sequence[Plan]) -> Iterator[Compared]:
     """Yield the net prices of what every bill holds."""
     bills = [{line.sku: line for line in scope.own_lines(plan)} for plan in plans if plan.jobs]
     shared = set.intersection(*(set(bill) for bill in bills)) if bills else set()
     for sku, line in bills[0].items() if bills else ():
         if sku in shared:
-            yield Figure(f"prices.{sku}", _PRICES, f"net price of {product(line)}", "USD",
+            yield Compared(f"prices.{sku}", _PRICES, f"net price of {product(line)}", "USD",
                          _price(sku))  # fmt: skip
 
 
@@ -341,7 +336,7 @@ _SAME = 1e-9
 
 def figure_rows(plans: Sequence[Plan]) -> tuple[FigureRow, ...]:
     """Return what the plans come to and how their jobs run."""
-    return _rows(FIGURES, plans)
+    return _rows(COMPARED, plans)
 
 
 def input_rows(plans: Sequence[Plan]) -> tuple[FigureRow, ...]:
@@ -349,7 +344,7 @@ def input_rows(plans: Sequence[Plan]) -> tuple[FigureRow, ...]:
     return _rows(input_figures(plans), plans)
 
 
-def _rows(figures: Iterable[Figure], plans: Sequence[Plan]) -> tuple[FigureRow, ...]:
+def _rows(figures: Iterable[Compared], plans: Sequence[Plan]) -> tuple[FigureRow, ...]:
     """Return the figures that any plan has; one without a plan does not count as different."""
     rows = []
     for figure in figures:

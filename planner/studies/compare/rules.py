@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
-from planner.loader.change import Change, applied
+from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
-from planner.loader.inputs import Inputs
 from planner.outputs.comparison_words import counted, listed, relative, shown
 from planner.schema.catalog import Family
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
 from planner.schema.plan import Plan
 from planner.schema.problem import CustomRule, Problem
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES
 from planner.studies.compare import side_by_side as families
 from planner.studies.compare.differences import measure_of, measured, outcome
 from planner.studies.compare.side_by_side import compare, proven_alike, said, worse_by

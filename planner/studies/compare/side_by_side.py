@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.case.figures import why_not
-from planner.loader.checks import demanded
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs, demanded
 from planner.outputs.comparison_words import counted, listed, plain, relative, shown, valued
 from planner.outputs.words import money, percent
 from planner.schema.catalog import Family, Item

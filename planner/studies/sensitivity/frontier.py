@@ -10,20 +10,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
 
-from planner.assemble import UNITS
 from planner.case import resolve
 from planner.errors import InputError
-from planner.loader import Inputs
-from planner.loader.change import Change, applied
+from planner.figures import FIGURES, OBJECTIVES, Figure
+from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import natural
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES
 from planner.studies.request import Found, Request
 from planner.studies.sensitivity.frontier_walk import (
     COST,
-    LABELS,
     LESS_STORAGE,
     MORE_STORAGE,
     POWER,
@@ -247,10 +245,10 @@ __all__ = ["AGAINST", "POINTS", "Against", "study"]
 Against = Literal["storage", "cost", "power"]
 AGAINST: tuple[Against, ...] = get_args(Against)
 POINTS = 50
-AXIS_LABELS: dict[Against, tuple[str, str]] = {
-    "storage": ("delivered write bandwidth", "GB/s"),
-    "cost": ("capex", "USD"),
-    "power": ("power at the meter", "kW"),
+HORIZONTAL: dict[Against, Figure] = {
+    "storage": FIGURES["delivered_write_gb_per_s"],
+    "cost": FIGURES["capex_usd"],
+    "power": FIGURES["facility_power_kw"],
 }
 MESSAGES: dict[str, str] = {
     "infeasible": NO_PLAN,
@@ -319,7 +317,7 @@ def _head(inputs: Inputs, question: Question, against: Against) -> Frontier:
     """Return the study without points, with the problem's own objective as it stands."""
     asked = resolve(inputs)
     base = answers(inputs, [Scenario(0, ())], question.options)[0]
-    (x_label, x_unit), (y_label, y_unit) = AXIS_LABELS[against], LABELS[question.case.objective]
+    x, y = HORIZONTAL[against], OBJECTIVES[question.case.objective]
     return Frontier(
         problem=inputs.problem.name,
         problem_file=inputs.problem_file,
@@ -327,16 +325,16 @@ def _head(inputs: Inputs, question: Question, against: Against) -> Frontier:
         overrides=inputs.overrides,
         objective=asked.objective,
         sense="maximize" if asked.maximise else "minimize",
-        unit=UNITS[asked.objective],
+        unit=OBJECTIVES[asked.objective].unit,
         gap_asked=question.options.gap,
         base=base.value,
         base_bound=base.bound,
         status="infeasible",
         x_name=against,
-        x_label=x_label,
-        x_unit=x_unit,
-        y_label=y_label,
-        y_unit=y_unit,
+        x_label=x.label,
+        x_unit=x.unit,
+        y_label=y.label,
+        y_unit=y.unit,
         points=(),
     )
 

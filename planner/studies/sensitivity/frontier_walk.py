@@ -11,8 +11,7 @@ from planner.case import Case, resolve, with_kit
 from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
 from planner.errors import SolverError
-from planner.loader import Inputs
-from planner.loader.change import Change, applied
+from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural
@@ -25,10 +24,6 @@ from planner.studies.why_not.question import keeping
 from planner.verify import verify
 
 Work = Literal["goodput", "useful_gpus"]
-LABELS: dict[str, tuple[str, str]] = {
-    "goodput": ("useful work", "PFLOP/s"),
-    "useful_gpus": ("useful GPUs", "GPUs"),
-}
 END_GAP = 1e-6
 """How exactly the end of a frontier is proven, as a share."""
 

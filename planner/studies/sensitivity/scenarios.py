@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, overload
 
 from planner.errors import Finding, InputError, did_you_mean
+from planner.figures import FIGURES
+from planner.inputs import Change, Inputs
 from planner.levers import levers
-from planner.loader import Inputs, load, scenario_names
-from planner.loader.change import Change
+from planner.loader import load, scenario_names
 from planner.loader.overrides import CHOICES
 from planner.loader.vary import (
     MOST,
@@ -31,7 +32,7 @@ from planner.loader.vary import (
     refuse_overlap,
     values,
 )
-from planner.loader.vary.slot import number_of, short, shown_unit
+from planner.loader.vary.place import number_of, short, shown_unit
 from planner.schema.sensitivity import Column, Kind
 
 Row = dict[str, Any]
@@ -102,6 +103,12 @@ def _worded(steps: list[str]) -> str:
     return " ".join(_WORDS.get(each, each) for word in words for each in word)
 
 
+def _figure(name: str, column: str = "") -> tuple[str, str, str]:
+    """Return the column of a figure: its name, what it is called, its unit."""
+    figure = FIGURES[name]
+    return column or name, figure.label, figure.unit
+
+
 PLACE, NAME = "scenario", "name"
 _ANSWER = (
     ("status", "status", ""), ("objective", "objective", "objective"),
@@ -109,21 +116,21 @@ _ANSWER = (
     ("certificate", "certificate", ""),
 )  # fmt: skip
 _TOTALS = (
-    ("capex_usd", "capex", "USD"), ("opex_usd_per_year", "opex per year", "USD"),
-    ("tco_usd", "TCO", "USD"), ("it_power_kw", "IT power", "kW"),
-    ("facility_power_kw", "power at the meter", "kW"), ("racks", "racks", "racks"),
-    ("gpus", "GPUs bought", "GPUs"), ("storage_units", "storage units", "units"),
+    *(_figure(name) for name in (
+        "capex_usd", "opex_usd_per_year", "tco_usd", "it_power_kw", "facility_power_kw", "racks",
+        "gpus", "storage_units",
+    )),
 )  # fmt: skip
 _JOB = (
     ("gpu_type", "GPU type", ""), ("storage_family", "storage family", ""),
-    ("gpus_in_use", "GPUs in use", "GPUs"), ("mode", "checkpoint mode", ""),
-    ("interval_s", "checkpoint interval", "s"), ("stall_s", "stall", "s"),
-    ("drain_s", "drain", "s"), ("overlap", "overlap", "share"), ("restore_s", "restore", "s"),
-    ("mtti_s", "mean time to interruption", "s"), ("goodput", "goodput", "share"),
-    ("useful_gpus", "useful GPUs", "GPUs"), ("useful_pflops", "useful PFLOP/s", "PFLOP/s"),
-    ("write_gb_per_s", "delivered write bandwidth", "GB/s"),
-    ("read_gb_per_s", "delivered read bandwidth", "GB/s"),
-    ("days_to_train", "days to train", "days"),
+    _figure("gpus_used", "gpus_in_use"), ("mode", "checkpoint mode", ""),
+    *(_figure(name) for name in (
+        "interval_s", "stall_s", "drain_s", "overlap", "restore_s", "mtti_s", "goodput",
+        "useful_gpus", "useful_pflops",
+    )),
+    _figure("delivered_write_gb_per_s", "write_gb_per_s"),
+    _figure("delivered_read_gb_per_s", "read_gb_per_s"),
+    _figure("days_to_train"),
 )  # fmt: skip
 _TEXT = (("binding", "binding limits", ""), ("reason", "reason", ""))
 WHOLE = frozenset({PLACE, "racks", "gpus", "gpus_in_use", "storage_units"})

@@ -17,9 +17,8 @@ from planner.case.model import Limits
 from planner.case.resolve import limits_of
 from planner.errors import InputError, VerificationError
 from planner.infeasible import clash
+from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
-from planner.loader import Inputs
-from planner.loader.change import Change, changed
 from planner.loader.vary import checked
 from planner.optimizer import purchase
 from planner.optimizer.joint import Certificate, optimise, share, without_end

@@ -7,9 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from planner.assemble import UNITS
-from planner.loader import Inputs
-from planner.loader.change import applied
+from planner.figures import objective_unit
+from planner.inputs import Inputs, applied
 from planner.schema.sensitivity import VARIED, Column, Sweep
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import (
@@ -131,7 +130,7 @@ class Table:
         }
         items = bought(items_on_offer(scenarios.bases().values()), used)
         named = any(scenarios[place].name for place in range(min(len(scenarios), BLOCK)))
-        unit = UNITS.get(goal(scenarios, course.inputs), "")
+        unit = objective_unit(goal(scenarios, course.inputs))
         shown = columns(scenarios.axes, items, unit, named=named)
         return cls(course, shown, dict(types(shown, _texts(scenarios))))
 
@@ -172,7 +171,7 @@ class Table:
             overrides=inputs.overrides,
             objective=objective,
             sense="minimize" if objective in _MINIMIZED else "maximize",
-            unit=UNITS.get(objective, ""),
+            unit=objective_unit(objective),
             gap_asked=self.course.options.gap,
             columns=self.columns,
             rows=sum(counted.values()),

@@ -8,18 +8,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from planner.assemble import UNITS
 from planner.case import resolve
 from planner.errors import Finding, InputError
+from planner.figures import OBJECTIVES
 from planner.infeasible import clash
+from planner.inputs import Change, Inputs, needs_energy_cost
 from planner.levers import levers
 from planner.levers.numbers import written
-from planner.loader import Inputs
-from planner.loader.change import Change
-from planner.loader.checks import needs_energy_cost
 from planner.loader.vary import checked
-from planner.loader.vary.place import NoPlaceError
-from planner.loader.vary.slot import short
+from planner.loader.vary.place import NoPlaceError, short
 from planner.schema.plan import Status
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 from planner.studies.request import Found, Request
@@ -349,7 +346,7 @@ def _head(inputs: Inputs, base: Answer, options: SweepOptions, swings: Sequence[
         overrides=inputs.overrides,
         objective=case.objective,
         sense="maximize" if case.maximise else "minimize",
-        unit=UNITS[case.objective],
+        unit=OBJECTIVES[case.objective].unit,
         gap_asked=options.gap,
         base=base.value,
         base_bound=base.bound,

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from planner.errors import Finding, InputError, PlannerError
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.processes import LOST, Processes
 from planner.studies.sensitivity.scenarios import Row, Scenario
 from planner.studies.sensitivity.solve import (

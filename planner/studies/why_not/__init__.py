@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from planner.api import Options
 from planner.errors import Finding, InputError, did_you_mean
-from planner.loader import Inputs
+from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.schema.why_not import WhyNot
 from planner.studies.why_not import question as figures

@@ -12,7 +12,7 @@ from planner.case import Case, Storage, System, resolve
 from planner.case.model import BandwidthRule
 from planner.case.money import discount, support_usd_per_year, unit_net_usd
 from planner.errors import InputError
-from planner.loader.change import Change
+from planner.inputs import Change
 from planner.optimizer.joint import Certificate as Answer
 from planner.optimizer.joint import floors, share
 from planner.optimizer.measure import measure

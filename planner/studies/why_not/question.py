@@ -12,8 +12,7 @@ from planner.api import Options
 from planner.case import Case, Storage, resolve
 from planner.case.figures import it_power_kw
 from planner.errors import InputError
-from planner.loader import Inputs
-from planner.loader.change import changed
+from planner.inputs import Inputs, changed
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill

@@ -29,28 +29,60 @@ FLAGS = (
     "--disable-dev-shm-usage", "--window-size=1400,2000", "--virtual-time-budget=20000",
 )  # fmt: skip
 
-# Runs only here: points at a thing in every chart, then makes the page narrow.
+# Runs only here: points at a thing of every layer, goes over all things by the arrow keys, then
+# makes the page narrow.
 PROBE = """
 (() => {
   const root = document.documentElement;
+  const page = JSON.parse(document.getElementById("charts").textContent);
   const plots = () => [...document.querySelectorAll(".plot")];
-  const pointed = (plot) => plot.data.flatMap((trace, place) => {
-    if (!trace.hovertext || !trace.hovertext.length) return [];
-    const flat = trace.type !== "heatmap";
-    const row = flat ? 0 : trace.z[0].findIndex((value) => value !== null);
-    const one = flat ? { pointNumber: 0 } : { xval: row, yval: 0 };
-    Plotly.Fx.hover(plot, [{ curveNumber: place, ...one }]);
-    const said = plot.querySelector(".hoverlayer").textContent;
-    Plotly.Fx.unhover(plot);
-    return [said];
-  });
+  const drawn = (plot) => [...plot.querySelectorAll(":scope > svg")]
+    .filter((each) => each.getBoundingClientRect().width);
+  const tip = (plot) => {
+    const found = plot.querySelector(".tip");
+    return found.hidden ? "" : found.textContent;
+  };
+  const pointed = (plot, number) => {
+    const [kind, layers] = Object.entries(page.figures[number].drawings)[0];
+    const room = plot.querySelector("." + kind).getBoundingClientRect();
+    return layers.map((layer) => {
+      const [left, top, right = left, bottom = top] = layer.places[0];
+      const clientX = room.left + (left + right) / 2 * room.width;
+      const clientY = room.top + (top + bottom) / 2 * room.height;
+      plot.dispatchEvent(new PointerEvent("pointermove", { clientX, clientY }));
+      return tip(plot);
+    });
+  };
+  const pressed = (plot) => {
+    const press = (key) => plot.dispatchEvent(new KeyboardEvent("keydown", { key }));
+    const texts = [];
+    press("Home");
+    for (let more = 0; more < 3000; more += 1) {
+      texts.push(tip(plot));
+      press("ArrowRight");
+    }
+    press("Escape");
+    return { texts: [...new Set(texts)].sort(), after: tip(plot), focus: plot.tabIndex };
+  };
+  const known = (number) => [...new Set(
+    Object.values(page.figures[number].drawings)[0].flatMap((layer) => page.hovers[layer.hovers]),
+  )].sort();
+  const inside = (plot) => {
+    const room = plot.getBoundingClientRect();
+    plot.dispatchEvent(new KeyboardEvent("keydown", { key: "End" }));
+    const box = plot.querySelector(".tip").getBoundingClientRect();
+    return box.width > 0 && box.left >= room.left - 1 && box.right <= room.right + 1;
+  };
   const measured = () => plots().map((plot) => ({
-    room: plot.clientWidth, width: plot.querySelector(".main-svg").getBoundingClientRect().width,
+    room: plot.clientWidth, width: drawn(plot)[0].getBoundingClientRect().width,
+    drawings: drawn(plot).length, inside: inside(plot),
   }));
   const tell = () => {
     if (!root.hasAttribute("data-charts")) { setTimeout(tell, 20); return; }
     const found = { state: root.getAttribute("data-charts"), wide: measured() };
     found.hovers = plots().map(pointed);
+    found.pressed = plots().map(pressed);
+    found.known = plots().map((_, number) => known(number));
     document.body.style.width = "400px";
     setTimeout(() => {
       found.narrow = measured();
@@ -110,6 +142,11 @@ def test_every_chart_answers_the_mouse(seen: Any) -> None:
     assert "34 × nvidia_gb200_nvl72" in said and "gap 0.05 %" in said
 
 
+def test_the_arrow_keys_come_to_every_value(seen: Any) -> None:
+    for pressed, known in zip(seen["pressed"], seen["known"], strict=True):
+        assert pressed["texts"] == known and pressed["after"] == "" and pressed["focus"] == 0
+
+
 def test_names_are_shown_as_they_are(seen: Any) -> None:
     texts = [text for hovers in seen["hovers"] for text in hovers]
     assert any('<b>"R&D"</b> </script>' in text for text in texts)
@@ -118,5 +155,6 @@ def test_names_are_shown_as_they_are(seen: Any) -> None:
 def test_charts_keep_to_the_room_they_have(seen: Any) -> None:
     for plot in (*seen["wide"], *seen["narrow"]):
         assert plot["width"] <= plot["room"] + 1
+        assert plot["drawings"] == 1 and plot["inside"]
     assert {plot["room"] for plot in seen["narrow"]} == {352}  # 400 less the page's edges
     assert seen["page"] <= 400

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from planner.outputs.charts.build import charts
+from planner.outputs.charts.axes import across, is_wide, powers, upward
 from planner.outputs.charts.model import (
     Band,
     Bars,
@@ -18,8 +18,8 @@ from planner.outputs.charts.model import (
     Steps,
     Whiskers,
 )
-from planner.outputs.charts.table import spread
-from planner.outputs.charts.ticks import across, is_wide, powers, upward
+from planner.outputs.charts.scenarios import spread
+from planner.outputs.charts.studies import charts
 from tests.outputs.charts import samples
 from tests.outputs.samples_sensitivity import (
     FAILURES,

@@ -11,8 +11,8 @@ import pytest
 from matplotlib.text import Text
 
 from planner.outputs.charts import picture
-from planner.outputs.charts.build import charts
 from planner.outputs.charts.model import Chart
+from planner.outputs.charts.studies import charts
 from tests.outputs.charts import samples
 from tests.outputs.samples_sensitivity import storage_frontier
 

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from planner.outputs.charts import picture
-from planner.outputs.charts.clock import time_axis
-from planner.outputs.charts.envelope import holes, outline
+from planner.outputs.charts.axes import time_axis
 from planner.outputs.charts.model import Bars, Chart, Line, Points, Whiskers
-from planner.outputs.charts.telemetry import Window, bandwidth, overlap, trace
-from planner.outputs.charts.telemetry_points import look
+from planner.outputs.charts.telemetry import Window, bandwidth, holes, look, outline, overlap, trace
 from planner.schema.telemetry import Characterization
 from tests.outputs.hostile import TEXTS
 from tests.outputs.telemetry import samples

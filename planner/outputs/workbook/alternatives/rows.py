@@ -11,7 +11,7 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT
 from planner.outputs.workbook.sensitivity.live import Figures, NotKnownError, Step
-from planner.sizing.rules import VendorRule
+from planner.sizing.demand import VendorRule
 
 # Keeps a quotient that should be whole from being rounded up.
 _ALMOST = 1 - 1e-9

@@ -11,7 +11,7 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import Role
 from planner.outputs.workbook.sensitivity.live import Step
 from planner.outputs.workbook.sensitivity.page import GridPage
-from planner.sizing.rules import VENDOR_RULES, RuleFamily, VendorRule
+from planner.sizing.demand import VENDOR_RULES, RuleFamily, VendorRule
 
 LABEL, F1, F2, F3, F4, F5, F6, F7, F8, F9, F10, F11, F12, NOTE = range(14)
 """Columns of the grid that both tables share; F1 to F12 hold figures."""

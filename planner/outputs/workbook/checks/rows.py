@@ -14,7 +14,7 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
 from planner.outputs.workbook.formulas import TIME_TOLERANCE
 from planner.schema.plan import JobPlan, LimitReport, Plan
-from planner.sizing.rules import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES
 
 
 @dataclass(frozen=True)

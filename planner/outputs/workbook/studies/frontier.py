@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from planner.figures import FIGURES
 from planner.outputs.frontier_text import across, knee, marks, rules, up
 from planner.outputs.scales import Scale
 from planner.outputs.sensitivity_words import as_it_stands, named, sentence, units
@@ -156,6 +157,11 @@ def sheets(study: Frontier) -> dict[str, Sheet]:
     return {SHEETS[study.x_name]: partial(add, study=study)} if study.points else {}
 
 
+def _figure(name: str, width: float, read: Callable[[FrontierPoint], Scalar]) -> _Column:
+    figure = FIGURES[name]
+    return _Column(figure.label, width, figure.unit, read)
+
+
 def add(book: Book, study: Frontier) -> None:
     """Add the sheet of a frontier.
 
@@ -185,7 +191,6 @@ def _columns(study: Frontier) -> list[_Column]:
     """Return the columns after point and mark; what the axes show stands there only once."""
     x, y = study.x_unit, study.y_unit
     at, worth = _exact(study.x_unit, across(study)), _exact(y, up(study))
-    said = {"storage": "GB/s delivered", "cost": "Capex", "power": "At the meter"}[study.x_name]
     columns = [
         _Column(study.x_label, 15, x, lambda p: p.x, at),
         _Column(study.y_label, 13, y, lambda p: p.y, worth),
@@ -196,20 +201,20 @@ def _columns(study: Frontier) -> list[_Column]:
         _Column("GPU systems and storage", 54, "", lambda p: units(p.counts, len(p.counts))),
         _Column("GPU system", 22, "", lambda p: p.gpu_type),
         _Column("file system", 18, "", lambda p: p.storage_family),
-        _Column("GPUs in use", 10, "", lambda p: p.gpus_in_use),
-        _Column("goodput", 10, "share", lambda p: p.goodput),
-        _Column("useful GPUs", 11, "GPUs", lambda p: p.useful_gpus),
-        _Column("useful PFLOP/s", 11, "PFLOP/s", lambda p: p.useful_pflops),
-        _Column("Capex", 15, "USD", lambda p: p.capex_usd),
-        _Column("At the meter", 11, "kW", lambda p: p.facility_power_kw),
-        _Column("GB/s delivered", 11, "GB/s", lambda p: p.write_gb_per_s),
-        _Column("checkpoint every", 11, "s", lambda p: p.interval_s),
-        _Column("drain overlap", 10, "share", lambda p: p.overlap),
+        _figure("gpus_used", 10, lambda p: p.gpus_in_use),
+        _figure("goodput", 10, lambda p: p.goodput),
+        _figure("useful_gpus", 11, lambda p: p.useful_gpus),
+        _figure("useful_pflops", 11, lambda p: p.useful_pflops),
+        _figure("capex_usd", 15, lambda p: p.capex_usd),
+        _figure("facility_power_kw", 11, lambda p: p.facility_power_kw),
+        _figure("delivered_write_gb_per_s", 11, lambda p: p.write_gb_per_s),
+        _figure("interval_s", 11, lambda p: p.interval_s),
+        _figure("overlap", 10, lambda p: p.overlap),
         _Column("binding limits", 34, "", lambda p: ", ".join(p.binding)),
     ]
     axes, more = columns[:_AXES], columns[_AXES:]
     known = [c for c in more if any(c.read(point) not in (None, 0, "") for point in study.points)]
-    return [*axes, *(each for each in known if each.title not in (said, f"useful {y}"))]
+    return [*axes, *(each for each in known if each.title not in (study.x_label, study.y_label))]
 
 
 def _exact(unit: str, scale: Scale) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from planner.figures import FIGURES
 from planner.outputs.alternatives_text import (
     bought,
     command,
@@ -15,7 +16,7 @@ from planner.outputs.alternatives_text import (
     what_it_is,
 )
 from planner.outputs.workbook.book import Book, Scalar
-from planner.outputs.workbook.formats import DECIMAL_1, INTEGER
+from planner.outputs.workbook.formats import INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.studies import Sheet
 from planner.schema.alternatives import Alternative, Alternatives
@@ -35,19 +36,26 @@ class _Column:
     money: bool = False
 
 
+def _figure(
+    name: str, width: float, read: Callable[[Alternative, Totals, JobPlan], Scalar]
+) -> _Column:
+    figure = FIGURES[name]
+    return _Column(figure.column, width, figure.excel, read, figure.money)
+
+
 _COLUMNS = (
     _Column("Behind the best, at most", 11, _SMALL_SHARE, lambda a, t, j: a.shortfall),
-    _Column("Useful PFLOP/s", 11, DECIMAL_1, lambda a, t, j: j.useful_pflops),
-    _Column("Useful GPUs", 11, DECIMAL_1, lambda a, t, j: j.useful_gpus),
-    _Column("GPUs in use", 10, INTEGER, lambda a, t, j: j.gpus_used),
-    _Column("GPU systems", 10, INTEGER, lambda a, t, j: units(a.plan, "Compute")),
-    _Column("Storage units", 10, INTEGER, lambda a, t, j: units(a.plan, "Storage")),
-    _Column("Capex, USD", 15, INTEGER, lambda a, t, j: t.capex_usd, money=True),
-    _Column("TCO, USD", 15, INTEGER, lambda a, t, j: t.tco_usd, money=True),
-    _Column("IT power, kW", 11, DECIMAL_1, lambda a, t, j: t.it_power_kw),
-    _Column("At the meter, kW", 11, DECIMAL_1, lambda a, t, j: t.facility_power_kw),
-    _Column("Racks", 9, INTEGER, lambda a, t, j: t.racks),
-    _Column("Days to train", 10, DECIMAL_1, lambda a, t, j: j.days_to_train),
+    _figure("useful_pflops", 11, lambda a, t, j: j.useful_pflops),
+    _figure("useful_gpus", 11, lambda a, t, j: j.useful_gpus),
+    _figure("gpus_used", 10, lambda a, t, j: j.gpus_used),
+    _figure("gpu_systems", 10, lambda a, t, j: units(a.plan, "Compute")),
+    _figure("storage_units", 10, lambda a, t, j: units(a.plan, "Storage")),
+    _figure("capex_usd", 15, lambda a, t, j: t.capex_usd),
+    _figure("tco_usd", 15, lambda a, t, j: t.tco_usd),
+    _figure("it_power_kw", 11, lambda a, t, j: t.it_power_kw),
+    _figure("facility_power_kw", 11, lambda a, t, j: t.facility_power_kw),
+    _figure("racks", 9, lambda a, t, j: t.racks),
+    _figure("days_to_train", 10, lambda a, t, j: j.days_to_train),
 )
 
 

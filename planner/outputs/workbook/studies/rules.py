@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from planner.figures import FIGURES, OBJECTIVES
 from planner.outputs.money_words import MoneyWords
 from planner.outputs.workbook.book import Book, Scalar
-from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER, PERCENT_2
+from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.sensitivity.charts import (
     GRID,
@@ -41,6 +42,11 @@ class Column:
     read: Callable[[Outcome], Scalar]
 
 
+def _figure(name: str, width: float, read: Callable[[Outcome], Scalar]) -> Column:
+    figure = FIGURES[name]
+    return Column(figure.column, width, figure.excel, read)
+
+
 def columns(measure: Measure, *, money: bool) -> list[Column]:
     """Return the columns between what a row asks and how to get it.
 
@@ -50,25 +56,27 @@ def columns(measure: Measure, *, money: bool) -> list[Column]:
     """
     shown = [
         Column("Storage bought", 31, GENERAL, lambda plan: _bought(plan.storage)),
-        Column("Storage units", 9, INTEGER, lambda plan: plan.storage_units),
+        _figure("storage_units", 9, lambda plan: plan.storage_units),
         Column(POWER, 10, DECIMAL_1, lambda plan: plan.storage_it_power_kw),
-        Column("IT power, kW", 10, DECIMAL_1, lambda plan: plan.it_power_kw),
+        _figure("it_power_kw", 10, lambda plan: plan.it_power_kw),
     ]
     if money:
         shown += [
             Column("Storage, USD", 13, INTEGER, lambda plan: plan.storage_capex_usd),
-            Column("Capex, USD", 14, INTEGER, lambda plan: plan.capex_usd),
+            _figure("capex_usd", 14, lambda plan: plan.capex_usd),
         ]
     shown += [
-        Column("GPUs bought", 9, INTEGER, lambda plan: plan.gpus),
-        Column("GPUs in use", 9, INTEGER, lambda plan: plan.gpus_used),
+        _figure("gpus", 9, lambda plan: plan.gpus),
+        _figure("gpus_used", 9, lambda plan: plan.gpus_used),
     ]
     if money or measure.unit != "USD":
         shown += _measured(measure)
     shown += [
-        Column("Days to train", 9, DECIMAL_1, lambda plan: plan.days_to_train),
-        Column("Checkpoint every, min", 11, DECIMAL_1, lambda plan: plan.interval_s / 60),
-        Column("Goodput", 9, PERCENT_2, lambda plan: plan.goodput),
+        _figure("days_to_train", 9, lambda plan: plan.days_to_train),
+        Column(
+            FIGURES["interval_s"].column_in("min"), 11, DECIMAL_1, lambda plan: plan.interval_s / 60
+        ),
+        _figure("goodput", 9, lambda plan: plan.goodput),
         Column("Proven within", 10, _SMALL_SHARE, lambda plan: plan.gap),
     ]
     return shown
@@ -76,16 +84,9 @@ def columns(measure: Measure, *, money: bool) -> list[Column]:
 
 def _measured(measure: Measure) -> list[Column]:
     """Return what rows are measured by, and how far they are from what the job needs."""
-    title = measure.label[0].upper() + measure.label[1:]
-    if measure.name == "useful_gpus":
-        title = "Useful GPUs"
-    elif measure.name == "useful_pflops":
-        title = "Useful PFLOP/s"
-    else:
-        title = f"{title}, {measure.unit}"
-    number = INTEGER if measure.unit == "USD" else DECIMAL_1
+    name = OBJECTIVES[measure.name].figure.name if measure.sense == "minimize" else measure.name
     return [
-        Column(title, 14 if measure.unit == "USD" else 10, number, lambda plan: plan.measured),
+        _figure(name, 14 if measure.unit == "USD" else 10, lambda plan: plan.measured),
         Column(AGAINST, 11, DIFFERENCE, lambda plan: plan.difference),
     ]
 

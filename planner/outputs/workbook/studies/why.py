@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from planner.figures import OBJECTIVES
 from planner.outputs.infeasible_text import combined_proof, conflict_title
 from planner.outputs.words import UNDECIDED
 from planner.outputs.workbook.book import Book
@@ -12,7 +13,7 @@ from planner.outputs.workbook.formats import DECIMAL_2, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.studies import Sheet, why_not
 from planner.outputs.workbook.studies.stack import signed
-from planner.outputs.worth_words import UNITS, holds
+from planner.outputs.worth_words import holds
 from planner.schema.explanation import Explanation, Marginal, Moved
 from planner.schema.infeasibility import Infeasibility, Step
 
@@ -131,7 +132,8 @@ def _counted(found: Explanation) -> str:
 
 def _unit(found: Explanation) -> str:
     name = found.plan.objective.name
-    return f"USD of {UNITS[name]}" if name in _MONEY else UNITS[name]
+    known = OBJECTIVES[name]
+    return f"USD of {known.label}" if known.figure.money else known.counted
 
 
 def _row(page: Page, found: Explanation, row: Marginal, at: int) -> None:

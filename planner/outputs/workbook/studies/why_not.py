@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from planner.figures import FIGURES
 from planner.outputs.why_not_text import enters, verdict
 from planner.outputs.words import UNDECIDED
 from planner.outputs.workbook.book import Book, Scalar
-from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, GENERAL, INTEGER, PERCENT_2
+from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, PERCENT_2
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.why_not import Bought, Figures, Forced, Item, WhyNot
 
@@ -42,17 +43,22 @@ class _Column:
     money: bool = False
 
 
+def _figure(name: str, width: float, read: Callable[[Figures], Scalar]) -> _Column:
+    figure = FIGURES[name]
+    return _Column(figure.column, width, figure.excel, read, figure.money)
+
+
 _COLUMNS = (
-    _Column("Useful PFLOP/s", 11, DECIMAL_1, lambda f: f.useful_pflops),
-    _Column("Useful GPUs", 11, DECIMAL_1, lambda f: f.useful_gpus),
-    _Column("GPUs in use", 14, INTEGER, lambda f: f.gpus_used),
-    _Column("GPU systems", 14, INTEGER, lambda f: f.systems),
-    _Column("Storage units", 14, INTEGER, lambda f: f.appliances),
-    _Column("Capex, USD", 15, INTEGER, lambda f: f.capex_usd, money=True),
-    _Column("TCO, USD", 15, INTEGER, lambda f: f.tco_usd, money=True),
-    _Column("IT power, kW", 11, DECIMAL_1, lambda f: f.it_power_kw),
-    _Column("At the meter, kW", 11, DECIMAL_1, lambda f: f.facility_power_kw),
-    _Column("Days to train", 10, DECIMAL_1, lambda f: f.days_to_train),
+    _figure("useful_pflops", 11, lambda f: f.useful_pflops),
+    _figure("useful_gpus", 11, lambda f: f.useful_gpus),
+    _figure("gpus_used", 14, lambda f: f.gpus_used),
+    _figure("gpu_systems", 14, lambda f: f.systems),
+    _figure("storage_units", 14, lambda f: f.appliances),
+    _figure("capex_usd", 15, lambda f: f.capex_usd),
+    _figure("tco_usd", 15, lambda f: f.tco_usd),
+    _figure("it_power_kw", 11, lambda f: f.it_power_kw),
+    _figure("facility_power_kw", 11, lambda f: f.facility_power_kw),
+    _figure("days_to_train", 10, lambda f: f.days_to_train),
 )
 
 

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
-from planner.loader.change import Change
-from planner.loader.inputs import Inputs
-from planner.loader.vary.place import NoPlaceError
-from planner.loader.vary.slot import number_of
-from planner.loader.vary.spec import factor
-from planner.loader.vary.variable import FACTOR, Reading, Variable
+from planner.inputs import Change, Inputs
+from planner.loader.vary.axis import FACTOR, Reading, Variable
+from planner.loader.vary.place import NoPlaceError, number_of
+from planner.loader.vary.values import factor
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY
 from planner.studies.sensitivity.scenarios import label, labels

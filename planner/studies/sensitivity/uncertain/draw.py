@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError
-from planner.loader.inputs import Inputs
+from planner.inputs import Inputs
 from planner.loader.vary.axis import Axis, refuse_overlap
 from planner.loader.vary.place import NoPlaceError
 from planner.schema.catalog import Confidence

@@ -10,18 +10,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.api import Inputs, Options, solve_with
-from planner.assemble import UNITS
 from planner.case import Case, resolve
 from planner.case.resolve import with_kit
 from planner.errors import InputError
-from planner.loader.change import Change
+from planner.figures import FIGURES, OBJECTIVES, Figure
+from planner.inputs import Change
 from planner.loader.vary.apply import applied
 from planner.optimizer import operate, purchase
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Operation
 from planner.optimizer.supply import given
-from planner.outputs.words import OBJECTIVES
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import PLANNED, Index, Percentiles, Uncertain, UncertainInput
 from planner.studies.request import Found, Request
@@ -54,11 +53,10 @@ QUANTILES = {"p5": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95}
 
 @dataclass(frozen=True)
 class Outcome:
-    """A figure that is followed: its name, what to call it, its unit, how it is worked out."""
+    """A figure that is followed: its name in the record, what it is, how it is worked out."""
 
     name: str
-    label: str
-    unit: str
+    figure: Figure
     of: Callable[[Case, Operation], float | None]
 
 
@@ -84,26 +82,21 @@ def _tco_usd(case: Case, run: Operation) -> float | None:
 
 
 OUTCOMES = (
-    Outcome("useful_gpus", "useful GPUs", "GPUs", lambda case, run: run.useful_gpus),
-    Outcome("useful_pflops", "useful PFLOP/s", "PFLOP/s", _useful_pflops),
-    Outcome("goodput", "goodput", "share", lambda case, run: run.goodput),
-    Outcome("capex_usd", "capital cost", "USD",
+    Outcome("useful_gpus", FIGURES["useful_gpus"], lambda case, run: run.useful_gpus),
+    Outcome("useful_pflops", FIGURES["useful_pflops"], _useful_pflops),
+    Outcome("goodput", FIGURES["goodput"], lambda case, run: run.goodput),
+    Outcome("capex_usd", FIGURES["capex_usd"],
             lambda case, run: purchase.bill(case, run.units).capex_usd),
-    Outcome("tco_usd", "TCO", "USD", _tco_usd),
-    Outcome("facility_power_kw", "power at the meter", "kW",
+    Outcome("tco_usd", FIGURES["tco_usd"], _tco_usd),
+    Outcome("facility_power_kw", FIGURES["facility_power_kw"],
             lambda case, run: purchase.bill(case, run.units).meter_kw),
-    Outcome("gpus_in_use", "GPUs in use", "GPUs", lambda case, run: float(run.gpus)),
-    Outcome("write_gb_per_s", "storage write bandwidth", "GB/s",
+    Outcome("gpus_in_use", FIGURES["gpus_used"], lambda case, run: float(run.gpus)),
+    Outcome("write_gb_per_s", FIGURES["delivered_write_gb_per_s"],
             lambda case, run: run.write_gb_per_s),
-    Outcome("interval_s", "checkpoint interval", "s", lambda case, run: run.interval_s),
-    Outcome("days_to_train", "days to train", "days", _days_to_train),
+    Outcome("interval_s", FIGURES["interval_s"], lambda case, run: run.interval_s),
+    Outcome("days_to_train", FIGURES["days_to_train"], _days_to_train),
 )  # fmt: skip
 """What is followed beside the objective."""
-_SAME = {
-    "goodput": "useful_pflops", "useful_gpus": "useful_gpus", "gpus": "gpus_in_use",
-    "cost": "capex_usd", "tco": "tco_usd", "power": "",
-}  # fmt: skip
-"""The outcome that each objective is."""
 
 
 def figures(case: Case, run: Operation) -> Figures:
@@ -124,8 +117,8 @@ def percentiles(case: Case, runs: Sequence[Figures]) -> tuple[Percentiles, ...]:
         runs: the figures of each scenario that has them.
     """
     name = case.objective
-    first = Outcome("objective", OBJECTIVES[name], UNITS[name], worth)
-    rest = (outcome for outcome in OUTCOMES if outcome.name != _SAME[name])
+    first = Outcome("objective", OBJECTIVES[name].figure, worth)
+    rest = (outcome for outcome in OUTCOMES if outcome.figure != first.figure)
     return tuple(
         _spread(outcome, [run[outcome.name] for run in runs if outcome.name in run])
         for outcome in (first, *rest)
@@ -138,8 +131,8 @@ def _spread(outcome: Outcome, values: Sequence[float]) -> Percentiles:
     at = np.quantile(several, list(QUANTILES.values()))
     return Percentiles(
         name=outcome.name,
-        label=outcome.label,
-        unit=outcome.unit,
+        label=outcome.figure.label,
+        unit=outcome.figure.unit,
         count=len(several),
         mean=float(several.mean()),
         least=float(several.min()),
@@ -395,7 +388,7 @@ def _head(
         "overrides": inputs.overrides,
         "objective": case.objective,
         "sense": "maximize" if case.maximise else "minimize",
-        "unit": UNITS[case.objective],
+        "unit": OBJECTIVES[case.objective].unit,
         "gap_asked": options.gap,
         "base": plan.objective.value,
         "base_bound": plan.objective.bound,

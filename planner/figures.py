@@ -1,0 +1,261 @@
+"""Every figure of a plan and every objective, once: what it is called, its unit, how it reads.
+
+Screens, sheets, pages, tables and studies read labels and units here; `tests/test_figures.py` walks
+them. A figure's name is its field in `planner.schema.plan`, dotted where it is inside another. The
+unit is the one the field is in; an output may write it larger (MUSD, min), but calls it the same.
+Labels begin in lower case unless they are a name; `Figure.heading` is one as the head of a row or
+column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Group = Literal["work", "checkpoint", "storage", "loss", "site", "money"]
+Sense = Literal["maximize", "minimize"]
+
+BY_ITSELF = frozenset({"USD", "USD/year", "s", "share", ""})
+"""Units that a written value brings along; all others stand with the label."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: what it is called, and how it reads.
+
+    ``digits`` are the decimals of its headline, of a share's percentage; ``note`` says in a clause
+    what the label leaves open.
+    """
+
+    name: str
+    label: str
+    unit: str
+    group: Group
+    digits: int = 1
+    note: str = ""
+
+    @property
+    def money(self) -> bool:
+        """Whether only those who may see prices may see it."""
+        return self.group == "money"
+
+    @property
+    def title(self) -> str:
+        """The label with its unit, where neither the values nor the label tell it."""
+        told = self.unit in BY_ITSELF or self.unit.casefold() in self.label.casefold()
+        return self.label if told else f"{self.label}, {self.unit}"
+
+    @property
+    def heading(self) -> str:
+        """The label as a row or column begins with it."""
+        return capital(self.label)
+
+    @property
+    def column(self) -> str:
+        """The heading with its unit: of a column of bare numbers."""
+        return self.column_in(self.unit)
+
+    def column_in(self, unit: str) -> str:
+        """Return the heading of a column in a unit of another size, such as minutes."""
+        told = unit in ("", "share") or unit.casefold() in self.label.casefold()
+        return self.heading if told else f"{self.heading}, {unit}"
+
+    @property
+    def excel(self) -> str:
+        """The number format of its headline in a workbook."""
+        decimals = f".{'0' * self.digits}" if self.digits else ""
+        return f"0{decimals}%" if self.unit == "share" else f"#,##0{decimals}"
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital letter at its front."""
+    return text[:1].upper() + text[1:]
+
+
+FIGURES: dict[str, Figure] = {
+    figure.name: figure
+    for figure in (
+        # What the job does with the purchase.
+        Figure("gpus", "GPUs in place", "GPUs", "work", 0, "bought or owned, used or not"),
+        Figure("gpus_used", "GPUs in use", "GPUs", "work", 0),
+        Figure("gpu_systems", "GPU systems", "systems", "work", 0),
+        Figure("systems_used", "GPU systems in use", "systems", "work", 0),
+        Figure("useful_pflops", "useful work", "PFLOP/s", "work", 1,
+               "useful GPUs x peak rate x model FLOP/s utilisation"),
+        Figure("useful_gpus", "useful GPUs", "GPUs", "work", 1,
+               "GPUs in use x goodput: as many that never stop do the same work"),
+        Figure("goodput", "goodput", "share", "work", 2, "share of time that is kept progress"),
+        Figure("goodput_understated", "goodput is too low by", "share", "work", 4,
+               "drains slow the GPUs, but not in the first interval after a restart"),
+        Figure("goodput_first_order", "goodput, first order", "share", "work", 2),
+        Figure("days_to_train", "days to train", "days", "work", 1),
+        Figure("replicas", "data-parallel replicas", "replicas", "work", 2),
+        Figure("replica_gpus", "GPUs that hold one replica", "GPUs", "work", 0),
+        Figure("idle_gpus", "GPUs that stand idle in systems in use", "GPUs", "work", 0),
+        Figure("hot_spare_systems", "hot spares", "systems", "work", 0),
+        Figure("tflops_per_gpu", "peak rate of one GPU", "TFLOP/s", "work", 1),
+        Figure("mfu", "model FLOP/s utilisation", "share", "work", 1),
+        Figure("tokens", "tokens to train on", "tokens", "work", 0),
+        Figure("active_parameters", "parameters active per token", "parameters", "work", 0),
+        Figure("failures_per_gpu_day", "job-interrupting failures per GPU and day", "1/day",
+               "work"),
+        # The rhythm of its checkpoints.
+        Figure("checkpoint_gb", "checkpoint size", "GB", "checkpoint", 1),
+        Figure("bytes_per_parameter", "checkpoint bytes per parameter", "bytes", "checkpoint", 2),
+        Figure("interval_s", "checkpoint interval", "s", "checkpoint", 1, "start to start"),
+        Figure("young_s", "interval by Young", "s", "checkpoint"),
+        Figure("daly_s", "interval by Daly", "s", "checkpoint"),
+        Figure("exact_s", "interval with the highest goodput", "s", "checkpoint"),
+        Figure("stall_s", "checkpoint stall", "s", "checkpoint", 1,
+               "so long the GPUs stop for each checkpoint"),
+        Figure("drain_s", "checkpoint drain", "s", "checkpoint", 1,
+               "so long storage takes to write out each checkpoint while the GPUs go on"),
+        Figure("overlap", "drain overlap", "share", "checkpoint", 2, "drain / interval"),
+        Figure("blocking", "time blocked by checkpoints", "share", "checkpoint", 2,
+               "stall / interval"),
+        Figure("drain_slowdown", "slowdown of the GPUs while draining", "share", "checkpoint", 1),
+        Figure("mtti_s", "mean time to interruption", "s", "checkpoint", 1),
+        Figure("restart_s", "restart without the read", "s", "checkpoint", 1),
+        Figure("restore_s", "restore time", "s", "checkpoint", 1, "reading the checkpoint back"),
+        Figure("fan_out", "restore fan-out", "times", "checkpoint", 2,
+               "times the checkpoint is read"),
+        Figure("max_overlap", "largest drain overlap", "share", "checkpoint", 1),
+        Figure("max_blocking", "largest time blocked by checkpoints", "share", "checkpoint", 1),
+        Figure("checkpoints_held", "checkpoints held", "checkpoints", "checkpoint", 0,
+               "the one being written included"),
+        Figure("degraded_drain_s", "write of one checkpoint, degraded", "s", "checkpoint"),
+        Figure("degraded_overlap", "drain overlap, degraded", "share", "checkpoint", 2),
+        Figure("degraded_restore_s", "restore time, degraded", "s", "checkpoint"),
+        # Where its time goes: shares of it.
+        Figure("loss.stall", "stalls and slowdown", "share", "loss", 2,
+               "the GPUs stop for a checkpoint, or are slower while storage drains it"),
+        Figure("loss.rework", "work done again", "share", "loss", 2,
+               "what a failure undid since the newest checkpoint was begun"),
+        Figure("loss.drain", "checkpoints not yet drained", "share", "loss", 2,
+               "work lost because the newest checkpoint had not arrived when it was needed"),
+        Figure("loss.restart", "restarts", "share", "loss", 2),
+        Figure("loss.restore", "restores", "share", "loss", 2, "reading the checkpoint back"),
+        # Storage: what it is rated for, and what reaches the job.
+        Figure("read_gb_per_s", "rated read bandwidth", "GB/s", "storage", 1),
+        Figure("write_gb_per_s", "rated write bandwidth", "GB/s", "storage", 1),
+        Figure("delivered_read_gb_per_s", "delivered read bandwidth", "GB/s", "storage", 1),
+        Figure("delivered_write_gb_per_s", "delivered write bandwidth", "GB/s", "storage", 1),
+        Figure("degraded_read_gb_per_s", "delivered read bandwidth, degraded", "GB/s", "storage"),
+        Figure("degraded_write_gb_per_s", "delivered write bandwidth, degraded", "GB/s", "storage"),
+        Figure("client_read_limit_gb_per_s", "what the reading GPU systems can take in", "GB/s",
+               "storage"),
+        Figure("client_write_limit_gb_per_s", "what the writing GPU systems can send", "GB/s",
+               "storage"),
+        Figure("reading_systems", "GPU systems reading", "systems", "storage", 0),
+        Figure("writing_systems", "GPU systems writing", "systems", "storage", 0),
+        Figure("ingest_gb_per_s", "training data read", "GB/s", "storage", 2),
+        Figure("storage_units", "storage units", "units", "storage", 0),
+        Figure("usable_tb", "usable capacity", "TB", "storage", 1),
+        Figure("capacity_needed_tb", "usable capacity needed", "TB", "storage", 1),
+        Figure("other_data_tb", "other data held", "TB", "storage", 1, "data set and exports"),
+        Figure("write_volume_tb_per_day", "checkpoint volume written", "TB/day", "storage", 1),
+        Figure("tolerate_down", "appliances that may be down", "appliances", "storage", 0),
+        # The site: power, heat, space, delivery.
+        Figure("it_power_kw", "IT power", "kW", "site", 1, "what every device draws at most"),
+        Figure("typical_power_kw", "typical IT power", "kW", "site", 1,
+               "the maximum where a line's typical draw is not known"),
+        Figure("facility_power_kw", "power at the meter", "kW", "site", 1,
+               "IT power x PUE"),
+        Figure("heat_btu_per_h", "heat", "BTU/h", "site", 0),
+        Figure("heat_air_kw", "heat to air", "kW", "site", 1),
+        Figure("heat_liquid_kw", "heat to liquid", "kW", "site", 1),
+        Figure("heat_air_btu_per_h", "heat to air", "BTU/h", "site", 0),
+        Figure("heat_liquid_btu_per_h", "heat to liquid", "BTU/h", "site", 0),
+        Figure("rack_units", "rack units", "RU", "site", 1),
+        Figure("racks", "racks", "racks", "site", 0),
+        Figure("weight_kg", "weight", "kg", "site", 0),
+        Figure("lead_time_days", "longest lead time", "days", "site", 0, "of what is bought"),
+        Figure("pue", "PUE", "", "site", 3, "power usage effectiveness: of heat to air"),
+        Figure("pue_liquid", "PUE of heat to liquid", "", "site", 3),
+        Figure("delivered_fraction_read", "delivered share of the rated read bandwidth", "share",
+               "site", 1),
+        Figure("delivered_fraction_write", "delivered share of the rated write bandwidth", "share",
+               "site", 1),
+        Figure("fill_limit", "storage fill limit", "share", "site", 1,
+               "the largest share of the usable capacity in use"),
+        Figure("years", "term", "years", "site", 1),
+        # Money.
+        Figure("capex_usd", "capex", "USD", "money", 0, "what is paid at once"),
+        Figure("opex_usd_per_year", "opex per year", "USD/year", "money", 0),
+        Figure("support_usd_per_year", "support per year", "USD/year", "money", 0),
+        Figure("subscriptions_usd_per_year", "subscriptions per year", "USD/year", "money", 0),
+        Figure("energy_usd_per_year", "energy per year", "USD/year", "money", 0),
+        Figure("colocation_usd_per_year", "colocation per year", "USD/year", "money", 0),
+        Figure("tco_usd", "TCO", "USD", "money", 0,
+               "total cost of ownership: capex, and what is paid over the term"),
+        Figure("usd_per_useful_gpu_hour", "cost of a useful GPU-hour", "USD", "money", 2,
+               "TCO / useful GPU-hours of the term"),
+        Figure("usd_per_million_tokens", "cost of a million tokens", "USD", "money", 2,
+               "TCO / tokens trained in the term"),
+        Figure("electricity_usd_per_kwh", "price of electricity", "USD/kWh", "money", 3),
+        Figure("colocation_usd_per_kw_month", "price of colocation", "USD/kW/month", "money", 2),
+        Figure("discount_rate", "discount rate", "share", "money", 2),
+    )
+}  # fmt: skip
+"""Every figure by its name, in the order in which outputs list them."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a plan is best in: its name in the problem's file, the figure it is, and its sense."""
+
+    name: str
+    figure: Figure
+    sense: Sense
+
+    @property
+    def label(self) -> str:
+        """What it is called: as its figure."""
+        return self.figure.label
+
+    @property
+    def unit(self) -> str:
+        """The unit of its values."""
+        return self.figure.unit
+
+    @property
+    def counted(self) -> str:
+        """What it is counted in: its unit of what it is, unless either tells the other."""
+        told = self.figure.money or self.unit.casefold() in self.label.casefold()
+        return self.label if told else f"{self.unit} of {self.label}"
+
+
+OBJECTIVES: dict[str, Objective] = {
+    objective.name: objective
+    for objective in (
+        Objective("goodput", FIGURES["useful_pflops"], "maximize"),
+        Objective("useful_gpus", FIGURES["useful_gpus"], "maximize"),
+        Objective("gpus", FIGURES["gpus_used"], "maximize"),
+        Objective("cost", FIGURES["capex_usd"], "minimize"),
+        Objective("tco", FIGURES["tco_usd"], "minimize"),
+        Objective("power", FIGURES["it_power_kw"], "minimize"),
+    )
+}
+"""Every objective by its name, in the order in which the problem's schema lists them."""
+
+
+def objective_label(name: str) -> str:
+    """Return what an objective is called; of one that is none or hidden, its name in words."""
+    return OBJECTIVES[name].label if name in OBJECTIVES else name.replace("_", " ")
+
+
+def objective_unit(name: str) -> str:
+    """Return the unit of an objective, empty where studies have several or none."""
+    return OBJECTIVES[name].unit if name in OBJECTIVES else ""
+
+
+ITEM_UNITS = {
+    "provides.gpus": "GPUs", "provides.read": "GB/s", "provides.write": "GB/s",
+    "provides.usable": "TB", "provides.endurance": "TB/day", "consumes.it_power": "kW",
+    "consumes.rack_units": "RU", "consumes.weight": "kg", "consumes.racks": "racks",
+    "consumes.typical_power": "kW", "provides.cooling": "kW", "provides.feed": "kW",
+    "gpu.memory": "GB", "gpu.bf16_dense": "TFLOP/s", "gpu.fp8_dense": "TFLOP/s", "gpu.tdp": "kW",
+    "gpu.failures_per_day": "1/day", "client.write": "GB/s", "client.read": "GB/s",
+    "min_units": "units", "max_units": "units", "fail_units": "nodes",
+}  # fmt: skip
+"""The unit of every figure of a catalog item, by its dotted name."""

@@ -1,0 +1,389 @@
+"""Everything a plan is made from, in the user's terms; what follows from it alone; changes to it.
+
+Below the loader, which fills it from files, and below the case, which works on numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from planner.errors import Finding, InputError
+from planner.schema.base import CANONICAL
+from planner.schema.catalog import Category, Family, Item, Source
+from planner.schema.prices import Discount, Price
+from planner.schema.problem import Job, Problem, Quantity
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER, checkpoint_gb
+
+Path_ = tuple[str | int, ...]
+
+
+@dataclass
+class Document:
+    """The data of one file and where each part of it stands.
+
+    ``origins`` names what replaced a part: the ``--set`` it came from.
+    """
+
+    file: str
+    data: Any
+    lines: dict[Path_, int] = field(default_factory=dict)
+    origins: dict[Path_, str] = field(default_factory=dict)
+
+    def line(self, path: Path_) -> int | None:
+        """Return the line of ``path`` or of its nearest known ancestor."""
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.lines:
+                return self.lines[path[:length]]
+        return None
+
+    def origin(self, path: Path_) -> str | None:
+        """Return what replaced ``path`` or a part above it, or None."""
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.origins:
+                return self.origins[path[:length]]
+        return None
+
+    def place(self, path: Path_) -> tuple[str, int | None]:
+        """Return the file and line of ``path``, or the setting that put it there."""
+        origin = self.origin(path)
+        return (self.file, self.line(path)) if origin is None else (origin, None)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A validated problem with the catalogs and prices it names.
+
+    ``item_sources`` and ``price_sources`` give, per item, the sources its figures cite;
+    ``price_books`` the title of the book that holds an item's price.
+    """
+
+    problem: Problem
+    items: tuple[Item, ...]
+    families: tuple[Family, ...]
+    prices: Mapping[str, Price]
+    discounts: tuple[Discount, ...] = ()
+    item_sources: Mapping[str, Mapping[str, Source]] = field(default_factory=dict)
+    price_sources: Mapping[str, Mapping[str, Source]] = field(default_factory=dict)
+    price_books: Mapping[str, str] = field(default_factory=dict)
+    document: Document | None = None
+    catalog_names: tuple[str, ...] = ()
+    price_book_names: tuple[str, ...] = ()
+    scenario: str | None = None
+    overrides: tuple[str, ...] = ()
+    sha256: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def from_parts(
+        cls,
+        *,
+        problem: Problem,
+        items: Iterable[Item],
+        families: Iterable[Family] = (),
+        prices: Mapping[str, Price] | None = None,
+        discounts: Iterable[Discount] = (),
+    ) -> Inputs:
+        """Return inputs made in memory, for library use and tests."""
+        return cls(problem, tuple(items), tuple(families), dict(prices or {}), tuple(discounts))
+
+    def where(self, dotted: str) -> str | None:
+        """Return ``file:line`` or the ``--set`` of a part of the problem, or None for a default."""
+        if self.document is None:
+            return None
+        path = tuple(int(step) if step.isdigit() else step for step in dotted.split("."))
+        origin = self.document.origin(path)
+        if origin is not None or path not in self.document.lines:
+            return origin
+        return f"{self.problem_file}:{self.document.lines[path]}"
+
+    @property
+    def problem_file(self) -> str:
+        """The problem file as a plan names it: plans travel, so no absolute path."""
+        if self.document is None:
+            return ""
+        path = Path(self.document.file)
+        return path.name if path.is_absolute() else self.document.file
+
+
+def needs_energy_cost(problem: Problem) -> bool:
+    """Say whether a budget or the objective pays for energy."""
+    budget = problem.budget
+    limits = (
+        budget.tco_usd,
+        budget.opex_usd_per_year,
+        budget.energy_usd_per_year,
+        budget.colocation_usd_per_year,
+        budget.per_useful_gpu_hour_usd,
+        budget.per_million_tokens_usd,
+    )
+    return any(limit is not None for limit in limits) or problem.objective.minimize == "tco"
+
+
+def needs_flops(problem: Problem) -> bool:
+    """Say whether the objective or a target is in FLOP/s or days."""
+    targets = problem.targets
+    asked = (
+        targets.min_useful_pflops,
+        targets.max_days_to_train,
+        problem.budget.per_million_tokens_usd,
+    )
+    return problem.objective.maximize == "goodput" or any(value is not None for value in asked)
+
+
+def demanded(problem: Problem, item_id: str) -> bool:
+    """Say whether the problem demands units of an item beyond those that are owned."""
+    rule = problem.items.get(item_id)
+    return rule is not None and rule.least > rule.in_place
+
+
+WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0}
+"""Bytes per parameter that the weights alone take in the memory of the GPUs of one replica."""
+
+
+def weights_gb_per_gpu(job: Job) -> float | None:
+    """Return what the weights of one replica take in each of its GPUs, GB; None if not known.
+
+    Gradients, optimizer and activations come on top: a GPU with less memory holds no such replica,
+    one with more may.
+    """
+    if job.parameters is None or job.parallelism is None:
+        return None
+    each = WEIGHT_BYTES[job.training.precision]
+    return each * job.parameters / job.parallelism.replica_gpus / 1e9
+
+
+def job_size(job: Job) -> tuple[float, float]:
+    """Return the checkpoint size in GB and the bytes per parameter of a job."""
+    each = job.bytes_per_parameter
+    each = BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
+    if job.checkpoint.size_gb is not None:
+        size = job.checkpoint.size_gb
+        if job.parameters is not None and "bytes_per_parameter" not in job.model_fields_set:
+            each = size * 1e9 / (job.parameters * job.trained_share)
+        return size, each
+    assert job.parameters is not None
+    return checkpoint_gb(job.parameters, each, job.trained_share), each
+
+
+Usable = Callable[[Item], str | None]
+
+
+def named_fabrics(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
+    """Yield where the problem names switches: the path, the item, what it must be."""
+    network = inputs.problem.network
+    for index, name in enumerate(network.compute.switches if network.compute else ()):
+        yield f"network.compute.switches.{index}", name, "switch", accept_any
+    for key in ("storage", "in_band", "out_of_band"):
+        fabric = getattr(network, key)
+        if fabric is not None:
+            yield f"network.{key}.switch", fabric.switch, "switch", accept_any
+
+
+def named_facilities(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
+    """Yield where the problem names racks, PDUs, CDUs and software."""
+    site = inputs.problem.site
+    if site.rack is not None and site.rack.item is not None:
+        yield "site.rack.item", site.rack.item, "rack", accept_any
+    if site.rack is not None and site.rack.pdu is not None:
+        yield "site.rack.pdu.item", site.rack.pdu.item, "pdu", _feeds
+    if site.cooling.cdu is not None:
+        yield "site.cooling.cdu", site.cooling.cdu, "cdu", _cools
+    for index, name in enumerate(inputs.problem.software):
+        yield f"software.{index}", name, "software", accept_any
+
+
+def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:
+    """Return the error of a companion that cannot be, where the problem asks for it."""
+    text = f"'{item_id}' comes with this plan, but {message}"
+    document = inputs.document
+    file, line = document.place(_named_at(inputs, item_id)) if document else (None, None)
+    return InputError(Finding("companion", text, file, line, fix=fix))
+
+
+def _named_at(inputs: Inputs, item_id: str) -> tuple[str | int, ...]:
+    """Return where the problem names a companion, or the switch that it comes with."""
+    known = {item.id: item for item in inputs.items}
+    fabrics = [(path, name) for path, name, *_ in named_fabrics(inputs)]
+    named = [*fabrics, *((path, name) for path, name, *_ in named_facilities(inputs))]
+    named += [(f"extras.{name}", name) for name in inputs.problem.extras]
+    path = next((path for path, name in named if name == item_id), None)
+    if path is None:
+        path = next((p for p, name in fabrics if item_id in _link_items(known[name])), "network")
+    return tuple(int(step) if step.isdigit() else step for step in path.split("."))
+
+
+def _link_items(item: Item) -> set[str]:
+    """Return the cables and transceivers of a switch."""
+    links = [group.link for group in item.switch.ports if group.link] if item.switch else []
+    ends = [end for link in links for end in (link.switch_end, link.system_end) if end]
+    return {link.cable for link in links} | {end.item for end in ends}
+
+
+def accept_any(_item: Item) -> str | None:
+    """Find nothing wrong with an item."""
+    return None
+
+
+def _feeds(item: Item) -> str | None:
+    return None if item.provides.feed else "does not say what it feeds (provides.feed)"
+
+
+def _cools(item: Item) -> str | None:
+    return None if item.provides.cooling else "does not say what it cools (provides.cooling)"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One value of the problem replaced; ``text`` is what ``--set`` would be given."""
+
+    path: str
+    value: Any
+    text: str
+
+    @property
+    def setting(self) -> str:
+        """The change as ``--set`` takes it."""
+        return f"{self.path}={self.text}"
+
+
+def key_of(changes: Iterable[Change]) -> tuple[tuple[str, str], ...]:
+    """Return what tells changes apart, for answers that are kept."""
+    return tuple((change.path, repr(change.value)) for change in changes)
+
+
+def applied(inputs: Inputs, changes: Iterable[Change], *, told: bool = False) -> Inputs:
+    """Return the inputs with changes made.
+
+    Args:
+        inputs: validated inputs.
+        changes: what to change, in this order.
+        told: whether plans made of them tell the changes in their provenance.
+    """
+    for change in changes:
+        inputs = changed(inputs, change.path, change.value, change.text if told else None)
+    return inputs
+
+
+def changed(inputs: Inputs, path: str, value: Any, text: str | None = None) -> Inputs:
+    """Return the inputs with one value of the problem replaced.
+
+    Args:
+        inputs: validated inputs.
+        path: as for ``--set``: ``budget.capex``, ``jobs.0.restore.max_time``, ``items.ID.max``.
+        value: in the canonical unit of the field; None takes an optional value away.
+        text: what ``--set`` would be given; it is then told in the plan's provenance.
+
+    Raises:
+        KeyError: the problem has no such place.
+    """
+    problem = _replaced(inputs.problem, path.split("."), value, path)
+    told = () if text is None else (f"{path}={text}",)
+    return replace(inputs, problem=problem, overrides=(*inputs.overrides, *told))
+
+
+def value_at(inputs: Inputs, path: str) -> Any:
+    """Return the value at a dotted path, None where nothing is given.
+
+    Raises:
+        KeyError: the problem has no such place.
+    """
+    here: Any = inputs.problem
+    for step in path.split("."):
+        if here is None:
+            return None
+        here = _entry(here, step, path)
+    return here
+
+
+def _entry(here: Any, step: str, path: str) -> Any:
+    if isinstance(here, BaseModel):
+        return getattr(here, _field(type(here), step, path))
+    if isinstance(here, Mapping):
+        return here.get(step)
+    if isinstance(here, Sequence) and not isinstance(here, str) and step.isdigit():
+        if int(step) < len(here):
+            return here[int(step)]
+    raise KeyError(path)
+
+
+def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
+    if not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    below = _entry(here, step, path)
+    if below is None and rest:
+        if not path.startswith("items."):
+            raise KeyError(path)
+        below = Quantity()
+    new = _replaced(below, rest, value, path)
+    if isinstance(here, BaseModel):
+        return here.model_copy(update={_field(type(here), step, path): new})
+    if isinstance(here, Mapping):
+        return {**here, step: new}
+    return (*here[: int(step)], new, *here[int(step) + 1 :])
+
+
+@lru_cache(maxsize=512)
+def _field(model: type[BaseModel], step: str, path: str) -> str:
+    """Return the field that a key of the file fills."""
+    for name, part in model.model_fields.items():
+        if step in (part.alias, name):
+            return name
+    raise KeyError(path)
+
+
+@checked_dataclass(frozen=True)
+class _Portable:
+    """The parts of the inputs that a plan rests on, in canonical units."""
+
+    problem: Problem
+    items: tuple[Item, ...]
+    families: tuple[Family, ...]
+    prices: dict[str, Price]
+    discounts: tuple[Discount, ...]
+    price_sources: dict[str, dict[str, Source]]
+    item_sources: dict[str, dict[str, Source]]
+    price_books: dict[str, str]
+    catalog_names: tuple[str, ...]
+    price_book_names: tuple[str, ...]
+    scenario: str | None
+    overrides: tuple[str, ...]
+    sha256: str
+
+
+_CARRIED = tuple(_Portable.__dataclass_fields__)
+_ADAPTER = TypeAdapter(_Portable)
+
+
+def inputs_to_text(inputs: Inputs) -> str:
+    """Return the inputs as JSON; what is left to its default stays so."""
+    values = {name: getattr(inputs, name) for name in _CARRIED}
+    for name in ("prices", "price_books"):
+        values[name] = dict(values[name])
+    for name in ("price_sources", "item_sources"):
+        values[name] = {key: dict(sources) for key, sources in values[name].items()}
+    whole = _Portable(**values)
+    return _ADAPTER.dump_json(whole, exclude_unset=True).decode()
+
+
+def inputs_from_text(text: str | bytes) -> Inputs:
+    """Return the inputs in such JSON; they remember no file and no lines.
+
+    Raises:
+        InputError: it is not what `inputs_to_text` writes.
+    """
+    try:
+        whole = _ADAPTER.validate_json(text, context=CANONICAL)
+    except ValidationError as error:
+        count = error.error_count()
+        raise InputError(
+            Finding("portable", f"the inputs cannot be read ({count} faults)")
+        ) from None
+    return Inputs(**{name: getattr(whole, name) for name in _CARRIED})

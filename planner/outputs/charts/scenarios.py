@@ -1,0 +1,201 @@
+"""A sweep with its rows, read from the table beside its record: what a scenario is called."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from planner.errors import Finding, InputError
+from planner.foreign_files import regular
+from planner.outputs.charts.words import amount, counted_lines, proof, short
+from planner.outputs.comparison_words import counted
+from planner.outputs.sensitivity_words import STATUS, goal
+from planner.outputs.sweep_rows import Rows, cell, is_number, known, length, numeric, varied
+from planner.schema.sensitivity import Column, Sweep
+
+_ALSO = ("gpus_in_use", "write_gb_per_s", "capex_usd", "facility_power_kw")
+_MOST_INPUTS = 4
+_SPREAD = 2_654_435_761
+
+
+@dataclass(frozen=True)
+class Scenarios:
+    """A sweep with its rows by column; figures are floats, None where there is none."""
+
+    sweep: Sweep
+    rows: Rows
+    kept: dict[str, list[float | None]] = field(default_factory=dict, repr=False, compare=False)
+    """Columns that were read as numbers."""
+
+    @property
+    def length(self) -> int:
+        """How many rows there are."""
+        return length(self.rows)
+
+    def inputs(self) -> list[Column]:
+        """Return the inputs that differ from row to row."""
+        return varied(self.sweep, self.rows)
+
+    def numbers(self, name: str) -> list[float | None]:
+        """Return a column as numbers, None where there is none."""
+        if name not in self.kept:
+            cells = self.rows.get(name, (None,) * self.length)
+            self.kept[name] = [_number(value) for value in cells]
+        return self.kept[name]
+
+    def is_numeric(self, column: Column) -> bool:
+        """Return whether every value of a column is a number."""
+        return numeric(self.rows, column)
+
+    def is_figures(self, column: Column) -> bool:
+        """Return whether every value of a column that is there is a number."""
+        values = (known(value) for value in self.rows[column.name])
+        return all(value is None or is_number(value) for value in values)
+
+    def found_label(self, column: Column) -> str:
+        """Return what a figure that was found is called, apart from an input of the same name."""
+        same = any(
+            each.label == column.label for each in self.sweep.columns if each.kind == "input"
+        )
+        return f"{column.label} of the plan" if same else column.label
+
+    def status(self, row: int) -> str:
+        """Return how a row ended, in words."""
+        said = str(cell(self.rows, "status", row))
+        return STATUS.get(said, said)
+
+    def text_of(self, column: Column, row: int) -> str:
+        """Return a cell with its unit, as text."""
+        value = cell(self.rows, column.name, row)
+        if is_number(value):
+            return amount(float(value), column.unit)
+        return "" if value is None else str(value)
+
+    def hover(self, row: int, inputs: Sequence[Column]) -> str:
+        """Return a scenario and its plan in lines."""
+        lines = [f"{short(column.label, 40)}: {short(self.text_of(column, row), 40)}"
+                 for column in inputs[:_MOST_INPUTS]]  # fmt: skip
+        if len(inputs) > _MOST_INPUTS:
+            lines.append(f"and {counted(len(inputs) - _MOST_INPUTS, 'more input')}")
+        value = _number(cell(self.rows, "objective", row))
+        if value is None:
+            why = str(cell(self.rows, "reason", row) or "")
+            return "\n".join([*lines, self.status(row), *([short(why, 60)] if why else [])])
+        bound, gap = (_number(cell(self.rows, name, row)) for name in ("bound", "gap"))
+        return "\n".join([*lines, *self._plan(row), *proof(self.sweep, value, bound, gap)])
+
+    def _plan(self, row: int) -> list[str]:
+        columns = self.sweep.columns
+        counts = {column.label: _number(cell(self.rows, column.name, row))
+                  for column in columns if column.kind == "count"}  # fmt: skip
+        told = ((column, self.text_of(column, row)) for column in columns
+                if column.name in _ALSO and column.label != goal(self.sweep))  # fmt: skip
+        also = [f"{self.found_label(column)}: {said}" for column, said in told if said]
+        return [*(counted_lines(counts) if counts else []), *also]
+
+    def gaps(self) -> list[float | None]:
+        """Return the gaps of the rows that have a plan."""
+        found = zip(self.numbers("objective"), self.numbers("gap"), strict=True)
+        return [gap for value, gap in found if value is not None]
+
+    def best_first(self) -> list[int]:
+        """Return the rows, the best objective first, those without a plan last, else in order."""
+        values = self.numbers("objective")
+        sign = -1.0 if self.sweep.sense == "maximize" else 1.0
+
+        def rank(row: int) -> tuple[bool, float]:
+            value = values[row]
+            return value is None, 0.0 if value is None else sign * value
+
+        return sorted(range(self.length), key=rank)
+
+
+def spread(count: int, most: int) -> list[int]:
+    """Return at most ``most`` of so many places, spread so that no grid of them is favoured."""
+    if count <= most:
+        return list(range(count))
+    return sorted(sorted(range(count), key=lambda place: place * _SPREAD % 2**32)[:most])
+
+
+def _number(value: Any) -> float | None:
+    if type(value) is float and math.isfinite(value):
+        return value  # nearly all are
+    there = known(value)
+    return float(there) if is_number(there) else None
+
+
+_MOST_BYTES = 10_000_000_000
+MOST_ROWS = 200_000
+"""So many rows of a table are looked at."""
+
+
+def beside(record: Path, study: Sweep) -> Rows:
+    """Return the columns of a sweep's table: the Parquet file beside its record, or the CSV.
+
+    Args:
+        record: the sweep's JSON.
+        study: what stands in it.
+
+    Raises:
+        InputError: there is no table, it cannot be read, or it is that of another sweep.
+    """
+    parquet, text = record.with_suffix(".parquet"), record.with_suffix(".csv")
+    if parquet.is_file():
+        return _checked(parquet, study, _parquet(parquet))
+    if text.is_file():
+        return _checked(text, study, _csv(text))
+    message = f"its table is missing: neither {parquet.name} nor {text.name} lies beside it"
+    fix = "put one of them there, or run planner sweep again"
+    raise InputError(Finding("no-table", message, str(record), fix=fix))
+
+
+def _checked(path: Path, study: Sweep, rows: dict[str, list[Any]]) -> Rows:
+    missing = [column.name for column in study.columns if column.name not in rows]
+    there = length(rows)
+    if missing:
+        message = f"the table of another sweep: it has no column '{missing[0]}'"
+    elif there < min(study.rows, MOST_ROWS):
+        message = f"{there:,} rows where the sweep's record tells of {study.rows:,}"
+    else:
+        return rows
+    raise InputError(Finding("table", message, str(path), fix="run planner sweep again"))
+
+
+def _parquet(path: Path) -> dict[str, list[Any]]:
+    from planner.outputs import sweep_parquet
+
+    try:
+        return sweep_parquet.columns_of(path, MOST_ROWS)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _csv(path: Path) -> dict[str, list[Any]]:
+    regular(path, most_bytes=_MOST_BYTES, what="table")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.reader(stream)
+            names = next(reader, [])
+            lines = [line for line, _ in zip(reader, range(MOST_ROWS), strict=False)]
+        columns = zip(*lines, strict=True) if lines else ((),) * len(names)
+        return {name: _values(column) for name, column in zip(names, columns, strict=True)}
+    except (OSError, ValueError, csv.Error) as error:
+        raise _unreadable(path, error) from None
+
+
+def _values(cells: Sequence[str]) -> list[Any]:
+    """Return a column's cells: numbers where all that are there are, else texts."""
+    try:
+        return [float(cell) if cell else None for cell in cells]
+    except ValueError:
+        return [cell or None for cell in cells]
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    reason = " ".join(str(getattr(error, "strerror", None) or error).split()).lower()
+    fix = "run planner sweep again"
+    return InputError(Finding("table", f"cannot be read: {reason}", str(path), fix=fix))

@@ -1,0 +1,120 @@
+"""Figures, names and proofs in the words of charts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from planner.outputs.comparison_words import fitted
+from planner.outputs.scales import Scale, scale
+from planner.outputs.sensitivity_words import amount as objective
+from planner.outputs.sensitivity_words import goal
+from planner.outputs.text_safety import clean
+from planner.outputs.words import gap as percent_of
+from planner.schema.sensitivity import Study
+
+_MOST_COUNTS = 5
+_SHORT, _EXACT = 4, 7
+_TINIEST, _TINY = 1e-6, "< 0.0001 %"
+_LONGEST_NAME = 44
+
+
+def plain(value: float) -> str:
+    """Return a number with thousands separators, short enough for a picture."""
+    return _scale(value, "", _SHORT).text(value)
+
+
+def amount(value: float, unit: str) -> str:
+    """Return a figure with its unit."""
+    return _scale(value, unit.replace("1/", "per "), _EXACT).with_unit(value)
+
+
+def _scale(value: float, unit: str, digits: int) -> Scale:
+    """Return how a figure is written with so many digits at most, before and behind the point."""
+    written = scale([value], unit)
+    size = abs(value / written.size)
+    before = math.floor(math.log10(size)) + 1 if size > 0 and math.isfinite(size) else 0
+    return written._replace(digits=min(written.digits, max(0, digits - before)))
+
+
+def gap(share: float | None) -> str:
+    """Return a gap as percent; one too small to matter is not told by its power of ten."""
+    return _TINY if share is not None and 0 < share < _TINIEST else percent_of(share)
+
+
+def axis_scale(values: Iterable[float | None], unit: str) -> Scale:
+    """Return the unit of an axis on which these figures stand."""
+    there = [value for value in values if value is not None]
+    return scale([min(there), max(there)] if there else [], unit)
+
+
+def in_scale(values: Sequence[float], written: Scale) -> tuple[float, ...]:
+    """Return figures in the unit of an axis."""
+    return tuple(value / written.size for value in values)
+
+
+def proof(study: Study, value: float, bound: float | None, share: float | None) -> list[str]:
+    """Return a value with its bound and gap, a line each."""
+    lines = [f"{goal(study)}: {objective(study, value)}"]
+    if bound is not None:
+        better = "more" if study.sense == "maximize" else "less"
+        lines.append(f"no plan has {better} than {objective(study, bound)} (gap {gap(share)})")
+    return lines
+
+
+def counted_lines(counts: Mapping[str, int | float | None]) -> list[str]:
+    """Return what is bought, a line each; what there is none of is left out."""
+    there = [(name, count) for name, count in counts.items() if count]
+    lines = [f"{count:,.0f} × {short(name, _LONGEST_NAME)}" for name, count in there]
+    if len(lines) > _MOST_COUNTS:
+        lines = [*lines[:_MOST_COUNTS], f"and {len(lines) - _MOST_COUNTS} more"]
+    return lines or ["nothing bought"]
+
+
+def short(text: str, most: int) -> str:
+    """Return a text on one line, cut to so many characters."""
+    return fitted(" ".join(clean(text, limit=None).split()), most)
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital letter at its front."""
+    return text[:1].upper() + text[1:]
+
+
+BOUND = "up to what no plan can pass"
+_SEEN = 0.004
+"""A band thinner than this share of the axis is hidden by the line itself."""
+
+
+def shows(heights: Sequence[float | None], bounds: Sequence[float | None]) -> bool:
+    """Return whether the room between a line and its bound can be seen on a picture."""
+    pairs = [
+        (height, bound)
+        for height, bound in zip(heights, bounds, strict=True)
+        if height is not None and bound is not None
+    ]
+    if not pairs:
+        return False
+    known = [value for pair in pairs for value in pair]
+    widest = max(abs(bound - height) for height, bound in pairs)
+    return widest > _SEEN * (max(known) - min(known) or 1.0)
+
+
+def proven(gaps: Sequence[float | None], better: str = "") -> str:
+    """Return the widest of some gaps in a sentence.
+
+    Args:
+        gaps: shares, None where nothing is proven.
+        better: on which side of a line better plans would be; empty where there is no line.
+    """
+    known = [share for share in gaps if share is not None]
+    if len(known) < len(gaps):
+        return (
+            f"Of {len(gaps) - len(known):,} nothing is proven about how much better they could be."
+        )
+    widest = max(known, default=0.0)
+    if not widest:
+        return "Proven exactly."
+    if better:
+        return f"No plan is more than {gap(widest)} {better} the line."
+    return f"Each is proven to be within {gap(widest)} of the best there."

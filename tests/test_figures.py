@@ -1,0 +1,87 @@
+"""One name, one label, one unit for one figure, wherever the product shows it."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from planner.figures import FIGURES, OBJECTIVES
+from planner.schema.plan import JobPlan, Loss, Site, Totals
+from planner.schema.problem import Objective as Asked
+from planner.units import COMMON
+
+NOT_FIGURES = {
+    "name": "what the job is called",
+    "gpu_type": "a name", "gpu_types": "names",
+    "storage_family": "a name", "storage_families": "names",
+    "mode": "a choice", "interval_policy": "a choice", "fan_out_kind": "a choice",
+    "writers": "a choice", "readers": "a choice", "whole_replicas": "a choice",
+    "write_limited_by": "a choice", "read_limited_by": "a choice",
+    "loss": "its parts are figures of their own", "critical_skus": "names",
+    "capex_by_section_usd": "parts of capex, by section",
+    "systems_by_type": "parts of the GPU systems in use, by type",
+    "usable_gpus_by_type": "what arithmetic needs, by type; no output shows it",
+    "per_system_gpus": "what arithmetic needs; no output shows it",
+    "it_power_limit_kw": "a limit", "facility_power_limit_kw": "a limit", "racks_limit": "a limit",
+    "energy_basis": "a choice",
+    "tensor_gpus": "what arithmetic needs; no output shows it",
+}  # fmt: skip
+"""Fields of a plan's totals, jobs and site that are no figure, each with the reason."""
+
+UNITS = {unit for _, unit in COMMON} | {
+    "share", "USD/year", "GPUs", "PFLOP/s", "days", "racks", "systems", "BTU/h", "TB/day",
+    "replicas", "tokens", "parameters", "1/day", "bytes", "times", "checkpoints", "appliances",
+    "years", "units", "",
+}  # fmt: skip
+OF_STUDIES = {"gpu_systems", "storage_units"}
+"""Figures that only studies state."""
+
+ENDINGS = {
+    "_kw": "kW", "_usd": "USD", "_usd_per_year": "USD/year", "_tb": "TB", "_gb": "GB", "_s": "s",
+    "_gb_per_s": "GB/s", "_tb_per_day": "TB/day", "_kg": "kg", "_btu_per_h": "BTU/h",
+    "_pflops": "PFLOP/s", "lead_time_days": "days",
+}  # fmt: skip
+
+
+def fields() -> list[str]:
+    lost = (f"loss.{name}" for name in Loss.model_fields)
+    return [*Totals.model_fields, *JobPlan.model_fields, *lost, *Site.model_fields]
+
+
+@pytest.mark.parametrize("name", fields())
+def test_each_field_is_a_figure_or_says_why_not(name: str) -> None:
+    assert (name in FIGURES) != (name in NOT_FIGURES)
+
+
+def test_the_table_has_nothing_that_no_plan_has() -> None:
+    assert set(FIGURES) | set(NOT_FIGURES) == set(fields()) | OF_STUDIES
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_unit_is_the_one_the_name_ends_in(name: str) -> None:
+    unit = FIGURES[name].unit
+    assert unit in UNITS
+    longest = max((end for end in ENDINGS if name.endswith(end)), key=len, default=None)
+    assert longest is None or unit == ENDINGS[longest]
+    assert FIGURES[name].money == ("usd" in name or name == "discount_rate")
+
+
+def test_a_label_means_one_figure_in_one_unit() -> None:
+    called: dict[tuple[str, str], list[str]] = {}
+    for figure in FIGURES.values():
+        called.setdefault((figure.label, figure.unit), []).append(figure.name)
+    assert {label: names for label, names in called.items() if len(names) > 1} == {}
+
+
+def test_objectives_are_those_of_the_problem() -> None:
+    asked = {
+        sense: {
+            name
+            for part in get_args(Asked.model_fields[sense].annotation)
+            for name in get_args(part)
+        }
+        for sense in ("maximize", "minimize")
+    }
+    known = {sense: {o.name for o in OBJECTIVES.values() if o.sense == sense} for sense in asked}
+    assert known == asked
