@@ -152,7 +152,8 @@ def _write(found: Found, results: Sequence[Result], folder: Path, stem: str) -> 
         if result.book and found.plan is not None:
             sheets += load(result.sheets)(record, **found.shown).values()
     plan = found.plan() if sheets and found.plan is not None else None
-    write_all(contents)
+    if contents:
+        write_all(contents)
     if plan is None:
         return tuple(contents)
     book = f"{results[0].book.format(stem=stem)}.xlsx"

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from planner.outputs import blocks as blocks_of
 from planner.outputs.charts.frontier import frontier
-from planner.outputs.charts.markup import MOST_ROWS, Cells, Table, bought, cut, figures, words
+from planner.outputs.charts.markup import MOST_ROWS, Cells, Table, figures
 from planner.outputs.charts.model import Chart
 from planner.outputs.charts.scenarios import Scenarios
 from planner.outputs.charts.sweep import scenario_table, sweep
 from planner.outputs.charts.tornado import tornado
 from planner.outputs.charts.uncertain import uncertain
-from planner.outputs.charts.words import amount, capital, gap, plain, short
+from planner.outputs.charts.words import amount, capital, short
 from planner.outputs.comparison_words import counted, listed
 from planner.outputs.frontier_text import knee
-from planner.outputs.frontier_text import marks as frontier_marks
-from planner.outputs.scales import results
-from planner.outputs.sensitivity_words import STATUS, goal, no_plan
+from planner.outputs.frontier_text import view as frontier_view
+from planner.outputs.sensitivity_words import STATUS, goal
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.uncertain_text import findings, marks, outcomes
+from planner.outputs.tornado_text import view as tornado_view
+from planner.outputs.uncertain_text import findings
+from planner.outputs.uncertain_text import view as uncertain_view
 from planner.schema.sensitivity import (
     VARIED,
-    End,
     Frontier,
-    Percentiles,
-    Study,
     Sweep,
     Swing,
     Tornado,
     Uncertain,
-    UncertainInput,
 )
 
 AnyStudy = Frontier | Sweep | Tornado | Uncertain
@@ -152,10 +150,6 @@ def _best(table: Scenarios) -> str:
     return f"the best has {goal(table.sweep)} of {objective(table.sweep, value)} with {where}"
 
 
-_PERCENTILES = {"least": "least", "p5": "5 %", "p25": "25 %", "p50": "median", "mean": "mean",
-                "p75": "75 %", "p95": "95 %", "most": "most"}  # fmt: skip
-
-
 def tables(study: AnyStudy, rows: Rows | None = None) -> dict[str, tuple[Table, ...]]:
     """Return the tables that follow each chart of a study, by the chart's name.
 
@@ -164,144 +158,31 @@ def tables(study: AnyStudy, rows: Rows | None = None) -> dict[str, tuple[Table, 
         rows: the table of a sweep, by column.
     """
     if isinstance(study, Sweep):
-        found: dict[str, tuple[Table, ...]] = {
-            "sweep": (scenario_table(Scenarios(study, rows or {})),)
-        }
-    elif isinstance(study, Frontier):
-        found = {"frontier": (_frontier_table(study),)}
-    elif isinstance(study, Tornado):
-        found = {"tornado": (_tornado_table(study),)}
+        return {"sweep": (scenario_table(Scenarios(study, rows or {})),)}
+    if isinstance(study, Frontier):
+        blocks = frontier_view(study)
     else:
-        found = _uncertain(study)
-    return {name: tuple(table for table in each if table.total) for name, each in found.items()}
+        blocks = tornado_view(study) if isinstance(study, Tornado) else uncertain_view(study)
+    found: dict[str, tuple[Table, ...]] = {}
+    for block in blocks:
+        if isinstance(block, blocks_of.Table) and block.near and block.count:
+            found[block.near] = (*found.get(block.near, ()), _table(block))
+    return found
 
 
-def _uncertain(study: Uncertain) -> dict[str, tuple[Table, ...]]:
-    return {
-        "outcomes": (_inputs(study), *(_outcomes(*titled) for titled in outcomes(study))),
-        "breaks": (_breaks(study),),
-        "candidates": (_candidates(study),),
-        "indices": (_indices(study),),
-    }
+def _table(block: blocks_of.Table) -> Table:
+    """Return a table as a page has it."""
+    which = "the first"
+    places = list(range(min(block.count, MOST_ROWS)))
+    if block.most is not None:
+        which, places = "evenly chosen", blocks_of.chosen(block.count, MOST_ROWS, block.kept)
+    columns = tuple(_column(column) for column in block.of(places).on("page"))
+    return Table(block.called or block.title, columns, block.count, which)
 
 
-def _frontier_table(study: Frontier) -> Table:
-    places = _spread(study)
-    points = [study.points[place] for place in places]
-    columns = [
-        figures(study.x_label, [point.x for point in points], study.x_unit),
-        words("", [frontier_marks(study, place) for place in places]),
-        figures(study.y_label, [point.y for point in points], study.y_unit),
-        figures("no plan has more than", [point.bound for point in points], study.y_unit),
-        Cells("gap", tuple(gap(point.gap) for point in points)),
-        figures("GPUs in use", [point.gpus_in_use for point in points]),
-        figures("goodput", [point.goodput for point in points], "share"),
-    ]
-    if study.x_name != "cost":
-        columns.append(figures("capex", [point.capex_usd for point in points], "USD"))
-    if study.x_name != "power":
-        columns.append(figures("at the meter", [p.facility_power_kw for p in points], "kW"))
-    columns.append(bought([point.counts for point in points]))
-    return Table("Plans on the curve", tuple(columns), len(study.points), "evenly chosen")
-
-
-def _spread(study: Frontier) -> list[int]:
-    """Return the places of the points to show: the ends, the knee, the best, evenly between."""
-    count = len(study.points)
-    if count <= MOST_ROWS:
-        return list(range(count))
-    even = MOST_ROWS - 2
-    chosen = {at * (count - 1) // (even - 1) for at in range(even)}
-    return sorted(chosen | {at for at in (study.knee, study.best) if at is not None})
-
-
-def _tornado_table(study: Tornado) -> Table:
-    swings = study.swings
-    return cut(
-        "Inputs by how much they move it",
-        words("input", [swing.label for swing in swings]),
-        Cells("now", tuple(swing.base_text for swing in swings)),
-        Cells("low", tuple(swing.low.text for swing in swings)),
-        Cells(f"{goal(study)} there", tuple(_end(study, swing.low) for swing in swings)),
-        Cells("high", tuple(swing.high.text for swing in swings)),
-        Cells(f"{goal(study)} there", tuple(_end(study, swing.high) for swing in swings)),
-        Cells("swing", tuple("" if swing.width is None else objective(study, swing.width)
-                             for swing in swings)),
-    )  # fmt: skip
-
-
-def _end(study: Study, end: End) -> str:
-    return no_plan(end) if end.objective is None else objective(study, end.objective)
-
-
-def _inputs(study: Uncertain) -> Table:
-    inputs = study.inputs
-    return cut(
-        "Inputs that are not known exactly",
-        words("input", [each.label for each in inputs]),
-        words("distribution", [each.distribution for each in inputs]),
-        Cells("least drawn", tuple(_sample_text(each, each.low) for each in inputs)),
-        Cells("median", tuple(_sample_text(each, each.median) for each in inputs)),
-        Cells("most drawn", tuple(_sample_text(each, each.high) for each in inputs)),
-    )
-
-
-def _sample_text(each: UncertainInput, value: float) -> str:
-    return f"choice {plain(value)}" if each.unit == "choice" else amount(value, each.unit)
-
-
-def _outcomes(title: str, several: Sequence[Percentiles]) -> Table:
-    scales = [results([getattr(one, step) for step in _PERCENTILES], one.unit)
-              for one in several]  # fmt: skip
-    columns = (
-        Cells(head, tuple(written.text(getattr(one, step))
-                          for one, written in zip(several, scales, strict=True)))
-        for step, head in _PERCENTILES.items()
-    )  # fmt: skip
-    return cut(
-        title,
-        words("outcome", [one.label for one in several]),
-        words("unit", [written.unit for written in scales]),
-        *columns,
-        figures("scenarios", [one.count for one in several]),
-    )
-
-
-def _breaks(study: Uncertain) -> Table:
-    ranked = sorted(study.breaks, key=lambda rate: -rate.share)
-    return cut(
-        "Limits of the nominal plan",
-        words("limit", [rate.label for rate in ranked]),
-        figures("scenarios that break it", [rate.breaks for rate in ranked]),
-        figures("share", [rate.share for rate in ranked], "share"),
-        figures("passed at worst by", [rate.worst for rate in ranked], "share"),
-    )
-
-
-def _candidates(study: Uncertain) -> Table:
-    plans = study.candidates
-    worst = figures(f"worst {goal(study)}", [plan.worst for plan in plans], study.unit)
-    return cut(
-        "Plans kept as they are in every scenario",
-        words("plan", [plan.name for plan in plans]),
-        words("", [marks(study, place) for place in range(len(plans))]),
-        figures("mean regret", [plan.mean_regret for plan in plans], "share"),
-        figures("regret at worst", [plan.most_regret for plan in plans], "share"),
-        figures("meets every limit in", [plan.feasible for plan in plans], "share"),
-        figures("scenarios it is best in", [plan.best_in for plan in plans]),
-        figures(f"mean {goal(study)}", [plan.mean for plan in plans], study.unit),
-        Cells(worst.head, tuple(text or "breaks a limit" for text in worst.texts)),
-        bought([plan.counts for plan in plans]),
-    )
-
-
-def _indices(study: Uncertain) -> Table:
-    ranked = sorted(study.indices, key=lambda index: -index.total)
-    return cut(
-        "Share of the variance",
-        words("input", [index.label for index in ranked]),
-        figures("alone", [index.first for index in ranked]),
-        figures("±", [index.first_confidence for index in ranked]),
-        figures("in all", [index.total for index in ranked]),
-        figures("±", [index.total_confidence for index in ranked]),
-    )
+def _column(column: blocks_of.Column) -> Cells:
+    texts = [value for value in column.values if isinstance(value, str)]
+    if len(texts) == len(column.values):
+        return Cells(column.label, tuple(texts), column.words)
+    values = [None if isinstance(value, str) else value for value in column.values]
+    return figures(column.label, values, column.unit)
