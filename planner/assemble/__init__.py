@@ -79,7 +79,7 @@ def assemble(
             "fabrics": fabrics,
             "racks": rack_groups(inputs, case, operation),
             "assumptions": assumptions(inputs, case, operation),
-            "not_counted": case.kit.missing,
+            "not_counted": case.companions.missing,
             "idle": idle_units(inputs, case, operation),
             "warnings": (*_cut(answer), *warnings(inputs, case, operation, bill, job, fabrics)),
         }

@@ -22,9 +22,9 @@ def assumptions(inputs: Inputs, case: Case, operation: Operation) -> tuple[Assum
     known = {item.id: item for item in inputs.items}
     result = [*_problem(inputs, case, operation)]
     counts = bill(case, operation.units).counts
-    for good in case.goods():
-        if counts[good.id]:
-            item = known[good.id]
+    for bill_item in case.bill_items():
+        if counts[bill_item.id]:
+            item = known[bill_item.id]
             result += _item(inputs, item)
             for part in item.components:
                 result += _item(inputs, known[part.id])

@@ -109,11 +109,11 @@ def _supply(c: _Context) -> Iterator[Entry]:
     """Yield stock, hot spares and what policy asks."""
     spent, problem = bill(c.case, c.operation.units), c.inputs.problem
     models = {item.id: item.model for item in c.inputs.items}
-    for good in c.case.goods():
-        bought = spent.purchased[good.id]
-        if bought and good.stock is not None:
-            label, path = f"stock of {models[good.id]}", f"items.{good.id}.stock"
-            yield f"stock.{good.id}", label, bought, "<=", good.stock, "units", path
+    for item in c.case.bill_items():
+        bought = spent.purchased[item.id]
+        if bought and item.stock is not None:
+            label, path = f"stock of {models[item.id]}", f"items.{item.id}.stock"
+            yield f"stock.{item.id}", label, bought, "<=", item.stock, "units", path
     for sku, used in sorted(c.operation.used.items()):
         hot = c.case.job.hot(used)
         if hot:

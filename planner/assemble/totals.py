@@ -90,7 +90,7 @@ def _money(
     if term is None or not known:
         return result
     spent = bill_of(case, operation.units)
-    factors = {good.id: good.support_factor for good in case.goods()}
+    factors = {item.id: item.support_factor for item in case.bill_items()}
     over_term = sum((line.support_usd_per_year or 0.0) * factors[line.sku] for line in lines)
     running = subscriptions + spent.energy_usd_per_year + spent.colocation_usd_per_year
     tco = capex + over_term + running * case.rates.factor
@@ -117,9 +117,9 @@ def _racks(case: Case, operation: Operation, lines: list[Line]) -> int | None:
     chosen = [line for line in lines if line.section in ("Compute", "Storage")]
     if any(line.racks is None for line in chosen):
         return None
-    if case.kit.shared is None and any(_stands_somewhere(line) for line in lines):
+    if case.companions.shared is None and any(_stands_somewhere(line) for line in lines):
         return None
-    return round(total(case.kit.racks, bill_of(case, operation.units).counts))
+    return round(total(case.companions.racks, bill_of(case, operation.units).counts))
 
 
 def _stands_somewhere(line: Line) -> bool:

@@ -16,8 +16,7 @@ from planner.studies.request import PROBLEMS, Found, Request, stem_of_side
 if TYPE_CHECKING:
     from planner.schema.synthesis import JobTruth
     from planner.studies.compare.sides import Read
-    from planner.synthesis.files import Format
-    from planner.synthesis.make import Made
+    from planner.synthesis.make import Format, Made
     from planner.synthesis.quality import Quality
 
 

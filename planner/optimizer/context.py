@@ -60,7 +60,7 @@ class Build:
         """Whether a larger size of some fabric has less of something than a smaller one."""
         return any(
             after < before
-            for quantity in self.case.kit.quantities
+            for quantity in self.case.companions.quantities
             if isinstance(quantity, Steps)
             for one, other in itertools.pairwise(quantity.sizes)
             for before, after in zip(one.outputs, other.outputs, strict=True)

@@ -26,52 +26,54 @@ class Named(Protocol):
 def capex_usd(case: Case, purchased: Named) -> Weights:
     """Return (USD per unit, units purchased) of everything that has a price."""
     return _used(
-        (good.unit_net_usd or 0.0, purchased[good.id])
-        for good in case.goods()
-        if good.unit_net_usd is not None
+        (item.unit_net_usd or 0.0, purchased[item.id])
+        for item in case.bill_items()
+        if item.unit_net_usd is not None
     )
 
 
 def support_usd_per_year(case: Case, purchased: Named) -> Weights:
     """Return (USD per unit and year, units purchased)."""
-    return _used((good.support_usd_per_year, purchased[good.id]) for good in case.goods())
+    return _used((item.support_usd_per_year, purchased[item.id]) for item in case.bill_items())
 
 
 def subscriptions_usd_per_year(case: Case, purchased: Named) -> Weights:
     """Return (USD per unit and year, units purchased) of what is paid for by the year."""
-    return _used((good.subscription_usd_per_year, purchased[good.id]) for good in case.goods())
+    return _used((item.subscription_usd_per_year, purchased[item.id]) for item in case.bill_items())
 
 
 def it_power_kw(case: Case, units: Named) -> Weights:
     """Return (kW per unit, units)."""
-    return _used((good.it_power_kw, units[good.place]) for good in case.goods())
+    return _used((item.it_power_kw, units[item.place]) for item in case.bill_items())
 
 
 def meter_kw(case: Case, units: Named) -> Weights:
     """Return (kW at the meter per unit, units)."""
-    return _used((good.meter_kw, units[good.place]) for good in case.goods())
+    return _used((item.meter_kw, units[item.place]) for item in case.bill_items())
 
 
 def liquid_kw(case: Case, units: Named) -> Weights:
     """Return (kW of heat to liquid per unit, units)."""
-    return _used((good.liquid_kw, units[good.place]) for good in case.goods())
+    return _used((item.liquid_kw, units[item.place]) for item in case.bill_items())
 
 
 def air_kw(case: Case, units: Named) -> Weights:
     """Return (kW of heat to air per unit, units)."""
-    return _used((good.it_power_kw - good.liquid_kw, units[good.place]) for good in case.goods())
+    return _used(
+        (item.it_power_kw - item.liquid_kw, units[item.place]) for item in case.bill_items()
+    )
 
 
 def energy_usd_per_year(case: Case, units: Named) -> Weights:
     """Return (USD of energy per unit and year, units)."""
     rate = case.rates.energy_usd_per_kw_year
-    return _used((good.energy_kw * rate, units[good.place]) for good in case.goods())
+    return _used((item.energy_kw * rate, units[item.place]) for item in case.bill_items())
 
 
 def colocation_usd_per_year(case: Case, units: Named) -> Weights:
     """Return (USD of colocation per unit and year, units)."""
     rate = case.rates.colocation_usd_per_kw_year
-    return _used((good.it_power_kw * rate, units[good.place]) for good in case.goods())
+    return _used((item.it_power_kw * rate, units[item.place]) for item in case.bill_items())
 
 
 def opex_usd_per_year(case: Case, units: Named, purchased: Named) -> Weights:
@@ -87,8 +89,8 @@ def opex_usd_per_year(case: Case, units: Named, purchased: Named) -> Weights:
 def tco_usd(case: Case, units: Named, purchased: Named) -> Weights:
     """Return capex and what is paid over the term, discounted, USD."""
     support = [
-        (good.support_usd_per_year * good.support_factor, purchased[good.id])
-        for good in case.goods()
+        (item.support_usd_per_year * item.support_factor, purchased[item.id])
+        for item in case.bill_items()
     ]
     running = [
         *subscriptions_usd_per_year(case, purchased),

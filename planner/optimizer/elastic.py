@@ -26,7 +26,7 @@ _SUMS: Mapping[str, Callable[[Build], costs.Weights]] = {
     "facility_power": lambda b: costs.meter_kw(b.case, b.units),
     "heat_air": lambda b: costs.air_kw(b.case, b.units),
     "heat_liquid": lambda b: costs.liquid_kw(b.case, b.units),
-    "racks": lambda b: [(factor, b.units[name]) for factor, name in b.case.kit.racks],
+    "racks": lambda b: [(factor, b.units[name]) for factor, name in b.case.companions.racks],
     "capex": lambda b: costs.capex_usd(b.case, b.purchased),
     "opex": lambda b: costs.opex_usd_per_year(b.case, b.units, b.purchased),
     "tco": lambda b: costs.tco_usd(b.case, b.units, b.purchased),

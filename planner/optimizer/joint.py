@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from planner.case import Case
-from planner.case.caps import cap, unlimited
+from planner.case.bounds import cap, unlimited
 from planner.case.model import Mode
 from planner.optimizer import purchase
 from planner.optimizer.build import build

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from planner.case import Case
-from planner.case.bandwidth import nameplate
-from planner.case.model import Split
+from planner.case.model import Split, nameplate
 from planner.case.quantities import total
 from planner.optimizer import costs
 from planner.optimizer.context import Build
@@ -73,26 +72,26 @@ def bill(case: Case, units: Mapping[str, int]) -> Bill:
 def _bill(case: Case, chosen: tuple[int, ...]) -> Bill:
     offers = case.offers()
     units = {offer.id: count for offer, count in zip(offers, chosen, strict=True)}
-    counts = case.kit.values(units)
-    purchased = {good.id: good.purchased(round(counts[good.id])) for good in case.goods()}
+    counts = case.companions.values(units)
+    purchased = {item.id: item.purchased(round(counts[item.id])) for item in case.bill_items()}
     both: Amounts = (counts, purchased)
     return Bill(
         counts=counts,
         purchased=purchased,
         **{name: _amount(weights, both) for name, weights in _weights(case).items()},
-        racks=round(total(case.kit.racks, counts)),
+        racks=round(total(case.companions.racks, counts)),
     )
 
 
 def sharing(case: Case, units: Mapping[str, int]) -> tuple[int, ...]:
-    """Return how many there are of each kind that shares racks, in the order of the kit's kinds.
+    """Return how many there are of each kind that shares racks, in the order of their kinds.
 
     Nothing where nothing shares, or where a fabric would have to be larger than it can be.
     """
-    if case.kit.shared is None:
+    if case.companions.shared is None:
         return ()
     try:
-        return case.kit.shared.counts(bill(case, units).counts)
+        return case.companions.shared.counts(bill(case, units).counts)
     except ValueError:
         return ()
 
@@ -148,9 +147,9 @@ def broken_rows(case: Case, units: Mapping[str, int]) -> list[str]:
         and getattr(spent, supply.used) > limit * (1 + TOLERANCE)
     ]
     broken += [
-        f"stock_{good.id}"
-        for good in case.goods()
-        if good.stock is not None and spent.purchased[good.id] > good.stock
+        f"stock_{item.id}"
+        for item in case.bill_items()
+        if item.stock is not None and spent.purchased[item.id] > item.stock
     ]
     usable = sum(item.usable_tb * units[item.id] for item in case.storage)
     if usable < case.job.capacity_needed_tb * (1 - TOLERANCE):

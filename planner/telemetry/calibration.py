@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planner.schema.problem import FixedInterval, Job, Problem
@@ -55,12 +54,14 @@ def calibration(found: JobFound, problem: Problem, name: str, known: Known) -> C
             made.append(each)
         elif each:
             left.append(each)
+    if job.checkpoint.drain_slowdown:
+        left.append("slowdown while draining: neither telemetry nor the log tells")
     return Calibration(
         job=found.name,
         problem=name,
         gpus=known.gpus,
         overrides=tuple(made),
-        not_measured=(*left, *_never(job)),
+        not_measured=tuple(left),
     )
 
 
@@ -178,8 +179,3 @@ def _delivered(
     high = None if share.high is None else min(1.0, share.high)
     share = share.model_copy(update={"high": high})
     return _override(path, label, "", share, "telemetry, bandwidth of the job's bursts", now)
-
-
-def _never(job: Job) -> Iterator[str]:
-    if job.checkpoint.drain_slowdown:
-        yield "slowdown while draining: neither telemetry nor the log tells"

@@ -24,9 +24,7 @@ from planner.telemetry.ranges import middle, per_event
 from planner.telemetry.raw import LAST_S
 
 COLUMNS = ("time", "job", "event")
-EVENTS = (
-    "start", "checkpoint_begin", "checkpoint_end", "failure", "stop", "resume", "end",
-)  # fmt: skip
+EVENTS = ("start", "checkpoint_begin", "checkpoint_end", "failure", "stop", "resume", "end")
 _MOST_BYTES = 64_000_000
 _LEAST = 3
 """So many stalls or restarts are needed for a figure with a range."""

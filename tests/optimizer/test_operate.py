@@ -9,8 +9,7 @@ import pytest
 
 from planner import api
 from planner.case import resolve
-from planner.case.bandwidth import nameplate
-from planner.case.model import Case, Mode, System
+from planner.case.model import Case, Mode, System, nameplate
 from planner.optimizer.operate import Operation, best, operate
 from planner.schema.plan import Plan
 from planner.sizing.goodput import goodput

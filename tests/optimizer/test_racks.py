@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.case import resolve
-from planner.case.racks import Device, RackUse, rack_use
+from planner.case.quantities import Device, RackUse, rack_use
 from planner.optimizer import purchase
 from planner.sizing.placement import Space
 from tests.oracle.by_hand import Request

@@ -21,9 +21,9 @@ def add(build: Build) -> None:
         right = limit / costs.MILLION
         path = f"budget.{origin}"
         build.model.row(name, spent, "<=", right, unit="MUSD", origin=path, relaxable=True)
-    for good in build.case.goods():
-        if good.stock is not None:
-            build.purchased[good.id]  # its rows hold the stock
+    for item in build.case.bill_items():
+        if item.stock is not None:
+            build.purchased[item.id]  # its rows hold the stock
 
 
 def _budgets(build: Build) -> Iterator[tuple[str, float, Weights, str]]:

@@ -15,5 +15,5 @@ def add(build: Build) -> None:
     limit = build.case.limits.racks
     if limit is None:
         return
-    racks = total(factor * build.units[name] for factor, name in build.case.kit.racks)
+    racks = total(factor * build.units[name] for factor, name in build.case.companions.racks)
     build.model.row("racks", racks, "<=", limit, unit="racks", origin="site.racks", relaxable=True)

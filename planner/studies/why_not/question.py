@@ -280,7 +280,7 @@ def bought_by(inputs: Inputs, case: Case, operation: Operation) -> tuple[Bought,
 def _draw_known(inputs: Inputs, case: Case, operation: Operation) -> bool:
     """Say whether the draw of everything in the bill is known; in the case it is 0 where not."""
     counts = bill(case, operation.units).counts
-    held = {good.id for good in case.goods() if counts[good.id]}
+    held = {item.id for item in case.bill_items() if counts[item.id]}
     return all(it_power_kw(item, inputs) is not None for item in inputs.items if item.id in held)
 
 

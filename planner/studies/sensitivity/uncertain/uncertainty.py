@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.api import Inputs, Options, solve_with
 from planner.case import Case, resolve
-from planner.case.resolve import with_kit
+from planner.case.resolve import with_companions
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change
@@ -294,7 +294,7 @@ def _case(inputs: Inputs, scenario: Scenario) -> Case | None:
     try:
         there = applied(inputs, scenario.changes)
         case = resolve(there)
-        return replace(case, kit=with_kit(there, _roomy(case)).kit)
+        return replace(case, companions=with_companions(there, _roomy(case)).companions)
     except InputError:
         return None
 
