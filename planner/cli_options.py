@@ -43,6 +43,11 @@ class Option(NamedTuple):
     to: str = ""
 
     @property
+    def several(self) -> bool:
+        """Whether it can be given several times."""
+        return "list[" in str(self.type)
+
+    @property
     def target(self) -> str:
         """What the command calls the value."""
         return self.to or self.name

@@ -85,6 +85,7 @@ def asked(study: Study, given: Mapping[str, Any]) -> tuple[Request, dict[str, An
     values: dict[str, Any] = {"paths": tuple(paths) if isinstance(paths, list) else (paths,)}
     for option in options:
         value = _plain(given[option.name])
+        value = () if value is None and option.several else value
         value = value if option.read is None else option.read(value)
         if option.target in _OF_REQUESTS:
             values[_OF_REQUESTS[option.target]] = value

@@ -45,9 +45,9 @@ class Asked:
 def run(
     request: Request,
     *,
-    vary: tuple[str, ...] | None,
+    vary: tuple[str, ...],
     scenarios: Path | None,
-    named: tuple[str, ...] | None,
+    named: tuple[str, ...],
     dask: str | None,
     workbook: bool,
 ) -> Found:
@@ -64,8 +64,8 @@ def run(
     Raises:
         InputError: the problem or what to vary is wrong, or a file cannot be written.
     """
-    every = None if named is None else tuple(name for name in named if name != "all")
-    asked, options = Asked(vary or (), scenarios, every), request.each()
+    every = tuple(name for name in named if name != "all") if named else None
+    asked, options = Asked(vary, scenarios, every), request.each()
     inputs, folder = request.inputs, request.folder or Path()
     chosen = scenarios_of(
         inputs, vary=asked.vary, table=asked.table, named=asked.named, problem=request.path

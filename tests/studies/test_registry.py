@@ -30,6 +30,8 @@ def test_a_study_takes_its_own_options_by_name(study: Study) -> None:
     request, own = asked(study, given)
     inspect.signature(load(study.run)).bind(request, **own)
     assert len({option.name for option in study.options}) == len(study.options)
+    assert None not in [own[option.target] for option in study.options if option.several
+                        and option.target in own]  # fmt: skip
     assert not set(own) & set(_OF_REQUESTS.values()) - {"jobs"}
 
 
