@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pint import UnitRegistry
 
+HOUR_S, DAY_S = 3600.0, 86_400.0
+
 HUGE = 1e21
 """No quantity of a cluster reaches this in any canonical unit; larger is a slip of the keyboard."""
 

@@ -115,7 +115,7 @@ def _best_capex_usd(case: Case, answer: Certificate) -> float | None:
     taken, best = answer.operation, answer.untouched
     if taken is None or best is None or dict(best.units) == dict(taken.units):
         return None
-    return bill_of(case, best.units).capex_usd
+    return bill_of(case, best.units)["capex_usd"]
 
 
 def _natural(case: Case, value: float | None) -> float | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from planner.case.model import Case, Offer, Storage, System
+from planner.case.money import SUMS
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, RackUse, Steps
 from planner.sizing.packing import packing
 
@@ -24,17 +25,10 @@ def cap(case: Case, offer: Offer) -> int:
     """Return the most units of ``offer`` that any plan can hold, idle ones included."""
     bounds = [math.inf if offer.high is None else float(offer.high)]
     limits = case.limits
-    draws = (
-        (limits.it_power_kw, offer.it_power_kw),
-        (limits.meter_kw, offer.meter_kw),
-        (limits.liquid_kw, offer.liquid_kw),
-        (limits.air_kw, offer.it_power_kw - offer.liquid_kw),
-    )
-    bounds += [limit / draw for limit, draw in draws if limit is not None and draw > 0]
     if limits.racks is not None and offer.rack_use is not None:
         use = offer.rack_use
         bounds.append(limits.racks // use.racks_each * use.per_rack)
-    bounds += _by_money(case, offer)
+    bounds += _by_sums(case, offer)
     if isinstance(offer, Storage):
         bounds += _by_write(case, offer)
     if isinstance(offer, Storage) and offer.segments:
@@ -100,31 +94,19 @@ def _by_write(case: Case, offer: Storage) -> list[float]:
     return [] if most is None or offer.segments or each <= 0 else [most / each]
 
 
-def _by_money(case: Case, offer: Offer) -> list[float]:
-    """Return how many units each budget pays for.
+def _by_sums(case: Case, offer: Offer) -> list[float]:
+    """Return how many units each limit on a sum over the bill allows of this item alone.
 
-    What is kept up yearly is only what was bought, but energy is paid for all that runs.
+    What is owned takes nothing of a sum over what is bought.
     """
-    limits, rates = case.limits, case.rates
-    price, support = offer.unit_net_usd or 0.0, offer.support_usd_per_year
-    subscription = offer.subscription_usd_per_year
-    energy = offer.energy_kw * rates.energy_usd_per_kw_year
-    colocation = offer.it_power_kw * rates.colocation_usd_per_kw_year
-    yearly = support + subscription + energy + colocation
-    whole = price + support * offer.support_factor
-    whole += (subscription + energy + colocation) * rates.factor
-    costs = (
-        (limits.capex_usd, price),
-        (limits.support_usd_per_year, support),
-        (limits.subscriptions_usd_per_year, subscription),
-        (limits.energy_usd_per_year, energy),
-        (limits.colocation_usd_per_year, colocation),
-        (limits.opex_usd_per_year, yearly),
-        (limits.tco_usd, whole),
-    )
-    return [
-        offer.installed + limit / cost for limit, cost in costs if limit is not None and cost > 0
-    ]
+    bounds = []
+    for figure, parts in SUMS.items():
+        limit = getattr(case.limits, figure)
+        each = sum(part.each(offer, case.rates) or 0.0 for part in parts)
+        if limit is not None and each > 0:
+            owned = offer.installed if any(part.bought for part in parts) else 0
+            bounds.append(owned + limit / each)
+    return bounds
 
 
 Majorant = tuple[dict[str, float], float]
@@ -145,7 +127,7 @@ class Bounds:
         limits, offers = case.limits, case.offers()
         each = (
             (limits.it_power_kw, {o.id: o.it_power_kw for o in offers}),
-            (limits.meter_kw, {o.id: o.meter_kw for o in offers}),
+            (limits.facility_power_kw, {o.id: o.meter_kw for o in offers}),
             (limits.capex_usd, {o.id: _price(o.unit_net_usd, o.installed) for o in offers}),
             (limits.racks, {o.id: _racks(o.rack_use) for o in offers}),
         )

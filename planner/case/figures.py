@@ -9,6 +9,7 @@ from typing import NamedTuple
 from planner.case.quantities import Device, RackUse
 from planner.case.quantities import rack_use as pack
 from planner.inputs import Inputs, needs_energy_cost, needs_flops, weights_gb_per_gpu
+from planner.paths import job_path
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
 from planner.schema.plan import RackClassName
@@ -322,7 +323,7 @@ def _no_memory(item: Item, job: Job) -> str | None:
         return None
     return (
         f"its GPUs have {memory.value:g} GB each, less than the {need_gb:.4g} GB of weights that "
-        "jobs.0.parallelism puts there"
+        f"{job_path('parallelism')} puts there"
     )
 
 
@@ -334,7 +335,7 @@ def _no_domain(item: Item, job: Job) -> str | None:
     gpus = min(item.provides.gpus.value, job.gpus.per_system or item.provides.gpus.value)
     return (
         f"a tensor group of {job.parallelism.tensor} GPUs does not fit into the {gpus} that the "
-        "job uses of one system (jobs.0.parallelism)"
+        f"job uses of one system ({job_path('parallelism')})"
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from planner.case.quantities import Packed, Quantity, RackUse, Terms, ceil, evaluate, total
+from planner.limits import of_group
 from planner.sizing.fabric import FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
 
@@ -375,16 +376,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Limits:
-    """What may be used up, and the floors; None where there is none.
+    """What may be used up, and the floors; None where there is none. Units as in ``LIMITS``.
 
     ``least_write_gb_per_s`` and ``most_write_gb_per_s`` hold the write bandwidth of the storage
     bought, as delivered: limits of questions about a problem, not of problem files.
     """
 
     it_power_kw: float | None
-    meter_kw: float | None
-    air_kw: float | None
-    liquid_kw: float | None
+    facility_power_kw: float | None
+    heat_air_kw: float | None
+    heat_liquid_kw: float | None
     racks: int | None
     capex_usd: float | None
     support_usd_per_year: float | None
@@ -393,8 +394,8 @@ class Limits:
     colocation_usd_per_year: float | None
     opex_usd_per_year: float | None
     tco_usd: float | None
-    per_useful_gpu_hour_usd: float | None
-    per_million_tokens_usd: float | None
+    per_useful_gpu_hour: float | None
+    per_million_tokens: float | None
     min_gpus: int | None
     min_goodput: float | None
     min_useful_gpus: float | None
@@ -414,9 +415,7 @@ class Elastic:
     weight: float = 1.0
 
 
-NEEDS_GOODPUT = frozenset(
-    {"min_goodput", "min_useful_gpus", "min_useful_pflops", "max_days_to_train"}
-)
+NEEDS_GOODPUT = frozenset(limit.name for limit in of_group("target") if limit.figure != "gpus_used")
 """Elastic limits that depend on goodput."""
 
 
@@ -503,7 +502,7 @@ class Case:
             limits.min_useful_pflops,
             limits.max_days_to_train,
         )
-        ratios = (limits.per_useful_gpu_hour_usd, limits.per_million_tokens_usd)
+        ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
         asked = any(limit is not None for limit in (*floors, *ratios))
         asked = asked or any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
         return self.objective in ("goodput", "useful_gpus") or asked

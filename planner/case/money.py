@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TypedDict
+from typing import Any, Protocol, TypedDict
 
 from planner.case import figures
+from planner.case.model import BillItem, Case, Rates
 from planner.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price
@@ -126,3 +128,84 @@ def support_factor(item: Item, inputs: Inputs) -> float:
     start, end = support_span(item, inputs)
     term = inputs.problem.term
     return discounted_years(start, end, term.discount_rate) if term else 0.0
+
+
+# Sums over the bill: each once, on decision variables and on numbers alike.
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one unit adds to a sum: each one that is bought, or each one in place.
+
+    None is not known, and counts for nothing.
+    """
+
+    each: Callable[[BillItem, Rates], float | None]
+    bought: bool = False
+
+
+def _over_term(*parts: Part) -> tuple[Part, ...]:
+    """Return yearly amounts as what they come to over the term, discounted."""
+
+    def scaled(part: Part) -> Part:
+        return Part(lambda item, rates: (part.each(item, rates) or 0.0) * rates.factor, part.bought)
+
+    return tuple(scaled(part) for part in parts)
+
+
+_CAPEX = Part(lambda item, rates: item.unit_net_usd, bought=True)
+_SUPPORT = Part(lambda item, rates: item.support_usd_per_year, bought=True)
+_SUBSCRIPTIONS = Part(lambda item, rates: item.subscription_usd_per_year, bought=True)
+_ENERGY = Part(lambda item, rates: item.energy_kw * rates.energy_usd_per_kw_year)
+_COLOCATION = Part(lambda item, rates: item.it_power_kw * rates.colocation_usd_per_kw_year)
+_SUPPORT_PAID = Part(
+    lambda item, rates: item.support_usd_per_year * item.support_factor, bought=True
+)
+
+SUMS: Mapping[str, tuple[Part, ...]] = {
+    "it_power_kw": (Part(lambda item, rates: item.it_power_kw),),
+    "facility_power_kw": (Part(lambda item, rates: item.meter_kw),),
+    "heat_air_kw": (Part(lambda item, rates: item.it_power_kw - item.liquid_kw),),
+    "heat_liquid_kw": (Part(lambda item, rates: item.liquid_kw),),
+    "capex_usd": (_CAPEX,),
+    "support_usd_per_year": (_SUPPORT,),
+    "subscriptions_usd_per_year": (_SUBSCRIPTIONS,),
+    "energy_usd_per_year": (_ENERGY,),
+    "colocation_usd_per_year": (_COLOCATION,),
+    "opex_usd_per_year": (_SUPPORT, _SUBSCRIPTIONS, _ENERGY, _COLOCATION),
+    "tco_usd": (_CAPEX, _SUPPORT_PAID, *_over_term(_SUBSCRIPTIONS, _ENERGY, _COLOCATION)),
+}
+"""By figure. Racks are counts of their own, which the companions know."""
+
+Weights = list[tuple[float, Any]]
+
+
+class Named(Protocol):
+    """Counts by item id: whole numbers, or expressions of a model that come when asked for."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+def weights(case: Case, figure: str, units: Named, purchased: Named) -> Weights:
+    """Return (per unit, count) of everything that adds to a sum over the bill.
+
+    Args:
+        case: the problem in numbers.
+        figure: which sum.
+        units: what is in place by id, as something that can be scaled and added: variables of a
+            model, or numbers. So the money reported is the money optimised.
+        purchased: the same of what is bought.
+    """
+    if figure == "racks":
+        return [(factor, units[name]) for factor, name in case.companions.racks]
+    every = (
+        (part.each(item, case.rates), part.bought, item)
+        for part in SUMS[figure]
+        for item in case.bill_items()
+    )
+    counted = [
+        (each, purchased[item.id] if bought else units[item.place])
+        for each, bought, item in every
+        if each is not None
+    ]
+    return [(each, count) for each, count in counted if each != 0.0]

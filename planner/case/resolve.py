@@ -30,6 +30,7 @@ from planner.case.model import Job as JobNumbers
 from planner.case.money import bill_item_fields
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, demanded, job_size
+from planner.limits import of_group, value_at
 from planner.schema.catalog import Item, Sizes
 from planner.schema.problem import (
     CustomRule,
@@ -229,28 +230,9 @@ def _families(inputs: Inputs, storage: list[Storage]) -> tuple[FamilyOffer, ...]
 
 def limits_of(problem: Problem) -> Limits:
     """Return what a problem limits."""
-    site, budget, targets = problem.site, problem.budget, problem.targets
-    return Limits(
-        it_power_kw=site.it_power_kw,
-        meter_kw=site.facility_limit_kw,
-        air_kw=site.cooling.air_limit_kw,
-        liquid_kw=site.cooling.liquid_limit_kw,
-        racks=site.racks,
-        capex_usd=budget.capex_usd,
-        support_usd_per_year=budget.support_usd_per_year,
-        subscriptions_usd_per_year=budget.subscriptions_usd_per_year,
-        energy_usd_per_year=budget.energy_usd_per_year,
-        colocation_usd_per_year=budget.colocation_usd_per_year,
-        per_useful_gpu_hour_usd=budget.per_useful_gpu_hour_usd,
-        per_million_tokens_usd=budget.per_million_tokens_usd,
-        opex_usd_per_year=budget.opex_usd_per_year,
-        tco_usd=budget.tco_usd,
-        min_gpus=targets.min_gpus,
-        min_goodput=targets.min_goodput,
-        min_useful_gpus=targets.min_useful_gpus,
-        min_useful_pflops=targets.min_useful_pflops,
-        max_days_to_train=targets.max_days_to_train,
-    )
+    rows = of_group("supply", "ratio", "target")
+    given = {limit.field: value_at(problem, limit.path) for limit in rows}
+    return Limits(**given | {"facility_power_kw": problem.site.facility_limit_kw})
 
 
 def _rule(problem: Problem) -> BandwidthRule | None:

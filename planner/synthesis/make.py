@@ -29,6 +29,7 @@ from planner.synthesis import truth as true
 from planner.synthesis.quality import Quality
 from planner.synthesis.samples import Block, Sampler, Whole
 from planner.synthesis.truth import Entry, events
+from planner.telemetry.job_log import COLUMNS
 from planner.whole_files import whole
 
 _FAULTS = 1
@@ -268,7 +269,8 @@ class LogFile:
         self._start, self._named = quality.start, named
         self._stream = path.open("w", encoding="utf-8", newline="")
         self._rows = csv.writer(self._stream, lineterminator="\n")
-        self._rows.writerow(("time", *(("cluster",) if named else ()), "job", "event"))
+        time, *others = COLUMNS
+        self._rows.writerow((time, *(("cluster",) if named else ()), *others))
 
     def write(self, cluster: str, events: Iterable[Entry]) -> None:
         """Add what happened on a cluster."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.paths import job_path
 from planner.schema.problem import FixedInterval, Job, Problem
 from planner.schema.telemetry import Calibration, JobFound, Measured, Override
 from planner.telemetry.job_log import JobLog
 from planner.telemetry.ranges import minus, ratio, scaled
+from planner.units import DAY_S, HOUR_S
 
-_DAY_S = 86_400.0
-_JOB = "jobs.0"
+_JOB = job_path()
 
 
 @dataclass(frozen=True)
@@ -143,13 +144,13 @@ def _failures(found: JobFound, known: Known) -> Override | str:
     if log is not None and log.mtti_s is not None:
         mtti, source = log.mtti_s, f"job log, {_many(log.failures, 'failure')}"
     if mtti is None:
-        return f"failures: none seen in {found.observed_s / 3600:.1f} h"
+        return f"failures: none seen in {found.observed_s / HOUR_S:.1f} h"
     if from_trace and found.contested:
         reads = _many(found.contested, "restoring read")
         return f"failures: {reads} may be this job's or another's; a job log tells (--log)"
     if known.gpus is None:
-        return f"failures: one every {mtti.value / 3600:.3g} h, on how many GPUs? say --gpus"
-    rate = _DAY_S / known.gpus
+        return f"failures: one every {mtti.value / HOUR_S:.3g} h, on how many GPUs? say --gpus"
+    rate = DAY_S / known.gpus
     low, high = mtti.high, mtti.low
     measured = Measured(
         value=rate / mtti.value,

@@ -133,7 +133,8 @@ def cluster(raw: Raw, options: ReadOptions) -> Cluster:
             gaps[number - 1],
             sampling,
             options.bytes_per_parameter,
-        ).model_copy(update={"aborted": len(ended[number - 1])})
+            aborted=len(ended[number - 1]),
+        )
         for number, track in enumerate(found, start=1)
     )
     table = table_of(trace, sampling.sharpened(writes.bursts), found, ended, jobs)

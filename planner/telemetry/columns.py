@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
 from planner.telemetry.raw import ReadOptions, refusal
+from planner.units import DAY_S, HOUR_S
 
 Unit = tuple[float, bool]
 """What one unit is in GB/s or GB, and whether it is a bandwidth."""
@@ -49,12 +50,11 @@ _RATES = re.compile(
     r"|(?-i:[a-z](Rate|Bandwidth|BW|Throughput))"
 )
 _INCREASE = re.compile(r"(?i)(?:increase|delta)\s*\(.*\[(?P<count>\d+)(?P<unit>ms|s|m|h|d)")
-_WINDOW_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _LABELS = re.compile(r"\{[^}]*\}")
 _ARITHMETIC = re.compile(r"[*/]\s*\(?\s*\d|\d\s*[*]")
 _TIME_UNITS = {
-    "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0,
-    "minutes": 60.0, "h": 3600.0, "hours": 3600.0, "d": 86_400.0, "days": 86_400.0,
+    "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "m": 60.0,
+    "min": 60.0, "minutes": 60.0, "h": HOUR_S, "hours": HOUR_S, "d": DAY_S, "days": DAY_S,
 }  # fmt: skip
 _TIME_UNIT = re.compile(r"(?i)[^a-z](ns|us|ms|s|sec|seconds|min|minutes|h|hours|d|days)\W*$")
 FIX_UNIT = "say it, for example --unit GB/s, or --unit B for bytes"
@@ -249,23 +249,6 @@ def no_unit(name: str, file: str) -> InputError:
     return refusal(file, f"column '{name}' does not say its unit", FIX_UNIT, line=1)
 
 
-def unit_of(name: str, unit: str | None, file: str) -> Unit:
-    """Return what one unit of a column is in GB/s or GB, and whether it is a rate.
-
-    Args:
-        name: the column's name.
-        unit: its unit where it is said, None to read it from the name.
-        file: for messages.
-
-    Raises:
-        InputError: the unit is none, or the name does not tell one.
-    """
-    found = _by_name(name, ReadOptions(unit=unit), file)
-    if found is None:
-        raise no_unit(name, file)
-    return found
-
-
 def _read_name(name: str) -> tuple[Unit | None, float | None]:
     """Return the unit that a name tells, and the time over which it says that figures are sums.
 
@@ -276,7 +259,7 @@ def _read_name(name: str) -> tuple[Unit | None, float | None]:
     increase = _INCREASE.search(name)
     window_s = None
     if increase is not None:
-        window_s = max(int(increase["count"][:9]), 1) * _WINDOW_S[increase["unit"].lower()]
+        window_s = max(int(increase["count"][:9]), 1) * _TIME_UNITS[increase["unit"].lower()]
     match = None if _BITS.search(name) or _ARITHMETIC.search(name) else _NAMED.search(name)
     if match is None:
         return None, window_s

@@ -74,6 +74,7 @@ def job(
     found: Breaks,
     sampling: Sampling,
     bytes_per_parameter: float,
+    aborted: int,
 ) -> JobFound:
     """Return a job with its figures.
 
@@ -86,6 +87,7 @@ def job(
         found: its gaps and interruptions.
         sampling: how the trace was sampled.
         bytes_per_parameter: what its size is divided by for the parameters implied.
+        aborted: how many checkpoints it began and did not finish.
     """
     alone = track.places[track.kinds == WHOLE]
     own = writes.chosen(alone if len(alone) else track.places)
@@ -123,6 +125,7 @@ def job(
         observed_s=float(track.end_s - track.start_s),
         mtti_s=mtti(track, found),
         contested=found.contested,
+        aborted=aborted,
         notes=notes,
         **restored,
     )

@@ -19,11 +19,12 @@ from planner.telemetry.bursts import Bursts
 from planner.telemetry.ranges import poisson
 from planner.telemetry.raw import Numbers, Places
 from planner.telemetry.track import INFERRED, Track, neighbours
+from planner.units import DAY_S
 
 _BEGUN, _UNFINISHED = 0.02, 0.9
 """A checkpoint that was broken off has between these shares of its size."""
 
-_STOP_INTERVALS, _STOP_S = 20.0, 86_400.0
+_STOP_INTERVALS, _STOP_S = 20.0, DAY_S
 """A job that is away for so many intervals and a day was stopped, and did not fail."""
 
 _UNSURE = 1.5

@@ -13,9 +13,9 @@ from planner.optimizer.build import _add_counts
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, Model, Variable, combination, evaluate, total
 from planner.optimizer.solver import Effort, Outcome, Session, session
-from tests.oracle.by_hand import Request, price
-from tests.oracle.generate import inputs_of, random_case
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request, price
 
 
 def resolved(seed: int) -> Case:

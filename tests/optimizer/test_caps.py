@@ -13,10 +13,10 @@ from planner.case.model import Case, Companions, Offer, Storage, System
 from planner.case.quantities import Steps
 from planner.optimizer import purchase
 from tests.optimizer.cases import resolved
-from tests.oracle.by_hand import Request, price
 from tests.oracle.enumerate import best
-from tests.oracle.generate import inputs_of, random_case
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request, price
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
 RACK = {"height": "48 RU", "power": "45 kW"}

@@ -15,8 +15,8 @@ from planner.case.model import Case
 from planner.case.quantities import Ceil, Size, Steps, Sum, evaluate
 from planner.optimizer import purchase
 from tests.optimizer.cases import Counting, furnish, resolved
-from tests.oracle.by_hand import Request
-from tests.oracle.generate import inputs_of
+from tests.world.random_cases import inputs_of
+from tests.world.requests import Request
 
 LIMITS = {
     "it_power", "facility_power", "heat_air", "heat_liquid", "racks", "capex", "support",

@@ -12,9 +12,9 @@ from planner.case.bounds import cap, unlimited
 from planner.inputs import Inputs
 from planner.optimizer import purchase
 from planner.optimizer.joint import optimise
-from tests.oracle.by_hand import Request, price, store
-from tests.oracle.generate import inputs_of
-from tests.oracle.hardware import figure
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import figure
+from tests.world.requests import Request, price, store
 
 GAP = 1e-6
 

@@ -14,9 +14,9 @@ from planner.case.model import BillItem
 from planner.case.money import support_factor, support_span
 from planner.sizing.facility import discounted_years
 from tests.optimizer.cases import furnish
-from tests.oracle.by_hand import Request
-from tests.oracle.generate import inputs_of
-from tests.oracle.hardware import figure
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import figure
+from tests.world.requests import Request
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
 PLAIN = BillItem(

@@ -8,29 +8,53 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.outputs.workbook import annuity
+from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom.lines import least_order, paid_support
 from planner.outputs.workbook.checkpoint.degraded import inputs
+from planner.outputs.workbook.evaluate import Evaluator
 from planner.schema.plan import LimitReport, Line, Plan
-from tests.workbook.arithmetic import Gear, Setup, worth
-from tests.workbook.cases import COMPLETE
 from tests.workbook.conftest import written
-from tests.workbook.factory import plan
 from tests.workbook.office import to_read
+from tests.world.gear import Gear, Setup, worth
+from tests.world.gear_plans import plan
+from tests.world.setups import COMPLETE
 
 YEARS = st.floats(0.0, 30.0)
+
+
+class Term:
+    """A grid of the three cells that the formula of a yearly payment reads."""
+
+    def __init__(self, until: float, since: float, rate: float) -> None:
+        self.cells = {"A1": until, "B1": since, "C1": rate}
+
+    def at(self, sheet: str, row: int, column: int) -> float:
+        return float(self.cells[f"{'ABC'[column]}{row + 1}"])
+
+    def is_formula(self, sheet: str, row: int, column: int) -> bool:
+        return False
+
+    def address(self, name: str) -> str:
+        return {"discount_rate": "C1"}[name]
+
+
+def discounted(until: float, since: float, rate: float) -> float:
+    """Return what the workbook's formula of a yearly payment comes to."""
+    value = Evaluator(Term(until, since, rate)).value(formulas.years("A1", "B1"), "TCO")
+    assert isinstance(value, float)
+    return value
 
 
 @given(YEARS, YEARS, st.one_of(st.just(0.0), st.floats(1e-6, 1.0)))
 def test_the_closed_form_is_the_sum_over_the_years(one: float, other: float, rate: float) -> None:
     start, end = sorted((one, other))
-    assert annuity.years(end, start, rate) == pytest.approx(worth(start, end, rate), abs=1e-7)
+    assert discounted(end, start, rate) == pytest.approx(worth(start, end, rate), abs=1e-7)
 
 
 def test_known_answers() -> None:
-    assert annuity.years(5, 0, 0.0) == 5
-    assert annuity.years(2, 0, 0.1) == pytest.approx(1 / 1.1 + 1 / 1.21)
-    assert annuity.years(2.5, 1, 0.1) == pytest.approx(1 / 1.21 + 0.5 / 1.331)
+    assert discounted(5, 0, 0.0) == 5
+    assert discounted(2, 0, 0.1) == pytest.approx(1 / 1.1 + 1 / 1.21)
+    assert discounted(2.5, 1, 0.1) == pytest.approx(1 / 1.21 + 0.5 / 1.331)
 
 
 def line(document: Plan, sku: str, **changes: object) -> Line:

@@ -106,6 +106,7 @@ def write(
     SHEETS["Summary"](book)
     fingerprint.add(book)
     SHEETS["Cover"](book)
+    book.calculate()
     _put_in_reading_order(workbook)
     workbook.close()
     return tuple(book.inputs)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import BinaryIO
 
 from xlsxwriter import Workbook
-from xlsxwriter.worksheet import Worksheet
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.audience import Audience
 from planner.outputs.words import status
+from planner.outputs.workbook.evaluate import Evaluator, FormulaError, Scalar
 from planner.outputs.workbook.formats import Formats
-from planner.outputs.workbook.inputs import InputCell, Scalar
+from planner.outputs.workbook.inputs import InputCell
 from planner.outputs.workbook.sheet import Sheet
 from planner.outputs.workbook.text import clean
 from planner.schema.plan import JobPlan, Plan
@@ -38,11 +40,22 @@ def new_workbook(stream: BinaryIO, title: str, created: datetime, **properties: 
     return workbook
 
 
-class Book:
-    """A workbook in the making.
+CHECKED = False
+"""Whether numbers of the plan are held against formulas; the tests set it."""
 
-    Sheets talk through defined names only: `define` gives a cell its name and keeps its value, and
-    any sheet written later can use the name in a formula and `value` for what that formula shows.
+_CLOSE = 1e-9
+
+
+class MismatchError(Exception):
+    """A formula comes to something else than the plan says: one of the two is wrong."""
+
+
+class Book:
+    """A workbook in the making, and the grid that its formulas read.
+
+    Sheets talk through defined names only: `define` gives a cell its name, and any sheet written
+    later can use the name in a formula and ask for the `value` that it shows. That follows from the
+    formulas, worked out when it is first asked for; whatever they read must be written by then.
     """
 
     def __init__(
@@ -59,12 +72,18 @@ class Book:
         self.workbook = workbook
         self.formats = Formats(workbook)
         self.inputs: list[InputCell] = []
-        self._values: dict[str, Scalar] = {}
+        self._names: dict[str, str] = {}
+        self._sheets: dict[str, Sheet] = {}
+        self._evaluator = Evaluator(self)
+        self._planned: list[tuple[str, int, int, float | str]] = []
 
-    def sheet(self, name: str) -> Worksheet:
+    def sheet(self, name: str) -> Sheet:
         """Return the worksheet of this name, new at the end where it does not exist yet."""
-        found = self.workbook.get_worksheet_by_name(name)
-        return found or self.workbook.add_worksheet(name, worksheet_class=Sheet)
+        found = self._sheets.get(name)
+        if found is None:
+            found = self.workbook.add_worksheet(name, worksheet_class=Sheet)
+            self._sheets[name] = found
+        return found
 
     @property
     def money(self) -> bool:
@@ -76,6 +95,11 @@ class Book:
         """The plan's job, None where there is no plan."""
         return self.plan.jobs[0] if self.plan.jobs else None
 
+    def total(self, name: str) -> float | None:
+        """Return what the plan itself says of a figure of the whole, None where it says nothing."""
+        value: float | None = getattr(self.plan.totals, name, None)
+        return value
+
     @property
     def as_solved(self) -> str:
         """What the banner says while nothing is edited."""
@@ -85,32 +109,110 @@ class Book:
         proven = "" if gap is None else f", proof within {gap:.2g} of the best possible (relative)"
         return f"As solved: {status(plan)}{proven}"
 
-    def define(self, name: str, reference: str, value: Scalar) -> None:
+    def define(self, name: str, reference: str) -> None:
         """Give a cell a workbook-wide name.
 
         Args:
             name: a name that does not look like a cell address.
             reference: absolute address with its sheet, such as ``BOM!$A$1``.
-            value: what the cell shows.
 
         Raises:
             ValueError: the name is taken or not allowed.
         """
-        if name in self._values:
+        if name in self._names:
             raise ValueError(f"the name {name} is taken")
         if self.workbook.define_name(name, f"={reference}") != 0:
             raise ValueError(f"{name} is not a name a workbook allows")
-        self._values[name] = value
+        self._names[name] = reference
 
     def has(self, *names: str) -> bool:
         """Return whether all these names are defined."""
-        return all(name in self._values for name in names)
+        return all(name in self._names for name in names)
 
     def value(self, name: str) -> Scalar:
         """Return what the cell with this name shows; None where it is blank or does not exist."""
-        return self._values.get(name)
+        if name not in self._names or ":" in self._names[name]:
+            return None
+        return self._evaluator.place(name, "").value()  # type: ignore[return-value]  # one cell
 
     def number(self, name: str) -> float | None:
         """Return the number in the cell with this name, None where it shows none."""
-        value = self._values.get(name)
-        return value if isinstance(value, (int, float)) else None
+        value = self.value(name)
+        return value if type(value) is float else None
+
+    # ---- the grid ----
+
+    def at(self, sheet: str, row: int, column: int) -> Scalar:
+        """Return what a cell shows; an error is raised."""
+        page = self._sheets[sheet]
+        formula = page.formula(row, column)
+        if formula is None:
+            return page.held(row, column)
+        known = page.results
+        if (row, column) not in known:
+            known[row, column] = FormulaError("a formula reads itself")
+            try:
+                known[row, column] = self._evaluator.value(formula, sheet)
+            except ArithmeticError as error:
+                known[row, column] = FormulaError(str(error))
+        result = known[row, column]
+        if isinstance(result, FormulaError):
+            raise result
+        return result
+
+    def is_formula(self, sheet: str, row: int, column: int) -> bool:
+        """Return whether a cell holds a formula."""
+        return self._sheets[sheet].formula(row, column) is not None
+
+    def address(self, name: str) -> str:
+        """Return where the cell of a defined name is."""
+        return self._names[name]
+
+    # ---- what formulas come to ----
+
+    def expect(self, sheet: str, row: int, column: int, planned: float | str) -> None:
+        """Note what the plan says of a cell that holds a formula; `calculate` compares them."""
+        self._planned.append((sheet, row, column, planned))
+
+    def calculate(self) -> None:
+        """Work out what every formula shows, for programs that read a file and do not calculate.
+
+        Raises:
+            MismatchError: `CHECKED` is set and the plan says otherwise of a cell.
+        """
+        for name, sheet in self._sheets.items():
+            for row, column, computed in sheet.written():
+                if computed:
+                    sheet.show(row, column, _as_shown(self.at(name, row, column)))
+        if CHECKED:
+            self._compare()
+
+    def _compare(self) -> None:
+        """Hold formulas against the plan, and against what they come to once all is written."""
+        early = {name: dict(sheet.results) for name, sheet in self._sheets.items()}
+        for sheet in self._sheets.values():
+            sheet.results.clear()
+        asked = (
+            (name, *cell, value)
+            for name, results in early.items()
+            for cell, value in results.items()
+            if not isinstance(value, FormulaError) and value is not None
+        )
+        for name, row, column, expected in (*self._planned, *asked):
+            found = self.at(name, row, column)
+            same = expected == found and isinstance(expected, bool) == isinstance(found, bool)
+            if not isinstance(expected, (str, bool)) and type(found) is float:
+                same = math.isclose(expected, found, rel_tol=_CLOSE, abs_tol=_CLOSE)
+            if not same:
+                cell = xl_rowcol_to_cell(row, column)
+                formula = self._sheets[name].formula(row, column)
+                raise MismatchError(
+                    f"{name}!{cell} comes to {found!r}, not to {expected!r}: ={formula}"
+                )
+
+
+def _as_shown(value: Scalar) -> float | str | bool:
+    """Return a value as a file holds it: whole numbers without a fraction."""
+    if type(value) is float and value.is_integer() and abs(value) < 1e15:
+        return int(value)
+    return clean(value) if isinstance(value, str) else value or 0

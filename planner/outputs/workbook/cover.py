@@ -18,8 +18,6 @@ _LABEL, _VALUE = 0, 1
 _LAST = len(_WIDTHS) - 1
 _DATE = "d mmmm yyyy"
 _VALID_DAYS = 30
-_EPOCH = datetime(1899, 12, 30)
-"""Day 0 of a spreadsheet's dates."""
 _TITLE_LENGTH = 90
 
 _STATUS = {
@@ -112,8 +110,7 @@ def _dates(page: Page, row: int) -> int:
     _label(page, "Date", row)
     day = datetime.combine(book.created.date(), time())
     page.sheet.write_datetime(row, _VALUE, day, formats.get("formula", _DATE, "left"))
-    serial = (day - _EPOCH).days
-    page.define("cover_date", row, _VALUE, serial)
+    page.define("cover_date", row, _VALUE)
     _label(page, "Valid for", row + 1)
     days = '0 "days"'
     allowed = Range(0, 3650, whole=True)
@@ -123,7 +120,7 @@ def _dates(page: Page, row: int) -> int:
     page.sheet.write_number(row + 1, _VALUE, _VALID_DAYS, style)
     _label(page, "Valid until", row + 2)
     text = '=IF(ISNUMBER(cover_valid_days),cover_date+cover_valid_days,"n/a")'
-    page.formula(row + 2, _VALUE, text, serial + _VALID_DAYS, _DATE, align="left")
+    page.formula(row + 2, _VALUE, text, _DATE, align="left")
     return row + 3
 
 

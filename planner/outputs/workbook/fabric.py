@@ -108,37 +108,30 @@ def _figures(
         page.text(row, 0, figure.label)
         for column, fabric in enumerate(fabrics, start=1):
             page.number(row, column, figure.read(fabric), INTEGER)
-        _sum(page, row, sum(map(figure.read, fabrics)) if figure.summed else None, len(fabrics))
+        if figure.summed:
+            text = f"=SUM(B{row + 1}:{xl_col_to_name(len(fabrics))}{row + 1})"
+            page.formula(row, len(fabrics) + 1, text, INTEGER)
+        else:
+            page.number(row, len(fabrics) + 1, None)
     return row + 1
-
-
-def _sum(page: Page, row: int, value: float | None, networks: int) -> None:
-    if value is None:
-        page.number(row, networks + 1, None)
-        return
-    text = f"=SUM(B{row + 1}:{xl_col_to_name(networks)}{row + 1})"
-    page.formula(row, networks + 1, text, value, INTEGER)
 
 
 def _switches(page: Page, fabrics: tuple[FabricReport, ...], first: int, row: int) -> int:
     """Write the switches of all tiers."""
     page.text(row, 0, "Switches", "total")
-    counts = [f.leaf_switches + f.spine_switches + f.core_switches for f in fabrics]
-    for column, count in enumerate([*counts, sum(counts)], start=1):
+    for column in range(1, len(fabrics) + 2):
         letter = xl_col_to_name(column)
         text = f"=SUM({letter}{first + 1}:{letter}{row})"
-        page.formula(row, column, text, count, INTEGER, "total")
+        page.formula(row, column, text, INTEGER, "total")
     return row + 1
 
 
 def _used(page: Page, fabrics: tuple[FabricReport, ...], first: int, row: int) -> int:
     page.text(row, 0, "Ports in use, share")
-    for column, fabric in enumerate(fabrics, start=1):
+    for column in range(1, len(fabrics) + 1):
         letter = xl_col_to_name(column)
         ports, capacity = f"{letter}{first + 1}", f"{letter}{first + 2}"
-        used = fabric.endpoints / fabric.capacity if fabric.capacity else ""
-        text = f'=IF({capacity}>0,{ports}/{capacity},"")'
-        page.formula(row, column, text, used, PERCENT)
+        page.formula(row, column, f'=IF({capacity}>0,{ports}/{capacity},"")', PERCENT)
     page.number(row, len(fabrics) + 1, None)
     return row + 1
 

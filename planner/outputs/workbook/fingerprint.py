@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
-from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
-from planner.outputs.workbook.sheet import Sheet
 
 SHEET = "Fingerprint"
 
@@ -51,15 +51,16 @@ _A_NUMBER = "-"
 class _Area:
     """The part of a sheet that is compared, from its first row under the title block."""
 
-    sheet: Sheet
+    book: Book
+    name: str
     last_row: int
     last_column: int
 
     def cells(self) -> Iterator[tuple[int, int, Scalar, bool]]:
         """Yield row, column and value of every cell that holds something, and if by a formula."""
-        for row, column, value, computed in self.sheet.written():
+        for row, column, computed in self.book.sheet(self.name).written():
             if FIRST_ROW <= row <= self.last_row and column <= self.last_column:
-                yield row, column, value, computed
+                yield row, column, self.book.at(self.name, row, column), computed
 
     @property
     def rows(self) -> int:
@@ -93,15 +94,14 @@ def add(book: Book) -> None:
     first, last = FIRST_ROW + 1, FIRST_ROW + len(areas)
     top = last + 4
     for row, area in enumerate(areas, start=first):
-        name = area.sheet.get_name()
-        page.text(row, 0, name)
+        page.text(row, 0, area.name)
         count = _copy(page, area, top)
-        page.formula(row, 1, _compared(area, count, top), 0, INTEGER)
+        page.formula(row, 1, _compared(area, count, top), INTEGER, plan=0.0)
         top += 2 * area.rows + 1
     page.text(last + 1, 0, "Sheets that differ", "total")
     added = f"=SUM({xl_rowcol_to_cell(first, 1)}:{xl_rowcol_to_cell(last, 1)})"
-    page.formula(last + 1, 1, added, 0, INTEGER, "total")
-    page.define("fingerprint_differs", last + 1, 1, 0)
+    page.formula(last + 1, 1, added, INTEGER, "total")
+    page.define("fingerprint_differs", last + 1, 1)
     page.finish(1, (FIRST_ROW + 1, 0))
     page.sheet.print_area(0, 0, last + 1, 8)
 
@@ -117,7 +117,7 @@ def _area(book: Book, name: str, last_column: int | None) -> _Area | None:
         if cell.sheet == name and cell.kind == "local"
     ]
     last_row = min(own, default=sheet.dim_rowmax + 1) - 1
-    return _Area(sheet, last_row, sheet.dim_colmax if last_column is None else last_column)
+    return _Area(book, name, last_row, sheet.dim_colmax if last_column is None else last_column)
 
 
 def _copy(page: Page, area: _Area, top: int) -> _Count:
@@ -146,7 +146,7 @@ def _copy(page: Page, area: _Area, top: int) -> _Count:
 
 def _compared(area: _Area, count: _Count, top: int) -> str:
     """Return the formula that is 1 where an area differs from its copies, from row ``top`` on."""
-    name = quote_sheetname(area.sheet.get_name())
+    name = quote_sheetname(area.name)
     live = f"{name}!{_span(FIRST_ROW, area.last_row, area.last_column)}"
     weights = _span(top, top + area.rows - 1, area.last_column)
     texts = _span(top + area.rows, top + 2 * area.rows - 1, area.last_column)

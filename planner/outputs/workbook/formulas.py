@@ -67,3 +67,23 @@ def daly_s(stall: str, mtti: str) -> str:
     return (
         f"IF({stall}>=2*{mtti},{mtti},SQRT(2*{stall}*{mtti})*(1+SQRT({ratio})/3+{ratio}/9)-{stall})"
     )
+
+
+def years(until: str, since: str = "") -> str:
+    """Return how many years of a yearly payment count today: A(a, b) of the rules of a plan.
+
+    Payments run from year a to year b of the term, each year's at its end. Closed form:
+    A(a, b) = C(b) - C(a) with C(T) = (1 - (1 + r)^-n) / r + (T - n) / (1 + r)^(n + 1), n whole
+    years in T and r the cell ``discount_rate``: an ordinary annuity over the whole years, which
+    ``PV`` computes for r = 0 too, and the last part year in proportion.
+
+    Args:
+        until: b, a name or an address.
+        since: a likewise, empty for the start of the term.
+    """
+    return _years_from_start(until) + (f"-({_years_from_start(since)})" if since else "")
+
+
+def _years_from_start(end: str) -> str:
+    part = f"({end}-INT({end}))/(1+discount_rate)^(INT({end})+1)"
+    return f"-PV(discount_rate,INT({end}),1)+{part}"

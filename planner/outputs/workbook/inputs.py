@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Scalar = float | str | None
+"""What a reader may write into a cell."""
 
 Kind = Literal["quantity", "discount", "unit_list", "figure", "limit", "local"]
 """What an input is of: a line of the bill (by catalog id), the model (by name), a limit (by name),

@@ -121,7 +121,7 @@ class Page:
         if rule is not None:
             self.sheet.data_validation(row, column, row, column, rule)
         if name:
-            self.define(name, row, column, value)
+            self.define(name, row, column)
         cell = xl_rowcol_to_cell(row, column)
         self.book.inputs.append(
             InputCell(self.name, cell, kind, key or name, label, unit, value, allowed)
@@ -132,17 +132,27 @@ class Page:
         row: int,
         column: int,
         formula: str,
-        value: Scalar,
         number: str = GENERAL,
         role: Role = "formula",
         align: str = "",
+        *,
+        plan: Scalar = None,
     ) -> None:
-        """Write a formula together with the value it has in the solved plan."""
-        cached: float | str = "" if value is None else value
-        if isinstance(cached, str):
-            cached = clean(cached)
+        """Write a formula; what it shows in the file is worked out from its text.
+
+        Args:
+            row: the cell's row.
+            column: the cell's column.
+            formula: its text.
+            number: number format.
+            role: the look of the cell.
+            align: horizontal alignment, empty for the role's own.
+            plan: what the plan says of it, to be held against the formula.
+        """
         style = self.book.formats.get(role, number, align)
-        self.sheet.write_formula(row, column, formula, style, cached)
+        self.sheet.write_formula(row, column, formula, style)
+        if plan is not None and not isinstance(plan, bool):
+            self.book.expect(self.name, row, column, plan)
 
     def flagged(
         self, row: int, column: int, flag: str, texts: tuple[str, str], role: Role = "text"
@@ -159,21 +169,20 @@ class Page:
             role: the look of the cell.
         """
         whole, part = texts
-        shown = part if any(self.book.value(name) for name in flag.split("&")) else whole
-        if flag:
-            self.formula(row, column, f'=IF({flag}="","{whole}","{part}")', shown, role=role)
-        else:
-            self.text(row, column, shown, role)
-        return shown
+        if not flag:
+            self.text(row, column, whole, role)
+            return whole
+        self.formula(row, column, f'=IF({flag}="","{whole}","{part}")', role=role)
+        return str(self.book.at(self.name, row, column))
 
     def address(self, row: int, column: int) -> str:
         """Return a cell's absolute address with its sheet."""
         cell = xl_rowcol_to_cell(row, column, row_abs=True, col_abs=True)
         return f"{quote_sheetname(self.name)}!{cell}"
 
-    def define(self, name: str, row: int, column: int, value: Scalar) -> None:
-        """Give the cell a workbook-wide name and keep its value."""
-        self.book.define(name, self.address(row, column), value)
+    def define(self, name: str, row: int, column: int) -> None:
+        """Give the cell a workbook-wide name."""
+        self.book.define(name, self.address(row, column))
 
     def headers(self, row: int, titles: Sequence[tuple[str, float]], height: float = 30) -> None:
         """Write a header row and set the column widths.
@@ -191,21 +200,21 @@ class Page:
 
     def banner(self) -> None:
         """Show whether the workbook still is the solved plan, on any sheet but its own."""
-        self.strip(BANNER_ROW, "=plan_banner", self.book.as_solved, BANNER_BAD)
+        self.strip(BANNER_ROW, "=plan_banner", BANNER_BAD)
 
-    def strip(self, row: int, formula: str, value: str, bad: Sequence[str]) -> None:
+    def strip(self, row: int, formula: str, bad: Sequence[str], plan: str | None = None) -> None:
         """Write a message over the first columns, coloured by how it begins.
 
         Args:
             row: the message's row.
             formula: the message.
-            value: what it says in the solved plan.
             bad: the beginnings that turn it red.
+            plan: what it says of the solved plan.
         """
         style = self.book.formats.get("banner")
         for column in range(1, _STRIP_COLUMNS):
             self.sheet.write_blank(row, column, None, style)
-        self.formula(row, 0, formula, value, role="banner")
+        self.formula(row, 0, formula, role="banner", plan=plan)
         first = xl_rowcol_to_cell(row, 0, row_abs=True, col_abs=True)
         begins = ",".join(f'LEFT({first},{len(text)})="{text}"' for text in bad)
         rule = {

@@ -10,6 +10,7 @@ from planner.errors import Finding, InputError
 from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
 from planner.outputs.comparison_words import counted, listed, relative, shown
+from planner.paths import job_path
 from planner.schema.catalog import Family
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
 from planner.schema.plan import Plan
@@ -21,7 +22,7 @@ from planner.studies.compare.side_by_side import compare, proven_alike, said, wo
 from planner.studies.compare.sides import read_sides
 from planner.studies.request import PROBLEMS, Found, Request
 
-_RULE, _MODE, _FAMILIES = "storage.rule", "jobs.0.checkpoint.mode", "consider.storage_families"
+_RULE, _MODE, _FAMILIES = "storage.rule", job_path("checkpoint.mode"), "consider.storage_families"
 _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
 
 

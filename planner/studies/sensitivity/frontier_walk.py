@@ -184,7 +184,7 @@ class Axis:
 
 
 COST = Axis("cost", "capex_usd", "budget.capex", -1, logarithmic=False)
-POWER = Axis("least_meter", "meter_kw", "site.facility_power", -1, logarithmic=False)
+POWER = Axis("least_meter", "facility_power_kw", "site.facility_power", -1, logarithmic=False)
 LESS_STORAGE = Axis("least_write", "most_write_gb_per_s", None, -1, logarithmic=True)
 MORE_STORAGE = Axis("most_write", "least_write_gb_per_s", None, 1, logarithmic=True)
 

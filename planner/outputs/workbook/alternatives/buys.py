@@ -23,23 +23,37 @@ from planner.outputs.workbook.alternatives.sizings import (
 )
 from planner.outputs.workbook.alternatives.storage import Lines
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.sensitivity.live import Figures, LiveRow, Step, Term
+from planner.outputs.workbook.sensitivity.live import LiveRow, Step
 from planner.outputs.workbook.sensitivity.model import workings_titles, write_case
 from planner.outputs.workbook.sensitivity.page import GridPage
-from planner.outputs.workbook.sensitivity.sweeps import plain
 
 ADDED, FED = F9, F10
 """Columns of the useful GPUs that the bandwidth adds, and of the GPUs that its power would feed."""
 
 _TITLES = (
-    "Storage sized by", "Delivered write, GB/s", "Delivered read, GB/s", "Saving takes, s",
-    "{saving}", "Restore read, s", "Limits of the job", "Goodput", "Useful GPUs",
-    "Useful GPUs added", "GPUs its power would feed", "Share of the GPUs, by power",
-)  # fmt: skip
+    "Storage sized by",
+    "Delivered write, GB/s",
+    "Delivered read, GB/s",
+    "Saving takes, s",
+    "{saving}",
+    "Restore read, s",
+    "Limits of the job",
+    "Goodput",
+    "Useful GPUs",
+    "Useful GPUs added",
+    "GPUs its power would feed",
+    "Share of the GPUs, by power",
+)
 _MONEY_TITLES = ("Share of the GPUs, by money",)
 _COLUMNS = {
-    "write": F1, "read": F2, "save": F3, "restore": F5, "holds": F6, "goodput": F7, "useful": F8,
-}  # fmt: skip
+    "write": F1,
+    "read": F2,
+    "save": F3,
+    "restore": F5,
+    "holds": F6,
+    "goodput": F7,
+    "useful": F8,
+}
 _FED_COLUMNS = {"added": ADDED, "fed": FED, "by_power": F11, "by_money": F12}
 _SHARE = "+0.00%;-0.00%;0.00%"
 _REMARK = (
@@ -68,7 +82,7 @@ def add_buys(
     titles += [*("",) * (NOTE - len(titles)), "Whom it is for"]
     keys = _varied(page.book, lines, taken[0].terms["more"])
     first = page.table(row, titles, workings_titles(page.model, shown, keys))
-    base: Term | None = None
+    base = ""
     for at, (sizing, take) in enumerate(zip(listed, taken, strict=True), start=first):
         emphasis = begin_row(page, at, sizing.label, sizing.note)
         varied = _varied(page.book, lines, take.terms["more"])
@@ -78,12 +92,12 @@ def add_buys(
         terms = take.terms | {"useful": live.terms["useful"], "base": base}
         fed = LiveRow(page, at, _FED_COLUMNS, terms)
         fed.write(_fed(lines, money), emphasis)
-        if sizing.asks_most and isinstance(fed.terms["fed"].value, float):
+        if sizing.asks_most and type(page.book.at(page.name, at, FED)) is float:
             _say(page, first - 2, sizing.label, fed.terms)
     return first
 
 
-def _varied(book: Book, lines: Lines, more: Term) -> dict[str, Term]:
+def _varied(book: Book, lines: Lines, more: str) -> dict[str, str]:
     """Return what differs with so many more appliances; unknown capacity stays as it is."""
     figures = {
         "rated_write": ("nameplate_write_gb_per_s", lines.of_storage("unit_write")),
@@ -91,53 +105,31 @@ def _varied(book: Book, lines: Lines, more: Term) -> dict[str, Term]:
         "usable": ("usable_tb", lines.of_storage("unit_usable")),
     }
     return {
-        key: _more(book, there, more, each)
+        key: f"{there}+{more}*{each}"
         for key, (there, each) in figures.items()
         if book.number(each) is not None
     }
-
-
-def _more(book: Book, there: str, more: Term, each: str) -> Term:
-    """Return what there is with so many more appliances of so much each."""
-    known = (book.number(there), more.value, book.number(each))
-    text = f"{there}+{more.text}*{each}"
-    numbers = [value for value in known if isinstance(value, (int, float))]
-    if len(numbers) < len(known):
-        return Term(text, None)
-    return Term(text, numbers[0] + numbers[1] * numbers[2])
 
 
 def _fed(lines: Lines, money: bool) -> list[Step]:
     """Return the steps of what the bandwidth adds, and what its power and money would buy."""
     gpus = lines.of_systems("unit_gpus")
     steps = [
-        Step("added", "", "ROUND({useful}-{base},2)",
-             lambda f: round(f["useful"] - f["base"], 2), CHANGE_2),
-        Step("fed", "", f"{{systems_kw}}*{gpus}", lambda f: f["systems_kw"] * f[gpus], CHANGE_2),
-        Step("by_power", "", "{fed}/bom_gpus", lambda f: f["fed"] / f["bom_gpus"], _SHARE),
-    ]  # fmt: skip
+        Step("added", "", "ROUND({useful}-{base},2)", CHANGE_2),
+        Step("fed", "", f"{{systems_kw}}*{gpus}", CHANGE_2),
+        Step("by_power", "", "{fed}/bom_gpus", _SHARE),
+    ]
     if money:
-        steps.append(
-            Step("by_money", "", f"{{systems_usd}}*{gpus}/bom_gpus",
-                 lambda f: f["systems_usd"] * f[gpus] / f["bom_gpus"], _SHARE)
-        )  # fmt: skip
+        steps.append(Step("by_money", "", f"{{systems_usd}}*{gpus}/bom_gpus", _SHARE))
     return steps
 
 
-def _say(page: GridPage, row: int, label: str, terms: dict[str, Term]) -> None:
+def _say(page: GridPage, row: int, label: str, terms: dict[str, str]) -> None:
     """Say in a sentence what the rule that asks for most takes and adds."""
-
-    def sentence(f: Figures) -> str:
-        return (
-            f"{label} means {plain(f['more'])} more appliances and {plain(f['more_kw'])} kW more, "
-            f"for {plain(f['added'])} more useful GPUs; that power would feed {plain(f['fed'])} "
-            "GPUs."
-        )
-
     text = (
         f'"{label} means "&ROUND({{more}},2)&" more appliances and "&ROUND({{more_kw}},2)&'
         '" kW more, for "&ROUND({added},2)&" more useful GPUs; that power would feed "&'
         'ROUND({fed},2)&" GPUs."'
     )
-    step = Step("says", "", text, sentence, role="subtitle", align="left")
+    step = Step("says", "", text, role="subtitle", align="left")
     LiveRow(page, row, {"says": LABEL}, terms).write([step])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 from planner.outputs import scope
 from planner.outputs.workbook.alternatives.storage import Lines, meter_factor
 from planner.outputs.workbook.bom.totals import subtotal_name
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT
-from planner.outputs.workbook.sensitivity.live import Figures, NotKnownError, Step
+from planner.outputs.workbook.sensitivity.live import Step
 from planner.sizing.demand import VendorRule
 
 # Keeps a quotient that should be whole from being rounded up.
-_ALMOST = 1 - 1e-9
 _LESS = "(1-1E-9)"
 
 _CHANGE = "+#,##0;-#,##0;0"
@@ -34,9 +31,9 @@ def plan_steps(lines: Lines) -> list[Step]:
 
     def rated(kind: str) -> Step:
         name = f"nameplate_{kind}_gb_per_s"
-        return Step(f"asked_{kind}", "", name, lambda f: f[name], DECIMAL_1)
+        return Step(f"asked_{kind}", "", name, DECIMAL_1)
 
-    count = Step("count", "", lines.quantity, lambda f: f[lines.quantity], INTEGER)
+    count = Step("count", "", lines.quantity, INTEGER)
     return [rated("read"), rated("write"), count]
 
 
@@ -51,9 +48,11 @@ def rule_steps(lines: Lines, rule: VendorRule) -> list[Step]:
 
     def asked(kind: str, each: float) -> Step:
         return Step(
-            f"asked_{kind}", "", f"{units}*{each!r}",
-            lambda f: math.ceil(f["bom_gpus"] / rule.per_gpus) * each, DECIMAL_1,
-        )  # fmt: skip
+            f"asked_{kind}",
+            "",
+            f"{units}*{each!r}",
+            DECIMAL_1,
+        )
 
     return [
         asked("read", rule.read_gb_per_s),
@@ -75,18 +74,12 @@ def limit_steps(book: Book, lines: Lines) -> list[Step]:
         for kind in ("read", "write")
     }
 
-    def rated(f: Figures, kind: str) -> float:
-        needed = f[f"needed_{kind}"]
-        if needed > f[f"client_{kind}_limit_gb_per_s"] * (1 + 1e-9):
-            raise NotKnownError(f"client_{kind}_limit_gb_per_s")
-        more = f[lost[kind]] if lost[kind] != "0" else 0.0
-        return needed / f[f"delivered_fraction_{kind}"] + more
-
     def step(kind: str) -> Step:
         need, client = f"{{needed_{kind}}}", f"client_{kind}_limit_gb_per_s"
         text = f"{need}/delivered_fraction_{kind}+{lost[kind]}"
-        return Step(f"asked_{kind}", "", f'IF({need}>{client}*(1+1E-9),"{UNKNOWN}",{text})',
-                    lambda f: rated(f, kind), DECIMAL_1)  # fmt: skip
+        return Step(
+            f"asked_{kind}", "", f'IF({need}>{client}*(1+1E-9),"{UNKNOWN}",{text})', DECIMAL_1
+        )
 
     return [
         _needed_write(book),
@@ -103,32 +96,18 @@ def _needed_write(book: Book) -> Step:
         each = f"IF(ISNUMBER({limit}),checkpoint_gb/({limit}*interval_s),0)"
         return f"{each}," if book.has(limit) else ""
 
-    def value(f: Figures) -> float:
-        sync = f.text("save_mode") == "sync"
-        limit = "max_blocking" if sync else "max_overlap"
-        room_s = f["interval_s"] - (0.0 if sync else f["stall_s"])
-        needed = [f["checkpoint_gb"] / max(0.0, room_s)]
-        if f.has(limit):
-            needed.append(f["checkpoint_gb"] / (f[limit] * f["interval_s"]))
-        return max(needed)
-
     sync = f"MAX({bounds('max_blocking')}checkpoint_gb/interval_s)"
     lagging = f"MAX({bounds('max_overlap')}checkpoint_gb/MAX(0,interval_s-stall_s))"
     text = f'IF(save_mode="sync",{sync},{lagging})'
-    return Step("needed_write", "Delivered write needed, GB/s", text, value, DECIMAL_2)
+    return Step("needed_write", "Delivered write needed, GB/s", text, DECIMAL_2)
 
 
 def _needed_read(book: Book) -> Step:
-    def value(f: Figures) -> float:
-        restore = f["fan_out"] * f["checkpoint_gb"]
-        timely = restore / f["max_restore_s"] if f.has("max_restore_s") else 0.0
-        return max(timely, f["ingest_gb_per_s"])
-
     timely = ""
     if book.has("max_restore_s"):
         timely = "IF(ISNUMBER(max_restore_s),fan_out*checkpoint_gb/max_restore_s,0),"
     text = f"MAX({timely}1*ingest_gb_per_s)"
-    return Step("needed_read", "Delivered read needed, GB/s", text, value, DECIMAL_2)
+    return Step("needed_read", "Delivered read needed, GB/s", text, DECIMAL_2)
 
 
 def _covered() -> Step:
@@ -136,17 +115,19 @@ def _covered() -> Step:
     sides = ("read", "write")
     formula = ",".join(f"nameplate_{kind}_gb_per_s/MAX(1*{{asked_{kind}}},1E-9)" for kind in sides)
     return Step(
-        "covered", "", f"MIN(1,{formula})",
-        lambda f: min(1.0, *(f[f"nameplate_{kind}_gb_per_s"] / max(f[f"asked_{kind}"], 1e-9)
-                             for kind in sides)),
+        "covered",
+        "",
+        f"MIN(1,{formula})",
         PERCENT,
-    )  # fmt: skip
+    )
 
 
 def _count(lines: Lines, *, with_capacity: bool = False) -> Step:
     """Return the fewest appliances that can be bought; other lines of storage stay as they are."""
-    asked = [(f"asked_{kind}", f"nameplate_{kind}_gb_per_s", f"unit_{kind}")
-             for kind in ("read", "write")]  # fmt: skip
+    asked = [
+        (f"asked_{kind}", f"nameplate_{kind}_gb_per_s", f"unit_{kind}")
+        for kind in ("read", "write")
+    ]
     if with_capacity and lines.storage.line.usable_tb:
         asked.append(("capacity_needed_tb", "usable_tb", "unit_usable"))
 
@@ -155,18 +136,10 @@ def _count(lines: Lines, *, with_capacity: bool = False) -> Step:
         cell = f"{{{need}}}" if need.startswith("asked_") else need
         return f"({cell}-({there}-{lines.quantity}*{name}))/{name}"
 
-    def value(f: Figures) -> float:
-        counts = [0.0]
-        for need, there, unit in asked:
-            per_unit = f[lines.of_storage(unit)]
-            others = f[there] - f[lines.quantity] * per_unit
-            counts.append((f[need] - others) / per_unit)
-        return float(max(lines.fewest, math.ceil(max(counts) * _ALMOST)))
-
     text = f"ROUNDUP(MAX(0,{','.join(each(*entry) for entry in asked)})*{_LESS},0)"
     if lines.fewest:
         text = f"MAX({lines.fewest},{text})"
-    return Step("count", "", text, value, INTEGER)
+    return Step("count", "", text, INTEGER)
 
 
 def taking_steps(book: Book, lines: Lines) -> list[Step]:
@@ -178,25 +151,19 @@ def taking_steps(book: Book, lines: Lines) -> list[Step]:
     """
     storage_kw, unit_kw = _STORAGE_KW, lines.of_storage("unit_power")
     unit_ru, meter = lines.of_storage("unit_rack_units"), meter_factor(book, lines)
-    share = lines.storage.line.liquid_share
-
-    def factor(f: Figures) -> float:
-        return f["pue"] if meter == "pue" else share * f["pue_liquid"] + (1 - share) * f["pue"]
 
     def each(key: str, name: str, number: str) -> Step:
         known = f'IF(ISNUMBER({name}),{{more}}*{name},"{UNKNOWN}")'
-        return Step(key, "", known, lambda f: f["more"] * f[name], number)
+        return Step(key, "", known, number)
 
     steps = [
-        Step("more", "", f"{{count}}-{lines.quantity}", lambda f: f["count"] - f[lines.quantity],
-             _CHANGE),
+        Step("more", "", f"{{count}}-{lines.quantity}", _CHANGE),
         each("more_kw", unit_kw, _CHANGE_1),
-        Step("storage_kw", "", f"{storage_kw}+{{more_kw}}", lambda f: f[storage_kw] + f["more_kw"],
-             DECIMAL_1),
-        Step("meter_kw", "", f"{{more_kw}}*{meter}", lambda f: f["more_kw"] * factor(f), _CHANGE_1),
+        Step("storage_kw", "", f"{storage_kw}+{{more_kw}}", DECIMAL_1),
+        Step("meter_kw", "", f"{{more_kw}}*{meter}", _CHANGE_1),
         each("more_ru", unit_ru, _CHANGE_1),
         _systems("systems_kw", "more_kw", lines.of_systems("unit_power")),
-    ]  # fmt: skip
+    ]
     net = lines.of_storage("unit_net")
     if has_prices(book, lines):
         steps.append(each("more_usd", net, _CHANGE_MILLIONS))
@@ -216,4 +183,4 @@ def has_prices(book: Book, lines: Lines) -> bool:
 
 def _systems(key: str, more: str, name: str) -> Step:
     text = f'IF(ISNUMBER({name}),{{{more}}}/{name},"{UNKNOWN}")'
-    return Step(key, "", text, lambda f: f[more] / f[name], CHANGE_2)
+    return Step(key, "", text, CHANGE_2)

@@ -77,7 +77,7 @@ def _name_columns(page: BomPage, first: int, last: int) -> None:
     if page.columns.has("support_paid"):
         for key in SPANS:
             span = page.columns.span(key, first, max(first, last))
-            page.book.define(f"bom_{key}_column", f"{page.name}!{span}", None)
+            page.book.define(f"bom_{key}_column", f"{page.name}!{span}")
 
 
 def _page_breaks(page: BomPage) -> list[int]:
@@ -128,13 +128,12 @@ def _job_gpus(page: BomPage, listed: list[Block], rows: dict[int, int], row: int
 def _name_counts(page: BomPage, entry: Entry, row: int) -> None:
     index, line = page.columns.index, entry.line
     if line.section in CORE_SECTIONS or line.sku in page.limited:
-        page.define(quantity_name(entry.number), row, index["quantity"], line.quantity)
+        page.define(quantity_name(entry.number), row, index["quantity"])
     if has_stock(page.book.plan, line):
-        page.define(purchased_name(entry.number), row, index["purchased"], line.purchased)
+        page.define(purchased_name(entry.number), row, index["purchased"])
     if line.section in CORE_SECTIONS:
-        known = page.known(line)
         for key in filter(page.columns.has, NAMED):
-            page.define(figure_name(key, entry.number), row, index[key], known[key])
+            page.define(figure_name(key, entry.number), row, index[key])
 
 
 def _block(page: BomPage, block: Block, first: int, rows: dict[int, int]) -> int:

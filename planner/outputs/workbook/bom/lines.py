@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from planner.outputs import scope
 from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook import annuity
 from planner.schema.plan import Line, Plan
 
 PER_UNIT = {
@@ -69,6 +68,15 @@ def has_stock(plan: Plan, line: Line) -> bool:
     return scope.limited(plan, f"stock.{line.sku}")
 
 
+def job_gpus(plan: Plan) -> int:
+    """Return the GPUs of the bill that the job can use, of the types it uses."""
+    if not plan.jobs:
+        return 0
+    job = plan.jobs[0]
+    lines = [line for line in scope.own_lines(plan) if line.gpus and line.sku in job.gpu_types]
+    return sum(job.most_gpus(line.sku, line.working) for line in lines)
+
+
 @dataclass(frozen=True)
 class Paid:
     """When in the term the support of a line is paid; ``whole`` where it is to the very end."""
@@ -94,19 +102,17 @@ def least_order(line: Line) -> int:
     return line.purchased if line.purchased > line.pack * -(-need // line.pack) else 0
 
 
-def figures(plan: Plan, line: Line) -> dict[str, float | None]:
-    """Return what the number columns show for a line, None where it is not known.
+def figures(line: Line) -> dict[str, float | None]:
+    """Return what the plan says of a line by column, None where it is not known.
 
     Nothing purchased costs nothing, whether or not there is a price.
     """
-    return _money(plan, line) | _physical(plan, line) | _performance(line)
+    return _money(line) | _physical(line) | _performance(line)
 
 
-def _money(plan: Plan, line: Line) -> dict[str, float | None]:
+def _money(line: Line) -> dict[str, float | None]:
     bought = line.purchased > 0
     support = line.support_usd_per_year if bought else 0.0
-    paid = paid_support(plan, line)
-    factor = annuity.years(paid.until_years, paid.since_years, plan.site.discount_rate)
     yearly = line.subscription_usd_per_year
     return {
         "unit_list": line.unit_list_usd,
@@ -115,8 +121,6 @@ def _money(plan: Plan, line: Line) -> dict[str, float | None]:
         "extended_net": line.extended_net_usd if bought else 0.0,
         "unit_support": _each(line.support_usd_per_year, line.purchased),
         "support": support,
-        "support_factor": factor,
-        "support_paid": None if support is None else support * factor,
         "unit_subscription": _each(yearly, line.purchased),
         "subscription": yearly,
         "subscription_list": line.unit_subscription_list_usd,
@@ -125,20 +129,14 @@ def _money(plan: Plan, line: Line) -> dict[str, float | None]:
     }
 
 
-def _physical(plan: Plan, line: Line) -> dict[str, float | None]:
+def _physical(line: Line) -> dict[str, float | None]:
     typical = line.unit_typical_power_kw
     typical = line.unit_it_power_kw if typical is None else typical
-    drawn = _times(typical, line.quantity)
-    pue = scope.pue(plan, line)
     return {
         "unit_power": line.unit_it_power_kw,
         "power": line.it_power_kw,
         "unit_typical": typical,
-        "typical": drawn,
         "liquid_share": line.liquid_share,
-        "liquid": _times(line.it_power_kw, line.liquid_share),
-        "facility": _times(line.it_power_kw, pue),
-        "metered": _times(drawn, pue),
         "heat": line.heat_btu_per_h,
         "unit_rack_units": line.unit_rack_units,
         "rack_units": line.rack_units,
@@ -165,8 +163,24 @@ def _each(total: float | None, count: int) -> float | None:
     return None if total is None or count == 0 else total / count
 
 
-def _times(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
+_RESTS_ON = {
+    "support_paid": "support",
+    "liquid": "power",
+    "facility": "power",
+    "typical": "unit_typical",
+    "metered": "unit_typical",
+}
+"""Columns of formulas, and the figure of the plan that each is known by."""
+
+
+def lacking(line: Line, known: Mapping[str, float | None]) -> set[str]:
+    """Return the columns whose sums are incomplete for want of a line's figure.
+
+    Args:
+        line: the line.
+        known: its figures.
+    """
+    return {key for key in needed(line) if known[_RESTS_ON.get(key, key)] is None}
 
 
 def needed(line: Line) -> tuple[str, ...]:

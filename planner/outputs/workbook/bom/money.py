@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.outputs.workbook import annuity
+from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom.lines import paid_support
 from planner.outputs.workbook.bom.page import BomRow
 from planner.schema.plan import Line, Plan
@@ -71,7 +71,6 @@ def _by_year(row: BomRow, plan: Plan, line: Line, known: dict[str, float | None]
         ends = "=years" if paid.whole else f"=MIN(years,{paid.until_years!r})"
         row.work_out("support_until", ends, paid.until_years)
         start = f"MIN({since},{until})" if paid.since_years > 0 else ""
-        text = "=" + annuity.years_formula(until, start)
-        row.work_out("support_factor", text, known["support_factor"])
+        row.work_out("support_factor", "=" + formulas.years(until, start))
     text = f'=IF(ISNUMBER({support}),{support}*N({factor}),"")'
-    row.work_out("support_paid", text, known["support_paid"])
+    row.work_out("support_paid", text)

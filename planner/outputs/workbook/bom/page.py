@@ -10,7 +10,7 @@ from xlsxwriter.format import Format
 
 from planner.outputs.numbering import Block
 from planner.outputs.workbook.bom.columns import Columns
-from planner.outputs.workbook.bom.lines import figures, needed
+from planner.outputs.workbook.bom.lines import figures, lacking
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import Role
 from planner.outputs.workbook.inputs import InputCell, Range
@@ -31,15 +31,6 @@ BOUGHT = ("extended_list", "extended_net", "support", "support_paid")
 """Sums that an edited quantity leaves incomplete where what it buys has no price."""
 
 
-@dataclass(frozen=True)
-class Sum:
-    """The known sum of a column, whether a line lacks it, and whether an edit can make one."""
-
-    value: float
-    lacking: bool
-    may_lack: bool
-
-
 class BomPage(Page):
     """A worksheet with named columns; ``limited`` are the catalog ids that a limit counts."""
 
@@ -49,7 +40,6 @@ class BomPage(Page):
         limits = (limit.name.split(".") for limit in book.plan.limits)
         self.limited = {parts[1] for parts in limits if len(parts) > 1}
         self._styles: dict[tuple[str, Role], Format] = {}
-        self._sums: dict[str, dict[str, Sum]] = {}
         self._known: dict[int, dict[str, float | None]] = {}
 
     def style(self, key: str, role: Role) -> Format:
@@ -61,37 +51,20 @@ class BomPage(Page):
         return found
 
     def known(self, line: Line) -> dict[str, float | None]:
-        """Return what the number columns show for a line, worked out once."""
+        """Return what the plan says of a line by column, gathered once."""
         found = self._known.get(id(line))
         if found is None:
-            found = self._known[id(line)] = figures(self.book.plan, line)
+            found = self._known[id(line)] = figures(line)
         return found
 
-    def sums(self, block: Block) -> dict[str, Sum]:
-        """Return the sum of each summed column of a section."""
-        found = self._sums.get(block.section)
-        if found is None:
-            found = self._sums[block.section] = self._add_up(block)
-        return found
-
-    def _add_up(self, block: Block) -> dict[str, Sum]:
-        values: dict[str, list[float]] = {column.key: [] for column in self.columns.summed}
-        lacking: set[str] = set()
-        may_lack: set[str] = set()
+    def may_lack(self, block: Block) -> set[str]:
+        """Return the columns of a section whose sums lack a line's figure, or do after an edit."""
+        found: set[str] = set()
         for entry in block.entries:
-            known = self.known(entry.line)
-            for key, summed in values.items():
-                value = known[key]
-                if value is not None:
-                    summed.append(value)
-            lacking.update(key for key in needed(entry.line) if known[key] is None)
+            found |= lacking(entry.line, self.known(entry.line))
             if entry.line.unit_list_usd is None:
-                may_lack.update(BOUGHT)
-        may_lack |= lacking
-        return {
-            key: Sum(math.fsum(summed), key in lacking, key in may_lack)
-            for key, summed in values.items()
-        }
+                found.update(BOUGHT)
+        return found
 
 
 @dataclass(frozen=True)
@@ -156,11 +129,11 @@ class BomRow:
                 InputCell(self.page.name, cell, key, line.sku, label, unit, value, ALLOWED[key])
             )
 
-    def work_out(self, key: str, text: str, value: float | None) -> None:
-        """Write a formula into a column, with the value it has in the solved plan."""
+    def work_out(self, key: str, text: str, plan: float | None = None) -> None:
+        """Write a formula into a column; what the plan says is held against it."""
         index = self.page.columns.index.get(key)
         if index is not None:
-            style = self.page.style(key, self.role)
-            shown = "" if value is None else value
-            self.page.sheet.write_formula(self.row, index, text, style, shown)
+            self.page.sheet.write_formula(self.row, index, text, self.page.style(key, self.role))
+            if plan is not None:
+                self.page.book.expect(self.page.name, self.row, index, plan)
             self.written.add(index)

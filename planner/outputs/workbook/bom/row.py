@@ -129,7 +129,7 @@ def _physical(row: BomRow, known: dict[str, float | None]) -> None:
 def _each_and_all(row: BomRow, key: str, unit_key: str, known: dict[str, float | None]) -> None:
     row.put(unit_key, known[unit_key])
     unit = row.at(unit_key)
-    row.work_out(key, f'=IF(ISNUMBER({unit}),{row.at("quantity")}*{unit},"")', known[key])
+    row.work_out(key, f'=IF(ISNUMBER({unit}),{row.at("quantity")}*{unit},"")', known.get(key))
 
 
 def _heat_and_meter(row: BomRow, known: dict[str, float | None], two_pues: bool) -> None:
@@ -142,13 +142,13 @@ def _heat_and_meter(row: BomRow, known: dict[str, float | None], two_pues: bool)
         share = row.at("liquid_share")
         row.put("liquid_share", known["liquid_share"])
         text = f'=IF(ISNUMBER({power}),{power}*{share},"")'
-        row.work_out("liquid", text, known["liquid"])
+        row.work_out("liquid", text)
         factor = f"({share}*pue_liquid+(1-{share})*pue)" if two_pues else "pue"
-    row.work_out("facility", f'=IF(ISNUMBER({power}),{power}*{factor},"")', known["facility"])
+    row.work_out("facility", f'=IF(ISNUMBER({power}),{power}*{factor},"")')
     if row.has("metered"):
         drawn = row.at("typical")
         text = f'=IF(ISNUMBER({drawn}),{drawn}*{factor},"")'
-        row.work_out("metered", text, known["metered"])
+        row.work_out("metered", text)
 
 
 def _racks(row: BomRow, line: Line) -> None:

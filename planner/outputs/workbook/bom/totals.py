@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from planner.outputs import scope
 from planner.outputs.numbering import Block
 from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook.bom.lines import without_idle
+from planner.outputs.workbook.bom.lines import job_gpus, without_idle
 from planner.outputs.workbook.bom.page import BomPage
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
 from planner.outputs.workbook.formulas import gpus_of_system, usable_gpus
@@ -52,21 +51,19 @@ def add_subtotal(page: BomPage, block: Block, first: int, last: int) -> None:
     row = last + 1
     _label(page, row, f"Subtotal {block.section}")
     sections = page.columns.span("section", first, last)
+    may_lack = page.may_lack(block)
     for column in page.columns.summed:
         figure_cells = page.columns.span(column.key, first, last)
         text = f'=SUMIF({sections},"{block.section}",{figure_cells})'
-        value = _known_sum(page, [block], column.key)
         number = _DASHED.get(column.key, column.number)
-        page.formula(row, page.columns.index[column.key], text, value, number, "total")
+        page.formula(row, page.columns.index[column.key], text, number, "total")
         name = subtotal_name(column.total, block.section)
-        page.define(name, row, page.columns.index[column.key], value)
-        found = page.sums(block)[column.key]
-        if found.may_lack:
+        page.define(name, row, page.columns.index[column.key])
+        if column.key in may_lack:
             mine = f'{sections},"{block.section}"'
             text = f'=IF(COUNTIFS({mine},{figure_cells},"{_A_NUMBER}")<COUNTIF({mine}),'
             text += f'"{KNOWN_PART}","")'
-            flag = KNOWN_PART if found.lacking else ""
-            page.formula(row + 1, page.columns.index[column.key], text, flag, role="flag")
+            page.formula(row + 1, page.columns.index[column.key], text, role="flag")
 
 
 def add_total(page: BomPage, listed: Sequence[Block], row: int, subtotals: Sequence[int]) -> None:
@@ -79,27 +76,26 @@ def add_total(page: BomPage, listed: Sequence[Block], row: int, subtotals: Seque
         subtotals: rows of the subtotals.
     """
     _label(page, row, "Total")
+    may_lack = [page.may_lack(block) for block in listed]
     for column in page.columns.summed:
         index = page.columns.index[column.key]
-        value = _known_sum(page, listed, column.key)
         added = [page.columns.at(column.key, subtotal) for subtotal in subtotals]
         if column.key == "racks" and page.book.has("bom_shared_racks"):
             added.append("bom_shared_racks")
-            value += page.book.number("bom_shared_racks") or 0.0
         text = "=" + ("+".join(added) or "0")
-        page.formula(row, index, text, value, _DASHED.get(column.key, column.number), "total")
-        page.define(column.total, row, index, value)
-        sums = [page.sums(block)[column.key] for block in listed]
-        flag = KNOWN_PART if any(each.lacking for each in sums) else ""
+        number = _DASHED.get(column.key, column.number)
+        plan = page.book.total(column.total.removeprefix("bom_"))
+        page.formula(row, index, text, number, "total", plan=plan)
+        page.define(column.total, row, index)
         checks = "&".join(
             page.columns.at(column.key, subtotal + 1)
-            for subtotal, each in zip(subtotals, sums, strict=True)
-            if each.may_lack
+            for subtotal, keys in zip(subtotals, may_lack, strict=True)
+            if column.key in keys
         )
         if checks:
             text = f'=IF({checks}<>"","{KNOWN_PART}","")'
-            page.formula(row + 1, index, text, flag, role="flag")
-        page.define(f"{column.total}_flag", row + 1, index, flag)
+            page.formula(row + 1, index, text, role="flag")
+        page.define(f"{column.total}_flag", row + 1, index)
 
 
 def add_shared_racks(page: BomPage, racks: int, row: int) -> None:
@@ -112,7 +108,7 @@ def add_shared_racks(page: BomPage, racks: int, row: int) -> None:
     """
     page.text(row, 0, "Racks that several lines share, as solved", "subtitle")
     page.number(row, page.columns.index["racks"], racks, INTEGER)
-    page.define("bom_shared_racks", row, page.columns.index["racks"], racks)
+    page.define("bom_shared_racks", row, page.columns.index["racks"])
 
 
 def add_uncounted(
@@ -142,13 +138,13 @@ def add_uncounted(
         if column.key == "racks" and page.book.has("bom_shared_racks"):
             cells.append("bom_shared_racks")
         text = f"={grown}*({'+'.join(cells)})"
-        page.formula(row, page.columns.index[column.key], text, 0.0, DECIMAL_1_OR_DASH)
+        page.formula(row, page.columns.index[column.key], text, DECIMAL_1_OR_DASH, plan=0.0)
     page.text(row + 1, 0, "Companions counted again", "subtitle")
     text = f'=IF({grown}=0,"as solved","no")'
-    page.formula(row + 1, page.columns.index["quantity"], text, "as solved", align="right")
+    page.formula(row + 1, page.columns.index["quantity"], text, align="right", plan="as solved")
     flag = f'=IF({grown}=0,"","{KNOWN_PART}")'
-    page.formula(row + 1, page.columns.index["quantity"] + 1, flag, "", role="flag")
-    page.define("bom_companions_flag", row + 1, page.columns.index["quantity"] + 1, "")
+    page.formula(row + 1, page.columns.index["quantity"] + 1, flag, role="flag")
+    page.define("bom_companions_flag", row + 1, page.columns.index["quantity"] + 1)
 
 
 def add_edit_count(page: BomPage, listed: Sequence[Block], first: int, total_row: int) -> None:
@@ -176,8 +172,8 @@ def add_edit_count(page: BomPage, listed: Sequence[Block], first: int, total_row
     ]
     page.text(row, 0, "Cells on this sheet that differ from the solved plan", "subtitle")
     text = "=" + "+".join(changed) if listed else "=0"
-    page.formula(row, page.columns.index["quantity"], text, 0, INTEGER)
-    page.define("bom_edits", row, page.columns.index["quantity"], 0)
+    page.formula(row, page.columns.index["quantity"], text, INTEGER, plan=0.0)
+    page.define("bom_edits", row, page.columns.index["quantity"])
 
 
 def add_job_gpus(page: BomPage, used: Mapping[int, Line], row: int) -> None:
@@ -188,10 +184,9 @@ def add_job_gpus(page: BomPage, used: Mapping[int, Line], row: int) -> None:
         used: the lines of these types by their row.
         row: where to write the sum.
     """
-    job, gpus, terms = page.book.job, 0, []
+    job, terms = page.book.job, []
     for line_row, line in used.items():
         assert job is not None
-        gpus += job.most_gpus(line.sku, line.working)
         cell = without_idle(line, f"N({page.columns.at('quantity', line_row)})")
         usable = usable_gpus(job, line)
         whole = f"INT({cell}*{usable}/replica_gpus+1E-9)*replica_gpus"
@@ -200,8 +195,8 @@ def add_job_gpus(page: BomPage, used: Mapping[int, Line], row: int) -> None:
         terms.append(term)
     page.text(row, 0, "GPUs that the job can use, of the types it uses", "subtitle")
     text = "=" + ("+".join(terms) or "0")
-    page.formula(row, page.columns.index["quantity"], text, gpus, INTEGER)
-    page.define("bom_job_gpus", row, page.columns.index["quantity"], gpus)
+    page.formula(row, page.columns.index["quantity"], text, INTEGER, plan=job_gpus(page.book.plan))
+    page.define("bom_job_gpus", row, page.columns.index["quantity"])
 
 
 def add_lead_time(page: BomPage, first: int, total_row: int) -> None:
@@ -214,20 +209,14 @@ def add_lead_time(page: BomPage, first: int, total_row: int) -> None:
     """
     if not page.columns.has("lead_days"):
         return
-    lines = scope.own_lines(page.book.plan)
-    days = max((line.lead_time_days or 0.0 for line in lines if line.purchased), default=0.0)
     row, last = total_row + 5, max(first, total_row - 1)
     bought = page.columns.span("purchased", first, last)
     page.text(row, 0, "Longest lead time of what is bought, days", "subtitle")
     # The subtotals have no figure in either column, and components no lead time of their own.
     text = f"=SUMPRODUCT(MAX(({bought}>0)*{page.columns.span('lead_days', first, last)}))"
-    page.formula(row, page.columns.index["quantity"], text, days, DECIMAL_1)
-    page.define("bom_lead_time_days", row, page.columns.index["quantity"], days)
+    page.formula(row, page.columns.index["quantity"], text, DECIMAL_1)
+    page.define("bom_lead_time_days", row, page.columns.index["quantity"])
 
 
 def _label(page: BomPage, row: int, text: str) -> None:
     page.fill(row, (text,), "total", page.columns.last + 1)
-
-
-def _known_sum(page: BomPage, listed: Iterable[Block], key: str) -> float:
-    return math.fsum(page.sums(block)[key].value for block in listed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.outputs.workbook.bom.columns import ALL
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint import degraded as checkpoint_degraded
 from planner.outputs.workbook.checkpoint import goodput as checkpoint_goodput
@@ -12,8 +11,8 @@ from planner.outputs.workbook.checkpoint import inputs as checkpoint_inputs
 from planner.outputs.workbook.checkpoint import model as checkpoint_model
 from planner.outputs.workbook.checkpoint import totals as checkpoint_totals
 from planner.outputs.workbook.checkpoint import workings as checkpoint_workings
-from planner.outputs.workbook.checkpoint.rows import Input, Inputs, Result, Results
-from planner.outputs.workbook.formats import INTEGER
+from planner.outputs.workbook.checkpoint.rows import Input, Result, Results
+from planner.outputs.workbook.formats import INTEGER, Role
 from planner.outputs.workbook.page import BANNER_BAD, BANNER_ROW, FIRST_ROW, Page
 from planner.schema.plan import JobPlan
 
@@ -34,7 +33,7 @@ def add(book: Book) -> None:
     row = FIRST_ROW + 1
     if book.job is None:
         page.text(row, 0, "No job: " + (book.plan.message or "there is no plan."), "subtitle")
-        page.define("checkpoint_edits", row, _VALUE, 0)
+        page.define("checkpoint_edits", row, _VALUE)
     else:
         row = _inputs(page, book.job, row)
         _results(page, book.job, row)
@@ -49,15 +48,14 @@ def _banner(page: Page) -> None:
         whole = f'IF(fingerprint_differs=0,"{solved}","{_TAMPERED}")'
         # What is deleted leaves errors behind, which must not hide the banner.
         text = f'=IFERROR(IF({edits}>0,"{_EDITED}"&{edits},{whole}),"{_TAMPERED}")'
-    page.strip(BANNER_ROW, text, solved, BANNER_BAD)
-    page.define("plan_banner", BANNER_ROW, 0, solved)
+    page.strip(BANNER_ROW, text, BANNER_BAD, plan=solved)
+    page.define("plan_banner", BANNER_ROW, 0)
 
 
 def _inputs(page: Page, job: JobPlan, row: int) -> int:
     """Write the inputs and the count of those that were edited; return the next free row."""
     first = row
-    job_gpus = page.book.number("bom_job_gpus") or 0.0
-    for heading, rows in _sections(page.book, job, job_gpus):
+    for heading, rows in checkpoint_inputs.sections(page.book.plan, job, money=page.book.money):
         row = _heading(page, heading, row)
         for entry in rows:
             _input(page, entry, row)
@@ -68,13 +66,9 @@ def _inputs(page: Page, job: JobPlan, row: int) -> int:
         for column in (_VALUE, _SOLVED)
     ]
     page.text(row, _LABEL, "Inputs on this sheet that differ from the solved plan", "subtitle")
-    page.formula(row, _VALUE, f"=SUMPRODUCT(1*({cells[0]}<>{cells[1]}))", 0, INTEGER)
-    page.define("checkpoint_edits", row, _VALUE, 0)
+    page.formula(row, _VALUE, f"=SUMPRODUCT(1*({cells[0]}<>{cells[1]}))", INTEGER, plan=0.0)
+    page.define("checkpoint_edits", row, _VALUE)
     return row + 2
-
-
-def _sections(book: Book, job: JobPlan, job_gpus: float) -> list[Inputs]:
-    return checkpoint_inputs.sections(book.plan, job, job_gpus, money=book.money)
 
 
 def _heading(page: Page, text: str, row: int) -> int:
@@ -86,7 +80,7 @@ def _input(page: Page, entry: Input, row: int) -> None:
     page.text(row, _LABEL, entry.label)
     if entry.locked:
         page.scalar(row, _VALUE, entry.value, entry.number, "fixed")
-        page.define(entry.name, row, _VALUE, entry.value)
+        page.define(entry.name, row, _VALUE)
     else:
         page.input(
             entry.name,
@@ -107,38 +101,30 @@ def _input(page: Page, entry: Input, row: int) -> None:
 
 def _results(page: Page, job: JobPlan, row: int) -> None:
     book = page.book
-    bom = {column.total: book.number(column.total) or 0.0 for column in ALL if column.total}
     sections: list[Results] = [
-        *checkpoint_model.sections(book.plan, job, bom),
+        *checkpoint_model.sections(book.plan, job),
         *checkpoint_degraded.sections(book.plan, job),
         *checkpoint_goodput.sections(job),
         checkpoint_totals.section(book),
-        checkpoint_workings.section(job),
+        checkpoint_workings.section(),
     ]
+    listed: list[tuple[int, Result]] = []
     for heading, rows in sections:
         row = _heading(page, heading, row)
         for entry in rows:
-            _result(page, entry, row)
+            page.text(row, _LABEL, entry.label)
+            role: Role = "cross" if entry.cross else "formula"
+            text, plan = entry.cell_formula, entry.plan
+            page.formula(row, _VALUE, text, entry.number, role, "right", plan=plan)
+            page.text(row, _UNIT, entry.unit)
+            page.define(entry.name, row, _VALUE)
+            listed.append((row, entry))
             row += 1
         row += 1
-
-
-def _result(page: Page, entry: Result, row: int) -> None:
-    text = isinstance(entry.cell_value, str)
-    page.text(row, _LABEL, entry.label)
-    page.formula(
-        row,
-        _VALUE,
-        entry.cell_formula,
-        entry.cell_value,
-        entry.number,
-        "cross" if entry.cross else "formula",
-        "right" if text else "",
-    )
-    page.text(row, _UNIT, entry.unit)
-    page.scalar(row, _SOLVED, entry.cell_value, entry.number, "fixed")
-    page.define(entry.name, row, _VALUE, entry.cell_value)
-    _grow(page, row, entry.label, page.flagged(row, _NOTE, entry.flag, entry.notes))
+    # Formulas read one another, so what they come to is known once all are there.
+    for row, entry in listed:
+        page.scalar(row, _SOLVED, book.value(entry.name), entry.number, "fixed")
+        _grow(page, row, entry.label, page.flagged(row, _NOTE, entry.flag, entry.notes))
 
 
 def _grow(page: Page, row: int, label: str, note: str) -> None:

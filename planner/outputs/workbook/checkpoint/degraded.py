@@ -61,7 +61,7 @@ def sections(plan: Plan, job: JobPlan) -> list[Results]:
         return []
     appliances = "appliance" if job.tolerate_down == 1 else "appliances"
     heading = f"With {job.tolerate_down} storage {appliances} down, as the limits ask"
-    return [(heading, (*_bandwidth(job), *_checkpoint(job), _restore(job)))]
+    return [(heading, (*_bandwidth(job), *_checkpoint(), _restore()))]
 
 
 def _bandwidth(job: JobPlan) -> tuple[Result, ...]:
@@ -70,11 +70,11 @@ def _bandwidth(job: JobPlan) -> tuple[Result, ...]:
             f"degraded_{kind}_gb_per_s",
             f"Delivered {kind} bandwidth, degraded",
             "GB/s",
-            value,
             f"MIN(delivered_fraction_{kind}*MAX(0,nameplate_{kind}_gb_per_s-lost_{kind}_gb_per_s),"
             f"client_{kind}_limit_gb_per_s)",
             "the lesser of (rated - lost) x delivered share and the clients' limit",
             DECIMAL_2,
+            plan=value,
         )
         for kind, value in (
             ("write", job.degraded_write_gb_per_s),
@@ -83,12 +83,7 @@ def _bandwidth(job: JobPlan) -> tuple[Result, ...]:
     )
 
 
-def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
-    assert job.degraded_write_gb_per_s is not None
-    sync = job.mode == "sync"
-    save_s = job.checkpoint_gb / job.degraded_write_gb_per_s
-    stall_s = save_s if sync else job.stall_s
-    drain_s = 0.0 if sync else save_s
+def _checkpoint() -> tuple[Result, ...]:
     stalled = 'IF(save_mode="sync",degraded_save_s,stall_s)'
     drained = 'IF(save_mode="sync",0,degraded_save_s)'
     return (
@@ -96,7 +91,6 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
             "degraded_save_s",
             "Write of one checkpoint, degraded",
             "s",
-            save_s,
             "checkpoint_gb/degraded_write_gb_per_s",
             "checkpoint size / degraded write bandwidth: the drain, or the stall when sync",
             DECIMAL_3,
@@ -105,7 +99,6 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
             "degraded_overlap",
             "Overlap, degraded",
             "share",
-            drain_s / job.interval_s,
             f"{drained}/interval_s",
             "drain / interval",
             PERCENT_2,
@@ -114,7 +107,6 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
             "degraded_blocking",
             "Blocking, degraded",
             "share",
-            stall_s / job.interval_s,
             f"{stalled}/interval_s",
             "stall / interval",
             PERCENT_2,
@@ -123,7 +115,6 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
             "degraded_stall_and_drain_s",
             "Stall and drain together, degraded",
             "s",
-            stall_s + drain_s,
             f"{stalled}+{drained}",
             "must not be longer than the interval",
             DECIMAL_3,
@@ -131,13 +122,11 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
     )
 
 
-def _restore(job: JobPlan) -> Result:
-    assert job.degraded_read_gb_per_s is not None
+def _restore() -> Result:
     return Result(
         "degraded_restore_s",
         "Restore read, degraded",
         "s",
-        job.fan_out * job.checkpoint_gb / job.degraded_read_gb_per_s,
         "fan_out*checkpoint_gb/degraded_read_gb_per_s",
         "fan-out x checkpoint size / degraded read bandwidth",
         DECIMAL_2,

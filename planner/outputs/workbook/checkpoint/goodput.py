@@ -18,15 +18,12 @@ def sections(job: JobPlan) -> list[Results]:
 
 
 def _goodput(job: JobPlan) -> tuple[Result, ...]:
-    slowed_s = job.drain_slowdown * (0.0 if job.mode == "sync" else job.drain_s)
-    stopped = (job.stall_s + slowed_s) / job.interval_s
     first_order_loss = "(recovery_s+interval_s/2+drain_s)/mtti_s"
     return (
         Result(
             "stopped_share",
             "Share of the interval lost to checkpoints",
             "share",
-            stopped,
             "(stall_s+drain_slowdown*drain_s)/interval_s",
             "(stall + slowdown x drain) / interval",
             PERCENT_2,
@@ -35,65 +32,65 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
             "interval_per_mtti",
             "z = interval / MTTI",
             "",
-            job.interval_s / job.mtti_s,
             "interval_s/mtti_s",
             "",
             "0.000000",
+            plan=job.interval_s / job.mtti_s,
         ),
         Result(
             "goodput",
             "Goodput",
             "share",
-            job.goodput,
             "MAX(0,1-stopped_share)*EXP(-(drain_s+recovery_s)/mtti_s)*rework_factor",
             "(1 - share lost) x exp(-(drain + recovery) / MTTI) x z / (exp(z) - 1)",
             PERCENT_2,
+            plan=job.goodput,
         ),
         Result(
             "goodput_understated",
             "Goodput is too low by",
             "share",
-            job.goodput_understated,
             "drain_slowdown*drain_s/mtti_s*EXP(-(recovery_s+interval_s+drain_s)/mtti_s)",
             "a slowdown while draining is charged to the first interval after a restart as well, "
             "which has no drain; nothing without a slowdown",
             "0.0000%",
+            plan=job.goodput_understated,
         ),
         Result(
             "goodput_first_order",
             "Goodput, first order (for comparison only)",
             "share",
-            job.goodput_first_order,
             f"MAX(0,1-stopped_share)*(1-{first_order_loss})",
             "(1 - share lost) x (1 - (recovery + interval / 2 + drain) / MTTI)",
             PERCENT_2,
+            plan=job.goodput_first_order,
         ),
         Result(
             "young_s",
             "Interval by Young",
             "s",
-            job.young_s,
             "SQRT(2*charged_stall_s*mtti_s)",
             "sqrt(2 x stall x MTTI)",
             DECIMAL_1,
+            plan=job.young_s,
         ),
         Result(
             "daly_s",
             "Interval by Daly",
             "s",
-            job.daly_s,
             formulas.daly_s("charged_stall_s", "mtti_s"),
             "Daly 2006, doi 10.1016/j.future.2004.11.016",
             DECIMAL_1,
+            plan=job.daly_s,
         ),
         Result(
             "exact_s",
             "Interval with the highest goodput",
             "s",
-            job.exact_s,
             "mtti_s*newton_6",
             "MTTI x (1 + s/M + W0(-exp(-(1 + s/M)))); see the workings",
             DECIMAL_1,
+            plan=job.exact_s,
         ),
     )
 
@@ -112,10 +109,10 @@ def _loss(job: JobPlan) -> tuple[Result, ...]:
             f"loss_{name}",
             label,
             "share",
-            value,
             f"IF(stopped_share>=1,{1 if name == 'stall' else 0},{log}*loss_per_log)",
             "its part of -ln(goodput), scaled to 1 - goodput",
             PERCENT_2,
+            plan=value,
         )
         for name, label, value, log in parts
     )
@@ -127,40 +124,40 @@ def _useful(job: JobPlan) -> tuple[Result, ...]:
             "useful_gpus",
             "Useful GPUs",
             "GPUs",
-            job.useful_gpus,
             "gpus_in_use*goodput",
             "GPUs in use x goodput",
             DECIMAL_1,
+            plan=job.useful_gpus,
         ),
         Result(
             "useful_pflops",
             "Useful training rate",
             "PFLOP/s",
-            job.useful_pflops,
             "useful_gpus*tflops_per_gpu*mfu/1000",
             "useful GPUs x peak rate x MFU",
             DECIMAL_1,
             ("tflops_per_gpu", "mfu"),
+            plan=job.useful_pflops,
         ),
         Result(
             "training_pflops_days",
             "Work of the training run",
             "PFLOP/s-days",
-            _work(job),
             "6*active_parameters_billion*tokens_trillion*1E+6/86400",
             "6 x active parameters x tokens",
             DECIMAL_1,
             ("active_parameters_billion", "tokens_trillion"),
+            plan=_work(job),
         ),
         Result(
             "days_to_train",
             "Days to train",
             "days",
-            job.days_to_train,
             "training_pflops_days/useful_pflops",
             "work of the training run / useful training rate",
             DECIMAL_1,
             ("training_pflops_days", "useful_pflops"),
+            plan=job.days_to_train,
         ),
     )
 

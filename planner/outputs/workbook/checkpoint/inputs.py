@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from planner.outputs.workbook.bom.lines import job_gpus
 from planner.outputs.workbook.checkpoint import degraded as checkpoint_degraded
 from planner.outputs.workbook.checkpoint import prices as checkpoint_prices
 from planner.outputs.workbook.checkpoint.rows import NO_LIMIT, NOT_GIVEN, Input, Inputs
@@ -21,13 +22,12 @@ from planner.schema.plan import JobPlan, Plan
 FanOutKind = Literal["broadcast", "sharded_optimizer", "every_replica"]
 
 
-def sections(plan: Plan, job: JobPlan, job_gpus: float, *, money: bool) -> list[Inputs]:
+def sections(plan: Plan, job: JobPlan, *, money: bool) -> list[Inputs]:
     """Return the inputs under their headings.
 
     Args:
         plan: the plan.
         job: its job.
-        job_gpus: GPUs in the bill of materials that the job can use.
         money: whether this edition shows any.
     """
     return [
@@ -36,7 +36,7 @@ def sections(plan: Plan, job: JobPlan, job_gpus: float, *, money: bool) -> list[
         (
             "Inputs: cluster and storage",
             (
-                *_cluster(job, job_gpus),
+                *_cluster(plan, job),
                 *_storage(plan),
                 *checkpoint_degraded.inputs(plan, job),
             ),
@@ -166,13 +166,13 @@ def _limits(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
     return tuple(rows)
 
 
-def _cluster(job: JobPlan, job_gpus: float) -> tuple[Input, ...]:
+def _cluster(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
     return (
         Input(
             "gpus_idle",
             "GPUs that the job could use but does not",
             "GPUs",
-            job_gpus - job.gpus_used,
+            job_gpus(plan) - job.gpus_used,
             INTEGER,
             "GPUs in use = GPUs of the bill of materials that the job can use, less these",
             whole=True,

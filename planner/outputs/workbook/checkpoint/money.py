@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.outputs import scope
-from planner.outputs.workbook import annuity
+from planner.outputs.workbook import formulas
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.rows import Result, from_bom
 from planner.outputs.workbook.formats import DECIMAL_2, DECIMAL_3
@@ -22,99 +22,71 @@ def rows(book: Book) -> tuple[Result, ...]:
     return (
         from_bom(book, "capex_usd", "Capex", "USD", DECIMAL_2),
         *yearly,
-        _opex(yearly),
+        _opex(book, yearly),
         *_term(book, yearly),
         *_ratios(book),
     )
 
 
-def charged(book: Book) -> tuple[str, float]:
-    """Return the name and value of the power at the meter that energy is charged on, kW."""
-    if book.has("bom_energy_kw"):
-        return "energy_kw", book.number("bom_energy_kw") or 0.0
-    if book.has("bom_facility_power_kw"):
-        return "facility_power_kw", book.number("bom_facility_power_kw") or 0.0
-    power_kw = book.number("bom_it_power_kw") or 0.0
-    return "facility_power_kw", power_kw * book.plan.site.pue
-
-
 def _yearly(book: Book) -> tuple[Result, ...]:
     """Return what is paid every year: support, subscriptions, energy, colocation."""
-    site = book.plan.site
     result = [from_bom(book, "support_usd_per_year", "Support per year", "USD/year", DECIMAL_2)]
     if book.has("bom_subscriptions_usd_per_year"):
         name, label = "subscriptions_usd_per_year", "Subscriptions per year"
         result.append(from_bom(book, name, label, "USD/year", DECIMAL_2))
-    power, power_kw = charged(book)
-    energy = None
-    if site.electricity_usd_per_kwh is not None:
-        energy = power_kw * HOURS_PER_YEAR * site.electricity_usd_per_kwh
-    what = "typical power at the meter" if power == "energy_kw" else "facility power"
+    power, what = "facility_power_kw", "facility power"
+    if book.has("bom_energy_kw"):
+        power, what = "energy_kw", "typical power at the meter"
     result.append(
         Result(
             "energy_usd_per_year",
             "Energy per year",
             "USD/year",
-            energy,
             f"{power}*{HOURS_PER_YEAR:g}*electricity_usd_per_kwh",
             f"{what} x {HOURS_PER_YEAR:,.0f} h x electricity price",
             DECIMAL_2,
             ("electricity_usd_per_kwh",),
             "bom_it_power_kw_flag",
+            plan=book.total("energy_usd_per_year"),
         )
     )
     if book.has("colocation_usd_per_kw_month"):
-        power_kw = book.number("bom_it_power_kw") or 0.0
         result.append(
             Result(
                 "colocation_usd_per_year",
                 "Colocation per year",
                 "USD/year",
-                power_kw * MONTHS_PER_YEAR * site.colocation_usd_per_kw_month,
                 f"it_power_kw*{MONTHS_PER_YEAR}*colocation_usd_per_kw_month",
                 f"IT power x {MONTHS_PER_YEAR} months x colocation price",
                 DECIMAL_2,
                 ("colocation_usd_per_kw_month",),
                 "bom_it_power_kw_flag",
+                plan=book.total("colocation_usd_per_year"),
             )
         )
     return tuple(result)
 
 
-def _total(rows: tuple[Result, ...]) -> float | None:
-    """Return the sum of some rows, None where one has no value."""
-    values = [row.value for row in rows]
-    known = [value for value in values if isinstance(value, (int, float))]
-    return sum(known) if len(known) == len(values) else None
-
-
-def _opex(yearly: tuple[Result, ...]) -> Result:
+def _opex(book: Book, yearly: tuple[Result, ...]) -> Result:
     names = [row.name for row in yearly]
     return Result(
         "opex_usd_per_year",
         "Opex per year",
         "USD/year",
-        _total(yearly),
         "+".join(names),
         " + ".join(name.removesuffix("_usd_per_year") for name in names),
         DECIMAL_2,
         ("energy_usd_per_year",),
         _YEARLY_FLAG,
+        plan=book.total("opex_usd_per_year"),
     )
 
 
 def _term(book: Book, yearly: tuple[Result, ...]) -> tuple[Result, ...]:
     """Return the money of the term; what is paid later counts less where there is a rate."""
-    years = book.plan.site.years
-    capex = book.number("bom_capex_usd") or 0.0
+    tco = book.total("tco_usd")
     if not book.has("bom_support_usd_over_term"):
-        opex = _total(yearly)
-        tco = None if opex is None or years is None else capex + years * opex
         return (_tco(tco, "capex_usd+years*opex_usd_per_year", "capex + years x opex per year"),)
-    assert years is not None
-    factor = annuity.years(years, 0.0, book.plan.site.discount_rate)
-    running, support = _total(yearly[1:]), book.number("bom_support_usd_over_term") or 0.0
-    tco = None if running is None else capex + support + factor * running
     names = "+".join(row.name for row in yearly[1:])
     support_row = from_bom(book, "support_usd_over_term", "Support over the term", "USD", DECIMAL_2)
     return (
@@ -122,8 +94,7 @@ def _term(book: Book, yearly: tuple[Result, ...]) -> tuple[Result, ...]:
             "discounted_years",
             "Years of a yearly payment over the term, discounted",
             "years",
-            factor,
-            annuity.years_formula("years"),
+            formulas.years("years"),
             "paid at the end of each year: (1 - (1 + rate)^-years) / rate, a last part year in "
             "proportion",
             DECIMAL_3,
@@ -141,7 +112,7 @@ def _term(book: Book, yearly: tuple[Result, ...]) -> tuple[Result, ...]:
 def _tco(value: float | None, formula: str, how: str) -> Result:
     needs = ("years", "opex_usd_per_year")
     label = "Total cost of ownership (TCO)"
-    return Result("tco_usd", label, "USD", value, formula, how, DECIMAL_2, needs, TCO_FLAG)
+    return Result("tco_usd", label, "USD", formula, how, DECIMAL_2, needs, TCO_FLAG, plan=value)
 
 
 def _ratios(book: Book) -> tuple[Result, ...]:
@@ -173,5 +144,7 @@ def _ratios(book: Book) -> tuple[Result, ...]:
             if name.endswith("tokens"):
                 needs = (*needs, "useful_pflops", "active_parameters_billion")
             number = "#,##0.0000"
-            result.append(Result(name, label, "USD", value, formula, how, number, needs, TCO_FLAG))
+            result.append(
+                Result(name, label, "USD", formula, how, number, needs, TCO_FLAG, plan=value)
+            )
     return tuple(result)

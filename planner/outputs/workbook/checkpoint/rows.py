@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2
 from planner.outputs.workbook.formulas import known
 from planner.outputs.workbook.inputs import Range
@@ -51,19 +52,20 @@ class Result:
     """A cell that follows from the inputs and the quantities.
 
     ``formula`` is over defined names and has no equals sign; ``needs`` are the names that must
-    hold a number, else the cell shows `UNKNOWN`; ``flag`` is a name that marks an incomplete sum.
+    hold a number, else the cell shows `UNKNOWN`; ``flag`` is a name that marks an incomplete sum;
+    ``plan`` is what the plan says, to be held against the formula.
     """
 
     name: str
     label: str
     unit: str
-    value: Scalar
     formula: str
     how: str = ""
     number: str = DECIMAL_2
     needs: tuple[str, ...] = ()
     flag: str = ""
     cross: bool = False
+    plan: Scalar = None
 
     @property
     def cell_formula(self) -> str:
@@ -72,11 +74,6 @@ class Result:
         if self.needs:
             text = f'IF({known(*self.needs)},{text},"{UNKNOWN}")'
         return f'=IFERROR({text},"{UNKNOWN}")'
-
-    @property
-    def cell_value(self) -> float | str:
-        """The value as the cell shows it."""
-        return UNKNOWN if self.value is None else self.value
 
     @property
     def notes(self) -> tuple[str, str]:
@@ -92,8 +89,7 @@ def from_bom(book: Book, name: str, label: str, unit: str, number: str = DECIMAL
     """Return the row of a grand total of ``BOM``, with its flag where a line lacks the figure."""
     bom = f"bom_{name}"
     flag = f"{bom}_flag" if book.has(f"{bom}_flag") else ""
-    value = book.value(bom)
-    return Result(name, label, unit, value, bom, "total of BOM", number, flag=flag, cross=True)
+    return Result(name, label, unit, bom, "total of BOM", number, flag=flag, cross=True)
 
 
 Inputs = tuple[str, tuple[Input, ...]]

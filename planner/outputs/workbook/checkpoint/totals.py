@@ -37,23 +37,21 @@ def _facility(book: Book) -> Result:
     if book.has("bom_facility_power_kw"):
         row = from_bom(book, "facility_power_kw", "Facility power", "kW", DECIMAL_1)
         return row.explained("total of BOM: every line's IT power x its PUE")
-    it_power_kw = book.number("bom_it_power_kw") or 0.0
     return Result(
         "facility_power_kw",
         "Facility power",
         "kW",
-        it_power_kw * book.plan.site.pue,
         "it_power_kw*pue",
         "IT power x PUE",
         DECIMAL_1,
         flag="bom_it_power_kw_flag",
+        plan=book.total("facility_power_kw"),
     )
 
 
 def _heat(book: Book) -> tuple[Result, ...]:
     rows = [from_bom(book, "heat_btu_per_h", "Heat", "BTU/h", INTEGER)]
     liquid = book.has("bom_heat_liquid_kw")
-    liquid_kw = book.number("bom_heat_liquid_kw") or 0.0
     if liquid:
         rows.append(from_bom(book, "heat_liquid_kw", "Heat to liquid", "kW", DECIMAL_1))
     if liquid or scope.limited(book.plan, "heat_air"):
@@ -62,11 +60,11 @@ def _heat(book: Book) -> tuple[Result, ...]:
                 "heat_air_kw",
                 "Heat to air",
                 "kW",
-                (book.number("bom_it_power_kw") or 0.0) - liquid_kw,
                 "it_power_kw-heat_liquid_kw" if liquid else "it_power_kw",
                 "IT power less what goes to liquid; 1 kW is 3,412.14 BTU/h",
                 DECIMAL_1,
                 flag="bom_it_power_kw_flag",
+                plan=book.total("heat_air_kw"),
             )
         )
     return tuple(rows)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from planner.limits import COUNTED_IN
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checks.rows import Check, check_for, editable, waiting
 from planner.outputs.workbook.formats import DECIMAL_2, INTEGER, PERCENT_2
@@ -58,8 +57,9 @@ def add(book: Book) -> None:
     page.headers(_HEADER_ROW, _COLUMNS)
     limits = (*book.plan.limits, *waiting(book))
     first, last = _HEADER_ROW + 1, _HEADER_ROW + len(limits)
-    results = [_row(page, first + index, limit, index + 1) for index, limit in enumerate(limits)]
-    _summary(page, results, first)
+    for number, limit in enumerate(limits, start=1):
+        _row(page, _HEADER_ROW + number, limit, number)
+    _summary(page, first, last)
     for row in range(first, last + 1):
         page.mark(row, _RESULT, "begins with", "OVER", "bad")
         page.mark(row, _RESULT, "begins with", "OK", "good")
@@ -68,24 +68,23 @@ def add(book: Book) -> None:
     page.finish(_ID, (_HEADER_ROW + 1, 1))
 
 
-def _row(page: Page, row: int, limit: LimitReport, number: int) -> str:
-    """Write one limit and return its result in the solved plan."""
+def _row(page: Page, row: int, limit: LimitReport, number: int) -> None:
+    """Write one limit."""
     check = check_for(page.book, limit)
     style = _number_format(limit)
     page.text(row, _LABEL, limit.label)
     _side(page, row, _VALUE, check.value, limit.value, style)
     page.text(row, _SENSE, "=" if limit.exact else _SENSE_TEXT[limit.sense], align="center")
     _allowed(page, row, limit, check, style)
-    page.define(f"check_value_{number}", row, _VALUE, limit.value)
-    page.define(f"check_limit_{number}", row, _LIMIT, limit.limit)
+    page.define(f"check_value_{number}", row, _VALUE)
+    page.define(f"check_limit_{number}", row, _LIMIT)
     page.text(row, _UNIT, limit.unit)
-    result = _verdict(page, row, limit, check, style)
+    _verdict(page, row, limit, check, style)
     page.text(row, _BINDS, "binds" if limit.binding else "")
     page.text(row, _FOLLOWS, _follows(check))
     page.text(row, _SOURCE, limit.source or "")
     page.text(row, _ID, limit.name)
     page.grow(row, [(limit.label, 36), (limit.source or "", 34), (limit.name, 30)])
-    return result
 
 
 def _allowed(page: Page, row: int, limit: LimitReport, check: Check, style: str) -> None:
@@ -118,10 +117,7 @@ def _allowed(page: Page, row: int, limit: LimitReport, check: Check, style: str)
 
 def whole_number(limit: LimitReport) -> bool:
     """Return whether a limit counts things."""
-    return (
-        limit.unit in ("racks", "units", "GPUs", "systems", "families")
-        and float(limit.limit).is_integer()
-    )
+    return limit.unit in COUNTED_IN and float(limit.limit).is_integer()
 
 
 def _number_format(limit: LimitReport) -> str:
@@ -135,22 +131,19 @@ def _number_format(limit: LimitReport) -> str:
 
 def _side(page: Page, row: int, column: int, formula: str, value: float, number: str) -> None:
     if formula:
-        page.formula(row, column, f"={formula}", value, number, "cross")
+        page.formula(row, column, f"={formula}", number, "cross", plan=value)
     else:
         page.number(row, column, value, number)
 
 
-def _verdict(page: Page, row: int, limit: LimitReport, check: Check, number: str) -> str:
+def _verdict(page: Page, row: int, limit: LimitReport, check: Check, number: str) -> None:
     """Write slack and result; what cannot be computed any more does not pass."""
     value, allowed = (xl_rowcol_to_cell(row, column) for column in (_VALUE, _LIMIT))
-    at_most = limit.sense == "<="
-    slack = f"{allowed}-{value}" if at_most else f"{value}-{allowed}"
-    solved_slack = limit.limit - limit.value if at_most else limit.value - limit.limit
+    slack = f"{allowed}-{value}" if limit.sense == "<=" else f"{value}-{allowed}"
     if limit.exact:
-        slack, solved_slack = f"-ABS({slack})", -abs(solved_slack) or 0.0
+        slack = f"-ABS({slack})"
     both = known(value, allowed)
-    page.formula(row, _SLACK, f'=IF({both},{slack},"n/a")', solved_slack, number)
-    flagged = any(page.book.value(name) for name in check.flag.split("&") if name)
+    page.formula(row, _SLACK, f'=IF({both},{slack},"n/a")', number)
     good = f'IF({check.flag}="","OK","OK (known part)")' if check.flag else '"OK"'
     holds = f"{slack}>=-{check.tolerance:G}*ABS({allowed})"
     # A limit that was cleared limits nothing; a value that is no number reaches no limit.
@@ -158,13 +151,7 @@ def _verdict(page: Page, row: int, limit: LimitReport, check: Check, number: str
     text = f'IF({cleared},"no limit",IF({both},IF({holds},{good},"OVER"),"OVER"))'
     if check.applies:
         text = f'IF({check.applies},{text},"{NOT_NOW}")'
-    text = f"={text}"
-    ok = solved_slack >= -check.tolerance * abs(limit.limit)
-    shown = ("OK (known part)" if flagged else "OK") if ok else "OVER"
-    if limit.name not in {each.name for each in page.book.plan.limits}:
-        shown = NOT_NOW
-    page.formula(row, _RESULT, text, shown, align="center")
-    return shown
+    page.formula(row, _RESULT, f"={text}", align="center")
 
 
 def _follows(check: Check) -> str:
@@ -173,27 +160,22 @@ def _follows(check: Check) -> str:
     return "yes" if check.limit else "the value"
 
 
-def _summary(page: Page, results: Sequence[str], first: int) -> None:
+def _summary(page: Page, first: int, last: int) -> None:
     """Say how many limits are broken, and count the limits edited on this sheet."""
-    text, shown, edits = '="No limits"', "No limits", "0"
-    if results:
-        last = first + len(results) - 1
+    text, edits, limits = '="No limits"', "0", last - first + 1
+    if limits:
         cells = _column(first, last, _RESULT)
         over, idle = f'COUNTIF({cells},"OVER")', f'COUNTIF({cells},"{NOT_NOW}")'
-        count = f"({len(results)}-{idle})"
+        count = f"({limits}-{idle})"
         text = (
             f'=IF({over}=0,"All "&{count}&" limits hold","OVER: "&{over}&" of "&{count}&" limits")'
         )
-        broken, counted = results.count("OVER"), len(results) - results.count(NOT_NOW)
-        shown = f"All {counted} limits hold"
-        if broken:
-            shown = f"OVER: {broken} of {counted} limits"
         limit, solved = _column(first, last, _LIMIT), _column(first, last, _SOLVED)
         edits = f'SUMPRODUCT(({solved}<>"")*({limit}<>{solved}))'
-    page.strip(_SUMMARY_ROW, text, shown, ("OVER",))
+    page.strip(_SUMMARY_ROW, text, ("OVER",))
     page.text(_SUMMARY_ROW, _FOLLOWS, "Limits edited here", "subtitle", "right")
-    page.formula(_SUMMARY_ROW, _SOLVED, f"={edits}", 0, INTEGER)
-    page.define("checks_edits", _SUMMARY_ROW, _SOLVED, 0)
+    page.formula(_SUMMARY_ROW, _SOLVED, f"={edits}", INTEGER, plan=0.0)
+    page.define("checks_edits", _SUMMARY_ROW, _SOLVED)
 
 
 def _column(first: int, last: int, column: int) -> str:

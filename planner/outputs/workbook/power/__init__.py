@@ -111,15 +111,13 @@ def _row(page: Page, row: int, entry: Row, note: tuple[int, float]) -> None:
 
 
 def _figure(page: Page, row: int, entry: Result) -> None:
-    value = entry.cell_value
     if entry.formula:
         role: Role = "cross" if entry.cross else "formula"
-        align = "right" if isinstance(value, str) else ""
-        page.formula(row, _VALUE, entry.cell_formula, value, entry.number, role, align)
+        page.formula(row, _VALUE, entry.cell_formula, entry.number, role, "right", plan=entry.plan)
     else:
-        page.scalar(row, _VALUE, value, entry.number)
+        page.scalar(row, _VALUE, entry.plan, entry.number)
     if not page.book.has(entry.name):
-        page.define(entry.name, row, _VALUE, value)
+        page.define(entry.name, row, _VALUE)
 
 
 def _limit(page: Page, row: int, entry: Result) -> None:
@@ -132,11 +130,10 @@ def _limit(page: Page, row: int, entry: Result) -> None:
             continue
         # A limit that was cleared limits nothing.
         text = f'=IF(ISNUMBER({name}),{name},"none")'
-        page.formula(row, _LIMIT, text, limit.limit, entry.number, "cross", "right")
+        page.formula(row, _LIMIT, text, entry.number, "cross", "right")
         allowed, value = (xl_rowcol_to_cell(row, column) for column in (_LIMIT, _VALUE))
-        share = limit.value / limit.limit if limit.limit else ""
         text = f'=IF(ISNUMBER({allowed}),IFERROR({value}/{allowed},""),"")'
-        page.formula(row, _USED, text, share, PERCENT)
+        page.formula(row, _USED, text, PERCENT)
         rule = {
             "type": "cell",
             "criteria": ">",

@@ -44,13 +44,12 @@ def sections(book: Book) -> list[Rows]:
     ]
 
 
-def same(book: Book, name: str, label: str, unit: str, how: str, number: str, flag: str) -> Result:
+def same(name: str, label: str, unit: str, how: str, number: str, flag: str) -> Result:
     """Return the row of a figure that has its place elsewhere in the workbook."""
-    return Result(name, label, unit, book.value(name), name, how, number, flag=flag, cross=True)
+    return Result(name, label, unit, name, how, number, flag=flag, cross=True)
 
 
 def ratio(
-    book: Book,
     name: str,
     label: str,
     cells: tuple[str, str],
@@ -61,21 +60,19 @@ def ratio(
     flag: str = "",
 ) -> Result:
     """Return the row of one figure divided by another, ``cells`` being their names."""
-    above, below = (book.number(cell) for cell in cells)
-    value = above / below if above is not None and below else None
-    return Result(name, label, unit, value, "/".join(cells), how, number, flag=flag)
+    return Result(name, label, unit, "/".join(cells), how, number, flag=flag)
 
 
 def _it_power(book: Book) -> tuple[Row, ...]:
     how = "what every device draws at most, from BOM"
-    rows: list[Row] = [same(book, "it_power_kw", "IT power", "kW", how, DECIMAL_1, _FLAG)]
+    rows: list[Row] = [same("it_power_kw", "IT power", "kW", how, DECIMAL_1, _FLAG)]
     if book.has("typical_power_kw"):
         name, how = "typical_power_kw", "the maximum where a line's typical draw is not known"
         label = "IT power, typical"
-        rows.append(same(book, name, label, "kW", how, DECIMAL_1, _TYPICAL_FLAG))
+        rows.append(same(name, label, "kW", how, DECIMAL_1, _TYPICAL_FLAG))
         label, how = "Typical power, share of the maximum", "typical / maximum IT power"
         cells = (name, "it_power_kw")
-        share = ratio(book, "typical_share", label, cells, how=how, unit="share", number=PERCENT)
+        share = ratio("typical_share", label, cells, how=how, unit="share", number=PERCENT)
         rows.append(share)
     return tuple(rows)
 
@@ -84,16 +81,16 @@ def _meter(book: Book) -> tuple[Row, ...]:
     two = scope.two_pues(book.plan)
     how = "power usage effectiveness; from Checkpoint, where it can be changed"
     label = "PUE of heat to air" if two else "PUE"
-    rows: list[Row] = [same(book, "pue", label, "", how, DECIMAL_3, "")]
+    rows: list[Row] = [same("pue", label, "", how, DECIMAL_3, "")]
     if two:
         name, how = "pue_liquid", "likewise"
-        rows.append(same(book, name, "PUE of heat to liquid", "", how, DECIMAL_3, ""))
+        rows.append(same(name, "PUE of heat to liquid", "", how, DECIMAL_3, ""))
     how = "every line's IT power x its PUE" if two else "IT power x PUE"
     name = "facility_power_kw"
-    rows.append(same(book, name, "Facility power, at the meter", "kW", how, DECIMAL_1, _FLAG))
+    rows.append(same(name, "Facility power, at the meter", "kW", how, DECIMAL_1, _FLAG))
     if two:
         label, how, cells = "PUE of the whole", "facility power / IT power", (name, "it_power_kw")
-        rows.append(ratio(book, "pue_mean", label, cells, how=how, number=DECIMAL_3))
+        rows.append(ratio("pue_mean", label, cells, how=how, number=DECIMAL_3))
     return (*rows, *_typical_at_meter(book))
 
 
@@ -102,43 +99,36 @@ def _typical_at_meter(book: Book) -> tuple[Result, ...]:
     label = "Typical power, at the meter"
     if book.has("energy_kw"):
         how = "every line's typical power x its PUE"
-        return (same(book, "energy_kw", label, "kW", how, DECIMAL_1, _TYPICAL_FLAG),)
-    typical_kw = book.number("typical_power_kw")
-    if typical_kw is None or scope.two_pues(book.plan):
+        return (same("energy_kw", label, "kW", how, DECIMAL_1, _TYPICAL_FLAG),)
+    if book.number("typical_power_kw") is None or scope.two_pues(book.plan):
         return ()
-    value, formula = typical_kw * book.plan.site.pue, "typical_power_kw*pue"
-    how = "typical IT power x PUE"
-    name = "typical_meter_kw"
-    return (Result(name, label, "kW", value, formula, how, DECIMAL_1, flag=_TYPICAL_FLAG),)
+    name, formula, how = "typical_meter_kw", "typical_power_kw*pue", "typical IT power x PUE"
+    return (Result(name, label, "kW", formula, how, DECIMAL_1, flag=_TYPICAL_FLAG),)
 
 
 def _energy(book: Book) -> tuple[Row, ...]:
     basis = book.plan.site.energy_basis
     rows = []
     for meter, kind, flag in (
-        (same(book, "facility_power_kw", "", "kW", "", DECIMAL_1, _FLAG), "maximum", _FLAG),
-        *((meter, "typical", _TYPICAL_FLAG) for meter in _typical_at_meter(book)),
+        ("facility_power_kw", "maximum", _FLAG),
+        *((meter.name, "typical", _TYPICAL_FLAG) for meter in _typical_at_meter(book)),
     ):
-        power_kw = meter.value if isinstance(meter.value, (int, float)) else 0.0
         how = f"{kind} power at the meter x {HOURS_PER_YEAR:,.0f} h"
         how += "; what the plan counts energy by" if kind == basis else ""
-        value = power_kw * HOURS_PER_YEAR / _KWH_PER_MWH
-        formula = f"{meter.name}*{HOURS_PER_YEAR:.0f}/{_KWH_PER_MWH:.0f}"
+        formula = f"{meter}*{HOURS_PER_YEAR:.0f}/{_KWH_PER_MWH:.0f}"
         name, label = f"energy_{kind}_mwh", f"Energy per year at {kind} power"
-        rows.append(Result(name, label, "MWh", value, formula, how, INTEGER, flag=flag))
+        rows.append(Result(name, label, "MWh", formula, how, INTEGER, flag=flag))
     return tuple(rows)
 
 
 def _heat(book: Book) -> tuple[Row, ...]:
-    heat = book.number("heat_btu_per_h") or 0.0
     how = f"IT power x {BTU_PER_H_PER_KW:,.2f} BTU/h per kW; without pumps, fans and losses on site"
     rows: list[Row] = [
-        same(book, "heat_btu_per_h", "Heat", "BTU/h", how, INTEGER, _FLAG),
+        same("heat_btu_per_h", "Heat", "BTU/h", how, INTEGER, _FLAG),
         Result(
             "cooling_tons",
             "Heat in tons of refrigeration",
             "tons",
-            heat / BTU_PER_H_PER_TON,
             f"heat_btu_per_h/{BTU_PER_H_PER_TON:.0f}",
             f"1 ton of refrigeration is {BTU_PER_H_PER_TON:,.0f} BTU/h",
             DECIMAL_1,
@@ -148,7 +138,7 @@ def _heat(book: Book) -> tuple[Row, ...]:
     rows.append(_to_air(book))
     if book.has("heat_liquid_kw"):
         name, how = "heat_liquid_kw", "every line's IT power x its share of heat to liquid"
-        rows.append(same(book, name, "Heat to liquid", "kW", how, DECIMAL_1, _FLAG))
+        rows.append(same(name, "Heat to liquid", "kW", how, DECIMAL_1, _FLAG))
     return tuple(rows)
 
 
@@ -157,18 +147,15 @@ def _to_air(book: Book) -> Result:
     label = "Heat to air"
     if book.has("heat_air_kw"):
         how = "IT power less what goes to liquid"
-        return same(book, "heat_air_kw", label, "kW", how, DECIMAL_1, _FLAG)
+        return same("heat_air_kw", label, "kW", how, DECIMAL_1, _FLAG)
     how = "all of the IT power: no line says that some of its heat goes to liquid"
-    power = same(book, "it_power_kw", label, "kW", how, DECIMAL_1, _FLAG)
+    power = same("it_power_kw", label, "kW", how, DECIMAL_1, _FLAG)
     return replace(power, name="air_heat_kw")
 
 
 def _air(book: Book) -> tuple[Row, ...]:
-    heat = _to_air(book)
-    heat_kw = heat.value if isinstance(heat.value, (int, float)) else 0.0
-    flow = heat_kw * BTU_PER_H_PER_KW / (_BTU_PER_CFM_DEGF * AIR_RISE_DEGF)
     rise = "air_rise_degf"
-    carried = f"{heat.name}*{BTU_PER_H_PER_KW!r}/({_BTU_PER_CFM_DEGF!r}*{rise})"
+    carried = f"{_to_air(book).name}*{BTU_PER_H_PER_KW!r}/({_BTU_PER_CFM_DEGF!r}*{rise})"
     label, unit = "Rise of the air's temperature", "°F"
     return (
         Input(rise, label, unit, AIR_RISE_DEGF, DECIMAL_1, _OWN, low=1.0, high=100.0),
@@ -176,7 +163,6 @@ def _air(book: Book) -> tuple[Row, ...]:
             "air_rise_k",
             f"{label}, metric",
             "K",
-            AIR_RISE_DEGF / _DEGF_PER_K,
             f"{rise}/{_DEGF_PER_K!r}",
             "°F / 1.8",
             DECIMAL_1,
@@ -186,7 +172,6 @@ def _air(book: Book) -> tuple[Row, ...]:
             "air_flow_cfm",
             "Air flow needed",
             "CFM",
-            flow,
             carried,
             "heat to air in BTU/h / (1.08 x rise in °F); 1.08 = 60 min/h x 0.075 lb/ft³ x 0.24 "
             "BTU/(lb °F): standard air, at sea level",
@@ -198,7 +183,6 @@ def _air(book: Book) -> tuple[Row, ...]:
             "air_flow_m3_per_h",
             "Air flow needed, metric",
             "m³/h",
-            flow * _M3_PER_H_PER_CFM,
             f"air_flow_cfm*{_M3_PER_H_PER_CFM!r}",
             "1 CFM is 1.699 m³/h",
             INTEGER,
@@ -211,7 +195,7 @@ def _air(book: Book) -> tuple[Row, ...]:
 def _liquid(book: Book) -> tuple[Row, ...]:
     if not book.has("heat_liquid_kw"):
         return ()
-    heat_kw, rise = book.number("heat_liquid_kw") or 0.0, "liquid_rise_k"
+    rise = "liquid_rise_k"
     label, unit = "Rise of the liquid's temperature", "K"
     return (
         Input(rise, label, unit, LIQUID_RISE_K, DECIMAL_1, _OWN, low=1.0, high=60.0),
@@ -219,7 +203,6 @@ def _liquid(book: Book) -> tuple[Row, ...]:
             "liquid_flow_l_per_min",
             "Liquid flow needed",
             "l/min",
-            heat_kw * 60 / (_KJ_PER_KG_K * LIQUID_RISE_K),
             f"heat_liquid_kw*60/({_KJ_PER_KG_K!r}*{rise})",
             "heat to liquid x 60 / (4.186 kJ/(kg K) x rise): water of 1 kg/l; glycol takes more",
             INTEGER,

@@ -107,39 +107,18 @@ def write(page: Page, listed: tuple[Column, ...], first: int) -> int:
         first: the first row under the header.
     """
     names = [block.section for block in shown(page.book)]
-    values = [_values(page.book, listed, section) for section in names]
     total_row = first + len(names)
-    for row, (section, figures) in enumerate(zip(names, values, strict=True), start=first):
+    for row, section in enumerate(names, start=first):
         page.text(row, SECTION, section)
         for index, column in enumerate(listed):
             text = _formula(listed, column, section, row, total_row)
             role: Role = "cross" if column.subtotal else "formula"
-            page.formula(row, POWER + index, text, figures[index], column.number, role)
+            page.formula(row, POWER + index, text, column.number, role)
     page.text(total_row, SECTION, "All sections", "total")
     for index, column in enumerate(listed):
         span = f"{_at(first, POWER + index)}:{_at(total_row - 1, POWER + index)}"
-        total = sum(figures[index] for figures in values)
-        text = f"=SUM({span})"
-        page.formula(total_row, POWER + index, text, total, column.number, "total")
+        page.formula(total_row, POWER + index, f"=SUM({span})", column.number, "total")
     return _compared(page, listed, total_row)
-
-
-def _values(book: Book, listed: tuple[Column, ...], section: str) -> list[float]:
-    """Return a section's figures in the solved plan."""
-
-    def subtotal(name: str) -> float:
-        return book.number(subtotal_name(name, section)) or 0.0
-
-    power_kw, all_kw = subtotal("bom_it_power_kw"), book.number("bom_it_power_kw") or 0.0
-    worked_out = {
-        _SHARE: power_kw / all_kw if all_kw else 0.0,
-        "{power}*pue": power_kw * book.plan.site.pue,
-        "{power}-{liquid}": power_kw - subtotal("bom_heat_liquid_kw"),
-    }
-    return [
-        subtotal(column.subtotal) if column.subtotal else worked_out[column.formula]
-        for column in listed
-    ]
 
 
 def _formula(
@@ -168,12 +147,12 @@ def _compared(page: Page, listed: tuple[Column, ...], total_row: int) -> int:
             total = _at(total_row, POWER + index)
             same = f"ABS({total}-{column.total})<=0.000000001*ABS({column.total})"
             text = f'=IF({same},"{_AGREES}","{_DIFFERS}")'
-            page.formula(row, POWER + index, text, _AGREES, role="flag")
+            page.formula(row, POWER + index, text, role="flag", plan=_AGREES)
             page.mark(row, POWER + index, "begins with", _DIFFERS, "bad")
         if column.flag and page.book.value(column.flag):
             lacking = True
             text = f'=IF({column.flag}="","","{KNOWN_PART}")'
-            page.formula(row + 1, POWER + index, text, KNOWN_PART, role="flag")
+            page.formula(row + 1, POWER + index, text, role="flag")
     if lacking:
         page.text(row + 1, SECTION, "Where a line lacks the figure", "subtitle")
     return row + 2 + lacking

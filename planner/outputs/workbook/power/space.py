@@ -13,7 +13,6 @@ def section(book: Book) -> Rows:
     """Return the rows on racks; what the placement says of single racks is as solved."""
     how = "from BOM; 0 where the problem says nothing of racks"
     mean_kw = ratio(
-        book,
         "kw_per_rack",
         "Mean power of a rack",
         ("it_power_kw", "racks"),
@@ -22,7 +21,6 @@ def section(book: Book) -> Rows:
         flag="bom_it_power_kw_flag",
     )
     mean_kg = ratio(
-        book,
         "kg_per_rack",
         "Mean weight of a rack",
         ("weight_kg", "racks"),
@@ -34,7 +32,7 @@ def section(book: Book) -> Rows:
     return (
         "Racks",
         (
-            same(book, "racks", "Racks", "racks", how, INTEGER_OR_DASH, "bom_racks_flag"),
+            same("racks", "Racks", "racks", how, INTEGER_OR_DASH, "bom_racks_flag"),
             mean_kw,
             *_extreme(book, "densest_rack_kw", "Densest rack", "kW"),
             mean_kg,
@@ -59,7 +57,7 @@ def _extreme(book: Book, name: str, label: str, unit: str) -> tuple[Result, ...]
     if len(known) < every:
         how += f"; not known of {every - len(known):,} of {every:,} kinds of rack"
     number = DECIMAL_2 if unit == "kW" else DECIMAL_1
-    return (Result(name, label, unit, value, "", how, number),)
+    return (Result(name, label, unit, "", how, number, plan=value),)
 
 
 def _which(group: RackGroup) -> str:

@@ -134,21 +134,13 @@ def _devices(page: Page, run: Run, models: dict[str, str], row: int) -> None:
 
 def _total(page: Page, first: int, row: int) -> None:
     """Write the sums over all racks."""
-    groups = page.book.plan.racks
     page.fill(row, ("All racks",), "total", LAST_COLUMN + 1)
     counts = _column(first, row, _COUNT)
-    racks = sum(group.count for group in groups)
-    page.formula(row, _COUNT, f"=SUM({counts})", racks, INTEGER, "total")
-    power_kw = sum(group.count * group.it_power_kw for group in groups)
-    text = f"=SUMPRODUCT({counts},{_column(first, row, _KW)})"
-    page.formula(row, _KW, text, power_kw, DECIMAL_1, "total")
-    pdus = sum(group.count * group.pdus for group in groups)
-    text = f"=SUMPRODUCT({counts},{_column(first, row, _PDUS)})"
-    page.formula(row, _PDUS, text, pdus, INTEGER, "total")
-    weight_kg = sum(group.count * (group.weight_kg or 0.0) for group in groups)
-    text = f"=SUMPRODUCT({counts},{_column(first, row, _KG)})"
-    page.formula(row, _KG, text, weight_kg, INTEGER, "total")
-    if any(group.weight_kg is None for group in groups):
+    page.formula(row, _COUNT, f"=SUM({counts})", INTEGER, "total")
+    for column, number in ((_KW, DECIMAL_1), (_PDUS, INTEGER), (_KG, INTEGER)):
+        text = f"=SUMPRODUCT({counts},{_column(first, row, column)})"
+        page.formula(row, column, text, number, "total")
+    if any(group.weight_kg is None for group in page.book.plan.racks):
         page.text(row, _KG + 1, KNOWN_PART, "total", "right")
 
 

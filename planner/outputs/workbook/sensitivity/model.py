@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from functools import partial
 
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
     DECIMAL_2,
@@ -20,7 +17,7 @@ from planner.outputs.workbook.formats import (
 )
 from planner.outputs.workbook.page import Page
 from planner.outputs.workbook.sensitivity.limits import is_degraded, limit_steps
-from planner.outputs.workbook.sensitivity.live import Figures, LiveRow, Step, Term, needed
+from planner.outputs.workbook.sensitivity.live import LiveRow, Step, needed
 
 VARIED = {
     "failures": ("failures_per_gpu_day", "Failures per GPU and day", SMALL),
@@ -68,7 +65,7 @@ def write_case(
     row: int,
     shown: Mapping[str, int],
     workings: int,
-    varied: Mapping[str, Term],
+    varied: Mapping[str, str],
     model: list[Step],
     emphasis: Role | None = None,
 ) -> LiveRow:
@@ -79,19 +76,15 @@ def write_case(
         row: the row.
         shown: keys of the model that are asked for, with their columns.
         workings: first column of the others that these rest on, in the order of `workings_titles`.
-        varied: what is not as in the plan, by keys of `VARIED`.
+        varied: formulas of what is not as in the plan, by keys of `VARIED`.
         model: `steps`.
         emphasis: the look of what is asked for, instead of its own.
     """
-    own = [_given(key, term) for key, term in varied.items()]
+    own = [Step(key, VARIED[key][1], text, VARIED[key][2]) for key, text in varied.items()]
     wanted = needed(model, shown)
     rest = [step.key for step in (*own, *wanted) if step.key not in shown]
     columns = dict(shown) | {key: workings + place for place, key in enumerate(rest)}
-    terms = {
-        key: Term(name, page.book.value(name))
-        for key, (name, _, _) in VARIED.items()
-        if key not in varied
-    }
+    terms = {key: name for key, (name, _, _) in VARIED.items() if key not in varied}
     line = LiveRow(page, row, columns, terms)
     line.write([*own, *wanted], emphasis, shown)
     return line
@@ -111,53 +104,41 @@ def workings_titles(
     return own + [step.title for step in needed(model, shown) if step.key not in shown]
 
 
-def _given(key: str, term: Term) -> Step:
-    """Return the step of a varied figure: what it is in this condition."""
-    _, title, number = VARIED[key]
-    value = UNKNOWN if term.value is None else term.value
-    return Step(key, title, term.text, lambda _: value, number)
-
-
 def _checkpoint() -> list[Step]:
     return [
-        Step("write", "Delivered write, GB/s",
-             "MIN({share_write}*{rated_write},client_write_limit_gb_per_s)",
-             lambda f: min(f["share_write"] * f["rated_write"], f["client_write_limit_gb_per_s"])),
-        Step("read", "Delivered read, GB/s",
-             "MIN({share_read}*{rated_read},client_read_limit_gb_per_s)",
-             lambda f: min(f["share_read"] * f["rated_read"], f["client_read_limit_gb_per_s"])),
-        Step("save", "Write of one checkpoint, s", "{size}/{write}",
-             lambda f: f["size"] / f["write"], DECIMAL_3),
-        Step("stall", "Stall, s", 'IF(save_mode="sync",{save},{stall_given})',
-             lambda f: f["save"] if _sync(f) else f["stall_given"], DECIMAL_3),
-        Step("drain", "Drain, s", 'IF(save_mode="sync",0,{save})',
-             lambda f: 0.0 if _sync(f) else f["save"], DECIMAL_3),
-        Step("overlap", "Overlap", "{drain}/{interval}", lambda f: f["drain"] / f["interval"],
-             PERCENT_2),
-        Step("blocking", "Blocking", "{stall}/{interval}", lambda f: f["stall"] / f["interval"],
-             PERCENT_2),
-        Step("restore", "Restore read, s", "fan_out*{size}/{read}",
-             lambda f: f["fan_out"] * f["size"] / f["read"]),
-    ]  # fmt: skip
+        Step(
+            "write",
+            "Delivered write, GB/s",
+            "MIN({share_write}*{rated_write},client_write_limit_gb_per_s)",
+        ),
+        Step(
+            "read",
+            "Delivered read, GB/s",
+            "MIN({share_read}*{rated_read},client_read_limit_gb_per_s)",
+        ),
+        Step("save", "Write of one checkpoint, s", "{size}/{write}", DECIMAL_3),
+        Step("stall", "Stall, s", 'IF(save_mode="sync",{save},{stall_given})', DECIMAL_3),
+        Step("drain", "Drain, s", 'IF(save_mode="sync",0,{save})', DECIMAL_3),
+        Step("overlap", "Overlap", "{drain}/{interval}", PERCENT_2),
+        Step("blocking", "Blocking", "{stall}/{interval}", PERCENT_2),
+        Step("restore", "Restore read, s", "fan_out*{size}/{read}"),
+    ]
 
 
 def _goodput() -> list[Step]:
     return [
-        Step("mtti", "Mean time to interruption, s", "86400/({failures}*gpus_in_use)",
-             lambda f: 86400 / (f["failures"] * f["gpus_in_use"]), DECIMAL_1),
-        Step("charged", "Stall plus slowdown x drain, s", "{stall}+{slowdown}*{drain}",
-             lambda f: f["stall"] + f["slowdown"] * f["drain"], DECIMAL_3),
-        Step("goodput", "Goodput", _goodput_formula("{interval}"),
-             lambda f: _goodput_value(f, f["interval"]), PERCENT_2),
-        Step("lost", "Time lost", "ROUND(1-{goodput},9)", lambda f: round(1 - f["goodput"], 9),
-             PERCENT_2),
-        Step("useful", "Useful GPUs", "gpus_in_use*{goodput}",
-             lambda f: f["gpus_in_use"] * f["goodput"], DECIMAL_1),
-        Step("days", "Days to train",
-             "training_pflops_days/({useful}*tflops_per_gpu*{mfu}/1000)",
-             lambda f: f["training_pflops_days"] / (f["useful"] * f["tflops_per_gpu"] * f["mfu"]
-                                                    / 1000), DECIMAL_1),
-    ]  # fmt: skip
+        Step("mtti", "Mean time to interruption, s", "86400/({failures}*gpus_in_use)", DECIMAL_1),
+        Step("charged", "Stall plus slowdown x drain, s", "{stall}+{slowdown}*{drain}", DECIMAL_3),
+        Step("goodput", "Goodput", _goodput_formula("{interval}"), PERCENT_2),
+        Step("lost", "Time lost", "ROUND(1-{goodput},9)", PERCENT_2),
+        Step("useful", "Useful GPUs", "gpus_in_use*{goodput}", DECIMAL_1),
+        Step(
+            "days",
+            "Days to train",
+            "training_pflops_days/({useful}*tflops_per_gpu*{mfu}/1000)",
+            DECIMAL_1,
+        ),
+    ]
 
 
 def _goodput_formula(interval: str) -> str:
@@ -165,20 +146,6 @@ def _goodput_formula(interval: str) -> str:
     rework = formulas.rework_factor(z)
     after = "EXP(-({drain}+{restart}+{restore})/{mtti})"
     return f"MAX(0,1-{{charged}}/{interval})*{after}*{rework}"
-
-
-def _goodput_value(f: Figures, interval_s: float) -> float:
-    z = interval_s / f["mtti"]
-    if z < formulas.SERIES_BELOW:
-        rework = math.exp(-z / 2 - z**2 / 24)
-    else:
-        rework = z * math.exp(-z) / (1 - math.exp(-z))
-    after = math.exp(-(f["drain"] + f["restart"] + f["restore"]) / f["mtti"])
-    return max(0.0, 1 - f["charged"] / interval_s) * after * rework
-
-
-def _sync(f: Figures) -> bool:
-    return f.text("save_mode") == "sync"
 
 
 def _best(book: Book) -> list[Step]:
@@ -191,25 +158,12 @@ def _best(book: Book) -> list[Step]:
             bounds.append(f"IF(ISNUMBER({limit}),{{{key}}}/{limit},0)")
     daly = formulas.daly_s("{charged}", "{mtti}")
     return [
-        Step("best", "Best interval, s", f"MAX({{charged}}+{daly},{','.join(bounds)})",
-             partial(_best_s, stall=stall, drain=drain), DECIMAL_1),
-        Step("best_goodput", "Goodput at the best interval", _goodput_formula("{best}"),
-             lambda f: _goodput_value(f, f["best"]), PERCENT_2),
-        Step("best_useful", "Useful GPUs at the best interval", "gpus_in_use*{best_goodput}",
-             lambda f: f["gpus_in_use"] * f["best_goodput"], DECIMAL_1),
-    ]  # fmt: skip
-
-
-def _best_s(f: Figures, stall: str, drain: str) -> float:
-    charged, mtti = f["charged"], f["mtti"]
-    if charged >= 2 * mtti:
-        daly = mtti
-    else:
-        ratio = charged / (2 * mtti)
-        daly = math.sqrt(2 * charged * mtti) * (1 + math.sqrt(ratio) / 3 + ratio / 9) - charged
-    bounds = [charged + daly, f[stall] + f[drain]]
-    if f.has("max_overlap"):
-        bounds.append(f[drain] / f["max_overlap"])
-    if f.has("max_blocking"):
-        bounds.append(f[stall] / f["max_blocking"])
-    return max(bounds)
+        Step("best", "Best interval, s", f"MAX({{charged}}+{daly},{','.join(bounds)})", DECIMAL_1),
+        Step("best_goodput", "Goodput at the best interval", _goodput_formula("{best}"), PERCENT_2),
+        Step(
+            "best_useful",
+            "Useful GPUs at the best interval",
+            "gpus_in_use*{best_goodput}",
+            DECIMAL_1,
+        ),
+    ]

@@ -8,7 +8,7 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_3
 from planner.outputs.workbook.inputs import Range
-from planner.outputs.workbook.sensitivity.live import Figures, LiveRow, Step
+from planner.outputs.workbook.sensitivity.live import LiveRow, Step
 from planner.outputs.workbook.sensitivity.page import (
     F1,
     F2,
@@ -24,17 +24,27 @@ from planner.outputs.workbook.sensitivity.page import (
 )
 
 _TITLES = (
-    "Condition", "Case", "Times what the plan takes", "Value", "Unit", "Facility power, kW",
+    "Condition",
+    "Case",
+    "Times what the plan takes",
+    "Value",
+    "Unit",
+    "Facility power, kW",
     "Change in facility power, kW",
-)  # fmt: skip
+)
 _MONEY_TITLES = ("Energy, million USD/year", "TCO, million USD", "Change in TCO, million USD")
 _MILLIONS = "#,##0.000,,"
 _MILLIONS_CHANGE = "+#,##0.000,,;-#,##0.000,,;0.000"
 _KW_CHANGE = "+#,##0.0;-#,##0.0;0.0"
 _COLUMNS = {
-    "factor": F1, "value": F2, "facility": F4, "more_kw": F5, "energy": F6, "tco": F7,
+    "factor": F1,
+    "value": F2,
+    "facility": F4,
+    "more_kw": F5,
+    "energy": F6,
+    "tco": F7,
     "more_usd": F8,
-}  # fmt: skip
+}
 _FACTOR = Range(0.0, 100.0)
 
 
@@ -52,13 +62,23 @@ class _Site:
 
 
 _PUE = _Site(
-    "pue", "Power usage effectiveness (PUE)", "", 0.5, 1.5, 1.0,
+    "pue",
+    "Power usage effectiveness (PUE)",
+    "",
+    0.5,
+    1.5,
+    1.0,
     "the factor acts on what PUE is above 1",
-)  # fmt: skip
+)
 _PRICE = _Site(
-    "electricity_usd_per_kwh", "Electricity price", "USD/kWh", 0.5, 2.0, 0.0,
+    "electricity_usd_per_kwh",
+    "Electricity price",
+    "USD/kWh",
+    0.5,
+    2.0,
+    0.0,
     "a contract may not last as long as the term",
-)  # fmt: skip
+)
 
 
 def add_power(page: GridPage, row: int) -> int:
@@ -95,13 +115,12 @@ def _has_cost(book: Book) -> bool:
 
 def _base(page: GridPage, row: int) -> None:
     page.fill(row, ("As it stands",), "total")
-    steps = [Step("facility", "", "facility_power_kw", lambda f: f["facility_power_kw"], DECIMAL_1)]
+    steps = [Step("facility", "", "facility_power_kw", DECIMAL_1)]
     if _has_cost(page.book):
         steps += [
-            Step("energy", "", "energy_usd_per_year", lambda f: f["energy_usd_per_year"],
-                 _MILLIONS),
-            Step("tco", "", "tco_usd", lambda f: f["tco_usd"], _MILLIONS),
-        ]  # fmt: skip
+            Step("energy", "", "energy_usd_per_year", _MILLIONS),
+            Step("tco", "", "tco_usd", _MILLIONS),
+        ]
     LiveRow(page, row, _COLUMNS).write(steps, "total")
 
 
@@ -111,37 +130,38 @@ def _case(page: GridPage, row: int, site: _Site, side: str, factor: float, base:
     page.text(row, F3, site.unit)
     page.text(row, NOTE, site.why if side == "low" else "")
     label = f"{site.label}: {side} value, times what the plan takes"
-    page.input(f"sensitivity_{site.name}_{side}", row, F1, factor, WHOLE_PERCENT, label=label,
-               unit="share", allowed=_FACTOR)  # fmt: skip
+    page.input(
+        f"sensitivity_{site.name}_{side}",
+        row,
+        F1,
+        factor,
+        WHOLE_PERCENT,
+        label=label,
+        unit="share",
+        allowed=_FACTOR,
+    )
     line = LiveRow(page, row, _COLUMNS)
-    line.know("factor", F1, factor)
+    line.know("factor", F1)
     over = site.over
     text = f"{over:g}+{{factor}}*({site.name}-{over:g})" if over else f"{{factor}}*{site.name}"
     text = f'IF(ISNUMBER({site.name}),{text},"{UNKNOWN}")'
     line.write(
         [
-            Step("value", "", text, lambda f: over + f["factor"] * (f[site.name] - over),
-                 DECIMAL_3),
+            Step("value", "", text, DECIMAL_3),
             *_power(site),
             *(_cost(page.book, site) if _has_cost(page.book) else []),
         ]
-    )  # fmt: skip
+    )
 
 
 def _power(site: _Site) -> list[Step]:
     facility = "facility_power_kw"
     if site.over:
         facility = "it_power_kw+{factor}*(facility_power_kw-it_power_kw)+0*{value}"
-
-    def power_kw(f: Figures) -> float:
-        it_kw, facility_kw = f["it_power_kw"], f["facility_power_kw"]
-        return it_kw + f["factor"] * (facility_kw - it_kw) if site.over else facility_kw
-
     return [
-        Step("facility", "", facility, power_kw, DECIMAL_1),
-        Step("more_kw", "", "ROUND({facility}-facility_power_kw,6)",
-             lambda f: round(f["facility"] - f["facility_power_kw"], 6), _KW_CHANGE),
-    ]  # fmt: skip
+        Step("facility", "", facility, DECIMAL_1),
+        Step("more_kw", "", "ROUND({facility}-facility_power_kw,6)", _KW_CHANGE),
+    ]
 
 
 def _cost(book: Book, site: _Site) -> list[Step]:
@@ -150,19 +170,9 @@ def _cost(book: Book, site: _Site) -> list[Step]:
     if book.has("energy_kw", "typical_power_kw"):
         drawn, metered = "typical_power_kw", "energy_kw"
     years = "discounted_years" if book.has("discounted_years") else "years"
-
-    def energy_usd(f: Figures) -> float:
-        share = f["factor"]
-        if site.over:
-            share = (f[drawn] + share * (f[metered] - f[drawn])) / f[metered]
-        return f["energy_usd_per_year"] * share
-
     share = f"({drawn}+{{factor}}*({metered}-{drawn}))/{metered}" if site.over else "{factor}"
     return [
-        Step("energy", "", f"energy_usd_per_year*{share}", energy_usd, _MILLIONS),
-        Step("tco", "", f"tco_usd+{years}*({{energy}}-energy_usd_per_year)",
-             lambda f: f["tco_usd"] + f[years] * (f["energy"] - f["energy_usd_per_year"]),
-             _MILLIONS),
-        Step("more_usd", "", "ROUND({tco}-tco_usd,2)",
-             lambda f: round(f["tco"] - f["tco_usd"], 2), _MILLIONS_CHANGE),
-    ]  # fmt: skip
+        Step("energy", "", f"energy_usd_per_year*{share}", _MILLIONS),
+        Step("tco", "", f"tco_usd+{years}*({{energy}}-energy_usd_per_year)", _MILLIONS),
+        Step("more_usd", "", "ROUND({tco}-tco_usd,2)", _MILLIONS_CHANGE),
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import DECIMAL_2, PERCENT, Role
 from planner.outputs.workbook.sensitivity.charts import (
     SWEEP_ROWS,
@@ -13,7 +12,7 @@ from planner.outputs.workbook.sensitivity.charts import (
     add_bandwidth_chart,
     add_interval_chart,
 )
-from planner.outputs.workbook.sensitivity.live import Figures, LiveRow, Step, Term, cell
+from planner.outputs.workbook.sensitivity.live import LiveRow, Step, cell
 from planner.outputs.workbook.sensitivity.model import workings_titles, write_case
 from planner.outputs.workbook.sensitivity.page import (
     CASE,
@@ -56,31 +55,50 @@ _BANDWIDTH = _Table(
     "All appliances at so much of their rated bandwidth, the delivered share and what the GPU "
     "systems can take as they are. GPUs and interval stay.",
     (
-        "Storage", "Times what is bought", "Delivered write, GB/s", "Delivered read, GB/s",
-        "Goodput", "Useful GPUs", "{saving}", "Restore read, s", "Change in useful GPUs",
+        "Storage",
+        "Times what is bought",
+        "Delivered write, GB/s",
+        "Delivered read, GB/s",
+        "Goodput",
+        "Useful GPUs",
+        "{saving}",
+        "Restore read, s",
+        "Change in useful GPUs",
         "Limits of the job",
     ),
     {
-        "write": F1, "read": F2, "goodput": F3, "useful": F4, "restore": F6,
+        "write": F1,
+        "read": F2,
+        "goodput": F3,
+        "useful": F4,
+        "restore": F6,
         "holds": F8,
     },
     {"rated_write": "nameplate_write_gb_per_s", "rated_read": "nameplate_read_gb_per_s"},
     "Appliances at {:.0%}",
     "Appliances as bought",
-)  # fmt: skip
+)
 _INTERVAL = _Table(
     "Checkpoint interval: shorter and longer",
     "A shorter interval stops the GPUs more often and keeps storage busy, a longer one loses more "
     "work to each failure. All else stays.",
     (
-        "Interval", "Times the plan's", "Interval, s", "Interval, min", "Goodput", "Useful GPUs",
-        "{saving}", "Time lost (1 - goodput)", "Change in useful GPUs", "Limits of the job",
+        "Interval",
+        "Times the plan's",
+        "Interval, s",
+        "Interval, min",
+        "Goodput",
+        "Useful GPUs",
+        "{saving}",
+        "Time lost (1 - goodput)",
+        "Change in useful GPUs",
+        "Limits of the job",
     ),
     {"interval": F1, "goodput": F3, "useful": F4, "lost": F6, "holds": F8},
     {"interval": "interval_s"},
     "{:.2f} times the plan's",
     "As it stands",
-)  # fmt: skip
+)
 
 
 def add_bandwidth(page: GridPage, row: int) -> int:
@@ -105,7 +123,7 @@ def add_interval(page: GridPage, row: int) -> int:
         row: first row.
     """
     sweep, lines = _table(page, row, _INTERVAL, INTERVALS)
-    minutes = Step("minutes", "", "{interval}/60", lambda f: f["interval"] / 60, DECIMAL_2)
+    minutes = Step("minutes", "", "{interval}/60", DECIMAL_2)
     for line in lines:
         line.columns = {"minutes": F2}
         line.write([minutes], "total" if line.row == sweep.stands else None)
@@ -128,53 +146,29 @@ def _table(
         label = table.base if at == base else table.label.format(share)
         page.fill(at, (label,), emphasis or "text", F8 + 1)
         page.number(at, CASE, share, PERCENT, emphasis or "formula")
-        varied = {
-            key: _product(page, Term(cell(at, CASE), share), name)
-            for key, name in table.varied.items()
-        }
+        varied = {key: f"{cell(at, CASE)}*{name}" for key, name in table.varied.items()}
         line = write_case(page, at, shown, page.workings, varied, page.model, emphasis)
         page.mark(at, F8, "begins with", "OVER", "bad")
-        _change(page, line, base, emphasis)
+        _change(line, base, emphasis)
         lines.append(line)
     return Sweep(first, first + len(shares) - 1, base, top), lines
 
 
-def _product(page: GridPage, times: Term, name: str) -> Term:
-    number, share = page.book.number(name), times.value
-    if number is None or not isinstance(share, float):
-        return Term(f"{times.text}*{name}", UNKNOWN)
-    return Term(f"{times.text}*{name}", share * number)
-
-
-def _change(page: GridPage, line: LiveRow, base: int, emphasis: Role | None) -> None:
+def _change(line: LiveRow, base: int, emphasis: Role | None) -> None:
     """Write how far the useful GPUs of a row are from those of the plan."""
     line.columns = {"change": F7}
-    line.terms["base"] = Term(cell(base, F4), page.book.value("useful_gpus"))
+    line.terms["base"] = cell(base, F4)
     line.write(
-        [Step("change", "", "ROUND({useful}-{base},2)",
-              lambda f: round(f["useful"] - f["base"], 2), CHANGE)],
+        [Step("change", "", "ROUND({useful}-{base},2)", CHANGE)],
         emphasis,
-    )  # fmt: skip
+    )
 
 
-def _say(page: GridPage, row: int, half: Term, twice: Term) -> None:
+def _say(page: GridPage, row: int, half: str, twice: str) -> None:
     """Say in a sentence what half and twice the bandwidth come to."""
-
-    def sentence(f: Figures) -> str:
-        more = "+" if f["twice"] > 0 else ""
-        return (
-            f"Half the bandwidth: {plain(f['half'])} useful GPUs. Twice the bandwidth: "
-            f"{more}{plain(f['twice'])}. The job uses {plain(f['gpus_in_use'])} GPUs."
-        )
-
     text = (
         '"Half the bandwidth: "&ROUND({half},2)&" useful GPUs. Twice the bandwidth: "&'
         'IF({twice}>0,"+","")&ROUND({twice},2)&". The job uses "&gpus_in_use&" GPUs."'
     )
     line = LiveRow(page, row, {"says": LABEL}, {"half": half, "twice": twice})
-    line.write([Step("says", "", text, sentence, role="subtitle", align="left")])
-
-
-def plain(value: float) -> str:
-    """Return a number, rounded to two decimals, as a spreadsheet joins it to a text."""
-    return f"{round(value, 2) + 0.0:.15g}"
+    line.write([Step("says", "", text, role="subtitle", align="left")])

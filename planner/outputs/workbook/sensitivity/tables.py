@@ -12,7 +12,7 @@ from planner.outputs.workbook.formats import (
 )
 from planner.outputs.workbook.inputs import Range
 from planner.outputs.workbook.sensitivity.charts import TORNADO_ROWS, Tornado, add_tornado
-from planner.outputs.workbook.sensitivity.live import Figures, LiveRow, Step, Term
+from planner.outputs.workbook.sensitivity.live import LiveRow, Step
 from planner.outputs.workbook.sensitivity.model import workings_titles, write_case
 from planner.outputs.workbook.sensitivity.page import (
     CHANGE,
@@ -35,16 +35,35 @@ from planner.outputs.workbook.sensitivity.page import (
 from planner.outputs.workbook.sensitivity.questions import Question, questions
 
 _ASKED = (
-    "Input", "Unit", "Low: times what the plan takes", "High: times what the plan takes", "Low",
-    "As it stands", "High", "Useful GPUs, low", "Useful GPUs, high",
-    "Change of useful GPUs, low", "Change of useful GPUs, high", "Swing of useful GPUs",
+    "Input",
+    "Unit",
+    "Low: times what the plan takes",
+    "High: times what the plan takes",
+    "Low",
+    "As it stands",
+    "High",
+    "Useful GPUs, low",
+    "Useful GPUs, high",
+    "Change of useful GPUs, low",
+    "Change of useful GPUs, high",
+    "Swing of useful GPUs",
     "Why this far",
-)  # fmt: skip
+)
 _ANSWERED = (
-    "Condition", "Case", "Value", "Unit", "Goodput", "Useful GPUs", "{saving}", "Restore read, s",
-    "Days to train", "Interval chosen anew, s", "Goodput at that interval",
-    "Useful GPUs at that interval", "Limits of the job, at the interval of the plan",
-)  # fmt: skip
+    "Condition",
+    "Case",
+    "Value",
+    "Unit",
+    "Goodput",
+    "Useful GPUs",
+    "{saving}",
+    "Restore read, s",
+    "Days to train",
+    "Interval chosen anew, s",
+    "Goodput at that interval",
+    "Useful GPUs at that interval",
+    "Limits of the job, at the interval of the plan",
+)
 _SHOWN = {
     "goodput": F3,
     "useful": F4,
@@ -72,8 +91,8 @@ class Asked:
 
     question: Question
     row: int
-    low: Term
-    high: Term
+    low: str
+    high: str
 
 
 def add_questions(page: GridPage, row: int) -> tuple[list[Asked], int]:
@@ -123,8 +142,10 @@ def _down(page: GridPage) -> tuple[str, ...]:
     if job is None or job.tolerate_down == 0:
         return ()
     units = "appliance" if job.tolerate_down == 1 else "appliances"
-    return (f"Limits are judged with {job.tolerate_down} storage {units} down, as the plan asks; "
-            "the figures are with all of them up.",)  # fmt: skip
+    return (
+        f"Limits are judged with {job.tolerate_down} storage {units} down, as the plan asks; "
+        "the figures are with all of them up.",
+    )
 
 
 def _ask(page: GridPage, row: int, question: Question) -> Asked:
@@ -138,9 +159,9 @@ def _ask(page: GridPage, row: int, question: Question) -> Asked:
         page.input(
             name, row, column, factor, WHOLE_PERCENT, label=label, unit="share", allowed=_FACTOR
         )
-        line.know(key, column, factor)
+        line.know(key, column)
     text = f'IF(ISNUMBER({question.name}),{question.name},"{UNKNOWN}")'
-    stands = Step("stands", "", text, lambda f: f[question.name], question.number, "cross")
+    stands = Step("stands", "", text, question.number, "cross")
     line.write([stands, *(_scaled(question, side) for side in ("low", "high"))])
     page.text(row, NOTE, question.why)
     page.grow(row, [(question.why, WIDTHS[NOTE]), (question.label, WIDTHS[LABEL])])
@@ -148,15 +169,11 @@ def _ask(page: GridPage, row: int, question: Question) -> Asked:
 
 
 def _scaled(question: Question, side: str) -> Step:
-    def value(f: Figures) -> float:
-        scaled = f["stands"] * f[f"by_{side}"]
-        return min(1.0, scaled) if question.share else scaled
-
     text = f"{{stands}}*{{by_{side}}}"
-    return Step(side, "", f"MIN(1,{text})" if question.share else text, value, question.number)
+    return Step(side, "", f"MIN(1,{text})" if question.share else text, question.number)
 
 
-def _answer(page: GridPage, row: int, question: Question, side: str, term: Term) -> Term:
+def _answer(page: GridPage, row: int, question: Question, side: str, term: str) -> str:
     """Write what a condition does and return its useful GPUs."""
     label = question.label if side == "low" else ""
     useful = _case(page, row, label, side, {question.key: term})
@@ -164,7 +181,7 @@ def _answer(page: GridPage, row: int, question: Question, side: str, term: Term)
     return useful
 
 
-def _case(page: GridPage, row: int, label: str, side: str, varied: dict[str, Term]) -> Term:
+def _case(page: GridPage, row: int, label: str, side: str, varied: dict[str, str]) -> str:
     """Write one condition and return its useful GPUs."""
     emphasis: Role | None = None if varied else "total"
     page.fill(row, (label, side), emphasis or "text")
@@ -174,7 +191,7 @@ def _case(page: GridPage, row: int, label: str, side: str, varied: dict[str, Ter
     return line.terms["useful"]
 
 
-def _swing(page: GridPage, row: int, low: Term, high: Term, base: Term) -> None:
+def _swing(page: GridPage, row: int, low: str, high: str, base: str) -> None:
     line = LiveRow(
         page,
         row,
@@ -183,13 +200,10 @@ def _swing(page: GridPage, row: int, low: Term, high: Term, base: Term) -> None:
     )
     line.write(
         [
-            Step("low", "", "{low_}", lambda f: f["low_"], DECIMAL_1),
-            Step("high", "", "{high_}", lambda f: f["high_"], DECIMAL_1),
-            Step("at_low", "", "ROUND({low}-{base},2)",
-                 lambda f: round(f["low"] - f["base"], 2), CHANGE),
-            Step("at_high", "", "ROUND({high}-{base},2)",
-                 lambda f: round(f["high"] - f["base"], 2), CHANGE),
-            Step("swing", "", "ROUND(ABS({high}-{low}),2)",
-                 lambda f: round(abs(f["high"] - f["low"]), 2), DECIMAL_2),
+            Step("low", "", "{low_}", DECIMAL_1),
+            Step("high", "", "{high_}", DECIMAL_1),
+            Step("at_low", "", "ROUND({low}-{base},2)", CHANGE),
+            Step("at_high", "", "ROUND({high}-{base},2)", CHANGE),
+            Step("swing", "", "ROUND(ABS({high}-{low}),2)", DECIMAL_2),
         ]
-    )  # fmt: skip
+    )

@@ -63,13 +63,12 @@ def _head(page: Page, row: int, titles: tuple[str, ...]) -> None:
 def _line(page: Page, entry: Entry, row: int) -> None:
     book, line = page.book, entry.line
     page.text(row, _ITEM, short(product(line), _ITEM_LENGTH))
-    live(page, row, _COUNT, quantity_name(entry.number), line.quantity, INTEGER)
+    live(page, row, _COUNT, quantity_name(entry.number), INTEGER)
     columns = [(_POWER, "power", DECIMAL_1), (_SIDE, "racks", INTEGER_OR_DASH)]
     if book.money:
         columns.append((_NET, "extended_net", INTEGER))
     for column, key, number in columns:
-        name = figure_name(key, entry.number)
-        live(page, row, column, name, book.value(name), number)
+        live(page, row, column, figure_name(key, entry.number), number)
 
 
 def _sections(page: Page, listed: list[Block], row: int) -> tuple[int, Sections]:
@@ -92,14 +91,12 @@ def _sum(
 ) -> None:
     """Write what a section, or all of them, draw and cost; ``names`` are of those two sums."""
     book, total = page.book, role == "total"
-    power_kw, all_kw = book.number(names[0]), book.number(_KW)
     page.text(row, _ITEM, label, "total" if total else "text")
     page.number(row, _COUNT, lines, INTEGER, "total" if total else "formula")
-    live(page, row, _POWER, names[0], power_kw, DECIMAL_1, role=role)
-    share = power_kw / all_kw if power_kw is not None and all_kw else None
-    quotient(page, row, _SIDE, names[0], _KW, share, PERCENT, "total" if total else "formula")
+    live(page, row, _POWER, names[0], DECIMAL_1, role=role)
+    quotient(page, row, _SIDE, names[0], _KW, PERCENT, "total" if total else "formula")
     if book.money:
-        live(page, row, _NET, names[1], book.value(names[1]), INTEGER, role=role)
+        live(page, row, _NET, names[1], INTEGER, role=role)
 
 
 def shows_money(book: Book) -> bool:

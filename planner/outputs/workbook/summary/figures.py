@@ -92,15 +92,12 @@ def _known(book: Book, figures: tuple[_Figure, ...]) -> Iterator[_Figure]:
 
 
 def _write(page: Page, row: int, figure: _Figure) -> None:
-    book, goal = page.book, page.book.plan.objective
-    value = book.number(figure.name)
-    assert value is not None
+    goal = page.book.plan.objective
     label = figure.label
     if figure.goal == goal.name:
         label += _GOALS[goal.sense]
     page.flagged(row, HEADLINES, figure.flag, (label, f"{label}, known part"))
-    live(page, row, HEADLINES + 1, figure.formula, value / figure.divided_by, figure.number,
-         text="n/a")  # fmt: skip
+    live(page, row, HEADLINES + 1, figure.formula, figure.number, text="n/a")
     page.text(row, HEADLINES + 2, figure.unit)
 
 
@@ -118,6 +115,6 @@ def _appliances(page: Page, row: int) -> int:
     text = "+".join(working_name(entry.line, entry.number) for entry in stores)
     row += 1
     page.text(row, HEADLINES, "Storage appliances")
-    page.formula(row, HEADLINES + 1, f"={text}", units, INTEGER, "cross")
+    page.formula(row, HEADLINES + 1, f"={text}", INTEGER, "cross", plan=units)
     page.text(row, HEADLINES + 2, "units")
     return row

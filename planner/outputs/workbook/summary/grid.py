@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.outputs.workbook.book import Scalar
 from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import Role
 from planner.outputs.workbook.page import Page
@@ -62,7 +61,6 @@ def live(
     row: int,
     column: int,
     formula: str,
-    value: Scalar,
     number: str,
     *,
     text: str = "",
@@ -75,14 +73,12 @@ def live(
         row: the cell's row.
         column: the cell's column.
         formula: a formula over names, without the equals sign, that may be blank or a text.
-        value: its value in the solved plan.
         number: number format.
         text: what stands where there is no number.
         role: the look of the cell.
     """
-    shown = value if isinstance(value, (int, float)) else text
     formula = f'=IF(ISNUMBER({formula}),{formula},"{text}")'
-    page.formula(row, column, formula, shown, number, role, "right")
+    page.formula(row, column, formula, number, role, "right")
 
 
 def quotient(
@@ -91,7 +87,6 @@ def quotient(
     column: int,
     over: str,
     under: str,
-    value: float | None,
     number: str,
     role: Role = "formula",
 ) -> None:
@@ -103,9 +98,7 @@ def quotient(
         column: the cell's column.
         over: the name or address of the dividend.
         under: that of the divisor.
-        value: the quotient in the solved plan, None where there is none.
         number: number format.
         role: the look of the cell.
     """
-    shown = UNKNOWN if value is None else value
-    page.formula(row, column, f'=IFERROR({over}/{under},"{UNKNOWN}")', shown, number, role, "right")
+    page.formula(row, column, f'=IFERROR({over}/{under},"{UNKNOWN}")', number, role, "right")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from planner.figures import FIGURES
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, INTEGER, PERCENT, PERCENT_2, Role
 from planner.outputs.workbook.formulas import TIME_TOLERANCE
 from planner.outputs.workbook.page import Page
 from planner.outputs.workbook.summary.grid import LIMITS, heading, live, quotient, short
-from planner.schema.plan import LimitReport
+from planner.schema.plan import LimitReport, Loss
 
 _LABEL, _USED, _ALLOWED, _SHARE, _BAR, _STATE = range(LIMITS, LIMITS + 6)
 _LABEL_LENGTH, _SENTENCE_LENGTH = 46, 100
@@ -29,14 +29,6 @@ _BAR_LOOK = {
 }  # fmt: skip
 _MINUTES_PER_DAY = 1440
 _SENSES = {"<=": "≤", ">=": "≥"}
-
-_LOSSES = (
-    ("loss_stall", "Stall"),
-    ("loss_rework", "Rework"),
-    ("loss_drain", "Drain"),
-    ("loss_restart", "Restart"),
-    ("loss_restore", "Restore"),
-)
 
 
 @dataclass(frozen=True)
@@ -109,24 +101,23 @@ def _limit(page: Page, row: int, number: int, limit: LimitReport, bar: Format) -
     over, under = (str(xl_rowcol_to_cell(row, column)) for column in (_USED, _ALLOWED))
     if limit.sense == ">=":
         over, under = under, over
-    quotient(page, row, _SHARE, over, under, _use(limit), PERCENT)
+    quotient(page, row, _SHARE, over, under, PERCENT)
     share = str(xl_rowcol_to_cell(row, _SHARE))
-    _bar(page, row, share, _use(limit), bar)
+    _bar(page, row, share, bar)
     state = "binds" if limit.binding else ""
     text = f'=IF(ISNUMBER({share}),IF({share}>{_FULL},"OVER","{state}"),"{state}")'
-    page.formula(row, _STATE, text, state, align="right")
+    page.formula(row, _STATE, text, align="right")
     page.mark(row, _STATE, "begins with", "OVER", "bad")
 
 
 def _side(page: Page, row: int, column: int, name: str, number: str) -> None:
-    live(page, row, column, name, page.book.value(name), number, text="no limit")
+    live(page, row, column, name, number, text="no limit")
 
 
-def _bar(page: Page, row: int, share: str, use: float | None, style: Format) -> None:
+def _bar(page: Page, row: int, share: str, style: Format) -> None:
     """Draw a share as a bar of blocks, ten at 100 %: text, which every program shows and prints."""
     text = f'=IF(ISNUMBER({share}),REPT("{_BLOCK}",MIN({_BLOCKS},ROUND({_BLOCKS}*{share},0))),"")'
-    blocks = 0 if use is None else min(_BLOCKS, math.floor(_BLOCKS * use + 0.5))
-    page.sheet.write_formula(row, _BAR, text, style, _BLOCK * blocks)
+    page.sheet.write_formula(row, _BAR, text, style)
 
 
 def add_losses(page: Page, row: int) -> tuple[int, Losses]:
@@ -141,23 +132,19 @@ def add_losses(page: Page, row: int) -> tuple[int, Losses]:
     """
     heading(page, row, LIMITS, ("Where the time goes", "Share", "Minutes a day"))
     first = row + 1
-    for name, label in _LOSSES:
+    for name in Loss.model_fields:
         row += 1
-        _loss(page, row, label, name)
+        _loss(page, row, FIGURES[f"loss.{name}"].heading, f"loss_{name}")
     row += 1
     _loss(page, row, "Kept progress (goodput)", "goodput", "total")
-    return row + 1, Losses(first, first + len(_LOSSES) - 1)
+    return row + 1, Losses(first, first + len(Loss.model_fields) - 1)
 
 
 def _loss(page: Page, row: int, label: str, name: str, role: Role = "cross") -> None:
-    value = page.book.number(name)
     page.text(row, _LABEL, label, "total" if role == "total" else "text")
-    live(page, row, _USED, name, value, PERCENT_2, text=UNKNOWN, role=role)
-    minutes, text = (
-        None if value is None else value * _MINUTES_PER_DAY,
-        f"{name}*{_MINUTES_PER_DAY}",
-    )
-    live(page, row, _ALLOWED, text, minutes, DECIMAL_1, text=UNKNOWN, role=role)
+    live(page, row, _USED, name, PERCENT_2, text=UNKNOWN, role=role)
+    minutes = f"{name}*{_MINUTES_PER_DAY}"
+    live(page, row, _ALLOWED, minutes, DECIMAL_1, text=UNKNOWN, role=role)
 
 
 def binding(book: Book) -> str:

@@ -44,35 +44,28 @@ def _heading(page: Page, row: int, titles: tuple[str, ...]) -> None:
         page.text(row, column, title, "heading", "right" if column else "left")
 
 
-def _put(
-    page: Page, row: int, column: int, formula: str, value: float | None, number: str, role: Role
-) -> None:
-    shown = UNKNOWN if value is None else value
-    page.formula(row, column, f'=IFERROR({formula},"{UNKNOWN}")', shown, number, role, "right")
+def _put(page: Page, row: int, column: int, formula: str, number: str, role: Role) -> None:
+    page.formula(row, column, f'=IFERROR({formula},"{UNKNOWN}")', number, role, "right")
 
 
 def _sections(page: Page, row: int) -> int:
     """Write capex by section with shares; return the row under it."""
     book = page.book
     _heading(page, row, ("Capex by section", "Share", "USD"))
-    total = book.number(_CAPEX)
     for block in blocks(book.plan):
         row += 1
         page.text(row, _LABEL, block.section)
         _share(page, row, subtotal_name(_CAPEX, block.section), "cross")
     row += 1
     page.text(row, _LABEL, "Total", "total")
-    if total is not None:
+    if book.number(_CAPEX) is not None:
         _share(page, row, _CAPEX, "total")
     return row + 1
 
 
 def _share(page: Page, row: int, name: str, role: Role) -> None:
-    book = page.book
-    usd, total = book.number(name), book.number(_CAPEX)
-    share = usd / total if usd is not None and total else None
-    _put(page, row, _SHARE, f"{name}/{_CAPEX}", share, PERCENT, role)
-    _put(page, row, _USD, name, usd, INTEGER, role)
+    _put(page, row, _SHARE, f"{name}/{_CAPEX}", PERCENT, role)
+    _put(page, row, _USD, name, INTEGER, role)
 
 
 def _ratios(page: Page, row: int) -> int:
@@ -82,37 +75,32 @@ def _ratios(page: Page, row: int) -> int:
     titles = ("What the money buys, USD", "", "Capex")
     _heading(page, row, titles if tco is None else (*titles, "TCO"))
     for label, name in _PER:
-        count = book.number(name)
-        if not count:
+        if not book.number(name):
             continue
         row += 1
         page.text(row, _LABEL, label)
         page.text(row, _SHARE, "")
         for column, money in ((_USD, "capex_usd"), (_TCO, "tco_usd")):
-            usd = book.number(money)
-            if usd is not None:
-                _put(page, row, column, f"{money}/{name}", usd / count, DECIMAL_2, "cross")
+            if book.number(money) is not None:
+                _put(page, row, column, f"{money}/{name}", DECIMAL_2, "cross")
     for label, name, number in _MORE:
         if book.number(name) is not None:
             row += 1
             page.text(row, _LABEL, label)
             for column in (_SHARE, _USD):
                 page.text(row, column, "")
-            _put(page, row, _TCO, name, book.number(name), number, "cross")
+            _put(page, row, _TCO, name, number, "cross")
     return _energy(page, row + 1)
 
 
 def _energy(page: Page, row: int) -> int:
     """Write which share of the TCO is energy, where there is one; return the row under it."""
     book = page.book
-    tco, energy = book.number("tco_usd"), book.number("energy_usd_per_year")
-    if not tco or energy is None:
+    if not book.number("tco_usd") or book.number("energy_usd_per_year") is None:
         return row
     years = "discounted_years" if book.has("discounted_years") else "years"
-    counted = book.number(years) or 0.0
     page.text(row, _LABEL, "Energy, share of the TCO")
     for column in (_SHARE, _USD):
         page.text(row, column, "")
-    _put(page, row, _TCO, f"energy_usd_per_year*{years}/tco_usd", energy * counted / tco, PERCENT,
-         "cross")  # fmt: skip
+    _put(page, row, _TCO, f"energy_usd_per_year*{years}/tco_usd", PERCENT, "cross")
     return row + 1

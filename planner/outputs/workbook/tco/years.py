@@ -6,11 +6,11 @@ import math
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.outputs.workbook import annuity
+from planner.outputs.workbook import formulas
+from planner.outputs.workbook.bom.lines import SPANS
 from planner.outputs.workbook.checkpoint.rows import UNKNOWN
 from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, INTEGER_OR_DASH, Role
 from planner.outputs.workbook.page import Page
-from planner.outputs.workbook.tco.support import SupportByYear
 
 YEAR, COUNTED, CAPEX, SUPPORT = "Year", "Years counted", "Capex", "Support"
 TOGETHER, FACTOR, DISCOUNTED, CUMULATIVE = (
@@ -24,6 +24,7 @@ _YEARLY = (
 _YEARS_OR_DASH = '0.00;-0.00;"–"'
 _FACTOR_FORMAT = "0.0000"
 _FEWEST_YEARS, _MORE_YEARS = 5, 2
+_AMOUNT, _SINCE, _UNTIL = (f"bom_{key}_column" for key in SPANS)
 
 
 class YearTable:
@@ -36,7 +37,6 @@ class YearTable:
         self.page, self.first = page, first
         book, term = page.book, page.book.plan.site.years
         assert term is not None
-        self.term_years = term
         self.years = max(_FEWEST_YEARS, math.ceil(term) + _MORE_YEARS)
         self.yearly = [entry for entry in _YEARLY if book.has(entry[1])]
         self.discounts = book.has("discount_rate")
@@ -45,8 +45,7 @@ class YearTable:
         self.titles = [YEAR, COUNTED, *self.kinds, TOGETHER, *more, CUMULATIVE]
         self.column = {title: index for index, title in enumerate(self.titles)}
         self.last = first + self.years + 1
-        self._support = SupportByYear(book)
-        self._sums = dict.fromkeys((*self.kinds, TOGETHER, DISCOUNTED), 0.0)
+        self._by_line = book.has("bom_support_usd_over_term")
 
     def at(self, row: int, title: str) -> str:
         """Return the address of a cell."""
@@ -66,37 +65,33 @@ class YearTable:
         for title in (*self.kinds, TOGETHER, *((DISCOUNTED,) if self.discounts else ())):
             cells = f"{self.at(self.first, title)}:{self.at(self.last, title)}"
             text = f'IF(COUNT({cells})={self.years + 2},SUM({cells}),"{UNKNOWN}")'
-            self._put(row, title, text, self._sums[title], INTEGER_OR_DASH, "total")
+            self._put(row, title, text, INTEGER_OR_DASH, "total")
         return self._reconcile(row)
 
     def _reconcile(self, total_row: int) -> int:
         """Compare the total with the TCO that ``Checkpoint`` works out in one step."""
-        book = self.page.book
         counted = DISCOUNTED if self.discounts else TOGETHER
-        book.define("tco_by_year_usd", self._absolute(total_row, counted), self._sums[counted])
-        tco = book.number("tco_usd") or 0.0
-        difference = "tco_by_year_usd-tco_usd"
-        rows = (
-            ("TCO in one step, on Checkpoint", "tco_usd", tco, "cross"),
-            ("Difference to the total by year", f"ROUND({difference},2)", 0.0, "formula"),
-        )
-        row = total_row
-        for label, formula, value, role in rows:
-            row += 1
-            self.page.text(row, 0, label, "subtitle")
-            look: Role = "cross" if role == "cross" else "formula"
-            self._put(row, counted, formula, value, DECIMAL_2, look)
-        book.define("tco_difference_usd", self._absolute(row, counted), 0.0)
+        self.page.define("tco_by_year_usd", total_row, self.column[counted])
+        row = total_row + 1
+        self.page.text(row, 0, "TCO in one step, on Checkpoint", "subtitle")
+        self._put(row, counted, "tco_usd", DECIMAL_2, "cross")
+        row += 1
+        self.page.text(row, 0, "Difference to the total by year", "subtitle")
+        self._put(row, counted, "ROUND(tco_by_year_usd-tco_usd,2)", DECIMAL_2, plan=0.0)
+        self.page.define("tco_difference_usd", row, self.column[counted])
         return row + 1
 
-    def _absolute(self, row: int, title: str) -> str:
-        return self.page.address(row, self.column[title])
-
     def _put(
-        self, row: int, title: str, formula: str, value: float, number: str, role: Role = "formula"
+        self,
+        row: int,
+        title: str,
+        formula: str,
+        number: str,
+        role: Role = "formula",
+        plan: float | None = None,
     ) -> None:
         text = f'=IFERROR({formula},"{UNKNOWN}")'
-        self.page.formula(row, self.column[title], text, value, number, role, "right")
+        self.page.formula(row, self.column[title], text, number, role, "right", plan=plan)
 
     def _row(self, row: int, year: int) -> None:
         """Write the purchase (year 0), a year, or all later ones."""
@@ -107,78 +102,67 @@ class YearTable:
             self.page.sheet.write_number(row, 0, year, formats.get("formula", GENERAL, "center"))
         if year == 0:
             self.page.number(row, self.column[COUNTED], 0, _YEARS_OR_DASH)
-            total = self._purchase(row)
+            self._put(row, CAPEX, "capex_usd", INTEGER_OR_DASH, "cross")
+            for title in self.kinds[1:]:
+                self.page.number(row, self.column[title], 0, INTEGER_OR_DASH)
         else:
-            total = self._year(row, year, self._counted(row, year))
+            self._year(row, year)
         first, last = self.at(row, self.kinds[0]), self.at(row, self.kinds[-1])
         text = f'IF(COUNT({first}:{last})={len(self.kinds)},SUM({first}:{last}),"{UNKNOWN}")'
-        self._put(row, TOGETHER, text, total, INTEGER_OR_DASH)
-        self._sums[TOGETHER] += total
-        counted = self._discount(row, year, total) if self.discounts else TOGETHER
+        self._put(row, TOGETHER, text, INTEGER_OR_DASH)
+        if self.discounts:
+            self._discount(row, year)
         before = f"{self.at(row - 1, CUMULATIVE)}+" if year else ""
-        text, value = f"{before}{self.at(row, counted)}", self._sums[counted]
-        self._put(row, CUMULATIVE, text, value, INTEGER_OR_DASH)
+        counted = DISCOUNTED if self.discounts else TOGETHER
+        self._put(row, CUMULATIVE, f"{before}{self.at(row, counted)}", INTEGER_OR_DASH)
 
-    def _purchase(self, row: int) -> float:
-        capex = self.page.book.number("capex_usd") or 0.0
-        self._put(row, CAPEX, "capex_usd", capex, INTEGER_OR_DASH, "cross")
-        for title in self.kinds[1:]:
-            self.page.number(row, self.column[title], 0, INTEGER_OR_DASH)
-        self._sums[CAPEX] += capex
-        return capex
-
-    def _counted(self, row: int, year: int) -> float:
-        """Write how much of a year is in the term; of all later years, how many are."""
-        left = f"years-{year - 1}"
-        counted = max(0.0, self.term_years - (year - 1))
-        if year <= self.years:
-            left, counted = f"MIN(1,{left})", min(1.0, counted)
+    def _year(self, row: int, year: int) -> None:
+        """Write what a year, or all later ones, cost by kind, and how much of it is in the term."""
+        left = f"MIN(1,years-{year - 1})" if year <= self.years else f"years-{year - 1}"
         text = f"IF(ISNUMBER(years),MAX(0,{left}),0)"
-        self._put(row, COUNTED, text, counted, _YEARS_OR_DASH, "cross")
-        return counted
-
-    def _year(self, row: int, year: int, counted: float) -> float:
-        """Write what a year, or all later ones, cost by kind; return the sum."""
-        cell = self.at(row, COUNTED)
-        if year > self.years:
-            text, per_year = self._support.per_year_after(self.years)
-            text, usd = f"{text}*{cell}", per_year * counted
-        else:
-            text, usd = self._support.in_year(year, cell, counted)
-        amounts = {SUPPORT: (text, usd)}
-        for title, name in self.yearly:
-            known = self.page.book.number(name) or 0.0
-            amounts[title] = (f"{name}*{cell}", known * counted)
+        self._put(row, COUNTED, text, _YEARS_OR_DASH, "cross")
+        counted = self.at(row, COUNTED)
         self.page.number(row, self.column[CAPEX], 0, INTEGER_OR_DASH)
-        for title, (text, usd) in amounts.items():
-            self._put(row, title, text, usd, INTEGER_OR_DASH, "cross")
-            self._sums[title] += usd
-        return math.fsum(usd for _, usd in amounts.values())
+        self._put(row, SUPPORT, self._support(year, counted), INTEGER_OR_DASH, "cross")
+        for title, name in self.yearly:
+            self._put(row, title, f"{name}*{counted}", INTEGER_OR_DASH, "cross")
 
-    def _discount(self, row: int, year: int, total: float) -> str:
-        """Write what a row's sum counts today; return the title of its column."""
-        rate = self.page.book.plan.site.discount_rate
+    def _discount(self, row: int, year: int) -> None:
+        """Write what a row's sum counts today."""
         if year > self.years:
             self.page.number(row, self.column[FACTOR], None)
-            text, value = self._discounted_later()
-            self._put(row, DISCOUNTED, text, value, INTEGER_OR_DASH, "cross")
+            names = "+".join((self._support_after(), *(name for _, name in self.yearly)))
+            factor = formulas.years(f"MAX(years,{self.years})", f"{self.years}")
+            self._put(row, DISCOUNTED, f"({names})*({factor})", INTEGER_OR_DASH, "cross")
         else:
-            factor = 1 / (1 + rate) ** year
-            text, value = f"1/(1+discount_rate)^{year}", total * factor
-            self._put(row, FACTOR, text, factor, _FACTOR_FORMAT, "cross")
+            text = f"1/(1+discount_rate)^{year}"
+            self._put(row, FACTOR, text, _FACTOR_FORMAT, "cross")
             text = f"{self.at(row, TOGETHER)}*{self.at(row, FACTOR)}"
-            self._put(row, DISCOUNTED, text, value, INTEGER_OR_DASH)
-        self._sums[DISCOUNTED] += value
-        return DISCOUNTED
+            self._put(row, DISCOUNTED, text, INTEGER_OR_DASH)
 
-    def _discounted_later(self) -> tuple[str, float]:
-        """Return what all years later than those listed count today, USD."""
-        book, start = self.page.book, self.years
-        support, support_usd = self._support.per_year_after(start)
-        names = "+".join((support, *(name for _, name in self.yearly)))
-        factor = annuity.years_formula(f"MAX(years,{start})", f"{start}")
-        usd = math.fsum((support_usd, *(book.number(name) or 0.0 for _, name in self.yearly)))
-        counted = annuity.years(
-            max(self.term_years, start), float(start), book.plan.site.discount_rate
+    def _support(self, year: int, counted: str) -> str:
+        """Return the formula of the support of a year, or of all later ones.
+
+        Where every line pays for the whole term, every year costs the same.
+        """
+        if year > self.years:
+            return f"{self._support_after()}*{counted}"
+        if not self._by_line:
+            return f"support_usd_per_year*{counted}"
+        before = year - 1
+        # Comparisons are 1 or 0, so that each product picks the lesser end and the greater start.
+        return (
+            f"SUMPRODUCT({_AMOUNT},({_UNTIL}>{_SINCE})*({_UNTIL}>{before})*({_SINCE}<{year})*"
+            f"({_UNTIL}*({_UNTIL}<{year})+{year}*({_UNTIL}>={year})"
+            f"-{_SINCE}*({_SINCE}>{before})-{before}*({_SINCE}<={before})))"
         )
-        return f"({names})*({factor})", usd * counted
+
+    def _support_after(self) -> str:
+        """Return the formula of what is paid per year later than the years of the table.
+
+        Whatever is paid later than these is paid to the very end of the term, and began before: the
+        table is longer than the solved term.
+        """
+        if not self._by_line:
+            return "support_usd_per_year"
+        return f"SUMPRODUCT({_AMOUNT},({_UNTIL}>{_SINCE})*({_UNTIL}>{self.years}))"

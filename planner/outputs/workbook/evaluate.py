@@ -1,0 +1,628 @@
+"""What a formula of the workbook comes to, by Excel's rules: the values that a file carries.
+
+A spreadsheet file holds, beside each formula, what it showed when it was saved, and programs that
+do not calculate show that. The workbook states a formula once, as text; its value follows from the
+text here. The rules are Excel's: ``TRUE=1`` is FALSE, a text is no number, a blank cell is 0 or
+nothing by what it is taken for, texts compare without case, and an error passes through everything
+but ``IFERROR`` and the ``IS`` functions.
+
+A formula is compiled once for its shape, which is its text without the cells and names it reads:
+the rows of a table share theirs. Only functions that some sheet uses are there; a further one is an
+entry of `_FUNCTIONS`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Sequence
+from decimal import ROUND_HALF_UP, ROUND_UP, Decimal
+from functools import lru_cache, partial
+from typing import NamedTuple, Protocol
+
+Scalar = float | str | bool | None
+"""What a cell holds: every number is a float, None is a blank cell."""
+
+
+class FormulaError(ArithmeticError):
+    """What a spreadsheet shows as an error, such as ``#VALUE!``."""
+
+
+_FAILS = (ArithmeticError, ValueError)
+"""What is raised where a spreadsheet shows an error."""
+
+
+class Grid(Protocol):
+    """The cells that formulas read."""
+
+    def at(self, sheet: str, row: int, column: int) -> Scalar:
+        """Return what a cell shows; raise where that is an error."""
+
+    def is_formula(self, sheet: str, row: int, column: int) -> bool:
+        """Return whether a cell holds a formula."""
+
+    def address(self, name: str) -> str:
+        """Return where the cell of a defined name is, such as ``BOM!$A$1``."""
+
+
+class Array(NamedTuple):
+    """The values of a range, or of a formula over ranges, row by row."""
+
+    rows: int
+    columns: int
+    cells: list[Scalar]
+
+
+Value = Scalar | Array
+
+
+class Place(NamedTuple):
+    """A cell or a range that a formula reads, by zero-based rows and columns."""
+
+    grid: Grid
+    sheet: str
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+    def value(self) -> Value:
+        """Return what the cell shows, or the values of the range."""
+        grid, sheet, top, left, bottom, right = self
+        if top == bottom and left == right:
+            return grid.at(sheet, top, left)
+        return self.over(grid.at)
+
+    def over(self, read: Callable[[str, int, int], Scalar]) -> Array:
+        """Return what a reader of cells says of each."""
+        _, sheet, top, left, bottom, right = self
+        rows, columns = range(top, bottom + 1), range(left, right + 1)
+        cells = [read(sheet, row, column) for row in rows for column in columns]
+        return Array(len(rows), len(columns), cells)
+
+
+Node = Callable[[Sequence[Place]], Value]
+"""A compiled part of a formula: what it comes to where the places are what it reads."""
+
+
+class _Reads:
+    """The part of a formula that is a cell or a range; some functions take what it holds apart."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __call__(self, places: Sequence[Place]) -> Value:
+        return places[self.number].value()
+
+
+_CELL = r"\$?[A-Z]{1,3}\$?\d+(?::\$?[A-Z]{1,3}\$?\d+)?(?![\w(.])"
+_NUMBER = r"\d+\.?\d*(?:[eE][+-]?\d+)?"
+_STRING = r'"(?:[^"]|"")*"'
+_PIECE = re.compile(
+    rf"({_STRING}|(?<![\w$.]){_NUMBER}(?![\w!])|TRUE\b|FALSE\b)"
+    rf"|(?:'(?:[^']|'')+'|[A-Za-z_]\w*)!{_CELL}|{_CELL}|[A-Za-z_][\w.]*(?![\w.(])"
+)
+"""What stays in a shape (first group), or a reference."""
+_READ = "§"
+_TOKEN = re.compile(
+    rf"({_STRING})|({_NUMBER})|({_READ})|([A-Za-z_][\w.]*)|(<=|>=|<>|[-+*/^&=<>(),])"
+)
+_ADDRESS = re.compile(
+    r"(?:(?:'((?:[^']|'')+)'|(\w+))!)?\$?([A-Z]+)\$?(\d+)(?::\$?([A-Z]+)\$?(\d+))?"
+)
+
+
+class Evaluator:
+    """Evaluates formulas over a grid."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+        self._places: dict[tuple[str, str], Place] = {}
+
+    def value(self, formula: str, sheet: str) -> Scalar:
+        """Return what a formula comes to; raise an error of `ArithmeticError` where it has none.
+
+        Args:
+            formula: its text, with or without the equals sign.
+            sheet: the sheet it stands on.
+        """
+        places: list[Place] = []
+
+        def take(piece: re.Match[str]) -> str:
+            kept: str | None = piece[1]
+            if kept is not None:
+                return kept
+            places.append(self.place(piece[0], sheet))
+            return _READ
+
+        compiled = _compile(_PIECE.sub(take, formula.removeprefix("=")))
+        try:
+            value = compiled(places)
+        except ValueError as error:
+            raise FormulaError("#NUM!") from error
+        if isinstance(value, Array):
+            raise FormulaError("#VALUE!")
+        if type(value) is float and not math.isfinite(value):
+            raise FormulaError("#NUM!")
+        return 0.0 if value is None else value
+
+    def place(self, text: str, sheet: str) -> Place:
+        """Return the cell or range that a reference on a sheet means."""
+        found = self._places.get((sheet, text))
+        if found is None:
+            match = _ADDRESS.fullmatch(text)
+            if match is None:
+                found = self.place(self._grid.address(text), sheet)
+            else:
+                quoted, plain, left, top, right, bottom = match.groups()
+                sheet_name = quoted.replace("''", "'") if quoted else plain or sheet
+                first = (int(top) - 1, _column(left))
+                last = first if right is None else (int(bottom) - 1, _column(right))
+                found = Place(self._grid, sheet_name, *first, *last)
+            self._places[sheet, text] = found
+        return found
+
+
+@lru_cache
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - 64
+    return number - 1
+
+
+@lru_cache(maxsize=4096)
+def _compile(shape: str) -> Node:
+    """Return the formula of a shape, ready to be evaluated."""
+    return _Parser(shape).formula()
+
+
+# What operators bind, from the loosest; a sign binds closer than any of them, as Excel has it.
+_BINDS = (("=", "<>", "<", ">", "<=", ">="), ("&",), ("+", "-"), ("*", "/"), ("^",))
+
+
+class _Parser:
+    """Turns the shape of a formula into functions, once."""
+
+    def __init__(self, shape: str) -> None:
+        self._shape = shape
+        self._tokens = [match.groups() for match in _TOKEN.finditer(shape)]
+        if sum(len(next(filter(None, groups), "")) for groups in self._tokens) != len(shape):
+            raise self._unreadable()
+        self._next = self._read = 0
+
+    def formula(self) -> Node:
+        """Return the whole formula."""
+        node = self._operation(0)
+        if self._next < len(self._tokens):
+            raise self._unreadable()
+        return node
+
+    def _unreadable(self) -> SyntaxError:
+        return SyntaxError(f"the evaluator cannot read the formula {self._shape}")
+
+    def _symbol(self) -> str | None:
+        """Return the operator that comes next, None where something else does."""
+        return self._tokens[self._next][4] if self._next < len(self._tokens) else None
+
+    def _operation(self, level: int) -> Node:
+        """Return operands of one level and all that bind closer, joined from the left."""
+        if level == len(_BINDS):
+            return self._signed()
+        left = self._operation(level + 1)
+        while (symbol := self._symbol()) in _BINDS[level]:
+            self._next += 1
+            left = _joined(_OPERATIONS[symbol], left, self._operation(level + 1))
+        return left
+
+    def _signed(self) -> Node:
+        symbol = self._symbol()
+        if symbol not in ("-", "+"):
+            return self._operand()
+        self._next += 1
+        node = self._signed()
+        return node if symbol == "+" else _joined(_OPERATIONS["-"], _constant(0.0), node)
+
+    def _operand(self) -> Node:
+        if self._next == len(self._tokens):
+            raise self._unreadable()
+        string, number, read, word, symbol = self._tokens[self._next]
+        self._next += 1
+        if read:
+            self._read += 1
+            return _Reads(self._read - 1)
+        if string:
+            return _constant(string[1:-1].replace('""', '"'))
+        if number:
+            return _constant(float(number))
+        if word in ("TRUE", "FALSE"):
+            return _constant(word == "TRUE")
+        if word:
+            arguments = self._arguments()
+            function = _FUNCTIONS.get(word.removeprefix("_xlfn."))
+            if function is None:
+                raise SyntaxError(f"the evaluator has no function {word}: {self._shape}")
+            return function(*arguments)
+        if symbol != "(":
+            raise self._unreadable()
+        node = self._operation(0)
+        self._close()
+        return node
+
+    def _arguments(self) -> list[Node]:
+        self._next += 1
+        arguments: list[Node] = []
+        while self._symbol() != ")":
+            arguments.append(self._operation(0))
+            if self._symbol() != ",":
+                break
+            self._next += 1
+        self._close()
+        return arguments
+
+    def _close(self) -> None:
+        if self._symbol() != ")":
+            raise self._unreadable()
+        self._next += 1
+
+
+def _constant(value: Scalar) -> Node:
+    return lambda _: value
+
+
+# ---- operators ----
+
+
+def to_number(value: Scalar) -> float:
+    """Return a value as arithmetic takes it: a blank is 0, TRUE 1, a text no number."""
+    if type(value) is float:
+        return value
+    if value is None:
+        return 0.0
+    if isinstance(value, str):
+        raise FormulaError("#VALUE!")
+    return float(value)
+
+
+def to_text(value: Scalar) -> str:
+    """Return a value as a spreadsheet joins it to a text."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).upper()
+    return f"{value + 0.0:.15g}"
+
+
+def _calculation(calculate: Callable[[float, float], float]) -> Callable[[Scalar, Scalar], Scalar]:
+    def apply(left: Scalar, right: Scalar) -> float:
+        if type(left) is float and type(right) is float:
+            return calculate(left, right)
+        return calculate(to_number(left), to_number(right))
+
+    return apply
+
+
+def _power(base: float, exponent: float) -> float:
+    result = base**exponent
+    if isinstance(result, complex) or (base == 0 and exponent == 0):
+        raise FormulaError("#NUM!")
+    return float(result)
+
+
+def _rank(value: float | str | bool) -> tuple[int, float | str]:
+    """Return where a value stands: numbers before texts before truth values."""
+    if isinstance(value, bool):
+        return 2, float(value)
+    return (1, value.casefold()) if isinstance(value, str) else (0, value)
+
+
+_BLANKS: dict[type, float | str | bool] = {float: 0.0, str: "", bool: False, type(None): 0.0}
+"""What a blank cell is when it is compared with something of a type."""
+
+
+def _comparison(holds: Callable[[object, object], bool]) -> Callable[[Scalar, Scalar], Scalar]:
+    def apply(left: Scalar, right: Scalar) -> bool:
+        if type(left) is float and type(right) is float:
+            return holds(left, right)
+        one = _BLANKS[type(right)] if left is None else left
+        other = _BLANKS[type(left)] if right is None else right
+        return holds(_rank(one), _rank(other))
+
+    return apply
+
+
+_OPERATIONS: dict[str | None, Callable[[Scalar, Scalar], Scalar]] = {
+    "+": _calculation(operator.add),
+    "-": _calculation(operator.sub),
+    "*": _calculation(operator.mul),
+    "/": _calculation(operator.truediv),
+    "^": _calculation(_power),
+    "&": lambda left, right: to_text(left) + to_text(right),
+    "=": _comparison(operator.eq),
+    "<>": _comparison(operator.ne),
+    "<": _comparison(operator.lt),  # type: ignore[arg-type]  # values of one rank have an order
+    ">": _comparison(operator.gt),  # type: ignore[arg-type]
+    "<=": _comparison(operator.le),  # type: ignore[arg-type]
+    ">=": _comparison(operator.ge),  # type: ignore[arg-type]
+}
+
+
+def _joined(operation: Callable[[Scalar, Scalar], Scalar], left: Node, right: Node) -> Node:
+    """Return an operation on two operands, cell by cell where one is a range."""
+
+    def run(places: Sequence[Place]) -> Value:
+        one, other = left(places), right(places)
+        if isinstance(one, Array):
+            if not isinstance(other, Array):
+                return Array(*one[:2], [operation(cell, other) for cell in one.cells])
+            if one[:2] != other[:2]:
+                raise FormulaError("#N/A")
+            pairs = zip(one.cells, other.cells, strict=True)
+            return Array(*one[:2], [operation(*pair) for pair in pairs])
+        if isinstance(other, Array):
+            return Array(*other[:2], [operation(one, cell) for cell in other.cells])
+        return operation(one, other)
+
+    return run
+
+
+# ---- functions ----
+
+
+def _scalar(value: Value) -> Scalar:
+    if isinstance(value, Array):
+        raise FormulaError("#VALUE!")
+    return value
+
+
+def _is_number(value: Scalar) -> bool:
+    return type(value) is float
+
+
+def _truth(value: Scalar) -> bool:
+    if isinstance(value, str):
+        raise FormulaError("#VALUE!")
+    return bool(value)
+
+
+def _cells(node: Node, places: Sequence[Place]) -> list[Scalar]:
+    """Return the values of an argument of a function that adds up ranges.
+
+    Of cells only numbers count; what is worked out in the argument itself must be a number.
+    """
+    value = node(places)
+    if isinstance(value, Array):
+        return value.cells
+    if isinstance(node, _Reads):
+        return [value]
+    return [to_number(value)]
+
+
+def _over_numbers(combine: Callable[[list[float]], float]) -> Callable[..., Node]:
+    """Return a function of the numbers in its arguments."""
+
+    def make(*arguments: Node) -> Node:
+        def run(places: Sequence[Place]) -> float:
+            return combine(
+                [
+                    value
+                    for node in arguments
+                    for value in _cells(node, places)
+                    if type(value) is float
+                ]
+            )
+
+        return run
+
+    return make
+
+
+def _of_number(calculate: Callable[..., float]) -> Callable[..., Node]:
+    """Return a function of arguments that are numbers."""
+
+    def make(*arguments: Node) -> Node:
+        def run(places: Sequence[Place]) -> float:
+            return float(calculate(*(to_number(_scalar(node(places))) for node in arguments)))
+
+        return run
+
+    return make
+
+
+def _of_text(calculate: Callable[..., str]) -> Callable[..., Node]:
+    """Return a function of arguments that are whatever they are, with a text as its value."""
+
+    def make(*arguments: Node) -> Node:
+        return lambda places: calculate(*(_scalar(node(places)) for node in arguments))
+
+    return make
+
+
+def _if(condition: Node, then: Node, other: Node) -> Node:
+    return lambda places: then(places) if _truth(_scalar(condition(places))) else other(places)
+
+
+def _if_error(node: Node, other: Node) -> Node:
+    def run(places: Sequence[Place]) -> Value:
+        try:
+            value = node(places)
+        except _FAILS:
+            return other(places)
+        if type(value) is float and not math.isfinite(value):
+            return other(places)
+        return value
+
+    return run
+
+
+def _logical(combine: Callable[[Iterable[bool]], bool]) -> Callable[..., Node]:
+    def make(*arguments: Node) -> Node:
+        # Excel evaluates all of them: an error in one is an error of the whole.
+        return lambda places: combine([_truth(_scalar(node(places))) for node in arguments])
+
+    return make
+
+
+def _is(test: Callable[[Scalar], bool], of_error: bool = False) -> Callable[..., Node]:
+    def make(node: Node) -> Node:
+        def run(places: Sequence[Place]) -> bool:
+            try:
+                return test(_scalar(node(places)))
+            except _FAILS:
+                return of_error
+
+        return run
+
+    return make
+
+
+def _place(node: Node, places: Sequence[Place]) -> Place:
+    if not isinstance(node, _Reads):
+        raise FormulaError("#VALUE!")
+    return places[node.number]
+
+
+def _is_formula(node: Node) -> Node:
+    def run(places: Sequence[Place]) -> Value:
+        place = _place(node, places)
+        found = place.over(place.grid.is_formula)
+        return found if len(found.cells) > 1 else found.cells[0]
+
+    return run
+
+
+def _size(last: str, first: str) -> Callable[[Node], Node]:
+    def make(node: Node) -> Node:
+        def run(places: Sequence[Place]) -> float:
+            place = _place(node, places)
+            return float(getattr(place, last) - getattr(place, first) + 1)
+
+        return run
+
+    return make
+
+
+def _counted(counts: Callable[[Scalar], bool]) -> Callable[..., Node]:
+    """Return a function that counts cells."""
+
+    def make(*arguments: Node) -> Node:
+        def run(places: Sequence[Place]) -> float:
+            found = (_place(node, places).over(places[0].grid.at) for node in arguments)
+            return float(sum(counts(value) for array in found for value in array.cells))
+
+        return run
+
+    return make
+
+
+_CRITERION = re.compile(r"(<=|>=|<>|[<>=])?(.*)", re.DOTALL)
+
+
+def _meets(criterion: Scalar) -> Callable[[Scalar], bool]:
+    """Return the test that a criterion such as ``>=5`` or a text stands for."""
+    match = _CRITERION.fullmatch(to_text(criterion))
+    assert match is not None
+    symbol, text = match[1] or "=", match[2]
+    if set("*?~") & set(text):
+        raise FormulaError("#N/A")  # wildcards: no sheet uses any
+    try:
+        wanted: Scalar = float(text)
+    except ValueError:
+        wanted = text
+    compare = _OPERATIONS[symbol]
+    # A criterion speaks of values of its own kind: no text is above a number.
+    return lambda cell: type(cell) is type(wanted) and bool(compare(cell, wanted))
+
+
+def _chosen(pairs: Sequence[Node], places: Sequence[Place]) -> list[bool]:
+    """Return which cells meet all criteria, given as ranges with a criterion each."""
+    fits = []
+    for cells, criterion in zip(pairs[::2], pairs[1::2], strict=True):
+        test = _meets(_scalar(criterion(places)))
+        fits.append([test(cell) for cell in _place(cells, places).over(places[0].grid.at).cells])
+    return [all(each) for each in zip(*fits, strict=True)]
+
+
+def _count_ifs(*pairs: Node) -> Node:
+    return lambda places: float(sum(_chosen(pairs, places)))
+
+
+def _sum_if(cells: Node, criterion: Node, summed: Node) -> Node:
+    def run(places: Sequence[Place]) -> float:
+        values = _place(summed, places).over(places[0].grid.at).cells
+        chosen = zip(_chosen((cells, criterion), places), values, strict=True)
+        return math.fsum(value for fits, value in chosen if fits and type(value) is float)
+
+    return run
+
+
+def _sum_product(*arguments: Node) -> Node:
+    def run(places: Sequence[Place]) -> float:
+        factors = []
+        for node in arguments:
+            value = node(places)
+            cells = value.cells if isinstance(value, Array) else [value]
+            # What is no number counts as 0.
+            factors.append([cell if type(cell) is float else 0.0 for cell in cells])
+        return math.fsum(math.prod(row) for row in zip(*factors, strict=True))
+
+    return run
+
+
+def _round(number: float, digits: float, how: str = ROUND_HALF_UP) -> float:
+    """Return a number rounded as written: a spreadsheet keeps 15 digits of it."""
+    if not math.isfinite(number):
+        raise FormulaError("#NUM!")
+    return float(Decimal(f"{number:.15g}").quantize(Decimal(1).scaleb(-int(digits)), how)) + 0.0
+
+
+def _present_value(rate: float, periods: float, payment: float) -> float:
+    worth = periods if rate == 0 else -math.expm1(-periods * math.log1p(rate)) / rate
+    return -payment * worth
+
+
+def _number_of(value: Scalar) -> float:
+    return 0.0 if isinstance(value, str) else to_number(value)
+
+
+_FUNCTIONS: dict[str, Callable[..., Node]] = {
+    "ABS": _of_number(abs),
+    "AND": _logical(all),
+    "COLUMNS": _size("right", "left"),
+    "COUNT": _counted(_is_number),
+    "COUNTA": _counted(lambda value: value is not None),
+    "COUNTIF": _count_ifs,
+    "COUNTIFS": _count_ifs,
+    "EXP": _of_number(math.exp),
+    "IF": _if,
+    "IFERROR": _if_error,
+    "INT": _of_number(math.floor),
+    "ISBLANK": _is(lambda value: value is None),
+    "ISERROR": _is(lambda _: False, of_error=True),
+    "ISFORMULA": _is_formula,
+    "ISNUMBER": _is(_is_number),
+    "LEFT": _of_text(lambda text, count: to_text(text)[: int(to_number(count))]),
+    "LN": _of_number(math.log),
+    "MAX": _over_numbers(partial(max, default=0.0)),
+    "MIN": _over_numbers(partial(min, default=0.0)),
+    "N": lambda node: lambda places: _number_of(_scalar(node(places))),
+    "NOT": lambda node: lambda places: not _truth(_scalar(node(places))),
+    "OR": _logical(any),
+    "PV": _of_number(_present_value),
+    "REPT": _of_text(lambda text, count: to_text(text) * int(to_number(count))),
+    "ROUND": _of_number(_round),
+    "ROUNDUP": _of_number(partial(_round, how=ROUND_UP)),
+    "ROWS": _size("bottom", "top"),
+    "SQRT": _of_number(math.sqrt),
+    "SUBSTITUTE": _of_text(
+        lambda text, old, new: to_text(text).replace(to_text(old), to_text(new))
+    ),
+    "SUM": _over_numbers(math.fsum),
+    "SUMIF": _sum_if,
+    "SUMPRODUCT": _sum_product,
+    "TRIM": _of_text(lambda text: " ".join(filter(None, to_text(text).split(" ")))),
+}
+"""What each function makes of its arguments, which it evaluates itself."""
