@@ -21,10 +21,9 @@ from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
 from planner.studies.registry import SWEEP, load
-from planner.studies.request import Found, Request
+from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
-from planner.studies.sensitivity.solve import SweepOptions
 from planner.studies.sensitivity.sweep import Course, Table, Workforce
 from planner.studies.sensitivity.workers import Workers
 from planner.whole_files import write_all

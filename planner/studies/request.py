@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from planner.api import Options
     from planner.inputs import Inputs
+    from planner.optimizer.solver import Effort
     from planner.schema.plan import Plan
-    from planner.studies.sensitivity.solve import SweepOptions
 
 Progress = Callable[[int, int], None]
 """Is told how many are done, of how many."""
@@ -36,6 +36,28 @@ def _ignore(done: int, asked: int) -> None:
 
 def _now() -> tuple[float, float]:
     return time.monotonic(), time.process_time()
+
+
+DEFAULT_GAP = 1e-3
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """How exactly to solve each scenario (a share), how long at most, in how many processes.
+
+    0 of them: as many as there are cores.
+    """
+
+    gap: float = DEFAULT_GAP
+    time_limit_s: float | None = None
+    jobs: int = 0
+
+    @property
+    def effort(self) -> Effort:
+        """How far to go from now on, for one scenario."""
+        from planner.optimizer.solver import Effort
+
+        return Effort.within(self.time_limit_s)
 
 
 @dataclass(frozen=True)
@@ -90,8 +112,6 @@ class Request:
 
     def each(self) -> SweepOptions:
         """Return how each of many scenarios is solved."""
-        from planner.studies.sensitivity.solve import DEFAULT_GAP, SweepOptions
-
         gap = DEFAULT_GAP if self.gap is None else self.gap
         return SweepOptions(gap=gap, time_limit_s=self.time_limit_s, jobs=self.jobs)
 

@@ -23,9 +23,9 @@ from planner.schema.problem import Objective
 from planner.schema.sensitivity import Frontier, FrontierPoint
 from planner.studies import request as asked_of
 from planner.studies.registry import STUDIES
+from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.frontier import AGAINST, Against, knee, study
 from planner.studies.sensitivity.frontier_walk import Question
-from planner.studies.sensitivity.solve import SweepOptions
 from tests.oracle.candidates import candidates
 from tests.oracle.money import Array, Market
 from tests.studies.test_alternatives import enumerated

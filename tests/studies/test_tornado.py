@@ -19,8 +19,9 @@ from planner.optimizer.objective import natural
 from planner.schema.sensitivity import End, Swing, Tornado
 from planner.studies import request as asked_of
 from planner.studies.registry import STUDIES
+from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.scenarios import Scenario
-from planner.studies.sensitivity.solve import Answer, SweepOptions
+from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.tornado import study, width
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, store

@@ -28,9 +28,9 @@ from planner.schema.plan import Plan
 from planner.schema.problem import FailureRate, Quantity
 from planner.schema.sensitivity import Uncertain
 from planner.studies.registry import STUDIES
-from planner.studies.request import Request
+from planner.studies.request import Request, SweepOptions
 from planner.studies.sensitivity.scenarios import Scenario
-from planner.studies.sensitivity.solve import Answer, SweepOptions
+from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.uncertain import Draw, study, uncertainty, unknowns
 from planner.studies.sensitivity.uncertain.distributions import (
     Discrete,

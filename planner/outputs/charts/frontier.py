@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from planner.outputs.charts.axes import powers
+from planner.outputs.charts.markup import Table, tables_under
 from planner.outputs.charts.model import (
     Axis,
     Band,
@@ -32,8 +33,9 @@ from planner.outputs.charts.words import (
     shows,
 )
 from planner.outputs.comparison_words import counted, listed
-from planner.outputs.frontier_text import ruled
+from planner.outputs.frontier_text import knee, ruled, view
 from planner.outputs.scales import Scale
+from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import duration, percent
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
@@ -45,9 +47,18 @@ _OPEN_SHARE, _OPEN_FACTOR = 0.04, 1.25
 _RULES: tuple[Shape, ...] = ("square", "triangle", "down", "left", "right", "pentagon")
 
 
-def frontier(study: Frontier) -> Chart:
+def charts(study: Frontier, _rows: Rows) -> tuple[Chart, ...]:
     """Return the chart of a frontier."""
-    title = f"{capital(study.y_label)} against {study.x_label}"
+    return (_chart(study),)
+
+
+def heading(study: Frontier) -> str:
+    """Return the title of a frontier."""
+    return f"{capital(study.y_label)} against {study.x_label}"
+
+
+def _chart(study: Frontier) -> Chart:
+    title = heading(study)
     if not study.points:
         return Chart("frontier", title, study.message or "There is no plan to draw.")
     xs, ys = [point.x for point in study.points], [point.y for point in study.points]
@@ -169,3 +180,22 @@ def _hover(study: Frontier, point: FrontierPoint) -> str:
     if point.binding:
         lines.append(f"holds it: {short(', '.join(point.binding), 60)}")
     return "\n".join(lines)
+
+
+def findings(study: Frontier, _rows: Rows) -> Iterator[str]:
+    """Yield what was found, in sentences."""
+    if study.best is not None:
+        best = study.points[study.best]
+        yield (
+            f"The most {study.y_label} is {amount(best.y, study.y_unit)}, at "
+            f"{amount(best.x, study.x_unit)} of {study.x_label}."
+        )
+    if study.knee is not None:
+        yield knee(study)
+    if not study.complete:
+        yield "Not every plan of the curve is among these points."
+
+
+def tables(study: Frontier, _rows: Rows) -> dict[str, tuple[Table, ...]]:
+    """Return the table of the points, under the chart."""
+    return tables_under(view(study))

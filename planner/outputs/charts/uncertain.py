@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.outputs.charts.axes import is_wide, powers
+from planner.outputs.charts.markup import Table, tables_under
 from planner.outputs.charts.model import (
     Axis,
     Bars,
@@ -22,24 +23,34 @@ from planner.outputs.comparison_words import counted
 from planner.outputs.scales import results, scale
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import goal
-from planner.outputs.uncertain_text import drawn, proof
+from planner.outputs.sweep_rows import Rows
+from planner.outputs.uncertain_text import drawn, proof, view
+from planner.outputs.uncertain_text import findings as all_findings
 from planner.outputs.words import percent
-from planner.schema.sensitivity import BreakRate, CandidatePlan, Index, Percentiles, Uncertain
+from planner.schema.sensitivity import (
+    BreakRate,
+    CandidatePlan,
+    Index,
+    Percentiles,
+    Uncertain,
+)
 
 MOST_ROWS = 20
 _LABEL = 52
 _AT, _BOX = 0.14, 0.2
 
 
-def uncertain(study: Uncertain) -> tuple[Chart, ...]:
+def charts(study: Uncertain, _rows: Rows) -> tuple[Chart, ...]:
     """Return the charts of an uncertainty study, those for which there is something to draw."""
     if not any((study.outcomes, study.breaks, study.candidates, study.indices)):
         words = study.message or "There is nothing to draw."
         return (Chart("outcomes", "What the plans become", words),)
     makers = (
-        (_outcomes, study.outcomes), (_breaks, study.breaks), (_candidates, study.candidates),
+        (_outcomes, study.outcomes),
+        (_breaks, study.breaks),
+        (_candidates, study.candidates),
         (_indices, study.indices),
-    )  # fmt: skip
+    )
     return tuple(make(study) for make, there in makers if there)
 
 
@@ -80,9 +91,17 @@ def _boxes(study: Uncertain, best: Percentiles, nominal: Percentiles | None) -> 
 def _box(outcome: Percentiles, row: int, size: float) -> Iterator[Layer]:
     least, p5, p25, p50, p75, p95, most, mean = (
         value / size
-        for value in (outcome.least, outcome.p5, outcome.p25, outcome.p50, outcome.p75,
-                      outcome.p95, outcome.most, outcome.mean)
-    )  # fmt: skip
+        for value in (
+            outcome.least,
+            outcome.p5,
+            outcome.p25,
+            outcome.p50,
+            outcome.p75,
+            outcome.p95,
+            outcome.most,
+            outcome.mean,
+        )
+    )
     hover = _percentiles(outcome)
     at = row + _AT
     yield Line("5 to 95 %", (p5, p95), (at, at), "quiet")
@@ -94,8 +113,16 @@ def _box(outcome: Percentiles, row: int, size: float) -> Iterator[Layer]:
 
 
 def _percentiles(outcome: Percentiles) -> str:
-    known = (outcome.least, outcome.p5, outcome.p25, outcome.p50, outcome.mean, outcome.p75,
-             outcome.p95, outcome.most)  # fmt: skip
+    known = (
+        outcome.least,
+        outcome.p5,
+        outcome.p25,
+        outcome.p50,
+        outcome.mean,
+        outcome.p75,
+        outcome.p95,
+        outcome.most,
+    )
     written = results(known, outcome.unit)
     least, p5, p25, p50, mean, p75, p95, most = (written.text(value) for value in known)
     return "\n".join(
@@ -284,3 +311,22 @@ def _index(index: Index) -> str:
             f"in all: {plain(index.total)} ± {plain(index.total_confidence)}",
         )
     )
+
+
+_MOST_FOUND = 4
+
+
+def heading(_study: Uncertain) -> str:
+    """Return the title of an uncertainty study."""
+    return "Where inputs are not known exactly"
+
+
+def findings(study: Uncertain, _rows: Rows) -> Iterator[str]:
+    """Yield what was found, in sentences."""
+    if study.outcomes or study.candidates:
+        yield from all_findings(study)[:_MOST_FOUND]
+
+
+def tables(study: Uncertain, _rows: Rows) -> dict[str, tuple[Table, ...]]:
+    """Return the tables of what was found, each under the chart of it."""
+    return tables_under(view(study))

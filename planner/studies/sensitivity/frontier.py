@@ -19,7 +19,7 @@ from planner.optimizer.objective import natural
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 from planner.sizing.demand import VENDOR_RULES
-from planner.studies.request import Found, Request
+from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.frontier_walk import (
     COST,
     LESS_STORAGE,
@@ -39,7 +39,7 @@ from planner.studies.sensitivity.frontier_walk import (
     without_dominated,
 )
 from planner.studies.sensitivity.scenarios import Scenario
-from planner.studies.sensitivity.solve import NO_PLAN, SweepOptions
+from planner.studies.sensitivity.solve import NO_PLAN
 from planner.studies.sensitivity.workers import answers
 
 

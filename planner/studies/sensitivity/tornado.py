@@ -20,9 +20,9 @@ from planner.loader.vary.place import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.plan import Status
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
-from planner.studies.request import Found, Request
+from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.scenarios import Scenario, label, labels
-from planner.studies.sensitivity.solve import NO_PLAN, Answer, SweepOptions, said
+from planner.studies.sensitivity.solve import NO_PLAN, Answer, said
 from planner.studies.sensitivity.uncertain.distributions import Field
 from planner.studies.sensitivity.workers import answers
 

@@ -23,9 +23,9 @@ from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import given
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import PLANNED, Index, Percentiles, Uncertain, UncertainInput
-from planner.studies.request import Found, Request
+from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.scenarios import Scenario
-from planner.studies.sensitivity.solve import Answer, SweepOptions
+from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.uncertain import purchases as regret
 from planner.studies.sensitivity.uncertain.distributions import Numbers, Unknown
 from planner.studies.sensitivity.uncertain.draw import (
