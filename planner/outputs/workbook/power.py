@@ -216,7 +216,7 @@ def _titles(listed: tuple[_Column, ...]) -> list[tuple[str, float]]:
 
 
 def _widths(figures: int) -> list[float]:
-    """Return the _widths of a column of sections and of so many _section_columns of figures."""
+    """Return the widths of a column of sections and of so many columns of figures."""
     return [_SECTION_WIDTH, *[_FIGURE_WIDTH] * figures]
 
 

@@ -144,7 +144,7 @@ def _quotient(
     number: str,
     role: Role = "formula",
 ) -> None:
-    """Write a _quotient of two cells.
+    """Write a quotient of two cells.
 
     Args:
         page: the sheet.

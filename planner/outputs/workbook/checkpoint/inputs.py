@@ -319,7 +319,7 @@ def _in(count: float | None, unit: float) -> float | None:
 
 
 def _prices(plan: Plan, *, money: bool) -> tuple[Input, ...]:
-    """Return the _prices of cost, each where the plan has it; without money the PUE alone."""
+    """Return the inputs of cost, each where the plan has it; without money the PUE alone."""
     site = plan.site
     two = scope.two_pues(plan)
     label = "Power usage effectiveness (PUE)"

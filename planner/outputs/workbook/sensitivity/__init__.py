@@ -182,7 +182,7 @@ _SHOWN = {
 }
 _FACTOR = Range(0.0, 100.0)
 _STEPS = (
-    "Low and high are _questions, not forecasts: the yellow factors are there to be changed. One "
+    "Low and high are questions, not forecasts: the yellow factors are there to be changed. One "
     "input moves at a time; the purchase and the interval stay as they are."
 )
 _ANEW = (
