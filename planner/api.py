@@ -136,7 +136,6 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
     """
     from planner.assemble import assemble
     from planner.optimizer.joint import optimise
-    from planner.outputs.infeasible_text import message as told
     from planner.verify import verify
 
     options = options.started()
@@ -153,7 +152,7 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         message = "no plan meets every limit"
     elif answer.status == "infeasible":
         infeasibility = why_infeasible(inputs, options)
-        message = told(infeasibility)
+        message = infeasibility.summary
     elif answer.status == "unbounded":
         message = "nothing limits the purchase: give a power, space or cost budget"
     elif answer.status == "no_solution":

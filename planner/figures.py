@@ -135,6 +135,11 @@ FIGURES: dict[str, Figure] = {
                "work lost because the newest checkpoint had not arrived when it was needed"),
         Figure("loss.restart", "restarts", "share", "loss", 2),
         Figure("loss.restore", "restores", "share", "loss", 2, "reading the checkpoint back"),
+        # The same where a simulation counts it: it tells stalls from slowdown.
+        Figure("budget.stall", "stalls", "share", "loss", 2),
+        Figure("budget.slowdown", "slowdown", "share", "loss", 2,
+               "the GPUs are slower while storage drains a checkpoint"),
+        Figure("budget.planned", "planned stops", "share", "loss", 2),
         # Storage: what it is rated for, and what reaches the job.
         Figure("read_gb_per_s", "rated read bandwidth", "GB/s", "storage", 1),
         Figure("write_gb_per_s", "rated write bandwidth", "GB/s", "storage", 1),

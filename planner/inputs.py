@@ -5,9 +5,8 @@ Below the loader, which fills it from files, and below the case, which works on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,14 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from planner.errors import Finding, InputError
+from planner.limits import entry, field_of
+from planner.limits import value_at as value_in
+from planner.paths import DataPath, steps_of
 from planner.schema.base import CANONICAL
 from planner.schema.catalog import Category, Family, Item, Source
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Job, Problem, Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, checkpoint_gb
-
-Path_ = tuple[str | int, ...]
 
 
 @dataclass
@@ -33,24 +33,24 @@ class Document:
 
     file: str
     data: Any
-    lines: dict[Path_, int] = field(default_factory=dict)
-    origins: dict[Path_, str] = field(default_factory=dict)
+    lines: dict[DataPath, int] = field(default_factory=dict)
+    origins: dict[DataPath, str] = field(default_factory=dict)
 
-    def line(self, path: Path_) -> int | None:
+    def line(self, path: DataPath) -> int | None:
         """Return the line of ``path`` or of its nearest known ancestor."""
         for length in range(len(path), -1, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
         return None
 
-    def origin(self, path: Path_) -> str | None:
+    def origin(self, path: DataPath) -> str | None:
         """Return what replaced ``path`` or a part above it, or None."""
         for length in range(len(path), -1, -1):
             if path[:length] in self.origins:
                 return self.origins[path[:length]]
         return None
 
-    def place(self, path: Path_) -> tuple[str, int | None]:
+    def place(self, path: DataPath) -> tuple[str, int | None]:
         """Return the file and line of ``path``, or the setting that put it there."""
         origin = self.origin(path)
         return (self.file, self.line(path)) if origin is None else (origin, None)
@@ -97,7 +97,7 @@ class Inputs:
         """Return ``file:line`` or the ``--set`` of a part of the problem, or None for a default."""
         if self.document is None:
             return None
-        path = tuple(int(step) if step.isdigit() else step for step in dotted.split("."))
+        path = steps_of(dotted)
         origin = self.document.origin(path)
         if origin is not None or path not in self.document.lines:
             return origin
@@ -216,7 +216,7 @@ def _named_at(inputs: Inputs, item_id: str) -> tuple[str | int, ...]:
     path = next((path for path, name in named if name == item_id), None)
     if path is None:
         path = next((p for p, name in fabrics if item_id in _link_items(known[name])), "network")
-    return tuple(int(step) if step.isdigit() else step for step in path.split("."))
+    return steps_of(path)
 
 
 def _link_items(item: Item) -> set[str]:
@@ -294,49 +294,24 @@ def value_at(inputs: Inputs, path: str) -> Any:
     Raises:
         KeyError: the problem has no such place.
     """
-    here: Any = inputs.problem
-    for step in path.split("."):
-        if here is None:
-            return None
-        here = _entry(here, step, path)
-    return here
-
-
-def _entry(here: Any, step: str, path: str) -> Any:
-    if isinstance(here, BaseModel):
-        return getattr(here, _field(type(here), step, path))
-    if isinstance(here, Mapping):
-        return here.get(step)
-    if isinstance(here, Sequence) and not isinstance(here, str) and step.isdigit():
-        if int(step) < len(here):
-            return here[int(step)]
-    raise KeyError(path)
+    return value_in(inputs.problem, path)
 
 
 def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
     if not steps:
         return value
     step, rest = steps[0], steps[1:]
-    below = _entry(here, step, path)
+    below = entry(here, step, path)
     if below is None and rest:
         if not path.startswith("items."):
             raise KeyError(path)
         below = Quantity()
     new = _replaced(below, rest, value, path)
     if isinstance(here, BaseModel):
-        return here.model_copy(update={_field(type(here), step, path): new})
+        return here.model_copy(update={field_of(type(here), step, path): new})
     if isinstance(here, Mapping):
         return {**here, step: new}
     return (*here[: int(step)], new, *here[int(step) + 1 :])
-
-
-@lru_cache(maxsize=512)
-def _field(model: type[BaseModel], step: str, path: str) -> str:
-    """Return the field that a key of the file fills."""
-    for name, part in model.model_fields.items():
-        if step in (part.alias, name):
-            return name
-    raise KeyError(path)
 
 
 @checked_dataclass(frozen=True)

@@ -167,9 +167,11 @@ class _Process:
         try:
             self._child = subprocess.Popen(
                 [sys.executable, "-P", "-c", _BEGIN, str(there.fileno())],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                pass_fds=(there.fileno(),), process_group=0,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=(there.fileno(),),
+                process_group=0,
+            )
         except BaseException:
             here.close()
             raise

@@ -49,9 +49,9 @@ def follow() -> None:
         found = os.get_terminal_size(sys.stdout.fileno()).columns
     except (OSError, ValueError):  # no terminal
         return
-    told = os.environ.get("COLUMNS", "")
-    if told.isascii() and told.isdigit() and len(told) < 6:
-        found = int(told)
+    asked = os.environ.get("COLUMNS", "")
+    if asked.isascii() and asked.isdigit() and len(asked) < 6:
+        found = int(asked)
     _columns = min(max(found or STANDARD, _NARROWEST), _WIDEST)
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pint import UnitRegistry
 
+HOUR_S, DAY_S = 3600.0, 86_400.0
+
 HUGE = 1e21
 """No quantity of a cluster reaches this in any canonical unit; larger is a slip of the keyboard."""
 
@@ -160,21 +162,21 @@ def parse(value: object, dimension: Dimension) -> float:
         QuantityError: no number, no unit, the wrong unit, not finite, or absurdly large.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        message = f"expected {dimension.words()}, found {_shown(value)}"
+        message = f"expected {dimension.words()}, found {_describe(value)}"
         raise QuantityError(message, dimension.hint())
     if isinstance(value, (int, float)):
-        number, unit = _checked(value, value, dimension, dimension.high), ""
+        number, unit = _check(value, value, dimension, dimension.high), ""
         if not dimension.bare:
-            raise QuantityError(f"{_shown(value)} has no unit", dimension.hint())
+            raise QuantityError(f"{_describe(value)} has no unit", dimension.hint())
         return number
     match = _QUANTITY.match(value)
     if match is None:
-        message = f"cannot read {_shown(value)} as {dimension.words()}"
+        message = f"cannot read {_describe(value)} as {dimension.words()}"
         raise QuantityError(message, dimension.hint())
-    number, unit = _checked(match[1], value, dimension, HUGE), match[2] or ""
+    number, unit = _check(match[1], value, dimension, HUGE), match[2] or ""
     # 15 digits keep what was written: 13.8 TB is 13800 GB and not 13800.000000000002.
     product = f"{number * _unit_factor(unit, value, dimension):.15g}"
-    return _checked(product, value, dimension, dimension.high)
+    return _check(product, value, dimension, dimension.high)
 
 
 def canonical(value: float, dimension: Dimension) -> float:
@@ -183,30 +185,30 @@ def canonical(value: float, dimension: Dimension) -> float:
     Raises:
         QuantityError: it is not finite, or absurdly large.
     """
-    return _checked(value, value, dimension, dimension.high)
+    return _check(value, value, dimension, dimension.high)
 
 
 def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
     if unit.startswith(","):
         fix = f"write a decimal point and no other marks, for example '{dimension.examples[0]}'"
-        raise QuantityError(f"a comma in {_shown(value)}", fix)
+        raise QuantityError(f"a comma in {_describe(value)}", fix)
     if dimension.bare:
         factors = {"": 1.0} if dimension is not SHARE else {"": 1.0, "%": 0.01, "percent": 0.01}
         if dimension is COUNT:
             factors = _COUNT_SUFFIXES
         if unit not in factors:
-            message = f"'{_clip(unit)}' in {_shown(value)} does not fit {dimension.words()}"
+            message = f"'{_clip(unit)}' in {_describe(value)} does not fit {dimension.words()}"
             raise QuantityError(message, dimension.hint())
         return factors[unit]
     if not unit:
-        raise QuantityError(f"{_shown(value)} has no unit", dimension.hint())
+        raise QuantityError(f"{_describe(value)} has no unit", dimension.hint())
     factor = _factor(unit, dimension.unit)
     if factor is None:
-        message = f"'{_clip(unit)}' in {_shown(value)} is not a unit of {dimension.name}"
+        message = f"'{_clip(unit)}' in {_describe(value)} is not a unit of {dimension.name}"
         raise QuantityError(message, _other_case(unit, dimension) or dimension.hint())
     if "B" in dimension.unit and _BITS.search(unit):
         right = f"{float(value.split(unit)[0]) * factor:.6g} {dimension.unit}"
-        message = f"'{unit}' in {_shown(value)} is in bits, and everything here is in bytes"
+        message = f"'{unit}' in {_describe(value)} is in bits, and everything here is in bytes"
         raise QuantityError(message, f"write '{right}' if bits are meant")
     return factor
 
@@ -222,17 +224,19 @@ def _other_case(unit: str, dimension: Dimension) -> str | None:
     return f"did you mean {quoted}?" if near else None
 
 
-def _checked(number: float | str, value: object, dimension: Dimension, high: float) -> float:
+def _check(number: float | str, value: object, dimension: Dimension, high: float) -> float:
     try:
         result = float(number)
     except OverflowError:
         result = math.inf
     if HUGE >= abs(result) > high:
         unit = "" if dimension.bare else f" {dimension.unit}"
-        message = f"{_shown(value)} is more than any cluster can have, {high:.0e}{unit}"
+        message = f"{_describe(value)} is more than any cluster can have, {high:.0e}{unit}"
         raise QuantityError(message, dimension.hint())
     if not math.isfinite(result) or abs(result) > HUGE:
-        raise QuantityError(f"{_shown(value)} is not a finite, sensible number", dimension.hint())
+        raise QuantityError(
+            f"{_describe(value)} is not a finite, sensible number", dimension.hint()
+        )
     return result
 
 
@@ -240,7 +244,7 @@ def _clip(text: str) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     if isinstance(value, str):
         return f"'{_clip(value)}'"
     if isinstance(value, (dict, list, tuple)):

@@ -19,13 +19,53 @@ from planner.outputs.workbook import book
 from planner.outputs.workbook.data import Packed
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.plan import Plan
-from tests.bad_input.world import FILES
+from tests.world.files import FILES
 
 gc.set_threshold(100_000, 50, 50)  # as the command line does: most of what is made stays
 
 # A shell's background job is deaf to Ctrl-C, and so is whatever it starts: tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+KEPT = 4
+"""So many of a family of exhaustive tests are run all the same, spread over it."""
+LONGEST = ("test_exactness.py", "test_properties.py")
+"""Files that take longest: begun first, so that no process is left with one at the end."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--all`."""
+    parser.addoption("--all", action="store_true", help="run the exhaustive tests too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Thin the families of exhaustive tests without `--all`; put the longest files first.
+
+    A family is a function with all its parameters. `@pytest.mark.exhaustive` keeps a few of it,
+    `@pytest.mark.exhaustive(keep=N)` so many.
+    """
+    if not config.getoption("--all"):
+        families: dict[str, list[pytest.Item]] = {}
+        for item in items:
+            if item.get_closest_marker("exhaustive"):
+                families.setdefault(item.nodeid.split("[")[0], []).append(item)
+        left_out = {item.nodeid for family in families.values() for item in _thinned(family)}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+        items[:] = [item for item in items if item.nodeid not in left_out]
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
+
+def _thinned(family: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the tests of a family that are left out: all but a few at equal distances."""
+    marker = family[0].get_closest_marker("exhaustive")
+    assert marker is not None
+    keep = marker.kwargs.get("keep", KEPT)
+    if keep >= len(family):
+        return []
+    kept = {place * len(family) // keep for place in range(keep)}
+    return [item for place, item in enumerate(family) if place not in kept]
 
 
 @pytest.fixture(autouse=True, scope="session")

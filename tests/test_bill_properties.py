@@ -14,9 +14,9 @@ from planner.inputs import Inputs
 from planner.outputs import plan_json
 from planner.schema.plan import Plan
 from tests.optimizer.cases import FIBRE, companion, furnish, group, switch
-from tests.oracle.by_hand import Request, gpu_system, price, store
-from tests.oracle.generate import inputs_of
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request, gpu_system, price, store
 
 Change = Callable[[Request], None]
 

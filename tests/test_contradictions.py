@@ -21,13 +21,13 @@ from planner.loader import load_with_findings
 from planner.loader.checks import contradictions
 from planner.schema.catalog import Figure
 from planner.verify import verify
-from tests.bad_input.world import CATALOG, FILES, PROBLEM, changed, line_of
 from tests.infeasible.plant import drawn, has_plan
 from tests.levers.test_looser import SEEDS
-from tests.memory import two_systems
-from tests.oracle.generate import inputs_of
-from tests.verify_plans import full
-from tests.verify_tamper import disagreements, put
+from tests.world.files import CATALOG, FILES, PROBLEM, changed, line_of
+from tests.world.known_plans import full
+from tests.world.random_cases import inputs_of
+from tests.world.requests import two_systems
+from tests.world.tampering import disagreements, put
 
 PLACE = "    failures: llama3\n"
 """Where the job takes further demands."""

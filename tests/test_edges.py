@@ -17,6 +17,7 @@ from planner.schema.catalog import Family, Item
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
 from planner.schema.problem import Problem
+from tests.world.catalog import figure
 
 HALL = Path(__file__).resolve().parents[1] / "problems" / "10MW.yaml"
 
@@ -78,10 +79,6 @@ def test_capacity_knows_no_limit_but_the_given_ones() -> None:
     assert plan.totals is not None
     assert plan.totals.usable_tb is not None
     assert plan.totals.usable_tb >= 2_000_000 / 0.85
-
-
-def figure(value: object) -> dict[str, object]:
-    return {"value": value, "source": "made_up", "confidence": "high"}
 
 
 def system(name: str, gpus: int) -> Item:

@@ -9,7 +9,7 @@ import pytest
 from planner import api
 from planner.schema.plan import Line, Plan
 from tests.oracle.enumerate import Best, best
-from tests.oracle.generate import Case, inputs_of, random_case
+from tests.world.random_cases import Case, inputs_of, random_case
 
 CHUNKS = 16
 SEEDS_PER_CHUNK = 16

@@ -18,7 +18,7 @@ from planner.schema.explanation import Explanation, Marginal
 from planner.schema.plan import Plan
 from planner.terminal import STANDARD
 from tests.outputs.hostile import TEXTS, lay_out
-from tests.ran import Ran, once, ran
+from tests.world.commands import Ran, once, ran
 
 PROBLEMS = {
     name: str(shipped.problem_files()[name])

@@ -20,7 +20,7 @@ from planner.schema.infeasibility import Infeasibility, Step
 from planner.schema.plan import Plan
 from tests.infeasible.asked import check_one, check_together
 from tests.infeasible.plant import Planted, written
-from tests.ran import once, ran
+from tests.world.commands import once, ran
 
 RESTORE = str(shipped.problem_files()["infeasible_restore"])
 TIGHT = (

@@ -34,7 +34,9 @@ UNITS = {unit for _, unit in COMMON} | {
     "replicas", "tokens", "parameters", "1/day", "bytes", "times", "checkpoints", "appliances",
     "years", "units", "",
 }  # fmt: skip
-OF_STUDIES = {"gpu_systems", "storage_units"}
+OF_STUDIES = {
+    "gpu_systems", "storage_units", "budget.stall", "budget.slowdown", "budget.planned",
+}  # fmt: skip
 """Figures that only studies state."""
 
 ENDINGS = {

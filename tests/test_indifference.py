@@ -11,8 +11,8 @@ from planner.outputs.audience import for_audience
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.verify import verify
-from tests.oracle.by_hand import Request
-from tests.oracle.generate import inputs_of
+from tests.world.random_cases import inputs_of
+from tests.world.requests import Request
 
 
 def hall(**objective: object) -> Request:

@@ -18,9 +18,9 @@ from planner.outputs.explain_text import render as render_explanation
 from planner.schema.plan import Line, Plan
 from planner.studies.explain import explain
 from planner.verify import verify
-from tests.oracle.by_hand import Request, gpu_system, price, store
-from tests.oracle.generate import inputs_of
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request, gpu_system, price, store
 
 SOURCED = {"source": "made_up", "confidence": "low"}
 

@@ -14,9 +14,9 @@ from planner.outputs.console import render
 from planner.schema.catalog import Source
 from planner.schema.plan import Line, Plan
 from planner.verify import verify
-from tests.oracle.by_hand import Request, gpu_system, price, store
-from tests.oracle.generate import inputs_of
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request, gpu_system, price, store
 
 SOURCED = {"source": "made_up", "confidence": "low"}
 

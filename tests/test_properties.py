@@ -21,7 +21,7 @@ from planner.outputs import plan_json, workbook
 from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.problem import Problem, Quantity
-from tests.oracle.generate import inputs_of, random_case
+from tests.world.random_cases import inputs_of, random_case
 
 SEEDS = range(300, 324)
 HALL = shipped.problem_files()["10MW"]

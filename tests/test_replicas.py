@@ -14,8 +14,8 @@ from planner.outputs import console
 from planner.schema.plan import Plan
 from planner.sizing.checkpoint import usable_gpus
 from planner.verify import verify
-from tests.oracle.by_hand import Request, gpu_system, price
-from tests.oracle.generate import inputs_of, write_case
+from tests.world.random_cases import inputs_of, write_case
+from tests.world.requests import Request, gpu_system, price
 
 SHIPPED = [name for name in shipped.problem_files() if name != "infeasible_restore"]
 

@@ -18,7 +18,7 @@ from planner.outputs.size_screen import render
 from planner.sizing_report import SizeReport, size_report
 from planner.sizing_report.appliances import Asked, units_needed
 from planner.sizing_report.model import ApplianceRow, RuleRow
-from tests.factory import make_inputs
+from tests.world.catalog import ITEMS, inputs_of
 
 ROOT = Path(__file__).parents[1]
 MAIN = ROOT / "problems" / "10MW.yaml"
@@ -304,19 +304,19 @@ FACTORY = {
     ],
 )
 def test_a_table_of_sizes(read: float, write: float, expected: tuple[int, str] | None) -> None:
-    case = resolve(make_inputs(FACTORY, ()))
+    case = resolve(inputs_of(FACTORY, ITEMS, ()))
     shelf = next(item for item in case.storage if item.id == "shelf")
     assert units_needed(shelf, Asked(read, write, 0.0, 0.0)) == expected
 
 
 def test_capacity_and_endurance_may_decide() -> None:
-    box = next(i for i in resolve(make_inputs(FACTORY, ())).storage if i.id == "box")
+    box = next(i for i in resolve(inputs_of(FACTORY, ITEMS, ())).storage if i.id == "box")
     assert units_needed(box, Asked(1.0, 1.0, 501.0, 0.0)) == (3, "capacity")
     assert units_needed(box, Asked(1.0, 1.0, 501.0, 2801.0)) == (5, "endurance")
 
 
 def test_predefined_sizes_are_one_at_most() -> None:
-    found = size_report(make_inputs(FACTORY, ()), 1000)
+    found = size_report(inputs_of(FACTORY, ITEMS, ()), 1000)
     light = {row.item: row for row in rule(found, "light").appliances}
     assert light["bundle"].reason == "one unit is not enough"  # 400 of 1,000 GB/s
     assert light["shelf"].reason == "10 units are not enough"

@@ -20,7 +20,7 @@ import planner
 from planner import terminal
 from planner.errors import MOST_FINDINGS, Finding, InputError, listed
 from planner.terminal import STANDARD, fitted, follow, harmless, width
-from tests.bad_input.world import CATALOG, FILES, PROBLEM, changed
+from tests.world.files import CATALOG, FILES, PROBLEM, changed
 
 START = "from planner.cli import main; main()"
 ESCAPE = "\x1b]0;gone\x07\x1b[2J\x9b31m"

@@ -15,6 +15,7 @@ import planner.verify
 from planner.api import solve_inputs
 from planner.errors import VerificationError
 from planner.inputs import Inputs
+from planner.limits import COUNTED, LIMITS, TIMED
 from planner.schema.catalog import Figure
 from planner.schema.plan import LimitReport, NotConsidered
 from planner.schema.problem import Quantity
@@ -23,13 +24,13 @@ from planner.verify import progress, verify
 from planner.verify.basis import Basis
 from planner.verify.decisions import read_decisions
 from planner.verify.job import Degraded, check_job, shortest_allowed_s
-from planner.verify.ledger import COUNTED, TIMED, Ledger
-from planner.verify.limits import Limit
+from planner.verify.ledger import Ledger
+from planner.verify.limits import Reached
 from planner.verify.money import cents
 from planner.verify.racks import Placement, place
-from tests.factory import Made
-from tests.verify_plans import PLANS, full, sync_bundle, two_of_each, vendor_rule
-from tests.verify_tamper import DECIDED, Path_, disagreements, leaves, put, tampered
+from tests.world.known_plans import PLANS, full, sync_bundle, two_of_each, vendor_rule
+from tests.world.plans import Made
+from tests.world.tampering import DECIDED, DataPath, disagreements, leaves, put, tampered
 
 MADE = {name: make() for name, make in PLANS.items()}
 
@@ -48,7 +49,7 @@ def test_a_right_plan_passes(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "path"), every_field())
-def test_each_wrong_field_is_named(name: str, path: Path_) -> None:
+def test_each_wrong_field_is_named(name: str, path: DataPath) -> None:
     made = MADE[name]
     text = disagreements(made.inputs, tampered(made.plan, path))
     field = str(path[-1])
@@ -103,7 +104,7 @@ def test_a_limit_listed_twice_is_named() -> None:
 
 
 JOB = ("jobs", 0)
-BROKEN: list[tuple[str, str, Path_, Any]] = [
+BROKEN: list[tuple[str, str, DataPath, Any]] = [
     ("full", "it_power", ("site", "it_power_kw"), 400.0),
     ("full", "facility_power", ("site", "facility_power_kw"), 500.0),
     ("full", "racks", ("site", "racks"), 10),
@@ -134,7 +135,7 @@ BROKEN: list[tuple[str, str, Path_, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "limit", "path", "value"), BROKEN)
-def test_a_broken_limit_is_named(name: str, limit: str, path: Path_, value: Any) -> None:
+def test_a_broken_limit_is_named(name: str, limit: str, path: DataPath, value: Any) -> None:
     made = MADE[name]
     inputs = replace(made.inputs, problem=put(made.inputs.problem, path, value))
     assert f"{limit}: the plan breaks the limit" in disagreements(inputs, made.plan)
@@ -295,9 +296,11 @@ def test_the_users_client_limit_counts_before_the_familys_factor() -> None:
 def test_a_limit_holds_within_its_tolerance(sense: Literal["<=", ">="], tolerance: float) -> None:
     sign = 1 if sense == "<=" else -1
     just, over = (1000 * (1 + sign * factor * tolerance) for factor in (0.9, 1.1))
-    assert Limit("x", just, sense, 1000, "kW", tolerance).holds()
-    assert not Limit("x", over, sense, 1000, "kW", tolerance).holds()
-    assert not Limit("x", None, sense, 1000, "kW", tolerance).holds()
+    rows = (row for row in LIMITS if (row.sense, row.tolerance) == (sense, tolerance))
+    name = next(row.name for row in rows if not row.exact)
+    assert Reached(name, just, 1000).holds()
+    assert not Reached(name, over, 1000).holds()
+    assert not Reached(name, None, 1000).holds()
 
 
 @pytest.mark.parametrize(("room", "says"), [(1 - 5e-8, None), (1 + 5e-8, "slack: the plan says 0")])

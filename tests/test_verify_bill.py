@@ -14,15 +14,14 @@ from planner.errors import VerificationError
 from planner.inputs import Inputs
 from planner.schema.plan import Device, LimitReport, Line, Plan, RackGroup
 from planner.verify import verify
-from tests.factory import figures
-from tests.verify_tamper import DECIDED, disagreements, leaves, put, tampered
-from tests.verify_world import hardware, problem, world
+from tests.world.catalog import figures, hardware, inputs_of, problem
+from tests.world.tampering import DECIDED, disagreements, leaves, put, tampered
 
 
 @cache
 def solved() -> tuple[Inputs, Plan]:
     """Return the small cluster with everything, and its plan."""
-    inputs = world()
+    inputs = inputs_of()
     plan = solve_inputs(inputs)
     assert plan.status == "optimal"
     return inputs, plan
@@ -282,7 +281,7 @@ def test_a_job_runs_within_one_fabric() -> None:
     asked["jobs"] = ({**asked["jobs"][0], "gpus": {"max_types": 2}},)
     asked["items"] = {"gpu_a": {"fixed": 4}, "gpu_b": {"fixed": 4}}
     asked["site"] = {**asked["site"], "cooling": {}}
-    inputs = world(asked)
+    inputs = inputs_of(asked)
     plan = solve_inputs(inputs)
     verify(inputs, plan)
     types = put(plan, ("jobs", 0, "gpu_types"), ("gpu_a", "gpu_b"))
@@ -293,7 +292,7 @@ def test_a_product_that_is_a_rack_stands_alone_in_its_own() -> None:
     items = hardware()
     consumes = {**items["gpu_a"]["consumes"], **figures(racks=2, rack_units="90 RU")}
     items["gpu_a"] |= {"consumes": consumes}
-    inputs = world(problem(consider={"gpu_systems": ("gpu_a",)}), items)
+    inputs = inputs_of(problem(consider={"gpu_systems": ("gpu_a",)}), items)
     plan = solve_inputs(inputs)
     index = groups(plan, lambda group: group.product)
     group = plan.racks[index]

@@ -13,7 +13,7 @@ from planner.verify.fabrics import Bill, Fabric, Tree, compute_fabrics, fat_tree
 from planner.verify.ledger import at_least, at_most, divisors
 from planner.verify.money import present_years
 from planner.verify.racks import RackSet, Room, first_fit
-from tests.verify_world import FIBRE, GPU_PORTS, THIN, hardware, port, problem, switch, world
+from tests.world.catalog import FIBRE, GPU_PORTS, THIN, hardware, inputs_of, port, problem, switch
 
 
 def counted(inputs: Inputs, **counts: int) -> Companions:
@@ -31,7 +31,7 @@ def fabric_of(systems: int, radix: int, *, slots: int = 0, ports: int = 0) -> Fa
         "single_switch": False,
         "manager": {"slots": slots, "ports": ports},
     }
-    basis = Basis.from_inputs(world(problem(network={"compute": compute}), items))
+    basis = Basis.from_inputs(inputs_of(problem(network={"compute": compute}), items))
     fabrics = compute_fabrics(basis, {"gpu_a": systems}, Bill())
     assert fabrics is not None
     (fabric,) = fabrics
@@ -132,7 +132,7 @@ BY_HAND = {
 
 
 def test_the_companions_of_a_small_cluster() -> None:
-    found = counted(world(), gpu_a=11, box=5)
+    found = counted(inputs_of(), gpu_a=11, box=5)
     assert not found.problems
     assert dict(found.counts) == BY_HAND
     assert found.room.sets == (
@@ -140,7 +140,7 @@ def test_the_companions_of_a_small_cluster() -> None:
         RackSet("box", "storage", 1, False, pytest.approx(44)),
         RackSet(None, "network", 4, False, 20.0),
     )
-    assert first_fit(Basis.from_inputs(world()), found.counts) == 4
+    assert first_fit(Basis.from_inputs(inputs_of()), found.counts) == 4
 
 
 @pytest.mark.parametrize(
@@ -161,23 +161,23 @@ def test_compute_fabrics_by_hand(
     systems: int, network: dict[str, Any], expected: dict[str, int]
 ) -> None:
     compute = {"switches": ("weave",), **network}
-    inputs = world(problem(network={"compute": compute}))
+    inputs = inputs_of(problem(network={"compute": compute}))
     found = counted(inputs, gpu_a=systems).counts
     assert {sku: found.get(sku, 0) for sku in expected} == expected
 
 
 def test_types_with_other_ports_have_fabrics_of_their_own() -> None:
-    inputs = world(problem(network={"compute": {"switches": ("weave",)}}))
+    inputs = inputs_of(problem(network={"compute": {"switches": ("weave",)}}))
     found = counted(inputs, gpu_a=2, gpu_b=4)
     assert [(f.serves, f.leaf_switches) for f in found.fabrics] == [({"gpu_a"}, 1), ({"gpu_b"}, 1)]
 
 
 def test_the_first_switch_that_fits_is_taken() -> None:
     compute = {"switches": ("mesh", "weave")}
-    assert "mesh" not in counted(world(problem(network={"compute": compute})), gpu_a=2).counts
+    assert "mesh" not in counted(inputs_of(problem(network={"compute": compute})), gpu_a=2).counts
     items = hardware()
     items["gpu_a"]["ports"] = {**GPU_PORTS, "compute": port(8, "800 Gbit/s", rails=4)}
-    found = counted(world(problem(network={"compute": compute}), items), gpu_a=2)
+    found = counted(inputs_of(problem(network={"compute": compute}), items), gpu_a=2)
     assert any("network.compute" in text for text in found.problems)
 
 
@@ -188,12 +188,12 @@ def test_the_first_switch_that_fits_is_taken() -> None:
 )
 def test_leaves_may_stand_without_spines(boxes: int, fewest: int, switches: int) -> None:
     network = {"storage": {"switch": "mesh", "min_switches": fewest}}
-    found = counted(world(problem(network=network)), box=boxes)
+    found = counted(inputs_of(problem(network=network)), box=boxes)
     assert found.counts.get("mesh", 0) == switches
 
 
 def test_two_leaves_are_joined_by_their_uplinks() -> None:
-    found = counted(world(problem(network={"storage": {"switch": "mesh"}})), box=1)
+    found = counted(inputs_of(problem(network={"storage": {"switch": "mesh"}})), box=1)
     assert found.counts["fibre"] == 4
     assert found.counts["twin_optic"] == 2 * 2
     assert found.fabrics[0].leaf_spine_links == 4
@@ -204,7 +204,8 @@ def test_a_cable_of_several_links_is_rounded_up_for_each_kind() -> None:
     link = {**FIBRE, "links": 3}
     items["weave"] |= switch("infiniband", ("400 Gbit/s", 4, link))
     items["gpu_a"]["ports"] = {"compute": port(1, "400 Gbit/s")}
-    found = counted(world(problem(network={"compute": {"switches": ("weave",)}}), items), gpu_a=15)
+    network = {"compute": {"switches": ("weave",)}}
+    found = counted(inputs_of(problem(network=network), items), gpu_a=15)
     # 8 leaves with 2 downlinks each: 15 cables of systems, 16 links up, 16 to the cores.
     assert found.fabrics[0].tiers == 3
     assert found.counts["fibre"] == 5 + 6 + 6
@@ -214,7 +215,7 @@ def test_port_groups_of_one_count_are_wired_apart() -> None:
     items = hardware()
     items["mesh"] |= switch("ethernet", ("200 Gbit/s", 16, FIBRE), ("100 Gbit/s", 16, THIN))
     network = {"storage": {"switch": "mesh", "min_switches": 1}}
-    found = counted(world(problem(network=network), items), gpu_a=2, box=1).counts
+    found = counted(inputs_of(problem(network=network), items), gpu_a=2, box=1).counts
     assert (found["fibre"], found["thin_fibre"]) == (4, 4)
     assert (found["optic"], found["twin_optic"], found["thin_optic"]) == (4, 2, 1)
 
@@ -223,8 +224,8 @@ def test_port_groups_of_one_count_are_wired_apart() -> None:
 def test_pumps_by_redundancy(redundancy: str, pumps: int) -> None:
     asked = problem()
     asked["site"] = {**asked["site"], "cooling": {"cdu": "pump", "redundancy": redundancy}}
-    assert counted(world(asked), gpu_a=11, box=5).counts["pump"] == pumps
-    assert "pump" not in counted(world(asked), box=5).counts
+    assert counted(inputs_of(asked), gpu_a=11, box=5).counts["pump"] == pumps
+    assert "pump" not in counted(inputs_of(asked), box=5).counts
 
 
 @pytest.mark.parametrize(
@@ -239,14 +240,14 @@ def test_pumps_by_redundancy(redundancy: str, pumps: int) -> None:
     ],
 )
 def test_extras_by_what_they_are_for(extra: dict[str, Any], count: int) -> None:
-    inputs = world(problem(extras={"keeper": extra}))
+    inputs = inputs_of(problem(extras={"keeper": extra}))
     assert counted(inputs, gpu_a=11, box=5).counts["keeper"] == count
 
 
 def test_without_any_companion_section_there_are_none() -> None:
     site = {"pue": 1.2, "rack": {"height": "48 RU", "power": "45 kW"}}
     bare = problem(site=site, network={}, software=(), extras={})
-    found = counted(world(bare), gpu_a=11, box=5)
+    found = counted(inputs_of(bare), gpu_a=11, box=5)
     assert (found.counts, found.fabrics, found.problems) == ({}, (), ())
     assert sum(each.racks for each in found.room.sets) == 4
 
@@ -256,7 +257,7 @@ def test_products_that_are_racks_bring_their_own() -> None:
     consumes = {**items["gpu_a"]["consumes"], "racks": {"value": 2, "source": "s"} | {
         "confidence": "high"}}  # fmt: skip
     items["gpu_a"] |= {"consumes": consumes}
-    found = counted(world(items=items), gpu_a=3, box=5)
+    found = counted(inputs_of(items=items), gpu_a=3, box=5)
     assert found.room.sets[0] == RackSet("gpu_a", "gpu", 6, True, 5.1)
     network = sum(each.racks for each in found.room.sets if each.rack_class == "network")
     assert found.counts["frame"] == 1 + network
@@ -266,7 +267,7 @@ def test_a_heavy_item_fills_a_rack_by_its_weight() -> None:
     asked = problem()
     rack = {**asked["site"]["rack"], "weight": "400 kg"}
     asked["site"] = {**asked["site"], "rack": rack}
-    found = counted(world(asked), gpu_a=12)
+    found = counted(inputs_of(asked), gpu_a=12)
     # Three of 130 kg.
     assert found.room.sets[0].racks == 4
 
@@ -274,7 +275,7 @@ def test_a_heavy_item_fills_a_rack_by_its_weight() -> None:
 def test_racks_of_unknown_size_are_not_counted() -> None:
     asked = problem(extras={"keeper": {"per": "rack"}})
     asked["site"] = {"pue": 1.2}
-    found = counted(world(asked), gpu_a=2)
+    found = counted(inputs_of(asked), gpu_a=2)
     assert found.room == Room((), complete=False)
     assert "keeper" not in found.counts and "frame" not in found.counts
 

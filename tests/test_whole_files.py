@@ -16,7 +16,7 @@ import pytest
 from planner import whole_files
 from planner.errors import InputError
 from planner.whole_files import remove, whole, write_all
-from tests.ran import ran
+from tests.world.commands import ran
 
 START = "from planner.cli import main; main()"
 NULL, FULL, LOOP = os.makedev(1, 3), os.makedev(1, 7), os.makedev(7, 0)

@@ -79,7 +79,7 @@ def assemble(
             "fabrics": fabrics,
             "racks": rack_groups(inputs, case, operation),
             "assumptions": assumptions(inputs, case, operation),
-            "not_counted": case.kit.missing,
+            "not_counted": case.companions.missing,
             "idle": idle_units(inputs, case, operation),
             "warnings": (*_cut(answer), *warnings(inputs, case, operation, bill, job, fabrics)),
         }
@@ -115,7 +115,7 @@ def _best_capex_usd(case: Case, answer: Certificate) -> float | None:
     taken, best = answer.operation, answer.untouched
     if taken is None or best is None or dict(best.units) == dict(taken.units):
         return None
-    return bill_of(case, best.units).capex_usd
+    return bill_of(case, best.units)["capex_usd"]
 
 
 def _natural(case: Case, value: float | None) -> float | None:

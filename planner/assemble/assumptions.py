@@ -11,6 +11,7 @@ from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill
+from planner.paths import job_path
 from planner.schema.catalog import Figure, Item, Source
 from planner.schema.plan import Assumption
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
@@ -22,9 +23,9 @@ def assumptions(inputs: Inputs, case: Case, operation: Operation) -> tuple[Assum
     known = {item.id: item for item in inputs.items}
     result = [*_problem(inputs, case, operation)]
     counts = bill(case, operation.units).counts
-    for good in case.goods():
-        if counts[good.id]:
-            item = known[good.id]
+    for bill_item in case.bill_items():
+        if counts[bill_item.id]:
+            item = known[bill_item.id]
             result += _item(inputs, item)
             for part in item.components:
                 result += _item(inputs, known[part.id])
@@ -42,14 +43,14 @@ def _problem(inputs: Inputs, case: Case, operation: Operation) -> Iterator[Assum
                  "observed in production: 0.2 to 1.0")  # fmt: skip
     yield from _pue(inputs, origin)
     yield _given("checkpoint_size", "checkpoint size", job.checkpoint_gb, "GB",
-                 origin("jobs.0.checkpoint.size") if problem.job.checkpoint.size_gb
-                 else origin("jobs.0.bytes_per_parameter"), _bytes_note(inputs))  # fmt: skip
-    yield _failures(inputs, operation, origin("jobs.0.failures"))
+                 origin(job_path("checkpoint.size")) if problem.job.checkpoint.size_gb
+                 else origin(job_path("bytes_per_parameter")), _bytes_note(inputs))  # fmt: skip
+    yield _failures(inputs, operation, origin(job_path("failures")))
     yield _given("stall", "stall per asynchronous checkpoint", job.stall_s, "s",
-                 origin("jobs.0.checkpoint.stall"),
+                 origin(job_path("checkpoint.stall")),
                  "reported: 0.3 to 7 s; see docs/sizing.md")  # fmt: skip
     yield _given("restart", "restart without the read", job.restart_s, "s",
-                 origin("jobs.0.restore.restart"), "reported: 120 to 1200 s")  # fmt: skip
+                 origin(job_path("restore.restart")), "reported: 120 to 1200 s")  # fmt: skip
     yield _given("client_limit", "client limit per GPU of a system, where nothing else is given",
                  CLIENT_GB_PER_S_PER_GPU, "GB/s",
                  'S. Kartik and C. Tartow, VAST Data, "A Checkpoint on Checkpoints in LLMs", '

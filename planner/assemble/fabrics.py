@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.case import Case
-from planner.case.kit import Fabric
+from planner.case.model import Fabric
 from planner.case.quantities import total
 from planner.optimizer.purchase import Bill
 from planner.schema.plan import FabricReport
@@ -14,7 +14,7 @@ from planner.sizing.fabric import smallest
 
 def fabric_reports(case: Case, spent: Bill) -> Iterator[FabricReport]:
     """Yield a report of every fabric that the plan has."""
-    for fabric in case.kit.fabrics:
+    for fabric in case.companions.fabrics:
         amount = round(total(fabric.amount, spent.counts))
         if amount == 0:
             continue

@@ -9,6 +9,7 @@ from planner.case.model import Offer
 from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill
+from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.plan import IdleUnits
 
@@ -68,7 +69,7 @@ def _system(case: Case, operation: Operation, system: System, known: Mapping[str
         if fabrics != {system.fabric}:
             return elsewhere, alone
         return f"the plan is no better with them beside {names}, at the pace of the slowest", ""
-    reason = f"jobs.0.gpus.max_types is {job.max_types} and the job runs on {names}"
+    reason = f"{job_path('gpus.max_types')} is {job.max_types} and the job runs on {names}"
     if fabrics != {system.fabric}:
         return f"{reason}; {elsewhere}", alone
     more = f"max_types: {job.max_types + 1} lets the job use them too, at the pace of the slowest"
@@ -79,7 +80,8 @@ def _more_of(case: Case, operation: Operation, system: System) -> Why:
     """Return why the job uses no more systems of a type that it uses."""
     job, step = case.job, case.job.step(system)
     if job.gpus_max is not None and operation.gpus + step > job.gpus_max:
-        return f"jobs.0.gpus.max is {job.gpus_max:,}", "a larger jobs.0.gpus.max"
+        path = job_path("gpus.max")
+        return f"{path} is {job.gpus_max:,}", f"a larger {path}"
     if step > system.usable_gpus:
         return f"they do not make up another replica of {step:,} GPUs", ""
     return "the plan is no better with more of them in use", ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.case import Case
-from planner.case.bandwidth import nameplate
+from planner.case.model import nameplate
 from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.schema.plan import JobPlan, Loss

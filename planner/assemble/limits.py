@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from planner.assemble.binding import binding
 from planner.case import Case, figures
 from planner.inputs import Inputs
+from planner.limits import named, of_group, path_of
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill, largest_share
 from planner.schema.plan import JobPlan, LimitReport, Totals
@@ -25,8 +25,19 @@ class _Context:
     job: JobPlan
 
 
-Entry = tuple[str, str, float | None, Literal["<=", ">="], float | None, str, str]
-"""(name, label, value, sense, limit, unit, path in the problem file)"""
+@dataclass(frozen=True)
+class _Entry:
+    """What a limit of the table comes to: ``of`` fills the ``*`` of its label, ``more`` follows it.
+
+    ``path`` is given where the file says it in another place than the table.
+    """
+
+    name: str
+    value: float | None
+    limit: float | None
+    of: str = ""
+    more: str = ""
+    path: str | None = None
 
 
 def limits(
@@ -37,64 +48,38 @@ def limits(
     groups = (_plant, _supply, _checkpoint, _storage, _rule, _gpus, _targets, _counts)
     entries = [entry for group in groups for entry in group(context)]
     tight = binding(case, operation)
-    return tuple(_report(inputs, entry, tight) for entry in entries if entry[4] is not None)
+    return tuple(_report(inputs, entry, tight) for entry in entries if entry.limit is not None)
 
 
-def _report(inputs: Inputs, entry: Entry, tight: frozenset[str]) -> LimitReport:
-    name, label, value, sense, limit, unit, path = entry
+def _report(inputs: Inputs, entry: _Entry, tight: frozenset[str]) -> LimitReport:
+    row, value, limit = named(entry.name), entry.value, entry.limit
     assert value is not None
     assert limit is not None
-    slack = limit - value if sense == "<=" else value - limit
-    exact = name.endswith(".fixed") or name == "exact_families"
+    slack = row.looser * (limit - value)
     near = slack <= CLOSE * max(abs(limit), abs(value), 1e-12)
+    path = path_of(entry.name) if entry.path is None else entry.path
     return LimitReport(
-        name=name,
-        label=label,
+        name=entry.name,
+        label=row.label.replace("*", entry.of) + entry.more,
         value=value,
-        sense=sense,
+        sense=row.sense,
         limit=limit,
-        unit=unit,
-        slack=0.0 if exact else max(slack, 0.0),
-        binding=near or name in tight,
+        unit=row.unit,
+        slack=0.0 if row.exact else max(slack, 0.0),
+        binding=near or entry.name in tight,
         source=inputs.where(path) if path else None,
-        exact=exact,
+        exact=row.exact,
     )
 
 
-def _plant(c: _Context) -> Iterator[Entry]:
-    site, budget, totals = c.inputs.problem.site, c.inputs.problem.budget, c.totals
-    yield ("it_power", "IT power", totals.it_power_kw, "<=", site.it_power_kw, "kW",
-           "site.it_power")  # fmt: skip
-    yield ("facility_power", "facility power", totals.facility_power_kw, "<=",
-           site.facility_limit_kw, "kW", _power_path(c))  # fmt: skip
-    yield ("heat_air", "heat to air", totals.heat_air_kw, "<=", site.cooling.air_limit_kw, "kW",
-           "site.cooling.air_limit")  # fmt: skip
-    yield ("heat_liquid", "heat to liquid", totals.heat_liquid_kw, "<=",
-           site.cooling.liquid_limit_kw, "kW", "site.cooling.liquid_limit")  # fmt: skip
-    yield "racks", "racks", totals.racks, "<=", site.racks, "racks", "site.racks"
-    money = (
-        ("capex", "capital budget", totals.capex_usd, budget.capex_usd, "USD", "capex"),
-        ("opex", "operating budget", totals.opex_usd_per_year, budget.opex_usd_per_year,
-         "USD/year", "opex_per_year"),
-        ("tco", "TCO budget", totals.tco_usd, budget.tco_usd, "USD", "tco"),
-        ("support", "support budget", totals.support_usd_per_year, budget.support_usd_per_year,
-         "USD/year", "support_per_year"),
-        ("subscriptions", "subscription budget", totals.subscriptions_usd_per_year,
-         budget.subscriptions_usd_per_year, "USD/year", "subscriptions_per_year"),
-        ("energy", "energy budget", totals.energy_usd_per_year, budget.energy_usd_per_year,
-         "USD/year", "energy_per_year"),
-        ("colocation", "colocation budget", totals.colocation_usd_per_year,
-         budget.colocation_usd_per_year, "USD/year", "colocation_per_year"),
-        ("per_useful_gpu_hour", "money per useful GPU-hour", totals.usd_per_useful_gpu_hour,
-         budget.per_useful_gpu_hour_usd, "USD/h", "per_useful_gpu_hour"),
-        ("per_million_tokens", "money per million tokens", totals.usd_per_million_tokens,
-         budget.per_million_tokens_usd, "USD", "per_million_tokens"),
-    )  # fmt: skip
-    for name, label, value, limit, unit, key in money:
-        yield name, label, value, "<=", limit, unit, f"budget.{key}"
-    yield ("lead_time", "lead time", totals.lead_time_days or 0.0, "<=",
-           c.inputs.problem.targets.max_lead_time_days, "days",
-           "targets.max_lead_time")  # fmt: skip
+def _plant(c: _Context) -> Iterator[_Entry]:
+    for row in of_group("supply", "ratio"):
+        limit, path = getattr(c.case.limits, row.field), None
+        if row.name == "facility_power":
+            path = _power_path(c)
+        yield _Entry(row.name, getattr(c.totals, row.figure), limit, path=path)
+    longest_days = c.inputs.problem.targets.max_lead_time_days
+    yield _Entry("lead_time", c.totals.lead_time_days or 0.0, longest_days)
 
 
 def _power_path(c: _Context) -> str:
@@ -105,53 +90,45 @@ def _power_path(c: _Context) -> str:
     return "site.facility_power"
 
 
-def _supply(c: _Context) -> Iterator[Entry]:
+def _supply(c: _Context) -> Iterator[_Entry]:
     """Yield stock, hot spares and what policy asks."""
     spent, problem = bill(c.case, c.operation.units), c.inputs.problem
     models = {item.id: item.model for item in c.inputs.items}
-    for good in c.case.goods():
-        bought = spent.purchased[good.id]
-        if bought and good.stock is not None:
-            label, path = f"stock of {models[good.id]}", f"items.{good.id}.stock"
-            yield f"stock.{good.id}", label, bought, "<=", good.stock, "units", path
+    for item in c.case.bill_items():
+        bought = spent.purchased[item.id]
+        if bought and item.stock is not None:
+            yield _Entry(f"stock.{item.id}", bought, item.stock, models[item.id])
     for sku, used in sorted(c.operation.used.items()):
         hot = c.case.job.hot(used)
         if hot:
-            label, idle = f"hot spares of {models[sku]}", c.operation.units[sku] - used
-            path = "jobs.0.gpus.hot_spares"
-            yield f"hot_spares.{sku}", label, idle, ">=", hot, "systems", path
+            idle = c.operation.units[sku] - used
+            yield _Entry(f"hot_spares.{sku}", idle, hot, models[sku])
     for number, ids in enumerate(c.case.policy.required):
-        label = f"units from {problem.policy.require_vendors[number]}"
-        count, path = sum(c.operation.units[i] for i in ids), f"policy.require_vendors.{number}"
-        yield f"require_vendor.{number}", label, count, ">=", 1, "units", path
+        count, vendor = (
+            sum(c.operation.units[i] for i in ids),
+            problem.policy.require_vendors[number],
+        )
+        yield _Entry(f"require_vendor.{number}", count, 1, vendor)
     for number, split in enumerate(c.case.policy.splits):
-        rule = problem.policy.split[number]
-        label = f"largest vendor's share of {rule.category.replace('_', ' ')} {rule.measure}"
-        value = largest_share(split, c.operation.units)
-        path = f"policy.split.{number}.max_share"
-        yield f"split.{number}", label, value, "<=", rule.max_share, "share", path
-    yield ("exact_families", "storage families", len(c.job.storage_families), "<=",
-           c.case.exact_families, "families", "storage.exact_families")  # fmt: skip
+        rule, share = problem.policy.split[number], largest_share(split, c.operation.units)
+        of = f"{rule.category.replace('_', ' ')} {rule.measure}"
+        yield _Entry(f"split.{number}", share, rule.max_share, of)
+    yield _Entry("exact_families", len(c.job.storage_families), c.case.exact_families)
 
 
-def _checkpoint(c: _Context) -> Iterator[Entry]:
-    checkpoint, job = c.inputs.problem.job.checkpoint, c.job
-    path, down = "jobs.0.checkpoint", _down(c)
+def _checkpoint(c: _Context) -> Iterator[_Entry]:
+    checkpoint, job, down = c.inputs.problem.job.checkpoint, c.job, _down(c)
     drain_s = c.case.job.checkpoint_gb / c.operation.safe_write_gb_per_s
     share = drain_s / job.interval_s
     if job.mode == "sync":
-        yield (
-            "blocking", f"time blocked by checkpoints{down}",
-            share if down else job.blocking, "<=",
-            checkpoint.max_blocking, "share", f"{path}.max_blocking",
-        )  # fmt: skip
+        blocking = share if down else job.blocking
+        yield _Entry("blocking", blocking, checkpoint.max_blocking, more=down)
         return
     if c.case.rule is None:
-        yield ("overlap", f"drain overlap{down}", share if down else job.overlap, "<=",
-               checkpoint.max_overlap, "share", f"{path}.max_overlap")  # fmt: skip
+        overlap = share if down else job.overlap
+        yield _Entry("overlap", overlap, checkpoint.max_overlap, more=down)
     busy_s = job.stall_s + (drain_s if down else job.drain_s)
-    yield ("drain_fits", f"stall and drain within the interval{down}", busy_s, "<=",
-           job.interval_s, "s", f"{path}.interval")  # fmt: skip
+    yield _Entry("drain_fits", busy_s, job.interval_s, more=down)
 
 
 def _down(c: _Context) -> str:
@@ -159,70 +136,49 @@ def _down(c: _Context) -> str:
     return f", {c.case.tolerate_down} down" if c.case.tolerate_down else ""
 
 
-def _storage(c: _Context) -> Iterator[Entry]:
-    problem, job = c.inputs.problem, c.job
-    restore = problem.job.restore.max_time_s
+def _storage(c: _Context) -> Iterator[_Entry]:
+    job, most_s = c.job, c.inputs.problem.job.restore.max_time_s
     restore_s = job.restore_s if job.degraded_restore_s is None else job.degraded_restore_s
-    yield ("restore_time", f"restore time{_down(c)}", restore_s, "<=", restore, "s",
-           "jobs.0.restore.max_time")  # fmt: skip
-    yield ("capacity", "usable capacity", c.totals.usable_tb, ">=", job.capacity_needed_tb, "TB",
-           "jobs.0.checkpoint.keep_last")  # fmt: skip
+    yield _Entry("restore_time", restore_s, most_s, more=_down(c))
+    yield _Entry("capacity", c.totals.usable_tb, job.capacity_needed_tb)
     if c.case.job.ingest_per_gpu_gb_per_s > 0:
-        yield ("ingest", "ingest", job.ingest_gb_per_s, "<=", job.delivered_read_gb_per_s, "GB/s",
-               "jobs.0.ingest_per_gpu")  # fmt: skip
+        yield _Entry("ingest", job.ingest_gb_per_s, job.delivered_read_gb_per_s)
     rated = [i.endurance_tb_per_day for i in c.case.storage if c.operation.units[i.id]]
     if None not in rated:
         endured = sum(
             (i.endurance_tb_per_day or 0.0) * c.operation.units[i.id] for i in c.case.storage
         )
-        yield ("endurance", "write endurance", job.write_volume_tb_per_day, "<=", endured,
-               "TB/day", "")  # fmt: skip
+        yield _Entry("endurance", job.write_volume_tb_per_day, endured)
 
 
-def _rule(c: _Context) -> Iterator[Entry]:
+def _rule(c: _Context) -> Iterator[_Entry]:
     rule = c.case.rule
     if rule is None:
         return
     units = -(-c.totals.gpus // rule.per_gpus)
-    sides = (
-        ("read", c.totals.read_gb_per_s, rule.read_gb_per_s),
-        ("write", c.totals.write_gb_per_s, rule.write_gb_per_s),
-    )
-    for side, value, each in sides:
-        yield (f"rule_{side}", f"{rule.name} rule, {side}", value, ">=", each * units, "GB/s",
-               "storage.rule")  # fmt: skip
+    yield _Entry("rule_read", c.totals.read_gb_per_s, rule.read_gb_per_s * units, rule.name)
+    yield _Entry("rule_write", c.totals.write_gb_per_s, rule.write_gb_per_s * units, rule.name)
 
 
-def _gpus(c: _Context) -> Iterator[Entry]:
+def _gpus(c: _Context) -> Iterator[_Entry]:
     used, gpus = c.job.gpus_used, c.inputs.problem.job.gpus
-    yield ("replica_fits", "GPUs that hold one replica", used, ">=", c.job.replica_gpus, "GPUs",
-           "jobs.0.parallelism")  # fmt: skip
-    yield "gpus_min", "least GPUs in use", used, ">=", gpus.min, "GPUs", "jobs.0.gpus.min"
-    yield "gpus_max", "most GPUs in use", used, "<=", gpus.max, "GPUs", "jobs.0.gpus.max"
+    yield _Entry("replica_fits", used, c.job.replica_gpus)
+    yield _Entry("gpus_min", used, gpus.min)
+    yield _Entry("gpus_max", used, gpus.max)
     if "max_types" in gpus.model_fields_set or _owned_but_not_in_use(c):
-        types, path = len(c.operation.used), "jobs.0.gpus.max_types"
-        yield "gpu_types", "GPU types (max_types)", types, "<=", gpus.max_types, "types", path
+        yield _Entry("gpu_types", len(c.operation.used), gpus.max_types)
 
 
 def _owned_but_not_in_use(c: _Context) -> bool:
     return any(s.installed and s.id not in c.operation.used for s in c.case.systems)
 
 
-def _targets(c: _Context) -> Iterator[Entry]:
-    targets, job = c.inputs.problem.targets, c.job
-    yield ("min_gpus", "GPUs in use", job.gpus_used, ">=", targets.min_gpus, "GPUs",
-           "targets.min_gpus")  # fmt: skip
-    yield ("min_goodput", "goodput", job.goodput, ">=", targets.min_goodput, "share",
-           "targets.min_goodput")  # fmt: skip
-    yield ("min_useful_gpus", "useful GPUs", job.useful_gpus, ">=", targets.min_useful_gpus,
-           "GPUs", "targets.min_useful_gpus")  # fmt: skip
-    yield ("min_useful_pflops", "useful PFLOP/s", job.useful_pflops, ">=",
-           targets.min_useful_pflops, "PFLOP/s", "targets.min_useful_pflops")  # fmt: skip
-    yield ("max_days_to_train", "days to train", job.days_to_train, "<=",
-           targets.max_days_to_train, "days", "targets.max_days_to_train")  # fmt: skip
+def _targets(c: _Context) -> Iterator[_Entry]:
+    for row in of_group("target"):
+        yield _Entry(row.name, getattr(c.job, row.figure), getattr(c.case.limits, row.field))
 
 
-def _counts(c: _Context) -> Iterator[Entry]:
+def _counts(c: _Context) -> Iterator[_Entry]:
     units = c.operation.units
     standing = bill(c.case, units).counts
     places = {offer.id: offer.place for offer in c.case.offers()}
@@ -230,36 +186,29 @@ def _counts(c: _Context) -> Iterator[Entry]:
         count = units.get(item.id, 0)
         in_place = round(standing[places[item.id]]) if item.id in places else 0
         if count and item.min_units is not None:
-            least = item.min_units.value
-            label = f"least order of {item.model}"
-            yield f"min_units.{item.id}", label, count, ">=", least, "units", ""
+            yield _Entry(f"min_units.{item.id}", count, item.min_units.value, item.model)
         if count and item.max_units is not None:
-            most = item.max_units.value
-            yield f"max_units.{item.id}", f"most {item.model}", count, "<=", most, "units", ""
+            yield _Entry(f"max_units.{item.id}", count, item.max_units.value, item.model)
         yield from _demanded(c, item.id, item.model, in_place)
         if in_place > count:
-            label, path = f"{item.model} installed, which stay", f"items.{item.id}.installed"
             least = figures.owned(item, c.inputs.problem)
-            yield path, label, in_place, ">=", least, "units", path
+            yield _Entry(f"items.{item.id}.installed", in_place, least, item.model)
     for family in c.inputs.families:
         count = sum(units.get(i.id, 0) for i in c.inputs.items if i.family == family.id)
         if family.max_units is not None and count > 0:
-            label = f"most units in one {family.name} system"
-            yield (f"family_max_units.{family.id}", label, count, "<=",
-                   family.max_units.value, "units", "")  # fmt: skip
+            name = f"family_max_units.{family.id}"
+            yield _Entry(name, count, family.max_units.value, family.name)
 
 
-def _demanded(c: _Context, sku: str, model: str, count: int) -> Iterator[Entry]:
-    rule = c.inputs.problem.items.get(sku)
+def _demanded(c: _Context, sku: str, model: str, count: int) -> Iterator[_Entry]:
+    rule, path = c.inputs.problem.items.get(sku), f"items.{sku}"
     if rule is None:
         return
-    path = f"items.{sku}"
     if rule.fixed is not None:
-        label = f"{model} fixed"
-        yield f"{path}.fixed", label, count, "<=", rule.fixed, "units", f"{path}.fixed"
+        yield _Entry(f"{path}.fixed", count, rule.fixed, model)
     if rule.min is not None or rule.required:
         least = max(rule.min or 0, int(rule.required))
-        key = "min" if rule.min is not None else "required"
-        yield f"{path}.min", f"{model} at least", count, ">=", least, "units", f"{path}.{key}"
+        given = f"{path}.min" if rule.min is not None else f"{path}.required"
+        yield _Entry(f"{path}.min", count, least, model, path=given)
     if rule.max is not None:
-        yield f"{path}.max", f"{model} at most", count, "<=", rule.max, "units", f"{path}.max"
+        yield _Entry(f"{path}.max", count, rule.max, model)

@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from planner.assemble.idle import idle_units
 from planner.assemble.roles import roles
 from planner.case import Case, Storage, System, figures
-from planner.case.bandwidth import nameplate
-from planner.case.goods import subscription_usd_per_year, support_span
-from planner.case.kit import Companion
-from planner.case.model import Good, Offer
-from planner.case.money import cents, discount, support_usd_per_year, unit_net_usd
+from planner.case.model import BillItem, Companion, Offer, nameplate
+from planner.case.money import (
+    cents,
+    discount,
+    subscription_usd_per_year,
+    support_span,
+    support_usd_per_year,
+    unit_net_usd,
+)
 from planner.case.quantities import ceil
 from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
@@ -66,7 +70,7 @@ def _companions(inputs: Inputs, case: Case, known: dict[str, Item], spent: Bill)
     def place(companion: Companion) -> tuple[int, str]:
         return ORDER.index(SECTIONS[known[companion.id].category]), companion.id
 
-    for companion in sorted(case.kit.companions, key=place):
+    for companion in sorted(case.companions.items, key=place):
         count = round(spent.counts[companion.id])
         if count == 0:
             continue
@@ -127,17 +131,19 @@ def _usable_tb(offer: Offer, item: Item, working: int) -> float | None:
     return 0.0 if item.category == "storage" else None
 
 
-def _shared(inputs: Inputs, good: Good, item: Item, count: int, spent: Bill) -> dict[str, object]:
+def _shared(
+    inputs: Inputs, bill_item: BillItem, item: Item, count: int, spent: Bill
+) -> dict[str, object]:
     """Return what every line that is bought has."""
-    price, purchased = inputs.prices.get(item.id), spent.purchased[good.id]
+    price, purchased = inputs.prices.get(item.id), spent.purchased[bill_item.id]
     return {
         **_identity(item),
         "section": SECTIONS[item.category],
         "unit": UNITS_OF.get(item.category, "each"),
         "quantity": count,
-        "installed": good.installed,
-        "spares": ceil(good.spare_share * count),
-        "pack": good.pack,
+        "installed": bill_item.installed,
+        "spares": ceil(bill_item.spare_share * count),
+        "pack": bill_item.pack,
         "purchased": purchased,
         **_money(inputs, item, price, purchased),
         **_consumption(inputs, item, count),

@@ -32,7 +32,7 @@ def rack_groups(inputs: Inputs, case: Case, operation: Operation) -> tuple[RackG
     if inputs.problem.site.rack is None:
         return ()
     known = {item.id: item for item in inputs.items}
-    pdus = dict(case.kit.pdus_per_rack)
+    pdus = dict(case.companions.pdus_per_rack)
     racks: list[_Racks] = []
     counts = bill(case, operation.units).counts
     for offer in case.offers():
@@ -92,7 +92,7 @@ def _companions(
     space = figures.rack_space(inputs.problem, "network")
     assert space is not None
     together: list[tuple[Box, int]] = []
-    for companion in case.kit.companions:
+    for companion in case.companions.items:
         count, item = round(counts[companion.id]), known[companion.id]
         box = _box(item, inputs)
         if count == 0 or companion.stored:
@@ -102,7 +102,7 @@ def _companions(
         elif box.rack_units > 0:
             together.append((box, count))
     for content, racks in mixed(together, space):
-        yield _Racks(content, racks, space, "network", case.kit.shared_pdus_per_rack)
+        yield _Racks(content, racks, space, "network", case.companions.shared_pdus_per_rack)
 
 
 def _numbered(racks: list[_Racks]) -> Iterator[RackGroup]:

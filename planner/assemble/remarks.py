@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.case import Case
-from planner.case.ports import fits
+from planner.case.figures import fits
 from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.schema.plan import FabricReport, JobPlan, Line

@@ -16,7 +16,7 @@ def roles(case: Case, spent: Bill) -> dict[str, str]:
     texts: defaultdict[str, list[str]] = defaultdict(list)
     for report in fabric_reports(case, spent):
         texts[report.switch_sku].append(_switches(report))
-    for companion in case.kit.companions:
+    for companion in case.companions.items:
         pairs = zip(companion.terms, companion.roles, strict=True)
         known = texts[companion.id]
         for role in dict.fromkeys(role for (_, name), role in pairs if spent.counts[name]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from planner.case import Case
-from planner.case.quantities import total
 from planner.inputs import Inputs
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill as bill_of
@@ -90,14 +89,14 @@ def _money(
     if term is None or not known:
         return result
     spent = bill_of(case, operation.units)
-    factors = {good.id: good.support_factor for good in case.goods()}
+    factors = {item.id: item.support_factor for item in case.bill_items()}
     over_term = sum((line.support_usd_per_year or 0.0) * factors[line.sku] for line in lines)
-    running = subscriptions + spent.energy_usd_per_year + spent.colocation_usd_per_year
+    running = subscriptions + spent["energy_usd_per_year"] + spent["colocation_usd_per_year"]
     tco = capex + over_term + running * case.rates.factor
     tokens = _tokens(case, job, term.years)
     return result | {
-        "energy_usd_per_year": spent.energy_usd_per_year,
-        "colocation_usd_per_year": spent.colocation_usd_per_year,
+        "energy_usd_per_year": spent["energy_usd_per_year"],
+        "colocation_usd_per_year": spent["colocation_usd_per_year"],
         "opex_usd_per_year": support + running,
         "tco_usd": tco,
         "usd_per_useful_gpu_hour": tco / (job.useful_gpus * HOURS_PER_YEAR * term.years),
@@ -117,9 +116,9 @@ def _racks(case: Case, operation: Operation, lines: list[Line]) -> int | None:
     chosen = [line for line in lines if line.section in ("Compute", "Storage")]
     if any(line.racks is None for line in chosen):
         return None
-    if case.kit.shared is None and any(_stands_somewhere(line) for line in lines):
+    if case.companions.shared is None and any(_stands_somewhere(line) for line in lines):
         return None
-    return round(total(case.kit.racks, bill_of(case, operation.units).counts))
+    return round(bill_of(case, operation.units)["racks"])
 
 
 def _stands_somewhere(line: Line) -> bool:

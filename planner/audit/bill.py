@@ -38,13 +38,13 @@ def sheet_capex_usd(draft: Draft, case: Case) -> float:
         draft: the workbook's quantities.
         case: the edited problem.
     """
-    goods = {good.id: good for good in case.goods()}
+    items = {item.id: item for item in case.bill_items()}
     costs = []
     for line in draft.plan.lines:
         count = draft.working(line.sku) if line.parent is None else 0
         parts = line.quantity == 0 and line.parent is None  # in store, whatever is in place
-        if (count or parts) and line.sku in goods:  # without the thing itself no spares are bought
-            good = goods[line.sku]
-            bought = good.ordered(count + line.spares - good.installed)
-            costs.append((good.unit_net_usd or 0.0) * bought)
+        if (count or parts) and line.sku in items:  # without the thing itself no spares are bought
+            item = items[line.sku]
+            bought = item.ordered(count + line.spares - item.installed)
+            costs.append((item.unit_net_usd or 0.0) * bought)
     return math.fsum(costs)

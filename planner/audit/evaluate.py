@@ -11,7 +11,7 @@ from planner.assemble import assemble
 from planner.audit.draft import Draft
 from planner.case import Case, resolve
 from planner.case.model import Mode, Offer
-from planner.case.resolve import with_kit
+from planner.case.resolve import with_companions
 from planner.errors import VerificationError
 from planner.optimizer.joint import Certificate
 from planner.optimizer.measure import measure
@@ -73,7 +73,7 @@ def case_of(draft: Draft) -> Case:
         systems=tuple(grown(system) for system in case.systems),
         storage=tuple(grown(item) for item in case.storage),
     )
-    return replace(case, kit=with_kit(inputs, larger).kit)
+    return replace(case, companions=with_companions(inputs, larger).companions)
 
 
 def _operation(case: Case, draft: Draft) -> Operation:

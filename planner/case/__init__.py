@@ -10,7 +10,7 @@ from planner.case.model import (
     Storage,
     System,
 )
-from planner.case.resolve import resolve, with_kit
+from planner.case.resolve import resolve, with_companions
 
 __all__ = [
     "Case",
@@ -22,5 +22,5 @@ __all__ = [
     "Storage",
     "System",
     "resolve",
-    "with_kit",
+    "with_companions",
 ]

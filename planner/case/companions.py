@@ -6,78 +6,36 @@ CDUs, software, and last the racks that network devices share. The rules are in 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from planner.case import figures
-from planner.case.bounds import Bounds
+from planner.case.builder import CompanionsBuilder
 from planner.case.fabrics import add_compute, add_ethernet, add_out_of_band
-from planner.case.goods import GoodFields, good_fields
-from planner.case.kit import Companion, Fabric, Kit
-from planner.case.model import Case, Storage, System
-from planner.case.quantities import AtLeast, Ceil, Packed, Quantity, Size, Steps, Sum, Terms
-from planner.case.room import add_own_racks, add_shared_racks
+from planner.case.model import Case, Companion, Companions, Storage, System
+from planner.case.money import BillItemFields, bill_item_fields
+from planner.case.quantities import (
+    ROUNDING,
+    AtLeast,
+    Device,
+    Packed,
+    Size,
+    Steps,
+    shares,
+)
 from planner.inputs import Inputs, refusal
 from planner.schema.catalog import Item
-from planner.schema.problem import Extra
+from planner.schema.problem import Extra, Redundancy
+from planner.sizing.placement import Space
+
+if TYPE_CHECKING:
+    from planner.case.builder import CompanionsBuilder
 
 
-class Kitting:
-    """Counts and needs as they are collected.
-
-    ``offers`` can be in the cluster; ``placed`` is all that stands in racks and is cooled.
-    """
-
-    def __init__(self, inputs: Inputs, case: Case, tops: dict[str, int]) -> None:
-        self.inputs = inputs
-        self.items = {item.id: item for item in inputs.items}
-        self.offers = (*case.systems, *case.storage)
-        self.placed = case.offers()
-        self.bounds = Bounds.of(case, tops)
-        self.bounded = 0
-        self.quantities: list[Quantity] = []
-        self.needs: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
-        self.roles: defaultdict[str, list[str]] = defaultdict(list)
-        self.fabrics: list[Fabric] = []
-        self.racks: list[tuple[float, str]] = []
-        self.own_racks: list[tuple[float, str]] = []
-        self.bought_racks: list[tuple[float, str]] = []
-        self.pdus: list[tuple[float, str]] = []
-        self.pdus_per_rack: list[tuple[str, int]] = []
-        self.switches: list[tuple[float, str]] = []
-        self.extras: list[tuple[Item, str]] = []
-        self.of_clusters: list[tuple[Item, str]] = []
-        self.shared: Packed | None = None
-        self.shared_pdus_per_rack = 0
-
-    def sum(self, name: str, terms: Terms, constant: float = 0.0) -> str:
-        """Add a count that is a sum, and return its name."""
-        self.quantities.append(Sum(name, terms, constant))
-        return name
-
-    def ceil(self, name: str, terms: Terms, constant: float = 0.0, if_any: int = 0) -> str:
-        """Add a count that is rounded up, and return its name."""
-        self.quantities.append(Ceil(name, terms, constant, if_any))
-        return name
-
-    def most(self, terms: Terms) -> int:
-        """Return an upper bound of a sum of terms; larger fabrics are not looked at."""
-        self.bounds.add(self.quantities[self.bounded :])
-        self.bounded = len(self.quantities)
-        return int(self.bounds.most(terms)) + 1
-
-    def need(self, item_id: str, factor: float, name: str, role: str) -> None:
-        """Say that ``factor`` units of an item are needed for each of a count, and what for."""
-        self.needs[item_id].append((factor, name))
-        self.roles[item_id].append(role)
-
-    def item(self, item_id: str) -> Item:
-        """Return an item of the catalogs."""
-        return self.items[item_id]
-
-
-def kit(inputs: Inputs, case: Case, tops: dict[str, int]) -> Kit:
+def derive_companions(inputs: Inputs, case: Case, tops: dict[str, int]) -> Companions:
     """Return the companions of a case's offers.
 
     Args:
@@ -88,57 +46,57 @@ def kit(inputs: Inputs, case: Case, tops: dict[str, int]) -> Kit:
     Raises:
         InputError: a companion cannot be bought, or lacks a figure that matters.
     """
-    kitting = Kitting(inputs, case, tops)
+    builder = CompanionsBuilder(inputs, case, tops)
     network = inputs.problem.network
-    _add_places(kitting)
-    add_own_racks(kitting)
+    _add_places(builder)
+    add_own_racks(builder)
     if network.compute is not None:
-        add_compute(kitting, network.compute)
+        add_compute(builder, network.compute)
     if network.storage is not None:
-        add_ethernet(kitting, "storage", network.storage)
-    _add_extras(kitting)
-    _add_clusters(kitting)
+        add_ethernet(builder, "storage", network.storage)
+    _add_extras(builder)
+    _add_clusters(builder)
     if network.out_of_band is not None:
-        add_out_of_band(kitting, network.out_of_band)
+        add_out_of_band(builder, network.out_of_band)
     if network.in_band is not None:
-        add_ethernet(kitting, "in_band", network.in_band)
-    _add_cdus(kitting)
-    _add_software(kitting)
-    add_shared_racks(kitting)
-    companions = (*_companions(kitting), *_spare_parts(kitting))
-    return Kit(
-        quantities=tuple(kitting.quantities),
-        companions=companions,
-        racks=tuple(kitting.racks),
-        shared=kitting.shared,
-        shared_pdus_per_rack=kitting.shared_pdus_per_rack,
-        pdus_per_rack=tuple(kitting.pdus_per_rack),
-        fabrics=tuple(kitting.fabrics),
+        add_ethernet(builder, "in_band", network.in_band)
+    _add_cdus(builder)
+    _add_software(builder)
+    add_shared_racks(builder)
+    companions = (*_companions(builder), *_spare_parts(builder))
+    return Companions(
+        quantities=tuple(builder.quantities),
+        items=companions,
+        racks=tuple(builder.racks),
+        shared=builder.shared,
+        shared_pdus_per_rack=builder.shared_pdus_per_rack,
+        pdus_per_rack=tuple(builder.pdus_per_rack),
+        fabrics=tuple(builder.fabrics),
         missing=_missing(inputs),
     )
 
 
-def _add_places(kitting: Kitting) -> None:
+def _add_places(builder: CompanionsBuilder) -> None:
     """Add what stands in place of everything owned: never less than is there."""
-    for offer in kitting.placed:
+    for offer in builder.placed:
         if offer.installed:
-            kitting.quantities.append(AtLeast(offer.place, ((1.0, offer.id),), offer.installed))
+            builder.quantities.append(AtLeast(offer.place, ((1.0, offer.id),), offer.installed))
 
 
-def _companions(kitting: Kitting) -> tuple[Companion, ...]:
+def _companions(builder: CompanionsBuilder) -> tuple[Companion, ...]:
     result = []
-    for item_id in sorted(kitting.needs):
-        item = kitting.item(item_id)
+    for item_id in sorted(builder.needs):
+        item = builder.item(item_id)
         # What a catalog says a cluster needs may have no price: it is told, and not left out.
-        catalogued = item in [part for part, _ in kitting.of_clusters]
-        _refuse_unusable(kitting.inputs, item, priced=not catalogued)
-        racks, good = item.consumes.racks, good_fields(item, kitting.inputs)
-        good = _unpriced_too(good) if catalogued else good
+        catalogued = item in [part for part, _ in builder.of_clusters]
+        _refuse_unusable(builder.inputs, item, priced=not catalogued)
+        racks, fields = item.consumes.racks, bill_item_fields(item, builder.inputs)
+        fields = _unpriced_too(fields) if catalogued else fields
         result.append(
             Companion(
-                **good,
-                terms=tuple(kitting.needs[item_id]),
-                roles=tuple(kitting.roles[item_id]),
+                **fields,
+                terms=tuple(builder.needs[item_id]),
+                roles=tuple(builder.roles[item_id]),
                 racks_each=racks.value if racks else 0,
             )
         )
@@ -149,15 +107,15 @@ MOST_CLUSTERS = 5_000
 """Clusters of a storage family in one plan; more are not planned (docs/model.md)."""
 
 
-def _add_clusters(kitting: Kitting) -> None:
+def _add_clusters(builder: CompanionsBuilder) -> None:
     """Add what each cluster of a storage family needs for itself."""
-    for family in sorted(kitting.inputs.families, key=lambda family: family.id):
-        stores = (o for o in kitting.offers if isinstance(o, Storage) and o.family == family.id)
+    for family in sorted(builder.inputs.families, key=lambda family: family.id):
+        stores = (o for o in builder.offers if isinstance(o, Storage) and o.family == family.id)
         units = tuple((1.0, offer.id) for offer in stores)
         cluster = family.cluster
         if not units or cluster is None or not cluster.parts:
             continue
-        each, most = cluster.max_units.value, kitting.most(units)
+        each, most = cluster.max_units.value, builder.most(units)
         # Where a limit is taken away for a question, nothing else ends this.
         counts = range(1, min(MOST_CLUSTERS, -(-most // each)) + 1)
         sizes = [
@@ -169,27 +127,27 @@ def _add_clusters(kitting: Kitting) -> None:
             sizes = [few, *(size for size in sizes if size.capacity > few.capacity)]
         name = f"cluster.{family.id}"
         outputs = tuple(f"{name}.{part.item}" for part in cluster.parts)
-        kitting.quantities.append(Steps(name, units, tuple(sizes), outputs))
+        builder.quantities.append(Steps(name, units, tuple(sizes), outputs))
         for part, output in zip(cluster.parts, outputs, strict=True):
-            kitting.need(part.item, 1.0, output, f"{part.quantity} in each {family.name}")
-            kitting.of_clusters.append((kitting.item(part.item), output))
+            builder.need(part.item, 1.0, output, f"{part.quantity} in each {family.name}")
+            builder.of_clusters.append((builder.item(part.item), output))
 
 
-def _spare_parts(kitting: Kitting) -> Iterator[Companion]:
+def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
     """Yield the cold spares of bundles: of their components, each rounded up for each bundle."""
-    inputs = kitting.inputs
+    inputs = builder.inputs
     parts: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
     roles: defaultdict[str, list[str]] = defaultdict(list)
-    for offer in kitting.offers:
-        bundle = kitting.item(offer.id)
+    for offer in builder.offers:
+        bundle = builder.item(offer.id)
         share = inputs.problem.spares.get(bundle.category, 0.0)
         for part in bundle.components if share else ():
             terms = ((share * part.quantity, offer.id),)
-            parts[part.id].append((1.0, kitting.ceil(f"spare.{offer.id}.{part.id}", terms)))
+            parts[part.id].append((1.0, builder.ceil(f"spare.{offer.id}.{part.id}", terms)))
             roles[part.id].append(f"cold spares of {bundle.model}")
     for part_id, counted in sorted(parts.items()):
         stored = Companion(
-            **_unpriced_too(good_fields(kitting.item(part_id), inputs)),
+            **_unpriced_too(bill_item_fields(builder.item(part_id), inputs)),
             terms=tuple(counted),
             roles=tuple(roles[part_id]),
             racks_each=0,
@@ -200,9 +158,9 @@ def _spare_parts(kitting: Kitting) -> Iterator[Companion]:
         )
 
 
-def _unpriced_too(good: GoodFields) -> GoodFields:
+def _unpriced_too(fields: BillItemFields) -> BillItemFields:
     """Return what can be had without a price as well: what it costs is told to be unknown."""
-    return good if good["unit_net_usd"] is not None else {**good, "stock": None}
+    return fields if fields["unit_net_usd"] is not None else {**fields, "stock": None}
 
 
 def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
@@ -220,16 +178,16 @@ def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
         raise refusal(inputs, item.id, message, fix)
 
 
-def _add_extras(kitting: Kitting) -> None:
-    for item_id, extra in sorted(kitting.inputs.problem.extras.items()):
+def _add_extras(builder: CompanionsBuilder) -> None:
+    for item_id, extra in sorted(builder.inputs.problem.extras.items()):
         name = f"extra.{item_id}"
         if extra.count is not None:
-            kitting.sum(name, (), float(extra.count))
+            builder.sum(name, (), float(extra.count))
         else:
-            terms = _per(kitting, extra)
-            kitting.ceil(name, tuple((factor / extra.every, key) for factor, key in terms))
-        kitting.need(item_id, 1.0, name, _extra_role(extra))
-        kitting.extras.append((kitting.item(item_id), name))
+            terms = _per(builder, extra)
+            builder.ceil(name, tuple((factor / extra.every, key) for factor, key in terms))
+        builder.need(item_id, 1.0, name, _extra_role(extra))
+        builder.extras.append((builder.item(item_id), name))
 
 
 def _extra_role(extra: Extra) -> str:
@@ -239,37 +197,37 @@ def _extra_role(extra: Extra) -> str:
     return f"one per {many}{extra.per.replace('_', ' ')}{'s' if many else ''}"
 
 
-def _per(kitting: Kitting, extra: Extra) -> list[tuple[float, str]]:
-    offers = kitting.offers
+def _per(builder: CompanionsBuilder, extra: Extra) -> list[tuple[float, str]]:
+    offers = builder.offers
     if extra.per == "gpu_system":
         return [(1.0, offer.id) for offer in offers if isinstance(offer, System)]
     if extra.per == "gpu":
         return [(float(offer.gpus), offer.id) for offer in offers if isinstance(offer, System)]
     if extra.per == "storage_unit":
         return [(1.0, offer.id) for offer in offers if isinstance(offer, Storage)]
-    return kitting.own_racks if extra.per == "rack" else kitting.switches
+    return builder.own_racks if extra.per == "rack" else builder.switches
 
 
-def _add_cdus(kitting: Kitting) -> None:
-    cooling = kitting.inputs.problem.site.cooling
+def _add_cdus(builder: CompanionsBuilder) -> None:
+    cooling = builder.inputs.problem.site.cooling
     if cooling.cdu is None:
         return
-    capacity = kitting.item(cooling.cdu).provides.cooling
+    capacity = builder.item(cooling.cdu).provides.cooling
     assert capacity is not None
-    heat = tuple((o.liquid_kw / capacity.value, o.place) for o in kitting.placed if o.liquid_kw > 0)
+    heat = tuple((o.liquid_kw / capacity.value, o.place) for o in builder.placed if o.liquid_kw > 0)
     if_any = 1 if cooling.redundancy == "N+1" else 0
-    name = kitting.ceil("cdus", heat, if_any=if_any)
+    name = builder.ceil("cdus", heat, if_any=if_any)
     each, role = (2.0 if cooling.redundancy == "2N" else 1.0), f"{cooling.redundancy} for liquid"
-    kitting.need(cooling.cdu, each, name, role)
+    builder.need(cooling.cdu, each, name, role)
 
 
-def _add_software(kitting: Kitting) -> None:
-    for item_id in sorted(set(kitting.inputs.problem.software)):
-        licence = kitting.item(item_id).licence
+def _add_software(builder: CompanionsBuilder) -> None:
+    for item_id in sorted(set(builder.inputs.problem.software)):
+        licence = builder.item(item_id).licence
         assert licence is not None
         needing = [
             offer
-            for offer in kitting.offers
+            for offer in builder.offers
             if licence.vendors is None or offer.vendor in licence.vendors
         ]
         if licence.per in ("gpu", "gpu_system"):
@@ -288,10 +246,10 @@ def _add_software(kitting: Kitting) -> None:
             ]
         name = f"licence.{item_id}"
         if licence.per == "usable_tb":
-            kitting.ceil(name, tuple(terms))
+            builder.ceil(name, tuple(terms))
         else:
-            kitting.sum(name, tuple(terms))
-        kitting.need(item_id, 1.0, name, f"per {licence.per.replace('_', ' ')}")
+            builder.sum(name, tuple(terms))
+        builder.need(item_id, 1.0, name, f"per {licence.per.replace('_', ' ')}")
 
 
 def _missing(inputs: Inputs) -> tuple[str, ...]:
@@ -318,3 +276,118 @@ def _has_liquid(inputs: Inputs) -> bool:
         for item in inputs.items
         if figures.why_not(item, inputs) is None
     )
+
+
+def add_own_racks(builder: CompanionsBuilder) -> None:
+    """Add the racks of GPU systems and storage, each item in its own."""
+    for offer in builder.placed:
+        use = offer.rack_use
+        if use is None:
+            continue
+        product = builder.item(offer.id).consumes.racks is not None
+        name = f"racks.{offer.id}"
+        if product or use.per_rack == 1:
+            builder.sum(name, ((float(use.racks_each), offer.place),))
+        else:
+            builder.ceil(name, ((1.0 / use.per_rack, offer.place),))
+        builder.racks.append((1.0, name))
+        builder.own_racks.append((1.0, name))
+        if not product:
+            load = offer.it_power_kw * use.per_rack / use.racks_each
+            _furnish(builder, name, load, own=True)
+
+
+def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float, *, own: bool = False) -> int:
+    """Add what every rack of a count gets: the rack itself, and PDUs for its load."""
+    rack = builder.inputs.problem.site.rack
+    if rack is None:
+        return 0
+    if rack.item is not None:
+        builder.need(rack.item, 1.0, racks, "every rack")
+    if rack.pdu is None:
+        return 0
+    feed = builder.item(rack.pdu.item).provides.feed
+    assert feed is not None
+    each = pdus_per_rack(load_kw, feed.value, rack.pdu.redundancy)
+    builder.need(rack.pdu.item, float(each), racks, f"{rack.pdu.redundancy} in every rack")
+    builder.pdus_per_rack.append((racks, each))
+    if own:
+        builder.pdus.append((float(each), racks))
+    return each
+
+
+def pdus_per_rack(load_kw: float, feed_kw: float, redundancy: Redundancy) -> int:
+    """Return the PDUs of a rack with a load."""
+    least = max(1, math.ceil(load_kw / feed_kw - ROUNDING))
+    return {"N": least, "N+1": least + 1, "2N": 2 * least}[redundancy]
+
+
+def add_shared_racks(builder: CompanionsBuilder) -> None:
+    """Add the racks of companions: products of their own, and those that the others share."""
+    space = figures.rack_space(builder.inputs.problem, "network")
+    shared: list[tuple[str, tuple[float, float, float]]] = []
+    for item_id in sorted(builder.needs):
+        item = builder.item(item_id)
+        name = f"count.{item_id}"
+        if item.consumes.racks is not None:
+            terms = ((float(item.consumes.racks.value), name),)
+            builder.sum(name, tuple(builder.needs[item_id]))
+            builder.racks.append((1.0, builder.sum(f"racks.{item_id}", terms)))
+            continue
+        taken = _shares(builder, item, space)
+        if taken is not None:
+            shared.append((builder.sum(name, tuple(builder.needs[item_id])), taken))
+    if shared and space is not None:
+        kinds = tuple((1.0, name) for name, _ in shared)
+        builder.shared = Packed("racks.network", kinds, tuple(taken for _, taken in shared))
+        builder.quantities.append(builder.shared)
+        builder.racks.append((1.0, builder.shared.name))
+        load_kw = _shared_load(builder, space)
+        builder.shared_pdus_per_rack = _furnish(builder, builder.shared.name, load_kw)
+
+
+def named_kinds(builder: CompanionsBuilder) -> list[Item]:
+    """Return every device that the problem names as a companion, in the plan or not."""
+    problem = builder.inputs.problem
+    network = problem.network
+    names = set(problem.extras)
+    clusters = [family.cluster for family in builder.inputs.families if family.cluster]
+    names |= {part.item for cluster in clusters for part in cluster.parts}
+    if network.compute is not None:
+        names |= set(network.compute.switches)
+    for fabric in (network.storage, network.in_band, network.out_of_band):
+        if fabric is not None:
+            names.add(fabric.switch)
+    if problem.site.cooling.cdu is not None:
+        names.add(problem.site.cooling.cdu)
+    kinds = [builder.item(name) for name in sorted(names)]
+    return [item for item in kinds if item.consumes.racks is None]
+
+
+def device(builder: CompanionsBuilder, item: Item) -> Device:
+    """Return a companion as something that stands in a rack."""
+    weight = figures.weight_kg(item, builder.inputs)
+    height = figures.rack_units(item, builder.inputs) or 0.0
+    return Device(height, figures.rack_power_kw(item, builder.inputs), weight)
+
+
+def _shares(
+    builder: CompanionsBuilder, item: Item, space: Space | None
+) -> tuple[float, float, float] | None:
+    """Return what a companion takes of a rack's height, power and weight; None: it needs none."""
+    thing = device(builder, item)
+    if space is None or thing.rack_units == 0:
+        return None
+    taken = shares(thing, space)
+    if max(taken) > 1 + ROUNDING:
+        fix = "give site.rack_classes.network more height, power or weight"
+        raise refusal(builder.inputs, item.id, "does not fit into a rack of class network", fix)
+    return taken
+
+
+def _shared_load(builder: CompanionsBuilder, space: Space) -> float:
+    """Return what no shared rack draws more than, kW: its power, or its height at the densest."""
+    devices = [device(builder, item) for item in named_kinds(builder)]
+    densities = [each.it_power_kw / each.rack_units for each in devices if each.rack_units > 0]
+    most = space.height_ru * max(densities, default=0.0)
+    return most if space.power_kw is None else min(most, space.power_kw)

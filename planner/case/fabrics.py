@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.case.kit import Fabric, NetworkName
-from planner.case.ports import FabricKey, base_group, fabric_key, group_for, parts_per_panel
+from planner.case.figures import FabricKey, base_group, fabric_key, group_for, parts_per_panel
+from planner.case.model import Fabric, NetworkName
 from planner.case.quantities import Size, Steps, Terms
 from planner.schema.catalog import Link, LinkEnd, Port, PortGroup, Switch
 from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand
@@ -20,7 +20,7 @@ from planner.sizing.fabric import (
 )
 
 if TYPE_CHECKING:
-    from planner.case.companions import Kitting
+    from planner.case.builder import CompanionsBuilder
 
 OUTPUTS = ("switches", "any", "leaf_spine", "spine_core", "ends")
 """Switches of all tiers, 1 where there is a fabric, links between switches, their transceivers."""
@@ -33,17 +33,17 @@ WORDS: dict[NetworkName, str] = {
 NO_LINK = Link.model_construct(cable="", links=1, switch_end=None, system_end=None)
 
 
-def add_compute(kitting: Kitting, fabric: ComputeFabric) -> None:
+def add_compute(builder: CompanionsBuilder, fabric: ComputeFabric) -> None:
     """Add the compute fabrics: one for each set of GPU types that can share it."""
     keys: dict[str, FabricKey] = {}
-    for offer in kitting.offers:
-        key = fabric_key(kitting.item(offer.id), kitting.inputs)
+    for offer in builder.offers:
+        key = fabric_key(builder.item(offer.id), builder.inputs)
         if key is not None:
             keys[offer.id] = key
     for number, key in enumerate(sorted(set(keys.values()))):
         serves = tuple(offer_id for offer_id, own in keys.items() if own == key)
         design = ComputeDesign(
-            radix=_group(kitting, key).count,
+            radix=_group(builder, key).count,
             oversubscription=fabric.oversubscription,
             ports_per_system=key.ports // fabric.planes,
             rails=key.rails,
@@ -52,40 +52,44 @@ def add_compute(kitting: Kitting, fabric: ComputeFabric) -> None:
             manager_ports=fabric.manager.ports,
             single_switch=fabric.single_switch,
         )
-        _add_compute(kitting, f"compute{number}", key, design, serves)
+        _add_compute(builder, f"compute{number}", key, design, serves)
 
 
 def _add_compute(
-    kitting: Kitting, prefix: str, key: FabricKey, design: ComputeDesign, serves: tuple[str, ...]
+    builder: CompanionsBuilder,
+    prefix: str,
+    key: FabricKey,
+    design: ComputeDesign,
+    serves: tuple[str, ...],
 ) -> None:
-    item = kitting.item(key.switch)
+    item = builder.item(key.switch)
     assert item.switch is not None
-    link = _group(kitting, key).link or NO_LINK
+    link = _group(builder, key).link or NO_LINK
     amount: Terms = tuple((1.0, offer_id) for offer_id in serves)
-    sizes = compute_sizes(design, kitting.most(amount))
+    sizes = compute_sizes(design, builder.most(amount))
     down, _ = split_ports(design.radix, design.oversubscription)
     full = [
         _per_size(size, design.planes, link, design.radix if size.units == 0 else down)
         for size in sizes
     ]
     outputs = tuple(f"{prefix}.{name}" for name in OUTPUTS)
-    kitting.quantities.append(Steps(prefix, amount, tuple(full), outputs))
+    builder.quantities.append(Steps(prefix, amount, tuple(full), outputs))
     switches, some, leaf_spine, spine_core, ends = outputs
-    kitting.need(item.id, 1.0, switches, WORDS["compute"])
-    kitting.switches.append((1.0, switches))
+    builder.need(item.id, 1.0, switches, WORDS["compute"])
+    builder.switches.append((1.0, switches))
     each = float(design.planes * design.ports_per_system)
     system_links = tuple((each, offer_id) for offer_id in serves)
     if design.manager_ports:
         system_links = (*system_links, (float(design.manager_ports), some))
-    _need_cables(kitting, "compute", f"{prefix}.system_cables", link, system_links)
-    _need_cables(kitting, "compute", f"{prefix}.leaf_cables", link, ((1.0, leaf_spine),))
-    _need_cables(kitting, "compute", f"{prefix}.core_cables", link, ((1.0, spine_core),))
+    _need_cables(builder, "compute", f"{prefix}.system_cables", link, system_links)
+    _need_cables(builder, "compute", f"{prefix}.leaf_cables", link, ((1.0, leaf_spine),))
+    _need_cables(builder, "compute", f"{prefix}.core_cables", link, ((1.0, spine_core),))
     if link.switch_end is not None:
-        kitting.need(link.switch_end.item, 1.0, ends, WORDS["compute"])
-    own = {name: kitting.item(name).ports.compute for name in serves}
+        builder.need(link.switch_end.item, 1.0, ends, WORDS["compute"])
+    own = {name: builder.item(name).ports.compute for name in serves}
     ports = [(name, int(each), _end(own[name], link)) for name in serves]
-    _need_system_ends(kitting, "compute", ports)
-    kitting.fabrics.append(
+    _need_system_ends(builder, "compute", ports)
+    builder.fabrics.append(
         Fabric(
             network="compute",
             switch=item.id,
@@ -103,8 +107,8 @@ def _add_compute(
     )
 
 
-def _group(kitting: Kitting, key: FabricKey) -> PortGroup:
-    switch = kitting.item(key.switch).switch
+def _group(builder: CompanionsBuilder, key: FabricKey) -> PortGroup:
+    switch = builder.item(key.switch).switch
     assert switch is not None
     return next(g for g in switch.ports if g.speed_gbit_per_s == key.speed_gbit_per_s)
 
@@ -139,25 +143,25 @@ def _ends(links: int, end: LinkEnd | None) -> int:
 
 
 def _need_cables(
-    kitting: Kitting, network: NetworkName, name: str, link: Link, links: Terms
+    builder: CompanionsBuilder, network: NetworkName, name: str, link: Link, links: Terms
 ) -> None:
     if link is NO_LINK:
         return
     if link.links == 1:
-        kitting.sum(name, links)
+        builder.sum(name, links)
     else:
-        kitting.ceil(name, tuple((factor / link.links, key) for factor, key in links))
-    kitting.need(link.cable, 1.0, name, WORDS[network])
+        builder.ceil(name, tuple((factor / link.links, key) for factor, key in links))
+    builder.need(link.cable, 1.0, name, WORDS[network])
 
 
 def _need_system_ends(
-    kitting: Kitting, network: NetworkName, ports: list[tuple[str, int, LinkEnd | None]]
+    builder: CompanionsBuilder, network: NetworkName, ports: list[tuple[str, int, LinkEnd | None]]
 ) -> None:
     """Need transceivers at devices: (name of their count, ports of one device, their end)."""
     for name, count, end in ports:
         if end is None:
             continue
-        kitting.need(end.item, float(_ends(count, end)), name, WORDS[network])
+        builder.need(end.item, float(_ends(count, end)), name, WORDS[network])
 
 
 class _Attached(NamedTuple):
@@ -169,13 +173,13 @@ class _Attached(NamedTuple):
     end: LinkEnd | None
 
 
-def add_ethernet(kitting: Kitting, network: NetworkName, fabric: EthernetFabric) -> None:
+def add_ethernet(builder: CompanionsBuilder, network: NetworkName, fabric: EthernetFabric) -> None:
     """Add the storage or the in-band fabric: leaves and spines of one switch model."""
-    item = kitting.item(fabric.switch)
+    item = builder.item(fabric.switch)
     assert item.switch is not None
     switch, base = item.switch, base_group(item.switch)
     panel = parts_per_panel(switch)
-    attached = _attached(kitting, network, switch)
+    attached = _attached(builder, network, switch)
     if not attached:
         return
     amount = tuple((float(a.ports * (panel // a.group.count)), a.name) for a in attached)
@@ -185,27 +189,27 @@ def add_ethernet(kitting: Kitting, network: NetworkName, fabric: EthernetFabric)
         oversubscription=fabric.oversubscription,
         min_switches=fabric.min_switches,
     )
-    sizes = port_sizes(design, kitting.most(amount))
+    sizes = port_sizes(design, builder.most(amount))
     uplink = base.link or NO_LINK
     full = []
     for size in sizes:
         full.append(_sized(size, 1, _uplink_ends(size, uplink.switch_end)))
     outputs = tuple(f"{network}.{name}" for name in OUTPUTS)
-    kitting.quantities.append(Steps(network, amount, tuple(full), outputs))
+    builder.quantities.append(Steps(network, amount, tuple(full), outputs))
     switches_name, _, leaf_spine, spine_core, ends_name = outputs
-    kitting.need(item.id, 1.0, switches_name, WORDS[network])
+    builder.need(item.id, 1.0, switches_name, WORDS[network])
     if network == "storage":
-        kitting.switches.append((1.0, switches_name))
-    _need_cables(kitting, network, f"{network}.leaf_cables", uplink, ((1.0, leaf_spine),))
-    _need_cables(kitting, network, f"{network}.core_cables", uplink, ((1.0, spine_core),))
+        builder.switches.append((1.0, switches_name))
+    _need_cables(builder, network, f"{network}.leaf_cables", uplink, ((1.0, leaf_spine),))
+    _need_cables(builder, network, f"{network}.core_cables", uplink, ((1.0, spine_core),))
     if uplink.switch_end is not None:
-        kitting.need(uplink.switch_end.item, 1.0, ends_name, WORDS[network])
-    _attach(kitting, network, attached)
-    kitting.fabrics.append(
+        builder.need(uplink.switch_end.item, 1.0, ends_name, WORDS[network])
+    _attach(builder, network, attached)
+    builder.fabrics.append(
         Fabric(
             network=network,
             switch=item.id,
-            serves=tuple(sorted({a.name for a in attached if a.name in kitting.items})),
+            serves=tuple(sorted({a.name for a in attached if a.name in builder.items})),
             prefix=network,
             amount=amount,
             links=tuple((float(a.ports), a.name) for a in attached),
@@ -219,27 +223,27 @@ def add_ethernet(kitting: Kitting, network: NetworkName, fabric: EthernetFabric)
     )
 
 
-def _attached(kitting: Kitting, network: NetworkName, switch: Switch) -> list[_Attached]:
+def _attached(builder: CompanionsBuilder, network: NetworkName, switch: Switch) -> list[_Attached]:
     """Return what is attached to the storage or the in-band fabric."""
     result = []
-    for offer in kitting.offers:
-        port: Port | None = getattr(kitting.item(offer.id).ports, network)
+    for offer in builder.offers:
+        port: Port | None = getattr(builder.item(offer.id).ports, network)
         if port is not None:
             result.append(_attach_port(offer.id, port, switch))
     if network == "in_band":
-        for item, name in kitting.extras:
+        for item, name in builder.extras:
             port = item.ports.in_band
             if port is not None:
                 result.append(_attach_port(name, port, switch))
-        oob = kitting.inputs.problem.network.out_of_band
+        oob = builder.inputs.problem.network.out_of_band
         if oob is not None and oob.uplinks:
-            result.append(_uplinks(kitting, oob, switch))
+            result.append(_uplinks(builder, oob, switch))
     return result
 
 
-def _uplinks(kitting: Kitting, oob: OutOfBand, switch: Switch) -> _Attached:
+def _uplinks(builder: CompanionsBuilder, oob: OutOfBand, switch: Switch) -> _Attached:
     """Return what a management switch attaches to the in-band fabric: its fastest ports."""
-    managing = kitting.item(oob.switch).switch
+    managing = builder.item(oob.switch).switch
     assert managing is not None
     fastest = base_group(managing)
     group = group_for(switch, fastest.speed_gbit_per_s)
@@ -260,7 +264,7 @@ def _end(port: Port | None, link: Link) -> LinkEnd | None:
     return own or link.system_end
 
 
-def _attach(kitting: Kitting, network: NetworkName, attached: list[_Attached]) -> None:
+def _attach(builder: CompanionsBuilder, network: NetworkName, attached: list[_Attached]) -> None:
     """Add cables and transceivers of the ports of devices, by port group."""
     by_group: defaultdict[float, list[_Attached]] = defaultdict(list)
     for one in attached:
@@ -268,41 +272,41 @@ def _attach(kitting: Kitting, network: NetworkName, attached: list[_Attached]) -
     for speed, members in sorted(by_group.items()):
         link = members[0].group.link or NO_LINK
         terms = tuple((float(one.ports), one.name) for one in members)
-        _need_cables(kitting, network, f"{network}.cables_{speed:g}", link, terms)
+        _need_cables(builder, network, f"{network}.cables_{speed:g}", link, terms)
         ports = [(one.name, one.ports, one.end or link.system_end) for one in members]
-        _need_system_ends(kitting, network, ports)
+        _need_system_ends(builder, network, ports)
         if link.switch_end is not None:
             each = link.switch_end.links
             ends = tuple((factor / each, name) for factor, name in terms)
-            name = kitting.ceil(f"{network}.ends_{speed:g}", ends)
-            kitting.need(link.switch_end.item, 1.0, name, WORDS[network])
+            name = builder.ceil(f"{network}.ends_{speed:g}", ends)
+            builder.need(link.switch_end.item, 1.0, name, WORDS[network])
 
 
-def add_out_of_band(kitting: Kitting, network: OutOfBand) -> None:
+def add_out_of_band(builder: CompanionsBuilder, network: OutOfBand) -> None:
     """Add the management switches: one port for everything that has a console."""
-    item = kitting.item(network.switch)
+    item = builder.item(network.switch)
     assert item.switch is not None
     group = min(item.switch.ports, key=lambda group: group.speed_gbit_per_s)
     terms: list[tuple[float, str]] = []
-    for offer in kitting.offers:
-        port = kitting.item(offer.id).ports.out_of_band
+    for offer in builder.offers:
+        port = builder.item(offer.id).ports.out_of_band
         if port is not None:
             terms.append((float(port.count), offer.id))
-    for extra, name in (*kitting.extras, *kitting.of_clusters):
+    for extra, name in (*builder.extras, *builder.of_clusters):
         if extra.ports.out_of_band is not None:
             terms.append((float(extra.ports.out_of_band.count), name))
-    terms += [(factor, name) for factor, name in (*kitting.switches, *kitting.pdus)]
+    terms += [(factor, name) for factor, name in (*builder.switches, *builder.pdus)]
     usable = group.count - network.reserve_ports
-    switches = kitting.ceil("out_of_band.switches", tuple((f / usable, key) for f, key in terms))
-    kitting.need(item.id, 1.0, switches, WORDS["out_of_band"])
+    switches = builder.ceil("out_of_band.switches", tuple((f / usable, key) for f, key in terms))
+    builder.need(item.id, 1.0, switches, WORDS["out_of_band"])
     if group.link is not None:  # copper: a cable for each port
-        cables = kitting.sum("out_of_band.cables", tuple(terms))
-        kitting.need(group.link.cable, 1.0, cables, WORDS["out_of_band"])
-    kitting.fabrics.append(
+        cables = builder.sum("out_of_band.cables", tuple(terms))
+        builder.need(group.link.cable, 1.0, cables, WORDS["out_of_band"])
+    builder.fabrics.append(
         Fabric(
             network="out_of_band",
             switch=item.id,
-            serves=tuple(name for _, name in terms if name in kitting.items),
+            serves=tuple(name for _, name in terms if name in builder.items),
             prefix="out_of_band",
             amount=tuple(terms),
             links=tuple(terms),

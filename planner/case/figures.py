@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from planner.case.ports import no_compute_fabric, no_port_group
-from planner.case.racks import Device, RackUse
-from planner.case.racks import rack_use as pack
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from planner.case.quantities import Device, RackUse
+from planner.case.quantities import rack_use as pack
 from planner.inputs import Inputs, needs_energy_cost, needs_flops, weights_gb_per_gpu
+from planner.paths import job_path
 from planner.schema.base import Bandwidth
-from planner.schema.catalog import Figure, Item
+from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
 from planner.schema.plan import RackClassName
 from planner.schema.problem import Job, Problem
 from planner.sizing import checkpoint as sizing
@@ -124,8 +128,10 @@ def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
     devices = []
     for part, quantity in parts(item, inputs):
         height, power, weight = (
-            part.consumes.rack_units, part.consumes.it_power, part.consumes.weight,
-        )  # fmt: skip
+            part.consumes.rack_units,
+            part.consumes.it_power,
+            part.consumes.weight,
+        )
         if height is None or (power is None and space.power_kw is not None):
             return None
         devices.append(
@@ -283,8 +289,11 @@ def needs_power(problem: Problem) -> bool:
     """Say whether draw matters: limited, paid for, cooled by CDUs, or what is to be least."""
     site, cooling = problem.site, problem.site.cooling
     limits = (
-        site.facility_limit_kw, site.it_power_kw, cooling.air_limit_kw, cooling.liquid_limit_kw,
-    )  # fmt: skip
+        site.facility_limit_kw,
+        site.it_power_kw,
+        cooling.air_limit_kw,
+        cooling.liquid_limit_kw,
+    )
     limited = any(limit is not None for limit in limits) or cooling.cdu is not None
     return limited or needs_energy_cost(problem) or problem.objective.minimize == "power"
 
@@ -314,7 +323,7 @@ def _no_memory(item: Item, job: Job) -> str | None:
         return None
     return (
         f"its GPUs have {memory.value:g} GB each, less than the {need_gb:.4g} GB of weights that "
-        "jobs.0.parallelism puts there"
+        f"{job_path('parallelism')} puts there"
     )
 
 
@@ -326,7 +335,7 @@ def _no_domain(item: Item, job: Job) -> str | None:
     gpus = min(item.provides.gpus.value, job.gpus.per_system or item.provides.gpus.value)
     return (
         f"a tensor group of {job.parallelism.tensor} GPUs does not fit into the {gpus} that the "
-        "job uses of one system (jobs.0.parallelism)"
+        f"job uses of one system ({job_path('parallelism')})"
     )
 
 
@@ -358,3 +367,105 @@ def _no_room(item: Item, inputs: Inputs) -> str | None:
             f"draws more than the {limit:g} kW a rack of its own may (site.rack.whole_rack_power)"
         )
     return "one unit does not fit into a rack" if known else None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A switch and the way its front panel is used for a port."""
+
+    switch: Item
+    group: PortGroup
+
+
+def group_for(switch: Switch, speed_gbit_per_s: float) -> PortGroup | None:
+    """Return the port group of the least speed that is fast enough, or None."""
+    fast = [g for g in switch.ports if g.speed_gbit_per_s >= speed_gbit_per_s]
+    return min(fast, key=lambda group: group.speed_gbit_per_s, default=None)
+
+
+def base_group(switch: Switch) -> PortGroup:
+    """Return the port group of the highest speed: its ports are what others are parts of."""
+    return max(switch.ports, key=lambda group: group.speed_gbit_per_s)
+
+
+def parts_per_panel(switch: Switch) -> int:
+    """Return how many parts a whole front panel has, so that every port is a whole number."""
+    return math.lcm(*(group.count for group in switch.ports))
+
+
+def compute_fit(item: Item, inputs: Inputs) -> Fit | None:
+    """Return the first switch of the compute fabric that fits a GPU system, or None."""
+    fabric, port = inputs.problem.network.compute, item.ports.compute
+    if fabric is None or port is None:
+        return None
+    known = {other.id: other for other in inputs.items}
+    for name in fabric.switches:
+        fit = _fit(known[name], port)
+        if fit is not None:
+            return fit
+    return None
+
+
+def fits(switch: Item, port: Port) -> bool:
+    """Say whether a switch has ports for a port: its protocol, and a speed that is enough."""
+    return _fit(switch, port) is not None
+
+
+def _fit(switch: Item, port: Port) -> Fit | None:
+    assert switch.switch is not None
+    if port.protocol is not None and port.protocol != switch.switch.protocol:
+        return None
+    group = group_for(switch.switch, port.speed_gbit_per_s)
+    return None if group is None else Fit(switch, group)
+
+
+class FabricKey(NamedTuple):
+    """GPU types with the same key share a compute fabric."""
+
+    switch: str
+    speed_gbit_per_s: float
+    ports: int
+    rails: int
+
+
+def fabric_key(item: Item, inputs: Inputs) -> FabricKey | None:
+    """Return which compute fabric a GPU system joins; None without one."""
+    fit, port = compute_fit(item, inputs), item.ports.compute
+    if item.category != "gpu_system" or fit is None or port is None:
+        return None
+    return FabricKey(fit.switch.id, fit.group.speed_gbit_per_s, port.count, port.rails)
+
+
+def no_compute_fabric(item: Item, inputs: Inputs) -> str | None:
+    """Return why a GPU system cannot join the compute fabric, or None where it can."""
+    fabric = inputs.problem.network.compute
+    if fabric is None or item.category != "gpu_system":
+        return None
+    port = item.ports.compute
+    if port is None:
+        return "not known: compute ports, for network.compute"
+    fit = compute_fit(item, inputs)
+    if fit is None:
+        kind = f"{port.protocol} " if port.protocol else ""
+        return f"no switch of network.compute has {kind}ports of {port.speed_gbit_per_s:g} Gb/s"
+    if port.count % (port.rails * fabric.planes):
+        return (
+            f"its {port.count} compute ports do not spread evenly over {port.rails} rails "
+            f"of {fabric.planes} planes"
+        )
+    return None
+
+
+def no_port_group(item: Item, inputs: Inputs) -> str | None:
+    """Return which port of an item no switch of the problem is fast enough for, or None."""
+    known = {other.id: other for other in inputs.items}
+    network = inputs.problem.network
+    for name, fabric in (("storage", network.storage), ("in_band", network.in_band)):
+        port = getattr(item.ports, name)
+        if fabric is None or port is None:
+            continue
+        switch = known[fabric.switch]
+        assert switch.switch is not None
+        if group_for(switch.switch, port.speed_gbit_per_s) is None:
+            return f"no port of {switch.id} is as fast as {port.speed_gbit_per_s:g} Gb/s"
+    return None

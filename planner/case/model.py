@@ -1,16 +1,21 @@
-"""Plain numbers in canonical units; every name carries its unit."""
+"""The problem in plain numbers, in canonical units; every name carries its unit.
+
+The bill of materials has items of two kinds: offers, whose counts are decided, and companions,
+whose counts follow from them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from planner.case.quantities import ceil
-from planner.case.racks import RackUse
+from planner.case.quantities import Packed, Quantity, RackUse, Terms, ceil, evaluate, total
+from planner.limits import of_group
+from planner.sizing.fabric import FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
-
-if TYPE_CHECKING:
-    from planner.case.kit import Kit
 
 Mode = Literal["async", "sync"]
 CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
@@ -25,7 +30,7 @@ ObjectiveName = (
 
 
 @dataclass(frozen=True)
-class Good:
+class BillItem:
     """Anything in the bill: what one unit costs and draws, and how it is sold.
 
     ``support_factor`` is how many years of support count in the TCO, discounted. ``meter_kw`` is
@@ -76,7 +81,7 @@ class Good:
 
 
 @dataclass(frozen=True)
-class Offer(Good):
+class Offer(BillItem):
     """One item that may be bought: the bounds of its count in the cluster, what it takes of room.
 
     What is owned stays in place, whether it is in the cluster or idle.
@@ -141,6 +146,154 @@ class FamilyOffer:
     read_factor: float
     max_units: int | None
     forced: bool
+
+
+NetworkName = Literal["compute", "storage", "in_band", "out_of_band"]
+
+
+@dataclass(frozen=True)
+class Companion(BillItem):
+    """Something the plan needs of itself; its count is the sum of its terms.
+
+    ``roles`` says of each term what it is for. Of what is ``stored`` nothing is in place: its count
+    are spare parts in store.
+    """
+
+    terms: Terms
+    roles: tuple[str, ...]
+    racks_each: int
+    stored: bool = False
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """One fabric as the model sees it, with what a report of it needs.
+
+    ``amount`` are the endpoints as terms: systems (compute) or port parts. ``ports`` are terms of
+    the links to devices. ``planes`` copies of each size are built; ``ports_per_amount`` are the
+    ports that one of ``amount`` stands for (out of band: the ports one switch can serve).
+    """
+
+    network: NetworkName
+    switch: str
+    serves: tuple[str, ...]
+    prefix: str
+    amount: Terms
+    links: Terms
+    sizes: tuple[FabricSize, ...]
+    planes: int
+    radix: int
+    parts_per_port: int
+    ports_per_amount: int
+    oversubscription: float
+
+
+@dataclass(frozen=True)
+class Companions:
+    """All companions of a problem, and the counts they follow from in working order.
+
+    ``racks`` are terms of every rack in the room; ``shared`` are the racks that network devices
+    share, where there are any.
+    """
+
+    quantities: tuple[Quantity, ...] = ()
+    items: tuple[Companion, ...] = ()
+    racks: Terms = ()
+    shared: Packed | None = None
+    shared_pdus_per_rack: int = 0
+    pdus_per_rack: tuple[tuple[str, int], ...] = ()
+    fabrics: tuple[Fabric, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def values(self, units: Mapping[str, int]) -> dict[str, float]:
+        """Return every count that follows from the units of GPU systems and storage.
+
+        Raises:
+            ValueError: a fabric would have to be larger than three tiers can be.
+        """
+        values = evaluate(self.quantities, units)
+        for companion in self.items:
+            values[companion.id] = round(total(companion.terms, values))
+        return values
+
+
+def nameplate(item: Storage, units: int) -> tuple[float, float]:
+    """Return the (read, write) nameplate bandwidth of so many units, GB/s."""
+    if not item.segments:
+        return item.read_gb_per_s * units, item.write_gb_per_s * units
+    for piece in item.segments:
+        if piece.low <= units <= piece.high:
+            over = units - piece.low
+            read = piece.read_at_low + piece.read_slope * over
+            return read, piece.write_at_low + piece.write_slope * over
+    return 0.0, 0.0
+
+
+def degraded(item: Storage, units: float) -> tuple[float, float]:
+    """Return the (read, write) bandwidth of so many units with ``units_lost`` of them down, GB/s.
+
+    Without a table each lost unit is its own bandwidth; below a table's first row bandwidth is in
+    proportion to it. Negative where more is lost than there is.
+    """
+    left = units - item.units_lost
+    if not item.segments:
+        return item.read_gb_per_s * left, item.write_gb_per_s * left
+    first = item.segments[0]
+    if left < first.low:
+        return first.read_at_low * left / first.low, first.write_at_low * left / first.low
+    for piece in item.segments:
+        if left <= piece.high:
+            over = left - piece.low
+            read = piece.read_at_low + piece.read_slope * over
+            return read, piece.write_at_low + piece.write_slope * over
+    return 0.0, 0.0
+
+
+def with_loss(item: Storage) -> tuple[Segment, ...]:
+    """Return a table's pieces cut so that what is left with units down is straight on each.
+
+    Cuts are at whole units: between two of them nothing is bought.
+    """
+    inside = {piece.low + item.units_lost for piece in item.segments}
+    pieces = []
+    for piece in item.segments:
+        cuts = {piece.low, piece.high}
+        for cut in inside:
+            if piece.low < cut < piece.high:
+                cuts |= {math.floor(cut), math.ceil(cut)}
+        ends = sorted(cuts)
+        if len(ends) == 1:
+            pieces.append(piece)
+        for low, high in itertools.pairwise(ends):
+            over = low - piece.low
+            read, write = piece.read_at_low, piece.write_at_low
+            pieces.append(
+                replace(
+                    piece,
+                    low=low,
+                    high=high,
+                    read_at_low=read + piece.read_slope * over,
+                    write_at_low=write + piece.write_slope * over,
+                )
+            )
+    return tuple(pieces)
+
+
+def safe_bandwidth(items: Iterable[tuple[Storage, int]]) -> tuple[float, float]:
+    """Return the (read, write) nameplate bandwidth that is left in the worst case, GB/s.
+
+    Units of one item are down at a time: of several items the one whose loss is largest counts,
+    for reading and for writing by itself.
+    """
+    read = write = lost_read = lost_write = 0.0
+    for item, units in items:
+        if units:
+            item_read, item_write = nameplate(item, units)
+            left_read, left_write = degraded(item, units)
+            read, write = read + item_read, write + item_write
+            lost_read = max(lost_read, item_read - left_read)
+            lost_write = max(lost_write, item_write - left_write)
+    return read - lost_read, write - lost_write
 
 
 @dataclass(frozen=True)
@@ -223,16 +376,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Limits:
-    """What may be used up, and the floors; None where there is none.
+    """What may be used up, and the floors; None where there is none. Units as in ``LIMITS``.
 
     ``least_write_gb_per_s`` and ``most_write_gb_per_s`` hold the write bandwidth of the storage
     bought, as delivered: limits of questions about a problem, not of problem files.
     """
 
     it_power_kw: float | None
-    meter_kw: float | None
-    air_kw: float | None
-    liquid_kw: float | None
+    facility_power_kw: float | None
+    heat_air_kw: float | None
+    heat_liquid_kw: float | None
     racks: int | None
     capex_usd: float | None
     support_usd_per_year: float | None
@@ -241,8 +394,8 @@ class Limits:
     colocation_usd_per_year: float | None
     opex_usd_per_year: float | None
     tco_usd: float | None
-    per_useful_gpu_hour_usd: float | None
-    per_million_tokens_usd: float | None
+    per_useful_gpu_hour: float | None
+    per_million_tokens: float | None
     min_gpus: int | None
     min_goodput: float | None
     min_useful_gpus: float | None
@@ -262,9 +415,7 @@ class Elastic:
     weight: float = 1.0
 
 
-NEEDS_GOODPUT = frozenset(
-    {"min_goodput", "min_useful_gpus", "min_useful_pflops", "max_days_to_train"}
-)
+NEEDS_GOODPUT = frozenset(limit.name for limit in of_group("target") if limit.figure != "gpus_used")
 """Elastic limits that depend on goodput."""
 
 
@@ -327,7 +478,7 @@ class Case:
     tolerate_down: int
     rule: BandwidthRule | None
     rates: Rates
-    kit: Kit
+    companions: Companions
     policy: Policy
     indifference: float
     not_considered: tuple[tuple[str, str], ...]
@@ -351,7 +502,7 @@ class Case:
             limits.min_useful_pflops,
             limits.max_days_to_train,
         )
-        ratios = (limits.per_useful_gpu_hour_usd, limits.per_million_tokens_usd)
+        ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
         asked = any(limit is not None for limit in (*floors, *ratios))
         asked = asked or any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
         return self.objective in ("goodput", "useful_gpus") or asked
@@ -365,9 +516,9 @@ class Case:
         """Return everything that may be bought, and what is owned and only stands there."""
         return (*self.systems, *self.storage, *self.standing)
 
-    def goods(self) -> tuple[Good, ...]:
+    def bill_items(self) -> tuple[BillItem, ...]:
         """Return everything that can stand in the bill: offers, then their companions."""
-        return (*self.offers(), *self.kit.companions)
+        return (*self.offers(), *self.companions.items)
 
     def million_tokens_per_pflops(self) -> float:
         """Return the million tokens that a useful PFLOP/s trains in the term."""

@@ -1,12 +1,19 @@
-"""Unit prices after discount, to the cent."""
+"""What one unit of anything in the bill costs, to the cent, and what it draws."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, Protocol, TypedDict
 
+from planner.case import figures
+from planner.case.model import BillItem, Case, Rates
+from planner.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price
+from planner.schema.problem import Quantity
+from planner.sizing.facility import discounted_years
 
 
 def cents(amount_usd: float) -> float:
@@ -32,3 +39,173 @@ def unit_net_usd(item: Item, price: Price, discounts: Sequence[Discount]) -> flo
 def support_usd_per_year(item: Item, price: Price, discounts: Sequence[Discount]) -> float:
     """Return what support of one unit costs per year, USD."""
     return cents(price.support_usd_per_year(unit_net_usd(item, price, discounts)))
+
+
+class BillItemFields(TypedDict):
+    """The fields of a Good by name."""
+
+    id: str
+    vendor: str
+    installed: int
+    unit_net_usd: float | None
+    support_usd_per_year: float
+    subscription_usd_per_year: float
+    support_factor: float
+    it_power_kw: float
+    meter_kw: float
+    energy_kw: float
+    liquid_kw: float
+    spare_share: float
+    pack: int
+    min_order: int
+    stock: int | None
+
+
+def bill_item_fields(item: Item, inputs: Inputs) -> BillItemFields:
+    """Return what every good has, for one item of the catalogs."""
+    problem = inputs.problem
+    rule = problem.items.get(item.id, Quantity())
+    price = inputs.prices.get(item.id)
+    typical = problem.term is not None and problem.term.energy_basis == "typical"
+    return BillItemFields(
+        id=item.id,
+        vendor=item.vendor,
+        installed=rule.in_place,
+        unit_net_usd=unit_net_usd(item, price, inputs.discounts) if price else None,
+        support_usd_per_year=support_usd_per_year(item, price, inputs.discounts) if price else 0.0,
+        subscription_usd_per_year=subscription_usd_per_year(item, inputs),
+        support_factor=support_factor(item, inputs),
+        it_power_kw=figures.it_power_kw(item, inputs) or 0.0,
+        meter_kw=figures.meter_kw(item, inputs),
+        energy_kw=figures.meter_kw(item, inputs, typical=typical),
+        liquid_kw=figures.liquid_kw(item, inputs),
+        # A bundle's spares are of its components: see _spare_parts.
+        spare_share=0.0 if item.components else problem.spares.get(item.category, 0.0),
+        pack=price.pack if price else 1,
+        min_order=price.min_order if price else 0,
+        stock=stock(item, inputs),
+    )
+
+
+def stock(item: Item, inputs: Inputs) -> int | None:
+    """Return the most units that can be bought: 0 without a price or too late, None for any."""
+    problem = inputs.problem
+    rule, price = problem.items.get(item.id, Quantity()), inputs.prices.get(item.id)
+    if price is None or item.lifecycle not in problem.consider.lifecycle:
+        return 0
+    if too_late(price, inputs):
+        return 0
+    return price.stock if rule.stock is None else rule.stock
+
+
+def too_late(price: Price, inputs: Inputs) -> bool:
+    """Say whether what is ordered now comes later than the problem allows."""
+    most = inputs.problem.targets.max_lead_time_days
+    days = price.lead_time_days
+    return most is not None and days is not None and days > most * figures.ALMOST
+
+
+def subscription_usd_per_year(item: Item, inputs: Inputs) -> float:
+    """Return what one unit costs per year after discount, USD to the cent."""
+    price = inputs.prices.get(item.id)
+    if price is None or price.per_year_usd is None:
+        return 0.0
+    return cents(price.per_year_usd * (1.0 - discount(item, inputs.discounts)))
+
+
+def support_span(item: Item, inputs: Inputs) -> tuple[float, float]:
+    """Return from when until when support of an item is paid, years of the term."""
+    term, price = inputs.problem.term, inputs.prices.get(item.id)
+    if term is None or price is None:
+        return 0.0, 0.0
+    own = inputs.problem.items.get(item.id, Quantity()).support_years
+    end = next((y for y in (own, term.support_years) if y is not None), term.years)
+    return price.support_included_years, min(end, term.years)
+
+
+def support_factor(item: Item, inputs: Inputs) -> float:
+    """Return how many years of support count in the TCO, discounted."""
+    start, end = support_span(item, inputs)
+    term = inputs.problem.term
+    return discounted_years(start, end, term.discount_rate) if term else 0.0
+
+
+# Sums over the bill: each once, on decision variables and on numbers alike.
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one unit adds to a sum: each one that is bought, or each one in place.
+
+    None is not known, and counts for nothing.
+    """
+
+    each: Callable[[BillItem, Rates], float | None]
+    bought: bool = False
+
+
+def _over_term(*parts: Part) -> tuple[Part, ...]:
+    """Return yearly amounts as what they come to over the term, discounted."""
+
+    def scaled(part: Part) -> Part:
+        return Part(lambda item, rates: (part.each(item, rates) or 0.0) * rates.factor, part.bought)
+
+    return tuple(scaled(part) for part in parts)
+
+
+_CAPEX = Part(lambda item, rates: item.unit_net_usd, bought=True)
+_SUPPORT = Part(lambda item, rates: item.support_usd_per_year, bought=True)
+_SUBSCRIPTIONS = Part(lambda item, rates: item.subscription_usd_per_year, bought=True)
+_ENERGY = Part(lambda item, rates: item.energy_kw * rates.energy_usd_per_kw_year)
+_COLOCATION = Part(lambda item, rates: item.it_power_kw * rates.colocation_usd_per_kw_year)
+_SUPPORT_PAID = Part(
+    lambda item, rates: item.support_usd_per_year * item.support_factor, bought=True
+)
+
+SUMS: Mapping[str, tuple[Part, ...]] = {
+    "it_power_kw": (Part(lambda item, rates: item.it_power_kw),),
+    "facility_power_kw": (Part(lambda item, rates: item.meter_kw),),
+    "heat_air_kw": (Part(lambda item, rates: item.it_power_kw - item.liquid_kw),),
+    "heat_liquid_kw": (Part(lambda item, rates: item.liquid_kw),),
+    "capex_usd": (_CAPEX,),
+    "support_usd_per_year": (_SUPPORT,),
+    "subscriptions_usd_per_year": (_SUBSCRIPTIONS,),
+    "energy_usd_per_year": (_ENERGY,),
+    "colocation_usd_per_year": (_COLOCATION,),
+    "opex_usd_per_year": (_SUPPORT, _SUBSCRIPTIONS, _ENERGY, _COLOCATION),
+    "tco_usd": (_CAPEX, _SUPPORT_PAID, *_over_term(_SUBSCRIPTIONS, _ENERGY, _COLOCATION)),
+}
+"""By figure. Racks are counts of their own, which the companions know."""
+
+Weights = list[tuple[float, Any]]
+
+
+class Named(Protocol):
+    """Counts by item id: whole numbers, or expressions of a model that come when asked for."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+def weights(case: Case, figure: str, units: Named, purchased: Named) -> Weights:
+    """Return (per unit, count) of everything that adds to a sum over the bill.
+
+    Args:
+        case: the problem in numbers.
+        figure: which sum.
+        units: what is in place by id, as something that can be scaled and added: variables of a
+            model, or numbers. So the money reported is the money optimised.
+        purchased: the same of what is bought.
+    """
+    if figure == "racks":
+        return [(factor, units[name]) for factor, name in case.companions.racks]
+    every = (
+        (part.each(item, case.rates), part.bought, item)
+        for part in SUMS[figure]
+        for item in case.bill_items()
+    )
+    counted = [
+        (each, purchased[item.id] if bought else units[item.place])
+        for each, bought, item in every
+        if each is not None
+    ]
+    return [(each, count) for each, count in counted if each != 0.0]

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planner.case import figures
-from planner.case.caps import cap
-from planner.case.companions import kit
-from planner.case.goods import good_fields
-from planner.case.jobs import job_numbers
-from planner.case.kit import Kit
+from planner.case.bounds import cap
+from planner.case.companions import derive_companions
+from planner.case.figures import fabric_key
 from planner.case.model import (
     BandwidthRule,
     Case,
+    Companions,
     FamilyOffer,
+    IntervalRule,
     Limits,
+    Mode,
     Offer,
     Policy,
     Rates,
@@ -25,13 +26,22 @@ from planner.case.model import (
     Storage,
     System,
 )
-from planner.case.ports import fabric_key
+from planner.case.model import Job as JobNumbers
+from planner.case.money import bill_item_fields
 from planner.errors import Finding, InputError
-from planner.inputs import Inputs, demanded
+from planner.inputs import Inputs, demanded, job_size
+from planner.limits import of_group, value_at
 from planner.schema.catalog import Item, Sizes
-from planner.schema.problem import CustomRule, Problem, Quantity
+from planner.schema.problem import (
+    CustomRule,
+    FixedInterval,
+    Interval,
+    LostWorkInterval,
+    Problem,
+    Quantity,
+)
 from planner.schema.problem import Split as SplitRule
-from planner.sizing.demand import VENDOR_RULES
+from planner.sizing.demand import VENDOR_RULES, capacity_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 
 
@@ -75,22 +85,22 @@ def resolve(inputs: Inputs) -> Case:
         tolerate_down=problem.storage.tolerate_down,
         rule=_rule(problem),
         rates=_rates(problem),
-        kit=Kit(),
+        companions=Companions(),
         policy=_policy(problem, systems, storage),
         indifference=problem.objective.indifferent,
         not_considered=tuple(left_out),
     )
-    return with_kit(inputs, case)
+    return with_companions(inputs, case)
 
 
-def with_kit(inputs: Inputs, case: Case) -> Case:
+def with_companions(inputs: Inputs, case: Case) -> Case:
     """Return a case with its companions, for as many systems as its limits allow.
 
     A case whose limits are changed needs its companions anew: fabrics are worked out only as far
     as a plan can need them.
     """
     tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
-    return replace(case, kit=kit(inputs, case, tops))
+    return replace(case, companions=derive_companions(inputs, case, tops))
 
 
 def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:
@@ -133,15 +143,15 @@ def _standing(item: Item, inputs: Inputs) -> Offer:
 def _base(item: Item, inputs: Inputs) -> Offer:
     problem = inputs.problem
     rule = problem.items.get(item.id, Quantity())
-    good = good_fields(item, inputs)
+    fields = bill_item_fields(item, inputs)
     # What is owned is in place anyway; only what is demanded beyond must be in the cluster.
     low = rule.least if rule.least > rule.in_place else 0
     highs = [rule.fixed, rule.max, item.max_units.value if item.max_units else None]
-    if good["stock"] is not None:
-        highs.append(rule.in_place + good["stock"])
+    if fields["stock"] is not None:
+        highs.append(rule.in_place + fields["stock"])
     bounds = [high for high in highs if high is not None]
     return Offer(
-        **good,
+        **fields,
         low=low,
         high=min(bounds) if bounds else None,
         min_units=item.min_units.value if item.min_units else 0,
@@ -220,28 +230,9 @@ def _families(inputs: Inputs, storage: list[Storage]) -> tuple[FamilyOffer, ...]
 
 def limits_of(problem: Problem) -> Limits:
     """Return what a problem limits."""
-    site, budget, targets = problem.site, problem.budget, problem.targets
-    return Limits(
-        it_power_kw=site.it_power_kw,
-        meter_kw=site.facility_limit_kw,
-        air_kw=site.cooling.air_limit_kw,
-        liquid_kw=site.cooling.liquid_limit_kw,
-        racks=site.racks,
-        capex_usd=budget.capex_usd,
-        support_usd_per_year=budget.support_usd_per_year,
-        subscriptions_usd_per_year=budget.subscriptions_usd_per_year,
-        energy_usd_per_year=budget.energy_usd_per_year,
-        colocation_usd_per_year=budget.colocation_usd_per_year,
-        per_useful_gpu_hour_usd=budget.per_useful_gpu_hour_usd,
-        per_million_tokens_usd=budget.per_million_tokens_usd,
-        opex_usd_per_year=budget.opex_usd_per_year,
-        tco_usd=budget.tco_usd,
-        min_gpus=targets.min_gpus,
-        min_goodput=targets.min_goodput,
-        min_useful_gpus=targets.min_useful_gpus,
-        min_useful_pflops=targets.min_useful_pflops,
-        max_days_to_train=targets.max_days_to_train,
-    )
+    rows = of_group("supply", "ratio", "target")
+    given = {limit.field: value_at(problem, limit.path) for limit in rows}
+    return Limits(**given | {"facility_power_kw": problem.site.facility_limit_kw})
 
 
 def _rule(problem: Problem) -> BandwidthRule | None:
@@ -300,3 +291,59 @@ def _split(rule: SplitRule, offers: Sequence[Offer]) -> Split:
         vendors=tuple((v, tuple(o.id for o in offers if o.vendor == v)) for v in vendors),
         max_share=rule.max_share,
     )
+
+
+def job_numbers(problem: Problem) -> JobNumbers:
+    """Return the only job of a problem in numbers."""
+    job = problem.job
+    size_gb, bytes_each = job_size(job)
+    checkpoint, restore = job.checkpoint, job.restore
+    replica = job.parallelism.replica_gpus if job.parallelism else None
+    modes: tuple[Mode, ...] = ("async", "sync")
+    if checkpoint.mode != "open":
+        modes = (checkpoint.mode,)
+    return JobNumbers(
+        name=job.name,
+        checkpoint_gb=size_gb,
+        bytes_per_parameter=bytes_each,
+        active_parameters=job.training.active_parameters or job.parameters,
+        tokens=job.training.tokens,
+        mfu=job.training.mfu,
+        replica_gpus=replica,
+        modes=modes,
+        stall_s=checkpoint.stall_s,
+        drain_slowdown=checkpoint.drain_slowdown,
+        max_overlap=checkpoint.max_overlap,
+        max_blocking=checkpoint.max_blocking,
+        interval=interval_rule(checkpoint.interval),
+        one_replica_writes=checkpoint.writers == "one_replica",
+        one_replica_reads=restore.readers == "one_replica",
+        fan_out=restore.fan_out,
+        max_restore_s=restore.max_time_s,
+        restart_s=restore.restart_s,
+        gpus_min=max(1, replica or 1, job.gpus.min or 1, problem.targets.min_gpus or 1),
+        gpus_max=job.gpus.max,
+        hot_spares=job.gpus.hot[0],
+        hot_share=job.gpus.hot[1],
+        whole_replicas=job.whole_replicas,
+        max_types=job.gpus.max_types,
+        ingest_per_gpu_gb_per_s=job.ingest_per_gpu_gb_per_s,
+        capacity_needed_tb=capacity_tb(
+            dataset_tb=job.dataset_tb,
+            checkpoint_gb=size_gb,
+            keep_last=checkpoint.keep_last,
+            milestones=checkpoint.milestones,
+            exports=checkpoint.exports,
+            parameters=job.parameters or 0.0,
+            fill_limit=problem.storage.fill_limit,
+        ),
+    )
+
+
+def interval_rule(interval: Interval) -> IntervalRule:
+    """Return an interval policy in numbers."""
+    if isinstance(interval, FixedInterval):
+        return IntervalRule("fixed", interval.every_s, interval.every_s, 0.0)
+    if isinstance(interval, LostWorkInterval):
+        return IntervalRule("lost_work", 0.0, 0.0, interval.kappa)
+    return IntervalRule("optimal", interval.min_s, interval.max_s, 0.0)

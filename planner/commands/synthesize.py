@@ -20,8 +20,7 @@ from planner.outputs.words import DAY_S, duration, size, wrapped
 if TYPE_CHECKING:
     from planner.schema.synthesis import JobTruth
     from planner.studies.compare.sides import Read
-    from planner.synthesis.files import Format
-    from planner.synthesis.make import Made
+    from planner.synthesis.make import Format, Made
     from planner.synthesis.quality import Quality
 
 

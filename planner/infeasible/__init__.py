@@ -16,6 +16,7 @@ from planner.inputs import Inputs, changed
 from planner.levers import Lever, applied, levers
 from planner.loader.checks import check_problem
 from planner.optimizer.solver import Effort, SolverName
+from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
 
@@ -25,11 +26,21 @@ WORK = 6000.0
 """How much work looking for reasons may take; what is not found by then is named as undecided."""
 
 _FACTS = (
-    "site.rack.", "storage.client_limit", "storage.fill_limit", "storage.max_families",
-    "jobs.0.checkpoint.stall", "jobs.0.restore.restart", "jobs.0.checkpoint.interval",
-    "jobs.0.checkpoint.keep_last", "jobs.0.checkpoint.milestones", "jobs.0.checkpoint.exports",
-    "jobs.0.dataset", "jobs.0.parallelism",
-)  # fmt: skip
+    *("site.rack.", "storage.client_limit", "storage.fill_limit", "storage.max_families"),
+    *map(
+        job_path,
+        (
+            "checkpoint.stall",
+            "restore.restart",
+            "checkpoint.interval",
+            "checkpoint.keep_last",
+            "checkpoint.milestones",
+            "checkpoint.exports",
+            "dataset",
+            "parallelism",
+        ),
+    ),
+)
 """Demands of the job and facts of the plant: blamed only where nothing else will do."""
 
 _TOLD = 4

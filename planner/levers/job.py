@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator
 
 from planner.inputs import Change, Inputs, weights_gb_per_gpu
-from planner.levers.make import Row, amount, bounded, choice, optional
+from planner.levers.make import amount, bounded, choice, given, moved
 from planner.levers.model import Direction, Lever
 from planner.levers.numbers import written
+from planner.limits import BY_NAME, Limit
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval
 
 _JOB = "jobs.0"
@@ -19,25 +20,17 @@ _SHORTEST_S = 1.0
 _MOST_BLOCKED = 0.99
 _ROUNDING = 1e-9
 
-_OPTIONAL: tuple[Row, ...] = (
-    (f"{_JOB}.restore.max_time", "restore time", "s", 1, "restore_time"),
-    (f"{_JOB}.gpus.min", "least GPUs in use", "GPUs", -1, "gpus_min"),
-    (f"{_JOB}.gpus.max", "most GPUs in use", "GPUs", 1, "gpus_max"),
-)
-
 _ANY_PORT_GB_PER_S = 1e6
 
 
 def job_levers(inputs: Inputs) -> Iterator[Lever]:
     """Yield the levers of the job that the problem has."""
     job = inputs.problem.job
-    yield from optional(inputs, _OPTIONAL)
+    yield from given(inputs, *(BY_NAME[name] for name in ("restore_time", "gpus_min", "gpus_max")))
     if job.checkpoint.mode != "sync":
-        path = f"{_CHECKPOINT}.max_overlap"
-        yield from _below(inputs, path, "drain overlap", 1.0, "overlap")
+        yield from _below(inputs, BY_NAME["overlap"], 1.0)
     if job.checkpoint.mode != "async":
-        path = f"{_CHECKPOINT}.max_blocking"
-        yield from _below(inputs, path, "time blocked by checkpoints", _MOST_BLOCKED, "blocking")
+        yield from _below(inputs, BY_NAME["blocking"], _MOST_BLOCKED)
     yield from _interval(inputs)
     yield from _data(inputs)
     yield from _pauses(inputs)
@@ -64,8 +57,7 @@ def _types(inputs: Inputs) -> Iterator[Lever]:
     owned = any(rule.in_place for name, rule in inputs.problem.items.items() if name in systems)
     asked = "max_types" in gpus.model_fields_set or owned
     if asked and gpus.max_types < len(systems):
-        yield bounded(inputs, f"{_JOB}.gpus.max_types", "GPU types of one job", "types", 1,
-                      len(systems), least=1.0, limit="gpu_types")  # fmt: skip
+        yield moved(inputs, BY_NAME["gpu_types"], len(systems), least=1.0)
 
 
 def _replicas_matter_not(job: Job) -> bool:
@@ -95,8 +87,8 @@ def _pauses(inputs: Inputs) -> Iterator[Lever]:
             yield lever
 
 
-def _below(inputs: Inputs, path: str, label: str, most: float, limit: str) -> Iterator[Lever]:
-    lever = bounded(inputs, path, label, "share", 1, most, limit=limit)
+def _below(inputs: Inputs, row: Limit, most: float) -> Iterator[Lever]:
+    lever = moved(inputs, row, most)
     if lever.value is not None and lever.value < most:
         yield lever
 
@@ -121,10 +113,8 @@ def _interval(inputs: Inputs) -> Iterator[Lever]:
     """Yield how far the interval between checkpoints may be moved."""
     rule, path = inputs.problem.job.checkpoint.interval, f"{_CHECKPOINT}.interval"
     if isinstance(rule, OptimalInterval):
-        yield bounded(inputs, f"{path}.max", "longest interval", "s", 1, _LONGEST_S,
-                      limit="interval_max")  # fmt: skip
-        yield bounded(inputs, f"{path}.min", "shortest interval", "s", -1, _SHORTEST_S,
-                      limit="interval_min")  # fmt: skip
+        yield moved(inputs, BY_NAME["interval_max"], _LONGEST_S)
+        yield moved(inputs, BY_NAME["interval_min"], _SHORTEST_S)
     elif isinstance(rule, LostWorkInterval):
         label = f"interval of {written(rule.kappa, 'share')} of the time between interruptions"
         text = "{policy: optimal, min: 1 s, max: 30 day}"

@@ -7,18 +7,18 @@ from typing import Any
 
 from planner.inputs import Change, Inputs, value_at
 from planner.levers.model import Direction, Lever
-
-Row = tuple[str, str, str, Direction, str]
-"""(path, label, unit, which way is looser, name among the limits of a plan)"""
+from planner.limits import Limit
 
 
-def optional(inputs: Inputs, rows: tuple[Row, ...]) -> Iterator[Lever]:
-    """Yield a lever for each value that is given and may be left out."""
-    for path, label, unit, looser, limit in rows:
-        value = value_at(inputs, path)
+def given(inputs: Inputs, *rows: Limit) -> Iterator[Lever]:
+    """Yield a lever for each limit of the table that is given and may be left out."""
+    for row in rows:
+        value = value_at(inputs, row.path)
         if value is not None:
-            off = (Change(path, None, "null"),)
-            yield amount(inputs, path, label, unit, looser, value, off, limit=limit)
+            off = (Change(row.path, None, "null"),)
+            yield amount(
+                inputs, row.path, row.demand, row.file_unit, row.looser, value, off, limit=row.name
+            )
 
 
 def amount(
@@ -56,6 +56,12 @@ def bounded(
     end = round(loosest) if isinstance(value, int) else loosest
     more = {key: loosest, "off": (Change(path, end, ""),), **more}
     return amount(inputs, path, label, unit, looser, value, **more)
+
+
+def moved(inputs: Inputs, row: Limit, loosest: float, **more: Any) -> Lever:
+    """Return the lever of a limit of the table that always has a value."""
+    more = {"limit": row.name, **more}
+    return bounded(inputs, row.path, row.demand, row.file_unit, row.looser, loosest, **more)
 
 
 def choice(inputs: Inputs, path: str, label: str, what: str, *off: Change) -> Lever:

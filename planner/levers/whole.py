@@ -4,57 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.inputs import Inputs
-from planner.levers.make import Row, bounded, optional
+from planner.inputs import Change, Inputs
+from planner.levers.make import amount, bounded, given
 from planner.levers.model import Lever
+from planner.limits import BY_NAME, LIMITS, SUPPLIES, Limit, of_group
+from planner.schema.problem import Site
 
-_SITE: tuple[Row, ...] = (
-    ("site.facility_power", "power at the meter", "kW", 1, "facility_power"),
-    ("site.it_power", "IT power", "kW", 1, "it_power"),
-    ("site.racks", "racks", "racks", 1, "racks"),
-    ("site.cooling.air_limit", "heat to air", "kW", 1, "heat_air"),
-    ("site.cooling.liquid_limit", "heat to liquid", "kW", 1, "heat_liquid"),
-)
-_RACK: tuple[Row, ...] = (("site.rack.power", "power of a rack", "kW", 1, ""),)
-_BUDGET: tuple[Row, ...] = (
-    ("budget.capex", "capital budget", "USD", 1, "capex"),
-    ("budget.opex_per_year", "operating budget", "USD", 1, "opex"),
-    ("budget.tco", "TCO budget", "USD", 1, "tco"),
-    ("budget.support_per_year", "support budget", "USD", 1, "support"),
-    ("budget.subscriptions_per_year", "subscription budget", "USD", 1, "subscriptions"),
-    ("budget.energy_per_year", "energy budget", "USD", 1, "energy"),
-    ("budget.colocation_per_year", "colocation budget", "USD", 1, "colocation"),
-    ("budget.per_useful_gpu_hour", "money per useful GPU-hour", "USD", 1, "per_useful_gpu_hour"),
-    ("budget.per_million_tokens", "money per million tokens", "USD", 1, "per_million_tokens"),
-)
-_TARGETS: tuple[Row, ...] = (
-    ("targets.min_gpus", "least GPUs in use", "GPUs", -1, "min_gpus"),
-    ("targets.min_goodput", "least goodput", "share", -1, "min_goodput"),
-    ("targets.min_useful_gpus", "least useful GPUs", "number", -1, "min_useful_gpus"),
-    ("targets.min_useful_pflops", "least useful PFLOP/s", "number", -1, "min_useful_pflops"),
-    ("targets.max_days_to_train", "days to train", "days", 1, "max_days_to_train"),
-    ("targets.max_lead_time", "longest lead time", "days", 1, "lead_time"),
-)
 _ANY_POWER_KW = 1e9
 
 
 def cluster_levers(inputs: Inputs) -> Iterator[Lever]:
     """Yield the levers of site, budgets, targets and storage that the problem has."""
-    yield from optional(inputs, _SITE)
     site, storage = inputs.problem.site, inputs.problem.storage
+    of_site = (each for each in SUPPLIES if each.path.startswith("site."))
+    yield from given(inputs, *sorted(of_site, key=_place_in_file))
     if site.feeds is not None:
-        yield bounded(inputs, "site.feeds.power", "power of a feed", "kW", 1, _ANY_POWER_KW,
-                      limit="facility_power")  # fmt: skip
-    if site.rack is not None:
-        yield from optional(inputs, _RACK)
-        if site.rack.whole_rack_power_kw is not None:
-            path, label = "site.rack.whole_rack_power", "power of a product that is a rack"
-            yield bounded(inputs, path, label, "kW", 1, _ANY_POWER_KW)
-    yield from optional(inputs, _BUDGET)
-    yield from optional(inputs, _TARGETS)
+        path, label = "site.feeds.power", "power of a feed"
+        yield bounded(inputs, path, label, "kW", 1, _ANY_POWER_KW, limit="facility_power")
+    yield from _rack(inputs)
+    yield from given(inputs, *(each for each in LIMITS if each.path.startswith("budget.")))
+    yield from given(inputs, *of_group("target"), BY_NAME["lead_time"])
     if storage.fill_limit < 1.0:
-        yield bounded(inputs, "storage.fill_limit", "storage fill limit", "share", 1, 1.0,
-                      limit="capacity")  # fmt: skip
+        path, label = "storage.fill_limit", "storage fill limit"
+        yield bounded(inputs, path, label, "share", 1, 1.0, limit="capacity")
     if storage.tolerate_down:
         path, label = "storage.tolerate_down", "appliances that may be down"
         yield bounded(inputs, path, label, "appliances", -1, 0)
@@ -62,3 +34,20 @@ def cluster_levers(inputs: Inputs) -> Iterator[Lever]:
     if storage.exact_families is None and storage.max_families < len(families):
         path, label = "storage.max_families", "storage families"
         yield bounded(inputs, path, label, "families", 1, len(families), least=1.0)
+
+
+def _place_in_file(limit: Limit) -> int:
+    """Return where the schema of a site has a limit."""
+    keys = [field.alias or name for name, field in Site.model_fields.items()]
+    return keys.index(limit.path.split(".")[1])
+
+
+def _rack(inputs: Inputs) -> Iterator[Lever]:
+    """Yield what a rack, and a product that is one, may draw."""
+    rack, path = inputs.problem.site.rack, "site.rack.power"
+    if rack is not None and rack.power_kw is not None:
+        off = (Change(path, None, "null"),)
+        yield amount(inputs, path, "power of a rack", "kW", 1, rack.power_kw, off)
+    if rack is not None and rack.whole_rack_power_kw is not None:
+        path, label = "site.rack.whole_rack_power", "power of a product that is a rack"
+        yield bounded(inputs, path, label, "kW", 1, _ANY_POWER_KW)

@@ -18,6 +18,7 @@ from planner.inputs import (
     weights_gb_per_gpu,
 )
 from planner.loader.companion_checks import CHOSEN, companion_faults
+from planner.paths import job_path, steps_of
 from planner.schema.catalog import Item
 from planner.schema.problem import FixedInterval, OptimalInterval, Problem, Quantity
 
@@ -63,7 +64,7 @@ def _finding(
     severity: Severity = "error",
 ) -> Finding:
     document = inputs.document
-    steps = tuple(int(step) if step.isdigit() else step for step in path.split("."))
+    steps = steps_of(path)
     file, line = document.place(steps) if document else (None, None)
     return Finding(code, message, file, line, path, fix, severity)
 
@@ -108,31 +109,33 @@ def _needs(inputs: Inputs) -> Iterator[Finding]:
         yield _finding(inputs, "missing-term", "term", message, fix)
     if needs_flops(problem) and job.training.mfu is None:
         message = "useful FLOP/s and days to train need the model FLOP/s utilisation"
-        yield _finding(inputs, "missing-mfu", "jobs.0.training", message, "add training.mfu: 40 %")
+        yield _finding(
+            inputs, "missing-mfu", job_path("training"), message, "add training.mfu: 40 %"
+        )
     if problem.targets.max_days_to_train is not None:
         if job.training.tokens is None:
             message, fix = "days to train needs the tokens", "add training.tokens: 15 T"
-            yield _finding(inputs, "missing-tokens", "jobs.0.training", message, fix)
+            yield _finding(inputs, "missing-tokens", job_path("training"), message, fix)
         if job.parameters is None and job.training.active_parameters is None:
             message, fix = "days to train needs the parameters", "add parameters: 70 B"
-            yield _finding(inputs, "missing-parameters", "jobs.0", message, fix)
+            yield _finding(inputs, "missing-parameters", job_path(), message, fix)
     per_tokens = problem.budget.per_million_tokens_usd is not None
     if per_tokens and job.parameters is None and job.training.active_parameters is None:
         message, fix = "money per token needs the parameters", "add parameters: 70 B"
-        yield _finding(inputs, "missing-parameters", "jobs.0", message, fix)
+        yield _finding(inputs, "missing-parameters", job_path(), message, fix)
     if job.restore.fan_out == "sharded_optimizer" and job.parameters is None:
         message = (
             "sharded_optimizer needs parameters: only 2 bytes of each are read by every replica"
         )
         fix = "add parameters, or choose another fan_out"
-        yield _finding(inputs, "missing-parameters", "jobs.0.restore.fan_out", message, fix)
+        yield _finding(inputs, "missing-parameters", job_path("restore.fan_out"), message, fix)
     elif job.restore.fan_out == "sharded_optimizer" and job_size(job)[1] < WEIGHT_BYTES:
         message = "sharded_optimizer needs at least 2 bytes per parameter: those are the weights"
-        yield _finding(inputs, "bytes", "jobs.0.restore.fan_out", message)
+        yield _finding(inputs, "bytes", job_path("restore.fan_out"), message)
     if job.checkpoint.exports and job.parameters is None:
         message = "weights-only exports need parameters: 2 bytes of each are written"
         fix = "add parameters: 70 B, or leave out exports"
-        yield _finding(inputs, "missing-parameters", "jobs.0.checkpoint.exports", message, fix)
+        yield _finding(inputs, "missing-parameters", job_path("checkpoint.exports"), message, fix)
 
 
 def _bounded(inputs: Inputs) -> Iterator[Finding]:
@@ -183,7 +186,7 @@ def _job_size(inputs: Inputs) -> Iterator[Finding]:
             f"size is {size / 1000:.4g} TB, but parameters times bytes_per_parameter is "
             f"{computed / 1000:.4g} TB{_binary_hint(size / computed)}"
         )
-        path = "jobs.0.checkpoint.size"
+        path = job_path("checkpoint.size")
         yield _finding(inputs, "size-mismatch", path, message, "give only one of the two")
 
 
@@ -201,7 +204,7 @@ def _intervals(inputs: Inputs) -> Iterator[Finding]:
     if checkpoint.mode == "sync":
         return
     severity: Severity = "error" if checkpoint.mode == "async" else "warning"
-    path = "jobs.0.checkpoint.stall"
+    path = job_path("checkpoint.stall")
     if isinstance(interval, FixedInterval) and interval.every_s <= stall:
         message = (
             f"the stall of {stall:g} s is not shorter than the interval of {interval.every_s:g} s"
@@ -289,7 +292,7 @@ def contradictions(inputs: Inputs) -> Iterator[Contradiction]:
 
 def _gpus(inputs: Inputs) -> Iterator[Contradiction]:
     job, targets = inputs.problem.job, inputs.problem.targets
-    most, path = job.gpus.max, "jobs.0.gpus.max"
+    most, path = job.gpus.max, job_path("gpus.max")
     if most is None:
         return
     if job.parallelism is not None and job.parallelism.replica_gpus > most:
@@ -350,7 +353,11 @@ def _days(inputs: Inputs) -> Iterator[Contradiction]:
             f"{most_days:g} days cannot be met: {most} GPUs of the fastest type take at least "
             f"{days:.4g} days without any interruption"
         )
-        yield "targets.max_days_to_train", message, "allow more days, or raise jobs.0.gpus.max"
+        yield (
+            "targets.max_days_to_train",
+            message,
+            f"allow more days, or raise {job_path('gpus.max')}",
+        )
 
 
 def _memory(inputs: Inputs) -> Iterator[Contradiction]:
@@ -367,7 +374,7 @@ def _memory(inputs: Inputs) -> Iterator[Contradiction]:
         f"a replica, and no GPU on offer has more than {max(known_gb):g} GB"
     )
     least = math.ceil(job.parallelism.replica_gpus * need_gb / max(known_gb) * (1.0 - 1e-12))
-    yield "jobs.0.parallelism", message, f"spread a replica over {least:,} GPUs or more"
+    yield job_path("parallelism"), message, f"spread a replica over {least:,} GPUs or more"
 
 
 def _domains(inputs: Inputs) -> Iterator[Contradiction]:
@@ -384,7 +391,7 @@ def _domains(inputs: Inputs) -> Iterator[Contradiction]:
         fix = (
             f"give a tensor of {most} or less, or `gpus.whole: systems` to count GPUs all the same"
         )
-        yield "jobs.0.parallelism", message, fix
+        yield job_path("parallelism"), message, fix
 
 
 def _exact_families(inputs: Inputs) -> Iterator[Contradiction]:

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from planner.errors import Finding, did_you_mean
-from planner.inputs import Document, Path_
+from planner.inputs import Document
+from planner.paths import DataPath, dotted
 from planner.schema.base import Unit
 
 _TYPES = {
@@ -27,7 +28,7 @@ _BOUNDS = {"greater_than_equal": ("at least", "ge"), "less_than_equal": ("at mos
 
 def findings(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Finding]:
     """Return one finding per faulty place of ``document``, in the order of its lines."""
-    chosen: dict[Path_, tuple[int, Finding]] = {}
+    chosen: dict[DataPath, tuple[int, Finding]] = {}
     for detail in error.errors(include_url=False):
         path = data_path(detail["loc"], document.data)
         finding = _finding(detail, path, document, model)
@@ -40,7 +41,7 @@ def findings(error: ValidationError, document: Document, model: type[BaseModel])
     return sorted(result, key=lambda finding: (finding.line or 0, finding.path or ""))
 
 
-def _without_covered(chosen: dict[Path_, tuple[int, Finding]]) -> Iterator[tuple[int, Finding]]:
+def _without_covered(chosen: dict[DataPath, tuple[int, Finding]]) -> Iterator[tuple[int, Finding]]:
     """Leave out a union's complaint about a mapping where a place inside it is known."""
     above = {path[:length] for path in chosen for length in range(len(path))}
     for path, (rank, finding) in chosen.items():
@@ -58,7 +59,7 @@ def _rank(detail: Any) -> int:
     return 1 if kind in {"missing", "extra_forbidden"} else 2
 
 
-def data_path(location: tuple[str | int, ...], data: Any) -> Path_:
+def data_path(location: tuple[str | int, ...], data: Any) -> DataPath:
     """Return the part of pydantic's location that exists in the data (unions add names)."""
     path: list[str | int] = []
     here = data
@@ -75,17 +76,12 @@ def _holds(value: Any, step: str | int) -> bool:
     return isinstance(value, dict) and step in value
 
 
-def _finding(detail: Any, path: Path_, document: Document, model: type[BaseModel]) -> Finding:
+def _finding(detail: Any, path: DataPath, document: Document, model: type[BaseModel]) -> Finding:
     code, message, fix = _words(detail, path, model)
     return Finding(code, message, *document.place(path), dotted(path) or None, fix)
 
 
-def dotted(path: Path_) -> str:
-    """Return a path as users write it: ``jobs.0.checkpoint.stall``."""
-    return ".".join(str(step) for step in path)
-
-
-def _words(detail: Any, path: Path_, model: type[BaseModel]) -> tuple[str, str, str | None]:
+def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, str, str | None]:
     kind, context = detail["type"], detail.get("ctx", {})
     value = detail.get("input")
     if kind in {"quantity", "range"}:
@@ -101,7 +97,7 @@ def _words(detail: Any, path: Path_, model: type[BaseModel]) -> tuple[str, str, 
     return _limit_words(detail, path)
 
 
-def _key_words(detail: Any, path: Path_, model: type[BaseModel]) -> tuple[str, str, str | None]:
+def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, str, str | None]:
     """Return what to say of a key that is unknown or missing."""
     if detail["type"] == "union_tag_not_found":
         return "missing-key", "'policy' is missing", "write fixed, lost_work or optimal"
@@ -113,7 +109,7 @@ def _key_words(detail: Any, path: Path_, model: type[BaseModel]) -> tuple[str, s
     return "unknown-key", f"unknown key {_shown(path[-1])}", fix
 
 
-def _limit_words(detail: Any, path: Path_) -> tuple[str, str, str | None]:
+def _limit_words(detail: Any, path: DataPath) -> tuple[str, str, str | None]:
     """Return what to say of a value of the right kind that is not within its limits."""
     kind, context, value = detail["type"], detail.get("ctx", {}), detail.get("input")
     if kind in _BOUNDS:
@@ -142,7 +138,7 @@ def _quote_hint(kind: str, value: object) -> str | None:
     return None
 
 
-def _keys_hint(kind: str, model: type[BaseModel], path: Path_) -> str | None:
+def _keys_hint(kind: str, model: type[BaseModel], path: DataPath) -> str | None:
     if not kind.startswith("model"):
         return None
     return "its keys: " + ", ".join(sorted(field_names(model, path)))
@@ -161,7 +157,7 @@ def _shown(value: object) -> str:
     return f"'{text if len(text) <= 40 else text[:37] + '...'}'"
 
 
-def field_names(model: type[BaseModel], path: Path_) -> set[str]:
+def field_names(model: type[BaseModel], path: DataPath) -> set[str]:
     """Return the keys that may stand in the mapping at ``path``."""
     return {name for one in models_at(model, path) for name in key_names(one)}
 
@@ -171,7 +167,7 @@ def key_names(model: type[BaseModel]) -> set[str]:
     return {field.alias or name for name, field in model.model_fields.items()}
 
 
-def models_at(model: type[BaseModel], path: Path_) -> list[type[BaseModel]]:
+def models_at(model: type[BaseModel], path: DataPath) -> list[type[BaseModel]]:
     """Return the models the mapping at ``path`` may be of."""
     models = [model]
     for step in path:

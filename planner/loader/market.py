@@ -17,6 +17,7 @@ from planner.foreign_files import contents
 from planner.inputs import Document
 from planner.loader import locate, yaml12
 from planner.loader.catalog_checks import LIST_IT
+from planner.paths import steps_of
 from planner.schema.catalog import Catalog, Family, Item, Source
 from planner.schema.prices import Discount, Price, PriceBook
 
@@ -304,8 +305,7 @@ def _cross_check(result: Catalogs, homes: Mapping[str, Document]) -> None:
 def _place_of(document: Document, item_id: str, part: str) -> tuple[str, int | None]:
     """Return the file and line of a dotted part of an item."""
     ids = [item.get("id") for item in document.data["items"]]
-    steps = (int(step) if step.isdigit() else step for step in part.split("."))
-    return document.place(("items", ids.index(item_id), *steps))
+    return document.place(("items", ids.index(item_id), *steps_of(part)))
 
 
 def load_prices(files: list[Path]) -> Prices:

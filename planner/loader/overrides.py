@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import Finding, InputError, did_you_mean
-from planner.inputs import Document, Path_
+from planner.inputs import Document
 from planner.loader import yaml12
+from planner.paths import DataPath, dotted
 
 CHOICES = {"policy", "maximize", "minimize"}
 """A mapping with one of these replaces the old one whole, whose rest belongs to its choice."""
@@ -34,7 +35,7 @@ def apply_scenario(document: Document, name: str | None) -> None:
     _lay(document, scenarios[name], document, ("scenarios", name))
 
 
-def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: Path_) -> None:
+def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: DataPath) -> None:
     """Lay a mapping over the document; every value remembers the line it stands in."""
     for path, value in _leaves(data, ()):
         line = source.line((*prefix, *path)) or source.line(prefix)
@@ -48,13 +49,13 @@ def _lay(document: Document, data: Mapping[str, Any], source: Document, prefix: 
 
 
 def _check_shape(document: Document, scenarios: Any) -> None:
-    wrong: list[Path_] = [("scenarios",)]
+    wrong: list[DataPath] = [("scenarios",)]
     if isinstance(scenarios, dict):
         wrong = [("scenarios", name) for name in scenarios if not isinstance(scenarios[name], dict)]
     for path in wrong:
         message = "expected names, each with a mapping of overrides"
         fix = "write for example half_power: {site: {facility_power: 5 MW}}"
-        place = document.file, document.line(path), ".".join(map(str, path))
+        place = document.file, document.line(path), dotted(path)
         raise InputError(Finding("type", message, *place, fix))
     for name in scenarios:
         if not SCENARIO_NAME.match(name):
@@ -64,8 +65,8 @@ def _check_shape(document: Document, scenarios: Any) -> None:
             raise InputError(Finding("scenario", message, *place, fix))
 
 
-def _leaves(data: Mapping[str, Any], path: Path_) -> list[tuple[Path_, Any]]:
-    result: list[tuple[Path_, Any]] = []
+def _leaves(data: Mapping[str, Any], path: DataPath) -> list[tuple[DataPath, Any]]:
+    result: list[tuple[DataPath, Any]] = []
     for key, value in data.items():
         below = (*path, key)
         merges = isinstance(value, dict) and not CHOICES & value.keys()
@@ -150,7 +151,7 @@ def _kept(steps: list[str], data: Any, origin: str) -> int:
     return len(steps) - 1
 
 
-def _typed(steps: list[str], data: Any) -> Path_:
+def _typed(steps: list[str], data: Any) -> DataPath:
     """Return ``steps`` as a data path: positions in lists become numbers."""
     path: list[str | int] = []
     here = data

@@ -16,7 +16,8 @@ import yaml
 
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
-from planner.inputs import Document, Path_
+from planner.inputs import Document
+from planner.paths import DataPath, job_path
 
 OVERRIDES = "file of overrides"
 MAX_BYTES = 5_000_000
@@ -91,7 +92,7 @@ def _no_mapping(document: Document, what: str) -> Finding:
     begin = f"begin with '{what.removesuffix(' file').replace(' ', '_')}: ' and its title"
     fixes = {
         "problem file": "start from an example: planner init",
-        OVERRIDES: "write for example jobs.0.checkpoint.size: 13.8 TB",
+        OVERRIDES: f"write for example {job_path('checkpoint.size')}: 13.8 TB",
     }
     fix = fixes.get(what, begin)
     return Finding("not-a-mapping", f"the {what} is {kind}", document.file, 1, fix=fix)
@@ -216,7 +217,7 @@ class _Builder:
         self.document = document
         self.nodes = 0
 
-    def build(self, node: Any, path: Path_, parents: tuple[int, ...]) -> Any:
+    def build(self, node: Any, path: DataPath, parents: tuple[int, ...]) -> Any:
         self.nodes += 1
         line = node.start_mark.line + 1
         self.document.lines.setdefault(path, line)
@@ -240,7 +241,7 @@ class _Builder:
             return tuple(self.build(child, (*path, index), below) for index, child in items)
         return self._scalar(node, line)
 
-    def _mapping(self, node: Any, path: Path_, parents: tuple[int, ...]) -> dict[str, Any]:
+    def _mapping(self, node: Any, path: DataPath, parents: tuple[int, ...]) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 from planner.case import Case, FamilyOffer, Storage, System
-from planner.case.bandwidth import degraded, with_loss
-from planner.case.caps import cap, cap_in_use
-from planner.case.model import Mode, Offer, Segment
+from planner.case.bounds import cap, cap_in_use
+from planner.case.model import Mode, Offer, Segment, degraded, with_loss
 from planner.optimizer import constraints
 from planner.optimizer.context import Build
 from planner.optimizer.goodput import goodput

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.case.bounds import Bounds
-from planner.case.model import Good
+from planner.case.model import BillItem
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Run, Steps
 from planner.optimizer.model import Linear, combination, total
 from planner.sizing.packing import packing
@@ -46,13 +46,13 @@ class Counts:
         self.known: dict[str, Linear] = {}
         self.steps: dict[str, Sizes] = {}
         self.makers: dict[str, Quantity] = {}
-        for quantity in build.case.kit.quantities:
+        for quantity in build.case.companions.quantities:
             names = quantity.outputs if isinstance(quantity, Steps) else (quantity.name,)
             self.makers |= dict.fromkeys(names, quantity)
-        self.companions = {companion.id: companion for companion in build.case.kit.companions}
+        self.companions = {companion.id: companion for companion in build.case.companions.items}
         self.bounds = Bounds.of(build.case, build.tops)
-        self.bounds.add(build.case.kit.quantities)
-        self.exact = _feeding_steps(build.case.kit.quantities)
+        self.bounds.add(build.case.companions.quantities)
+        self.exact = _feeding_steps(build.case.companions.quantities)
 
     def __getitem__(self, name: str) -> Linear:
         """Return a count as a linear expression."""
@@ -172,36 +172,36 @@ def _feeding_steps(quantities: tuple[Quantity, ...]) -> frozenset[str]:
     return frozenset(feeding)
 
 
-def purchased(build: Build, good: Good) -> Linear:
+def purchased(build: Build, item: BillItem) -> Linear:
     """Return what is bought of a good: with its spares, less what is installed, in packs.
 
     ``p >= n + s - installed``, ``s >= share n``, ``p = pack k``, and none or the least order.
     """
-    model, count = build.model, build.units[good.id]
-    if good.sold_plainly:
-        if good.stock is not None and good.id in build.units.companions:
-            model.row(f"stock_{good.id}", count, "<=", float(good.stock))
+    model, count = build.model, build.units[item.id]
+    if item.sold_plainly:
+        if item.stock is not None and item.id in build.units.companions:
+            model.row(f"stock_{item.id}", count, "<=", float(item.stock))
         return count
-    top = build.units.top(good.id)
-    most = float(good.purchased(math.ceil(top)))
-    buy = model.var(f"buy__{good.id}", 0.0, most, good.pack > 1 or good.spare_share > 0)
+    top = build.units.top(item.id)
+    most = float(item.purchased(math.ceil(top)))
+    buy = model.var(f"buy__{item.id}", 0.0, most, item.pack > 1 or item.spare_share > 0)
     need = buy - count
-    if good.spare_share > 0:
-        highest = float(math.ceil(good.spare_share * top + 1))
-        spares = model.var(f"spares__{good.id}", 0.0, highest, True)
-        model.row(f"spares_{good.id}", spares - good.spare_share * count, ">=", 0.0)
+    if item.spare_share > 0:
+        highest = float(math.ceil(item.spare_share * top + 1))
+        spares = model.var(f"spares__{item.id}", 0.0, highest, True)
+        model.row(f"spares_{item.id}", spares - item.spare_share * count, ">=", 0.0)
         need = need - spares
-    model.row(f"buy_{good.id}", need, ">=", -good.installed)
-    if good.pack > 1:
-        packs = model.var(f"packs__{good.id}", 0.0, most / good.pack, True)
-        model.row(f"packs_{good.id}", buy - float(good.pack) * packs, "==", 0.0)
-    if good.min_order > 1:
-        least = float(-(-good.min_order // good.pack) * good.pack)
-        some = model.var(f"ordered__{good.id}", 0.0, 1.0, True)
-        model.row(f"least_order_{good.id}", buy - least * some, ">=", 0.0)
-        model.row(f"no_order_{good.id}", buy - most * some, "<=", 0.0)
-    if good.stock is not None:
-        model.row(f"stock_{good.id}", buy, "<=", float(good.stock))
+    model.row(f"buy_{item.id}", need, ">=", -item.installed)
+    if item.pack > 1:
+        packs = model.var(f"packs__{item.id}", 0.0, most / item.pack, True)
+        model.row(f"packs_{item.id}", buy - float(item.pack) * packs, "==", 0.0)
+    if item.min_order > 1:
+        least = float(-(-item.min_order // item.pack) * item.pack)
+        some = model.var(f"ordered__{item.id}", 0.0, 1.0, True)
+        model.row(f"least_order_{item.id}", buy - least * some, ">=", 0.0)
+        model.row(f"no_order_{item.id}", buy - most * some, "<=", 0.0)
+    if item.stock is not None:
+        model.row(f"stock_{item.id}", buy, "<=", float(item.stock))
     return buy
 
 
@@ -210,10 +210,10 @@ class Purchases:
 
     def __init__(self, build: Build) -> None:
         self.build = build
-        self.goods = {good.id: good for good in build.case.goods()}
+        self.items = {item.id: item for item in build.case.bill_items()}
         self.known: dict[str, Linear] = {}
 
     def __getitem__(self, name: str) -> Linear:
         if name not in self.known:
-            self.known[name] = purchased(self.build, self.goods[name])
+            self.known[name] = purchased(self.build, self.items[name])
         return self.known[name]

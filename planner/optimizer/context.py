@@ -10,10 +10,11 @@ from functools import cached_property
 
 from planner.case import Case, Storage, System
 from planner.case.model import Mode, Segment
+from planner.case.money import weights
 from planner.case.quantities import Steps
 from planner.optimizer.companions import Counts, Purchases
 from planner.optimizer.curves import Log, NegativeExp
-from planner.optimizer.model import Linear, Model, Variable, combination
+from planner.optimizer.model import Linear, Model, Variable, combination, total
 
 SMALLEST_INTERVAL_S = 1e-3
 
@@ -60,7 +61,7 @@ class Build:
         """Whether a larger size of some fabric has less of something than a smaller one."""
         return any(
             after < before
-            for quantity in self.case.kit.quantities
+            for quantity in self.case.companions.quantities
             if isinstance(quantity, Steps)
             for one, other in itertools.pairwise(quantity.sizes)
             for before, after in zip(one.outputs, other.outputs, strict=True)
@@ -75,6 +76,11 @@ class Build:
     def purchased(self) -> Purchases:
         """Units bought of everything in the bill."""
         return Purchases(self)
+
+    def sum(self, figure: str, scale: float = 1.0) -> Linear:
+        """Return a sum over the bill, in so many of its unit."""
+        terms = weights(self.case, figure, self.units, self.purchased)
+        return total((factor / scale) * count for factor, count in terms)
 
     @cached_property
     def gpus_range(self) -> tuple[float, float]:

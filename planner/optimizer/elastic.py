@@ -11,32 +11,13 @@ small change counts the same in all of them: its share of the limit.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 
 from planner.case import Case
 from planner.case.model import Elastic
-from planner.optimizer import costs
+from planner.limits import BY_NAME, Limit
 from planner.optimizer.context import Build
-from planner.optimizer.missed import FLOORS, LOGARITHMIC, WHOLE_FLOORS
 from planner.optimizer.model import Linear, total
 from planner.optimizer.objective import log_useful_gpus, log_useful_pflops
-
-_SUMS: Mapping[str, Callable[[Build], costs.Weights]] = {
-    "it_power": lambda b: costs.it_power_kw(b.case, b.units),
-    "facility_power": lambda b: costs.meter_kw(b.case, b.units),
-    "heat_air": lambda b: costs.air_kw(b.case, b.units),
-    "heat_liquid": lambda b: costs.liquid_kw(b.case, b.units),
-    "racks": lambda b: [(factor, b.units[name]) for factor, name in b.case.kit.racks],
-    "capex": lambda b: costs.capex_usd(b.case, b.purchased),
-    "opex": lambda b: costs.opex_usd_per_year(b.case, b.units, b.purchased),
-    "tco": lambda b: costs.tco_usd(b.case, b.units, b.purchased),
-    "support": lambda b: costs.support_usd_per_year(b.case, b.purchased),
-    "subscriptions": lambda b: costs.subscriptions_usd_per_year(b.case, b.purchased),
-    "energy": lambda b: costs.energy_usd_per_year(b.case, b.units),
-    "colocation": lambda b: costs.colocation_usd_per_year(b.case, b.units),
-}
-ELASTIC = frozenset(_SUMS) | WHOLE_FLOORS | LOGARITHMIC | {"gpus_max"}
-"""The limits that can be missed at a price."""
 
 
 def can_be_missed(case: Case, name: str) -> bool:
@@ -51,7 +32,7 @@ def can_be_missed(case: Case, name: str) -> bool:
         return case.job.fan_out_terms()[1] == 0.0
     if name in ("overlap", "blocking"):
         return case.job.interval.policy != "lost_work"
-    return name in ELASTIC
+    return name in BY_NAME and BY_NAME[name].elastic != ""
 
 
 def overrun(build: Build) -> Linear:
@@ -62,29 +43,28 @@ def overrun(build: Build) -> Linear:
 
 def _missed(build: Build, limit: Elastic) -> Linear:
     """Return a variable that is at least the share by which a limit is missed."""
-    name = f"missed_{limit.name}"
+    name, row = f"missed_{limit.name}", BY_NAME[limit.name]
     if limit.name in _mode_of(build):
         return 0.0 * build.gpus
     missed = build.model.var(name, 0.0, None)
-    if limit.name in _SUMS:
-        weights = _SUMS[limit.name](build)
-        amount = total((factor / limit.scale) * count for factor, count in weights)
-        build.model.row(name, amount - missed, "<=", limit.value / limit.scale)
-    elif limit.name in WHOLE_FLOORS:
-        reached = build.gpus + 0
-        if limit.name == "capacity":
-            storage = build.case.storage
-            reached = total(item.usable_tb * build.units[item.id] for item in storage)
-        row = (1.0 / limit.scale) * reached + missed
-        build.model.row(name, row, ">=", limit.value / limit.scale)
-    elif limit.name == "gpus_max":
-        row = (1.0 / limit.scale) * build.gpus - missed
-        build.model.row(name, row, "<=", limit.value / limit.scale)
-    else:
+    if row.elastic == "log":
         log = _log_amount(build, limit.name) - math.log(limit.value)
-        ratio = -1 * log if limit.name in FLOORS else log
-        build.model.row(name, ratio - missed, "<=", 0.0)
+        build.model.row(name, row.looser * log - missed, "<=", 0.0)
+        return missed
+    amount = _amount(build, row, limit.scale)
+    right = limit.value / limit.scale
+    build.model.row(name, amount - row.looser * missed, row.sense, right)
     return missed
+
+
+def _amount(build: Build, row: Limit, scale: float) -> Linear:
+    """Return what is linear in the counts, in so many of its unit."""
+    if row.group == "supply":
+        return build.sum(row.figure, scale)
+    reached = build.gpus + 0
+    if row.name == "capacity":
+        reached = total(item.usable_tb * build.units[item.id] for item in build.case.storage)
+    return (1.0 / scale) * reached
 
 
 def _mode_of(build: Build) -> frozenset[str]:

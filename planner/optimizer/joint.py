@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from planner.case import Case
-from planner.case.caps import cap, unlimited
+from planner.case.bounds import cap, unlimited
 from planner.case.model import Mode
 from planner.optimizer import purchase
 from planner.optimizer.build import build
@@ -359,14 +359,14 @@ def floors(case: Case) -> Callable[[Operation], bool]:
 def _ratios(case: Case, operation: Operation) -> Iterator[tuple[float, float]]:
     """Yield (TCO, what the useful work of the term may cost) for each ratio that is limited."""
     limits = case.limits
-    if limits.per_useful_gpu_hour_usd is not None:
-        worth = limits.per_useful_gpu_hour_usd * operation.useful_gpus * case.rates.hours
-        yield purchase.bill(case, operation.units).tco_usd, worth
-    if limits.per_million_tokens_usd is not None:
+    if limits.per_useful_gpu_hour is not None:
+        worth = limits.per_useful_gpu_hour * operation.useful_gpus * case.rates.hours
+        yield purchase.bill(case, operation.units)["tco_usd"], worth
+    if limits.per_million_tokens is not None:
         pflops = operation.useful_pflops(case.job.mfu or 0.0)
         tokens = pflops * case.million_tokens_per_pflops()
-        worth = limits.per_million_tokens_usd * tokens
-        yield purchase.bill(case, operation.units).tco_usd, worth
+        worth = limits.per_million_tokens * tokens
+        yield purchase.bill(case, operation.units)["tco_usd"], worth
 
 
 def _preference(

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from planner.case import Case
 from planner.case.model import Offer
+from planner.limits import MILLION
 from planner.optimizer import purchase
-from planner.optimizer.costs import MILLION
 from planner.optimizer.missed import missed_by
 from planner.optimizer.objective import name_weight
 from planner.optimizer.operate import Operation
@@ -21,17 +21,17 @@ def measure(case: Case, name: str) -> Callable[[Operation], float]:
         "goodput": lambda o: math.log(o.useful_pflops(mfu)),
         "useful_gpus": lambda o: math.log(o.useful_gpus),
         "gpus": lambda o: float(o.gpus),
-        "cost": lambda o: purchase.bill(case, o.units).capex_usd / MILLION,
-        "capex": lambda o: purchase.bill(case, o.units).capex_usd / MILLION,
-        "tco": lambda o: purchase.bill(case, o.units).tco_usd / MILLION,
-        "power": lambda o: purchase.bill(case, o.units).it_power_kw,
+        "cost": lambda o: purchase.bill(case, o.units)["capex_usd"] / MILLION,
+        "capex": lambda o: purchase.bill(case, o.units)["capex_usd"] / MILLION,
+        "tco": lambda o: purchase.bill(case, o.units)["tco_usd"] / MILLION,
+        "power": lambda o: purchase.bill(case, o.units)["it_power_kw"],
         "overrun": lambda o: missed_by(case, o),
         "disliked": lambda o: float(sum(o.units[name] for name in case.policy.disliked)),
         "fewest_storage": lambda o: _count(case.storage, o),
         "most_storage": lambda o: -_count(case.storage, o),
         "fewest_systems": lambda o: _count(case.systems, o),
         "most_systems": lambda o: -float(sum(o.used.values())),
-        "least_meter": lambda o: purchase.bill(case, o.units).meter_kw,
+        "least_meter": lambda o: purchase.bill(case, o.units)["facility_power_kw"],
         "least_write": lambda o: purchase.bought_write_gb_per_s(case, o.units),
         "most_write": lambda o: -purchase.bought_write_gb_per_s(case, o.units),
         "units": lambda o: float(sum(o.units.values())),

@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING
 
 from planner.case import Case
 from planner.case.model import Elastic
+from planner.limits import BY_NAME, LIMITS
 from planner.optimizer import purchase
-from planner.optimizer.supply import SUPPLIES
 
 if TYPE_CHECKING:
     from planner.optimizer.operate import Operation
 
-BILLED = {supply.row: supply.used for supply in SUPPLIES}
-WHOLE_FLOORS = frozenset({"min_gpus", "gpus_min", "capacity"})
-FLOORS = frozenset({"min_goodput", "min_useful_gpus", "min_useful_pflops", "interval_min"})
-LOGARITHMIC = FLOORS | {
-    "restore_time", "overlap", "blocking", "max_days_to_train", "interval_max",
-}  # fmt: skip
+FLOORS = frozenset(limit.name for limit in LIMITS if limit.sense == ">=")
+LOGARITHMIC = frozenset(limit.name for limit in LIMITS if limit.elastic == "log")
 """Limits whose change counts as the logarithm of its factor."""
-OF_INTERVAL = FLOORS | {"overlap", "blocking", "max_days_to_train", "interval_max"}
+OF_INTERVAL = LOGARITHMIC - {"restore_time"}
 """Limits whose amounts depend on the interval."""
 
 
@@ -35,20 +31,20 @@ def _share(case: Case, operation: Operation, limit: Elastic) -> float:
     if limit.name == other:
         return 0.0
     value = amount(case, operation, limit.name)
-    if limit.name in WHOLE_FLOORS:
-        return max(0.0, (limit.value - value) / limit.scale)
     if limit.name in LOGARITHMIC:
         if value <= 0.0:  # no progress at all
             return math.inf
         ratio = math.log(value / limit.value)
         return max(0.0, -ratio if limit.name in FLOORS else ratio)
-    return max(0.0, (value - limit.value) / limit.scale)
+    over = limit.value - value if limit.name in FLOORS else value - limit.value
+    return max(0.0, over / limit.scale)
 
 
 def amount(case: Case, operation: Operation, name: str) -> float:
     """Return what an operation reaches in the unit of a limit."""
-    if name in BILLED:
-        return float(getattr(purchase.bill(case, operation.units), BILLED[name]))
+    limit = BY_NAME[name]
+    if limit.group == "supply":
+        return purchase.bill(case, operation.units)[limit.figure]
     job, run = case.job, operation
     pflops = run.useful_pflops(job.mfu or 0.0)
     drain_s = job.checkpoint_gb / run.safe_write_gb_per_s

@@ -1,4 +1,4 @@
-"""The modelling layer: named rows with unit and origin, and concave links, over PuLP.
+"""The modelling layer: named rows and concave links, over PuLP.
 
 Only this file and ``cbc.py`` import PuLP; constraint families get everything from here.
 """
@@ -37,17 +37,10 @@ def combination(pairs: Iterable[tuple[float, Variable]], constant: float = 0.0) 
 
 @dataclass(frozen=True)
 class Row:
-    """A named row: what it means in the user's terms, next to what the solver sees.
-
-    ``origin`` is the dotted path of the limit in the problem file, ``unit`` that of its limit;
-    ``relaxable`` says whether a user could decide to loosen it.
-    """
+    """A row under its name, which for a limit is that in ``planner.limits``."""
 
     name: str
     constraint: Any
-    unit: str
-    origin: str | None
-    relaxable: bool
 
     def terms(self) -> tuple[list[tuple[Variable, float]], float, int]:
         """Return (terms, right-hand side, sense as -1, 0 or 1)."""
@@ -140,24 +133,14 @@ class Model:
         self.variables.append(variable)
         return variable
 
-    def row(
-        self,
-        name: str,
-        left: Linear,
-        sense: Sense,
-        right: float,
-        *,
-        unit: str = "",
-        origin: str | None = None,
-        relaxable: bool = False,
-    ) -> Row:
+    def row(self, name: str, left: Linear, sense: Sense, right: float) -> Row:
         """Add and return ``left sense right``."""
         left = left + 0  # a lone variable becomes an expression
         constraint = left <= right if sense == "<=" else left >= right
         if sense == "==":
             constraint = left == right
         self.problem += constraint, name
-        row = Row(name, constraint, unit, origin, relaxable)
+        row = Row(name, constraint)
         self.rows.append(row)
         return row
 
@@ -185,7 +168,7 @@ class Model:
         least = self.var(f"log_{name}", low, high)
         share = self.var(f"share_{name}", 0.0, 1.0)
         self.row(f"log_{name}", least - log, "<=", 0.0)
-        self.row(name, spent - rate * math.exp(high) * share, "<=", 0.0, relaxable=True)
+        self.row(name, spent - rate * math.exp(high) * share, "<=", 0.0)
         chord = self.row(f"chord_{name}", share + 0.0 * least, "<=", 1.0)
         ratio = Ratio(name, spent, rate, log, least, share, chord)
         self.ratios.append(ratio)

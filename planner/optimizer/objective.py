@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from hashlib import sha256
 
-from planner.optimizer import costs
+from planner.limits import MILLION
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, total
 
@@ -33,19 +33,17 @@ def gpus(build: Build) -> Linear:
 
 def capex_musd(build: Build) -> Linear:
     """Return capex in millions of USD."""
-    weights = costs.capex_usd(build.case, build.purchased)
-    return total((usd / costs.MILLION) * units for usd, units in weights)
+    return build.sum("capex_usd", MILLION)
 
 
 def tco_musd(build: Build) -> Linear:
     """Return TCO in millions of USD."""
-    weights = costs.tco_usd(build.case, build.units, build.purchased)
-    return total((usd / costs.MILLION) * units for usd, units in weights)
+    return build.sum("tco_usd", MILLION)
 
 
 def power_kw(build: Build) -> Linear:
     """Return IT power in kW."""
-    return total(kw * units for kw, units in costs.it_power_kw(build.case, build.units))
+    return build.sum("it_power_kw")
 
 
 def count(build: Build) -> Linear:
@@ -70,7 +68,7 @@ def systems_in_use(build: Build) -> Linear:
 
 def meter_kw(build: Build) -> Linear:
     """Return power at the meter in kW."""
-    return total(kw * units for kw, units in costs.meter_kw(build.case, build.units))
+    return build.sum("facility_power_kw")
 
 
 def bought_write(build: Build) -> Linear:
@@ -125,4 +123,4 @@ def natural(name: str, value: float) -> float:
     """Return an objective's value as the model scales it in the objective's own unit."""
     if name in LOGARITHMIC:
         return math.exp(value)
-    return value * costs.MILLION if name in ("cost", "tco") else value
+    return value * MILLION if name in ("cost", "tco") else value

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from planner.case import Case, System
-from planner.case.bandwidth import nameplate, safe_bandwidth
-from planner.case.model import Mode
+from planner.case.model import Mode, nameplate, safe_bandwidth
 from planner.optimizer.missed import OF_INTERVAL, missed_by
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.goodput import best_interval_s, goodput

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from planner.case import Case
-from planner.case.bandwidth import nameplate
-from planner.case.model import Split
-from planner.case.quantities import total
-from planner.optimizer import costs
-from planner.optimizer.context import Build
-from planner.optimizer.supply import SUPPLIES
+import numpy as np
+from numpy.typing import NDArray
 
+from planner.case import Case
+from planner.case.model import Limits, Split, nameplate
+from planner.case.money import SUMS, weights
+from planner.case.quantities import total
+from planner.limits import SUPPLIES, Limit
+from planner.optimizer.context import Build
+
+Vector = NDArray[np.float64]
 TOLERANCE = 1e-9
 
 
@@ -42,22 +45,15 @@ def read(build: Build, values: Mapping[str, float]) -> Purchase:
 
 @dataclass(frozen=True)
 class Bill:
-    """Everything in place and everything bought, with what it costs and takes."""
+    """Everything in place and everything bought, with what it costs and takes by figure."""
 
     counts: Mapping[str, float]
     purchased: Mapping[str, int]
-    capex_usd: float
-    support_usd_per_year: float
-    subscriptions_usd_per_year: float
-    energy_usd_per_year: float
-    colocation_usd_per_year: float
-    opex_usd_per_year: float
-    tco_usd: float
-    it_power_kw: float
-    meter_kw: float
-    air_kw: float
-    liquid_kw: float
-    racks: int
+    amounts: Mapping[str, float]
+
+    def __getitem__(self, figure: str) -> float:
+        """Return a sum over the bill, by the name of its figure."""
+        return self.amounts[figure]
 
 
 def bill(case: Case, units: Mapping[str, int]) -> Bill:
@@ -73,26 +69,22 @@ def bill(case: Case, units: Mapping[str, int]) -> Bill:
 def _bill(case: Case, chosen: tuple[int, ...]) -> Bill:
     offers = case.offers()
     units = {offer.id: count for offer, count in zip(offers, chosen, strict=True)}
-    counts = case.kit.values(units)
-    purchased = {good.id: good.purchased(round(counts[good.id])) for good in case.goods()}
+    counts = case.companions.values(units)
+    purchased = {item.id: item.purchased(round(counts[item.id])) for item in case.bill_items()}
     both: Amounts = (counts, purchased)
-    return Bill(
-        counts=counts,
-        purchased=purchased,
-        **{name: _amount(weights, both) for name, weights in _weights(case).items()},
-        racks=round(total(case.kit.racks, counts)),
-    )
+    amounts = {figure: _amount(terms, both) for figure, terms in _terms(case).items()}
+    return Bill(counts, purchased, amounts | {"racks": round(total(case.companions.racks, counts))})
 
 
 def sharing(case: Case, units: Mapping[str, int]) -> tuple[int, ...]:
-    """Return how many there are of each kind that shares racks, in the order of the kit's kinds.
+    """Return how many there are of each kind that shares racks, in the order of their kinds.
 
     Nothing where nothing shares, or where a fabric would have to be larger than it can be.
     """
-    if case.kit.shared is None:
+    if case.companions.shared is None:
         return ()
     try:
-        return case.kit.shared.counts(bill(case, units).counts)
+        return case.companions.shared.counts(bill(case, units).counts)
     except ValueError:
         return ()
 
@@ -112,26 +104,31 @@ class _Side:
 
 
 @lru_cache(maxsize=16)
-def _weights(case: Case) -> dict[str, list[tuple[float, tuple[int, str]]]]:
+def _terms(case: Case) -> dict[str, list[tuple[float, tuple[int, str]]]]:
     """Return what each sum of a bill weighs, and what of: worked out once for all purchases."""
-    units, bought = _Side(0), _Side(1)
-    return {
-        "capex_usd": costs.capex_usd(case, bought),
-        "support_usd_per_year": costs.support_usd_per_year(case, bought),
-        "subscriptions_usd_per_year": costs.subscriptions_usd_per_year(case, bought),
-        "energy_usd_per_year": costs.energy_usd_per_year(case, units),
-        "colocation_usd_per_year": costs.colocation_usd_per_year(case, units),
-        "opex_usd_per_year": costs.opex_usd_per_year(case, units, bought),
-        "tco_usd": costs.tco_usd(case, units, bought),
-        "it_power_kw": costs.it_power_kw(case, units),
-        "meter_kw": costs.meter_kw(case, units),
-        "air_kw": costs.air_kw(case, units),
-        "liquid_kw": costs.liquid_kw(case, units),
-    }
+    return {figure: weights(case, figure, _Side(0), _Side(1)) for figure in SUMS}
 
 
 def _amount(weights: list[tuple[float, tuple[int, str]]], amounts: Amounts) -> float:
     return sum(factor * amounts[side][name] for factor, (side, name) in weights)
+
+
+# Limits on what a purchase uses up, as vectors.
+
+
+def given(limits: Limits) -> tuple[Limit, ...]:
+    """Return the limits that only a purchase uses up, of those that are given."""
+    return tuple(limit for limit in SUPPLIES if getattr(limits, limit.field) is not None)
+
+
+def amounts(supplies: Iterable[Limit], limits: Limits) -> Vector:
+    """Return what limits allow of each supply, in the unit of its row."""
+    return np.array([getattr(limits, each.field) / each.scale for each in supplies], dtype=float)
+
+
+def used(supplies: Iterable[Limit], bill: Bill) -> Vector:
+    """Return what a purchase uses up of each supply, in the unit of its row."""
+    return np.array([bill[each.figure] / each.scale for each in supplies], dtype=float)
 
 
 def broken_rows(case: Case, units: Mapping[str, int]) -> list[str]:
@@ -142,15 +139,14 @@ def broken_rows(case: Case, units: Mapping[str, int]) -> list[str]:
     except ValueError:
         return ["fabric"]
     broken = [
-        supply.row
-        for supply in SUPPLIES
-        if (limit := getattr(limits, supply.field)) is not None
-        and getattr(spent, supply.used) > limit * (1 + TOLERANCE)
+        limit.name
+        for limit in given(limits)
+        if spent[limit.figure] > getattr(limits, limit.field) * (1 + TOLERANCE)
     ]
     broken += [
-        f"stock_{good.id}"
-        for good in case.goods()
-        if good.stock is not None and spent.purchased[good.id] > good.stock
+        f"stock_{item.id}"
+        for item in case.bill_items()
+        if item.stock is not None and spent.purchased[item.id] > item.stock
     ]
     usable = sum(item.usable_tb * units[item.id] for item in case.storage)
     if usable < case.job.capacity_needed_tb * (1 - TOLERANCE):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from planner.figures import FIGURES
 from planner.outputs.words import INDENT, duration, gap, money, number, percent, quantity, wrapped
 from planner.schema.audit import Audit, Breach, Edit
 from planner.schema.plan import Plan
@@ -67,10 +68,10 @@ def _value(edit: Edit, value: float | str | None) -> str:
 def _figures(audit: Audit) -> str:
     plans = (audit.solved, audit.edited, audit.best)
     rows = [["", "solved", "edited", "best now"]]
-    for label, read in _ROWS:
+    for name, read in _ROWS:
         cells = [read(plan) if plan is not None else "-" for plan in plans]
         if any(cell not in ("-", "not known") for cell in cells):
-            rows.append([label, *cells])
+            rows.append([FIGURES[name].title, *cells])
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     lines = [
         INDENT + "  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3))])
@@ -93,21 +94,22 @@ def _storage(plan: Plan) -> str:
 
 
 _ROWS: tuple[tuple[str, Callable[[Plan], str]], ...] = (
-    ("useful PFLOP/s", _of_job(lambda job: number(job.useful_pflops, 1))),
-    ("useful GPUs", _of_job(lambda job: number(job.useful_gpus, 1))),
-    ("GPUs in use", _of_job(lambda job: number(job.gpus_used))),
-    ("storage units", _storage),
+    ("useful_pflops", _of_job(lambda job: number(job.useful_pflops, 1))),
+    ("useful_gpus", _of_job(lambda job: number(job.useful_gpus, 1))),
+    ("gpus_used", _of_job(lambda job: number(job.gpus_used))),
+    ("storage_units", _storage),
     ("goodput", _of_job(lambda job: percent(job.goodput, 2))),
-    ("checkpoint interval", _of_job(lambda job: duration(job.interval_s))),
-    ("drain overlap", _of_job(lambda job: percent(job.overlap, 2))),
-    ("restore read", _of_job(lambda job: duration(job.restore_s))),
-    ("days to train", _of_job(lambda job: number(job.days_to_train, 1))),
-    ("facility power, kW", _of_totals(lambda totals: number(totals.facility_power_kw, 1))),
+    ("interval_s", _of_job(lambda job: duration(job.interval_s))),
+    ("overlap", _of_job(lambda job: percent(job.overlap, 2))),
+    ("restore_s", _of_job(lambda job: duration(job.restore_s))),
+    ("days_to_train", _of_job(lambda job: number(job.days_to_train, 1))),
+    ("facility_power_kw", _of_totals(lambda totals: number(totals.facility_power_kw, 1))),
     ("racks", _of_totals(lambda totals: number(totals.racks))),
-    ("capex", _of_totals(lambda totals: money(totals.capex_usd))),
-    ("opex per year", _of_totals(lambda totals: money(totals.opex_usd_per_year))),
-    ("TCO", _of_totals(lambda totals: money(totals.tco_usd))),
+    ("capex_usd", _of_totals(lambda totals: money(totals.capex_usd))),
+    ("opex_usd_per_year", _of_totals(lambda totals: money(totals.opex_usd_per_year))),
+    ("tco_usd", _of_totals(lambda totals: money(totals.tco_usd))),
 )
+"""The figures to compare, by their names."""
 
 
 def _broken(audit: Audit) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.console_bill import bill
 from planner.outputs.infeasible_text import explanation
@@ -21,7 +22,7 @@ from planner.outputs.words import (
     too_low,
     wrapped,
 )
-from planner.schema.plan import FabricReport, JobPlan, Plan
+from planner.schema.plan import FabricReport, JobPlan, Loss, Plan
 from planner.sizing.demand import VENDOR_RULES, rule_demand
 from planner.terminal import width
 
@@ -122,10 +123,10 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
         f"an interruption every {duration(job.mtti_s)}; restart {duration(job.restart_s)}, "
         f"restore reads {job.fan_out:.3g} x {size(job.checkpoint_gb)} in {duration(job.restore_s)}"
     )
-    loss = job.loss
-    parts = (("stall", loss.stall), ("rework", loss.rework), ("drain", loss.drain),
-             ("restart", loss.restart), ("restore", loss.restore))  # fmt: skip
-    shares = ", ".join(f"{name} {percent(share, 2)}" for name, share in parts)
+    shares = ", ".join(
+        f"{FIGURES[f'loss.{name}'].label} {percent(getattr(job.loss, name), 2)}"
+        for name in Loss.model_fields
+    )
     yield f"time lost: {shares}"
     if note := too_low(job.goodput_understated):
         yield note

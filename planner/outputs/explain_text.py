@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from planner.figures import OBJECTIVES
 from planner.outputs import console, why_not_text
-from planner.outputs.words import INDENT, UNDECIDED, money, wrapped
+from planner.outputs.words import INDENT, money, wrapped
 from planner.outputs.worth_words import holds, signed, worth
 from planner.schema.explanation import Explanation, Marginal
+from planner.schema.infeasibility import UNDECIDED
 from planner.terminal import STANDARD, width
 
 _LABEL, _NOW, _CELL = 24, 9, 30

@@ -1,43 +1,14 @@
-"""Why there is no plan, and what would give one: the screen, and one line of it."""
+"""Why there is no plan, and what would give one: the screen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from planner.outputs.comparison_words import listed
-from planner.outputs.words import INDENT, UNDECIDED, percent, wrapped
-from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
-
-_MOST_NAMED = 3
-"""Changes named in one line; the screen has them all."""
+from planner.outputs.words import INDENT, percent, wrapped
+from planner.schema.infeasibility import UNDECIDED, Combined, Conflict, Infeasibility, Step
 
 _MORE = f"{INDENT}{INDENT}"
-
-
-def message(found: Infeasibility) -> str:
-    """Return an explanation as one line."""
-    parts = list(found.reasons) or ["no plan meets every limit"]
-    for conflict in found.conflicts:
-        names = [limit.said for limit in conflict.limits]
-        if len(names) == 1:
-            parts.append(f"{names[0]} cannot be met")
-        else:
-            parts.append(f"{listed(names)} cannot hold together")
-    if found.changes:
-        more = len(found.changes) - _MOST_NAMED
-        told = ", or ".join(_short(step) for step in found.changes[:_MOST_NAMED])
-        rest = f" ({more} more ways)" if more > 0 else ""
-        parts.append(f"there is a plan if you {told}{rest}")
-    elif found.combined is not None:
-        told = " and ".join(_short(step) for step in found.combined.steps)
-        parts.append(f"there is a plan if you {told}")
-    if found.undecided:
-        parts.append(f"{UNDECIDED}: {', '.join(found.undecided)}")
-    return "; ".join(parts)
-
-
-def _short(step: Step) -> str:
-    return step.said.removeprefix(f"{step.label}: ").split("; ")[0]
 
 
 def explanation(found: Infeasibility) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from planner.figures import FIGURES
 from planner.outputs.comparison_words import counted, listed
 from planner.outputs.sensitivity_words import printable
 from planner.outputs.size_text import table
@@ -19,14 +20,12 @@ from planner.schema.simulation import (
 
 YEAR_S = 365 * DAY_S
 CAUSES = {
-    "stall": "stall",
-    "slowdown": "slowed by drains",
-    "rework": "rework",
-    "drain": "drain",
-    "restart": "restart",
-    "restore": "restore",
-    "planned": "planned stops",
-}
+    name.split(".")[1]: FIGURES[name].label
+    for name in (
+        "budget.stall", "budget.slowdown", "loss.rework", "loss.drain", "loss.restart",
+        "loss.restore", "budget.planned",
+    )
+}  # fmt: skip
 """Where time is lost, by the names in a ``LossBudget``."""
 
 LIMITS = {

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from planner.figures import OBJECTIVES
 from planner.outputs.words import (
     INDENT,
-    UNDECIDED,
     millions,
     money,
     number,
     percent,
     wrapped,
 )
+from planner.schema.infeasibility import UNDECIDED
 from planner.schema.why_not import Figures, Forced, Item, WhyNot
 from planner.terminal import STANDARD, width
 

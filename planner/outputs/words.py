@@ -9,7 +9,6 @@ from planner.schema.plan import Line, ObjectiveReport, Plan
 from planner.terminal import width
 
 INDENT = "  "
-UNDECIDED = "not decided, as it takes too long"
 """Said of what was cut short, by a time limit or by how much work an answer may take."""
 
 NETWORKS = {

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from planner.schema.record import Record
 
+UNDECIDED = "not decided, as it takes too long"
+_MOST_NAMED = 3
+"""Changes named in one line; the screen has them all."""
+
 
 class Named(Record):
     """A limit, demand or choice of the problem.
@@ -95,3 +99,29 @@ class Infeasibility(Record):
     changes: tuple[Step, ...] = ()
     combined: Combined | None = None
     undecided: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """The explanation as one line."""
+        parts = list(self.reasons) or ["no plan meets every limit"]
+        for conflict in self.conflicts:
+            *names, last = (limit.said for limit in conflict.limits)
+            if names:
+                parts.append(f"{', '.join(names)} and {last} cannot hold together")
+            else:
+                parts.append(f"{last} cannot be met")
+        if self.changes:
+            more = len(self.changes) - _MOST_NAMED
+            changes = ", or ".join(_short(step) for step in self.changes[:_MOST_NAMED])
+            rest = f" ({more} more ways)" if more > 0 else ""
+            parts.append(f"there is a plan if you {changes}{rest}")
+        elif self.combined is not None:
+            changes = " and ".join(_short(step) for step in self.combined.steps)
+            parts.append(f"there is a plan if you {changes}")
+        if self.undecided:
+            parts.append(f"{UNDECIDED}: {', '.join(self.undecided)}")
+        return "; ".join(parts)
+
+
+def _short(step: Step) -> str:
+    return step.said.removeprefix(f"{step.label}: ").split("; ")[0]

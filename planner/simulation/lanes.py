@@ -13,9 +13,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from planner.simulation.disturbances import Disturbances
 from planner.simulation.history import COUNTS, TIMES
-from planner.simulation.world import Array, JobRun, World
+from planner.simulation.world import Array, Disturbances, JobRun, World
 
 Cells: TypeAlias = npt.NDArray[np.intp]
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -126,11 +125,19 @@ class Lanes:
             self._step()
         spent = self.spent.reshape(6, self.cells)
         found = {
-            "kept": self.work, "capture": spent[RUN] + spent[WRITE], "wait": spent[WAIT],
-            "slowdown": self.slow, "rework": self.rework, "drain": self.drain,
-            "restart": spent[RESTART], "restore": spent[RESTORE], "planned": spent[PLANNED],
-            "failures": self.failed, "stops": self.stopped, "waits": self.waited,
-        }  # fmt: skip
+            "kept": self.work,
+            "capture": spent[RUN] + spent[WRITE],
+            "wait": spent[WAIT],
+            "slowdown": self.slow,
+            "rework": self.rework,
+            "drain": self.drain,
+            "restart": spent[RESTART],
+            "restore": spent[RESTORE],
+            "planned": spent[PLANNED],
+            "failures": self.failed,
+            "stops": self.stopped,
+            "waits": self.waited,
+        }
         return {name: found[name].reshape(self.shape) for name in (*TIMES, *COUNTS)}
 
     def _step(self) -> None:

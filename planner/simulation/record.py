@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from planner.simulation.disturbances import Disturbances, draw
 from planner.simulation.history import Budget, History, Interruption, State, Stay, Transfer
-from planner.simulation.world import JobRun, World
+from planner.simulation.world import Disturbances, JobRun, World, draw
 
 Then = Literal["", "save", "stop"]
 """What a planned stop has come to: nothing, the job is saving, the checkpoint drains before it."""
@@ -256,7 +255,7 @@ def record(
     stop, change, now = next(stops), next(changes), 0.0
     lasting_s = 0.0 if world.planned is None else world.planned.lasting_s
     while now < length_s:
-        rates = shared(jobs, write, read)
+        rates = share(jobs, write, read)
         due = [job.next_event_s(now, rate) for job, rate in zip(jobs, rates, strict=True)]
         at = min(*due, *failures, stop, change, length_s)
         for job, rate in zip(jobs, rates, strict=True):
@@ -278,7 +277,7 @@ def record(
     return _history(jobs, length_s), tuple(job.budget() for job in jobs)
 
 
-def shared(jobs: Sequence[RecordedJob], write: float, read: float) -> list[float]:
+def share(jobs: Sequence[RecordedJob], write: float, read: float) -> list[float]:
     """Return at which rate each job moves data, GB/s.
 
     The appliances' time is shared equally; what a job's clients cannot take is left to the others.

@@ -14,9 +14,8 @@ from threading import current_thread, main_thread
 
 import numpy as np
 
-from planner.simulation.disturbances import Disturbances, draw
 from planner.simulation.lanes import Lanes
-from planner.simulation.world import Array, JobRun, World
+from planner.simulation.world import Array, Disturbances, JobRun, World, draw
 
 Progress = Callable[[int, int], None]
 
@@ -66,7 +65,7 @@ def replicate(asked: Asked, processes: int = 1, progress: Progress | None = None
         ended[number] = runs
         if progress is not None:
             progress(sum(blocks[each] for each in ended), asked.replications)
-    return _joined([ended[number] for number in range(len(blocks))])
+    return _join([ended[number] for number in range(len(blocks))])
 
 
 def events(world: World, length_s: float) -> float:
@@ -165,7 +164,7 @@ def _down(world: World, given: Disturbances, length_s: float) -> tuple[Array, Ar
     return failed, some, (spans * (given.down == units)).sum(1)
 
 
-def _joined(blocks: Sequence[Runs]) -> Runs:
+def _join(blocks: Sequence[Runs]) -> Runs:
     names = blocks[0].found
     return Runs(
         {name: np.concatenate([each.found[name] for each in blocks], 2) for name in names},

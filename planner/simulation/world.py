@@ -1,6 +1,8 @@
-"""What is simulated, in plain numbers: jobs and when they fail, the appliances they share, outages.
+"""What is simulated, in plain numbers, and what strikes it from outside, whatever the jobs do.
 
-Times from one failure to the next are independent of one another.
+Jobs and when they fail, the appliances they share, planned stops and outages. Times from one
+failure to the next are independent of one another. All disturbances are drawn before a run, so
+that two runs under the same ones can be compared.
 """
 
 from __future__ import annotations
@@ -244,3 +246,133 @@ def job_run(
         client_write_gb_per_s=job.client_write_limit_gb_per_s,
         client_read_gb_per_s=job.client_read_limit_gb_per_s,
     )
+
+
+_SPARE = 6.0
+"""Standard deviations of room when guessing how many times to draw."""
+
+
+@dataclass(frozen=True)
+class Disturbances:
+    """The disturbances of several runs (lanes), in order of time, s; inf where there is no more.
+
+    Attributes:
+        failures: of each job, by lane.
+        planned: when planned stops are due, the same in every lane.
+        changes: when an appliance fails or is repaired, by lane.
+        write_gb_per_s: what appliances write before the first change and after each, by lane.
+        read_gb_per_s: what they read.
+        down: how many of them are down.
+    """
+
+    failures: tuple[Array, ...]
+    planned: Array
+    changes: Array
+    write_gb_per_s: Array
+    read_gb_per_s: Array
+    down: Array
+
+    @property
+    def lanes(self) -> int:
+        """How many runs these are for."""
+        return len(self.changes)
+
+
+def draw(world: World, length_s: float, seed: int, lanes: int = 1, block: int = 0) -> Disturbances:
+    """Return the disturbances of some runs.
+
+    Args:
+        world: what is simulated.
+        length_s: how long each run is.
+        seed: of all draws.
+        lanes: how many runs.
+        block: which runs of all those with the same seed.
+    """
+
+    def stream(number: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block, number)))
+
+    failures = tuple(
+        failure_times(job.failures, stream(number), length_s, lanes)
+        for number, job in enumerate(world.jobs, start=1)
+    )
+    planned = planned_times(world.planned, length_s)
+    return Disturbances(failures, planned, *_storage(world, stream(0), length_s, lanes))
+
+
+def failure_times(
+    failures: Failures, draws: np.random.Generator, length_s: float, lanes: int
+) -> Array:
+    """Return when a job fails in each lane, up to the length, and inf after it."""
+    times = np.cumsum(
+        failures.gaps(draws, (lanes, _enough(length_s / failures.mean_s, failures.variation))), 1
+    )
+    while times[:, -1].min() < length_s:
+        more = failures.gaps(draws, (lanes, max(8, times.shape[1] // 4)))
+        times = np.hstack([times, times[:, -1:] + np.cumsum(more, 1)])
+    return cut(times, length_s)
+
+
+def planned_times(planned: Planned | None, length_s: float) -> Array:
+    """Return when planned stops are due, and inf at the end."""
+    if planned is None:
+        return np.array([math.inf])
+    due: Array = planned.every_s * np.arange(1.0, int(length_s / planned.every_s) + 1.0)
+    return np.append(due[due < length_s], math.inf)
+
+
+def cut(times: Array, length_s: float) -> Array:
+    """Return times up to a length, with one inf at least at the end of each lane."""
+    most = int((times < length_s).sum(1).max(initial=0))
+    kept = np.where(times[:, :most] < length_s, times[:, :most], math.inf)
+    return np.hstack([kept, np.full((len(times), 1), math.inf)])
+
+
+def _enough(count: float, variation: float) -> int:
+    return math.ceil(count + _SPARE * variation * math.sqrt(count) + 8.0)
+
+
+def _storage(
+    world: World, draws: np.random.Generator, length_s: float, lanes: int
+) -> tuple[Array, Array, Array, Array]:
+    """Return when bandwidth changes, and bandwidth for writing and reading and units down."""
+    kinds = world.appliances
+    counts = np.array([kind.count for kind in kinds])
+    times, deltas = _changes(world.outages, counts, draws, length_s, lanes)
+    up = counts[:, None, None] + np.pad(np.cumsum(deltas, 2), ((0, 0), (0, 0), (1, 0)))
+    each = np.array([[kind.write_gb_per_s, kind.read_gb_per_s] for kind in kinds]).T
+    write, read = (np.einsum("k,kln->ln", rate, up.astype(np.float64)) for rate in each)
+    return times, write, read, (counts.sum() - up.sum(0)).astype(np.float64)
+
+
+def _changes(
+    outages: Outages | None,
+    counts: np.ndarray[tuple[int], np.dtype[np.int_]],
+    draws: np.random.Generator,
+    length_s: float,
+    lanes: int,
+) -> tuple[Array, np.ndarray[tuple[int, int, int], np.dtype[np.int_]]]:
+    """Return the times of changes by lane, and what each does to the units up, by kind."""
+    if outages is None:
+        return np.full((lanes, 1), math.inf), np.zeros((len(counts), lanes, 1), np.int_)
+    units = int(counts.sum())
+    means = (outages.between_s, outages.repair_s)
+    times = np.zeros((lanes, units, 0))
+    while times.shape[2] == 0 or times[:, :, -1].min() < length_s:
+        pairs = max(4, _enough(length_s / sum(means), 1.0) // 2)
+        spans = draws.exponential(1.0, (lanes, units, pairs, 2)) * means
+        start = times[:, :, -1:] if times.shape[2] else np.zeros((lanes, units, 1))
+        more = start + np.cumsum(spans.reshape(lanes, units, 2 * pairs), 2)
+        times = np.concatenate([times, more], 2)
+    kind_of = np.repeat(np.repeat(np.arange(len(counts)), counts), times.shape[2])
+    step = np.tile([-1, 1], units * times.shape[2] // 2)
+    flat = times.reshape(lanes, -1)
+    order = np.argsort(flat, 1, kind="stable")
+    kept = cut(np.take_along_axis(flat, order, 1), length_s)
+    width = kept.shape[1]
+    first = np.pad(order, ((0, 0), (0, 1)))[:, :width]
+    there = np.isfinite(kept)
+    deltas = np.stack(
+        [np.where(there & (kind_of[first] == kind), step[first], 0) for kind in range(len(counts))]
+    )
+    return kept, deltas

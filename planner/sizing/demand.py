@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from planner.sizing.checks import require_non_negative, require_positive, require_share
-from planner.sizing.reliability import SECONDS_PER_DAY
+from planner.units import DAY_S
 
 WEIGHTS_ONLY_BYTES_PER_PARAMETER = 2.0
 
@@ -57,7 +57,7 @@ def write_demand_per_gpu_gb_per_s(
     Source: `write_demand_gb_per_s` with interval = interval_per_mtti x MTTI, divided by the GPUs.
     """
     require_positive(failures_per_gpu_day=failures_per_gpu_day, interval_per_mtti=interval_per_mtti)
-    interval_gpu_s = interval_per_mtti * SECONDS_PER_DAY / failures_per_gpu_day
+    interval_gpu_s = interval_per_mtti * DAY_S / failures_per_gpu_day
     return write_demand_gb_per_s(checkpoint_gb, max_overlap, interval_gpu_s)
 
 
@@ -145,7 +145,7 @@ def write_volume_tb_per_day(checkpoint_gb: float, interval_s: float) -> float:
         ValueError: a quantity is not positive.
     """
     require_positive(checkpoint_gb=checkpoint_gb, interval_s=interval_s)
-    return checkpoint_gb / 1e3 * SECONDS_PER_DAY / interval_s
+    return checkpoint_gb / 1e3 * DAY_S / interval_s
 
 
 def ingest_gb_per_s(gpus: float, per_gpu_gb_per_s: float) -> float:

@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 
 from planner.sizing.checks import require_non_negative, require_positive, require_share
-from planner.sizing.reliability import SECONDS_PER_DAY, exact_period_s
+from planner.sizing.reliability import exact_period_s
+from planner.units import DAY_S
 
 # Up to this value of (restart + interval/2 + drain) / MTTI the first-order forms stay within
 # about one point of the exact goodput; beyond it they fall away and turn negative.
@@ -297,4 +298,4 @@ def days_to_train(active_parameters: float, tokens: float, useful_pflops: float)
         active_parameters=active_parameters, tokens=tokens, useful_pflops=useful_pflops
     )
     flop = FLOP_PER_PARAMETER_TOKEN * active_parameters * tokens
-    return flop / (useful_pflops * 1e15) / SECONDS_PER_DAY
+    return flop / (useful_pflops * 1e15) / DAY_S

@@ -3,8 +3,7 @@
 import math
 
 from planner.sizing.checks import Preset, require_non_negative, require_positive
-
-SECONDS_PER_DAY = 86_400.0
+from planner.units import DAY_S
 
 # Below this the closed form of z - (1 - exp(-z)) loses digits to cancellation.
 _SERIES_BELOW = 0.5
@@ -57,7 +56,7 @@ def mtti_s(failures_per_gpu_day: float, gpus: float) -> float:
         ValueError: a quantity is not positive.
     """
     require_positive(failures_per_gpu_day=failures_per_gpu_day, gpus=gpus)
-    return SECONDS_PER_DAY / (failures_per_gpu_day * gpus)
+    return DAY_S / (failures_per_gpu_day * gpus)
 
 
 def fit_to_mtbf_h(fit: float) -> float:

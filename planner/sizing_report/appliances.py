@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from planner.case import Case, Storage
-from planner.case.bandwidth import nameplate
 from planner.case.figures import it_power_kw
+from planner.case.model import nameplate
 from planner.inputs import Inputs
+from planner.schema.catalog import Item
 from planner.sizing.demand import appliances_needed
-from planner.sizing_report.cluster import item_of, name
 from planner.sizing_report.model import ApplianceRow, Cluster
 
 ROUNDING = 1e-9
@@ -188,3 +188,14 @@ def _feeds(power_kw: float, cluster: Cluster) -> tuple[int, int] | None:
         return None
     systems = power_kw / cluster.system_it_power_kw + ROUNDING
     return int(systems * cluster.gpus_per_system), int(systems) * cluster.gpus_per_system
+
+
+def item_of(inputs: Inputs, sku: str) -> Item:
+    """Return the catalog item of an id."""
+    return next(item for item in inputs.items if item.id == sku)
+
+
+def name(inputs: Inputs, sku: str) -> str:
+    """Return vendor and model of an item."""
+    item = item_of(inputs, sku)
+    return f"{item.vendor} {item.model}"

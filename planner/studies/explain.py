@@ -19,6 +19,7 @@ from planner.optimizer.joint import optimise
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Operation
+from planner.paths import job_path
 from planner.schema.explanation import Explanation, Marginal, Moved, NextStep
 from planner.schema.plan import Plan
 from planner.studies.changes import no_worse
@@ -220,7 +221,7 @@ def next_step(inputs: Inputs, options: Options, base: Best, lever: Lever) -> Nex
     )
 
 
-NO_LIMITS = ("jobs.0.parallelism.",)
+NO_LIMITS = (job_path("parallelism."),)
 EVERY = "what a step of each limit is worth"
 PAUSES = (".stall", ".restart")
 

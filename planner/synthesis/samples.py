@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from planner.simulation.history import History
 from planner.synthesis.quality import Quality
+from planner.units import DAY_S
 
 Floats = npt.NDArray[np.float64]
 Stretch = tuple[float, float, float]
@@ -86,7 +87,6 @@ def _stretches(history: History, kind: str) -> Iterable[Stretch]:
     return (one for each in history.transfers if each.kind == kind for one in each.stretches)
 
 
-DAY_S = 86_400.0
 STEADY = 0.8
 SWING = 0.5
 BURSTS_EVERY_S = 1800.0

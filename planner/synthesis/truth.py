@@ -7,17 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from math import fsum
 from statistics import median
-from typing import Literal
 
 from planner.schema.plan import JobPlan
 from planner.schema.synthesis import ClockStep, ClusterTruth, Interrupted, JobTruth, Moved, Truth
 from planner.simulation.history import History, Stay, Transfer
 from planner.synthesis.quality import Quality
 from planner.synthesis.samples import Sampler
-
-Event = Literal["start", "checkpoint_begin", "checkpoint_end", "failure", "stop", "resume", "end"]
-"""``checkpoint_begin``: the GPUs stop for it; ``checkpoint_end``: they go on, while it may still be
-on its way; ``stop``: planned; ``resume``: computing again."""
+from planner.telemetry.job_log import Event
 
 Entry = tuple[float, str, Event]
 """When (s from the start), which job, what."""

@@ -18,129 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.telemetry.ranges import MAD, Z
-from planner.telemetry.raw import Numbers, Places
+from planner.telemetry.raw import Numbers, Places, runs
 
-_BLOCK_S = 1800.0
-_LEAST_BLOCK, _MOST_BLOCK = 12, 720
-_AROUND = 6
-"""Blocks on either side: with blocks of half an hour a window of some six hours."""
-_LOWEST, _LOW, _TAIL = 5.0, 20.0, 3.0
-_CLEAR = 6.0
-"""So many times the scatter above the background a burst rises."""
+_CLEAR, _OVER = 6.0, 2.0
+"""So many times the scatter above the background a burst rises, and as many it lasts above."""
 
-
-@dataclass(frozen=True)
-class Background:
-    """Level and scatter (standard deviation) of the background by sample, GB/s."""
-
-    level: Numbers
-    noise: Numbers
-
-
-def background(rate: Numbers, sample_s: float) -> Background:
-    """Return the background of a trace; NaN samples say nothing.
-
-    First a low quantile of blocks, which bursts do not lift; then, where no burst stands out of it,
-    the mean and the scatter of what is left.
-
-    Args:
-        rate: bandwidth by sample, GB/s.
-        sample_s: usual width of a sample, s.
-    """
-    size = int(np.clip(_BLOCK_S / sample_s, _LEAST_BLOCK, _MOST_BLOCK))
-    size = max(1, min(size, len(rate) // 2 or 1))
-    blocks = _blocks(rate, size)
-    with np.errstate(all="ignore"):
-        lowest, low, middle = _quantiles(blocks, _LOWEST, _LOW, 50.0)
-    # Where bursts fill more than half of the time, the median is one of theirs.
-    spread = _smooth(np.minimum(middle - low, _TAIL * (low - lowest)).clip(0.0), np.median)
-    low = _lowered(low)
-    rough = _along(low, size, len(rate))
-    limit = rough + _CLEAR * np.maximum(_along(spread, size, len(rate)), 1e-3 * _peak(rate))
-    quiet = ~_widened(rate > limit)
-    return _refined(rate, quiet, size)
-
-
-def _peak(rate: Numbers) -> float:
-    return float(np.nanmax(rate, initial=0.0))
-
-
-def _blocks(values: Numbers, size: int) -> Numbers:
-    short = -len(values) % size
-    padded = np.concatenate((values, np.full(short, np.nan)))
-    return np.asarray(padded.reshape(-1, size))
-
-
-def _quantiles(blocks: Numbers, *percents: float) -> list[Numbers]:
-    """Return quantiles of each block, NaN where nothing is known."""
-    ordered = np.sort(blocks, axis=1)  # NaN last
-    known = np.sum(~np.isnan(blocks), axis=1)
-    rows = np.arange(len(blocks))
-    found = []
-    for percent in percents:
-        place = np.clip((known - 1) * percent / 100, 0, None).astype(int)
-        found.append(np.where(known > 0, ordered[rows, place], np.nan))
-    return found
-
-
-def _lowered(low: Numbers) -> Numbers:
-    """Return block levels that no long burst lifts: a low quantile of the blocks around each."""
-
-    def quantile(window: Numbers, axis: int) -> Numbers:
-        return np.asarray(np.percentile(window, 30.0, axis=axis))
-
-    return _smooth(low, quantile)
-
-
-def _smooth(values: Numbers, how: Callable[..., Any]) -> Numbers:
-    filled = _filled(values)
-    around = min(_AROUND, max(len(filled) - 1, 0))
-    padded = np.pad(filled, around, mode="edge")
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * around + 1)
-    return np.asarray(how(windows, axis=1))
-
-
-def _filled(values: Numbers) -> Numbers:
-    """Return values with what is not known drawn between its neighbours."""
-    known = np.flatnonzero(~np.isnan(values))
-    if not len(known):
-        return np.zeros(len(values))
-    return np.asarray(np.interp(np.arange(len(values)), known, values[known]))
-
-
-def _along(blocks: Numbers, size: int, samples: int) -> Numbers:
-    centres = (np.arange(len(blocks)) + 0.5) * size
-    return np.asarray(np.interp(np.arange(samples) + 0.5, centres, blocks))
-
-
-def _widened(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the samples of a mask and two more on either side."""
-    result = mask.copy()
-    for shift in (1, 2):
-        result[shift:] |= mask[:-shift]
-        result[:-shift] |= mask[shift:]
-    return result
-
-
-def _refined(rate: Numbers, quiet: NDArray[np.bool_], size: int) -> Background:
-    blocks = _blocks(np.where(quiet, rate, np.nan), size)
-    few = np.sum(~np.isnan(blocks), axis=1) < size // 6 + 1
-    blocks[few] = np.nan
-    (middle,) = _quantiles(blocks, 50.0)
-    (scatter,) = _quantiles(np.abs(blocks - middle[:, None]), 50.0)
-    scatter = _filled(MAD * scatter)
-    outlying = np.abs(blocks - middle[:, None]) > _CLEAR * scatter[:, None] + 1e-12
-    blocks[outlying] = np.nan
-    known = np.sum(~np.isnan(blocks), axis=1)
-    mean = np.where(known > 0, np.nansum(blocks, axis=1) / np.maximum(known, 1), np.nan)
-    noise = _smooth(scatter, np.median)
-    return Background(_along(_filled(mean), size, len(rate)), _along(noise, size, len(rate)))
-
-
-_OVER = 2.0
-"""So many times the scatter above the background a burst lasts above."""
 _FLOOR = 2e-4
 """Least height, as a share of the largest bandwidth seen."""
+
 _EDGE, _NOISY, _MOST_EDGE = 0.01, 5.0, 0.2
 """A sample at the edge of a burst has more than so much of its largest bandwidth, and more than so
 many times the scatter, but that counts up to the last of these shares only."""
@@ -226,22 +111,16 @@ def bursts(rate: Numbers, start_s: Numbers, width_s: Numbers, sample_s: float) -
     under = background(rate, sample_s)
     excess = rate - under.level
     floor = _FLOOR * float(np.nanmax(rate, initial=0.0))
-    over = _runs(excess > np.maximum(_OVER * under.noise, floor))
+    over = _Stretches(*runs(excess > np.maximum(_OVER * under.noise, floor)))
     clear = excess > np.maximum(_CLEAR * under.noise, 2 * floor)
     total = np.concatenate(([0], np.cumsum(clear)))
     risen = total[over.ends] > total[over.begins]
     found = _Stretches(over.begins[risen], over.ends[risen])
     samples = _Samples(start_s, width_s, excess, under.noise)
-    return Found(_measured(samples, found, sample_s), under)
+    return Found(_measure(samples, found, sample_s), under)
 
 
-def _runs(mask: NDArray[np.bool_]) -> _Stretches:
-    """Return the stretches of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(np.int8)))
-    return _Stretches(edges[::2], edges[1::2])
-
-
-def _measured(samples: _Samples, found: _Stretches, sample_s: float) -> Bursts:
+def _measure(samples: _Samples, found: _Stretches, sample_s: float) -> Bursts:
     hole = np.isnan(samples.excess)
     last = len(hole) - 1
     cut = (found.begins == 0) | (found.ends > last)
@@ -264,8 +143,8 @@ def _sizes(
     A sample on either side may hold the rest of an edge that is too small to stand out.
     """
     begins, ends = found.begins, found.ends
-    left = _shared(begins - 1, np.concatenate(([-1], ends[:-1])), hole)
-    right = _shared(ends, np.concatenate((begins[1:] - 1, [len(hole)])), hole)
+    left = _is_nobodys(begins - 1, np.concatenate(([-1], ends[:-1])), hole)
+    right = _is_nobodys(ends, np.concatenate((begins[1:] - 1, [len(hole)])), hole)
     moved = np.nan_to_num(samples.excess) * samples.width_s
     total = np.concatenate(([0.0], np.cumsum(moved)))
     size = total[ends] - total[begins] + _at(moved, begins - 1, left) + _at(moved, ends, right)
@@ -297,7 +176,7 @@ def _edges(
     return np.where(one, middle - half, start), np.where(one, middle + half, end)
 
 
-def _shared(place: Places, other: Places, hole: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _is_nobodys(place: Places, other: Places, hole: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return whether the sample beside a burst is there, known and no other burst's."""
     inside = (place >= 0) & (place < len(hole)) & (place != other)
     return np.asarray(inside & ~hole[np.clip(place, 0, len(hole) - 1)])
@@ -335,6 +214,111 @@ def _heights(samples: _Samples, found: _Stretches) -> tuple[Numbers, Numbers, Pl
         core = inside[high[0] + 1 : high[-1]]
         height[place] = np.median(core) if len(core) else peak[place]
     return peak, height, first, final
+
+
+_BLOCK_S = 1800.0
+_LEAST_BLOCK, _MOST_BLOCK = 12, 720
+_AROUND = 6
+"""Blocks on either side: with blocks of half an hour a window of some six hours."""
+
+_LOWEST, _LOW, _TAIL = 5.0, 20.0, 3.0
+
+
+@dataclass(frozen=True)
+class Background:
+    """Level and scatter (standard deviation) of the background by sample, GB/s."""
+
+    level: Numbers
+    noise: Numbers
+
+
+def background(rate: Numbers, sample_s: float) -> Background:
+    """Return the background of a trace; NaN samples say nothing.
+
+    First a low quantile of blocks, which bursts do not lift; then, where no burst stands out of it,
+    the mean and the scatter of what is left.
+
+    Args:
+        rate: bandwidth by sample, GB/s.
+        sample_s: usual width of a sample, s.
+    """
+    size = int(np.clip(_BLOCK_S / sample_s, _LEAST_BLOCK, _MOST_BLOCK))
+    size = max(1, min(size, len(rate) // 2 or 1))
+    blocks = _blocks(rate, size)
+    with np.errstate(all="ignore"):
+        lowest, low, middle = _quantiles(blocks, _LOWEST, _LOW, 50.0)
+    # Where bursts fill more than half of the time, the median is one of theirs.
+    spread = _smooth(np.minimum(middle - low, _TAIL * (low - lowest)).clip(0.0), np.median)
+    # No long burst lifts a low quantile of the blocks around each.
+    low = _smooth(low, lambda windows, axis: np.percentile(windows, 30.0, axis=axis))
+    rough = _along(low, size, len(rate))
+    peak = float(np.nanmax(rate, initial=0.0))
+    limit = rough + _CLEAR * np.maximum(_along(spread, size, len(rate)), 1e-3 * peak)
+    quiet = ~_widen(rate > limit)
+    return _refine(rate, quiet, size)
+
+
+def _blocks(values: Numbers, size: int) -> Numbers:
+    short = -len(values) % size
+    padded = np.concatenate((values, np.full(short, np.nan)))
+    return np.asarray(padded.reshape(-1, size))
+
+
+def _quantiles(blocks: Numbers, *percents: float) -> list[Numbers]:
+    """Return quantiles of each block, NaN where nothing is known."""
+    ordered = np.sort(blocks, axis=1)  # NaN last
+    known = np.sum(~np.isnan(blocks), axis=1)
+    rows = np.arange(len(blocks))
+    found = []
+    for percent in percents:
+        place = np.clip((known - 1) * percent / 100, 0, None).astype(int)
+        found.append(np.where(known > 0, ordered[rows, place], np.nan))
+    return found
+
+
+def _smooth(values: Numbers, how: Callable[..., Any]) -> Numbers:
+    filled = _fill_in(values)
+    around = min(_AROUND, max(len(filled) - 1, 0))
+    padded = np.pad(filled, around, mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * around + 1)
+    return np.asarray(how(windows, axis=1))
+
+
+def _fill_in(values: Numbers) -> Numbers:
+    """Return values with what is not known drawn between its neighbours."""
+    known = np.flatnonzero(~np.isnan(values))
+    if not len(known):
+        return np.zeros(len(values))
+    return np.asarray(np.interp(np.arange(len(values)), known, values[known]))
+
+
+def _along(blocks: Numbers, size: int, samples: int) -> Numbers:
+    centres = (np.arange(len(blocks)) + 0.5) * size
+    return np.asarray(np.interp(np.arange(samples) + 0.5, centres, blocks))
+
+
+def _widen(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the samples of a mask and two more on either side."""
+    result = mask.copy()
+    for shift in (1, 2):
+        result[shift:] |= mask[:-shift]
+        result[:-shift] |= mask[shift:]
+    return result
+
+
+def _refine(rate: Numbers, quiet: NDArray[np.bool_], size: int) -> Background:
+    blocks = _blocks(np.where(quiet, rate, np.nan), size)
+    few = np.sum(~np.isnan(blocks), axis=1) < size // 6 + 1
+    blocks[few] = np.nan
+    (middle,) = _quantiles(blocks, 50.0)
+    (scatter,) = _quantiles(np.abs(blocks - middle[:, None]), 50.0)
+    scatter = _fill_in(MAD * scatter)
+    outlying = np.abs(blocks - middle[:, None]) > _CLEAR * scatter[:, None] + 1e-12
+    blocks[outlying] = np.nan
+    known = np.sum(~np.isnan(blocks), axis=1)
+    mean = np.where(known > 0, np.nansum(blocks, axis=1) / np.maximum(known, 1), np.nan)
+    noise = _smooth(scatter, np.median)
+    return Background(_along(_fill_in(mean), size, len(rate)), _along(noise, size, len(rate)))
 
 
 _MOST_SAMPLES = 1 << 19

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
+from planner.paths import job_path
 from planner.schema.problem import FixedInterval, Job, Problem
 from planner.schema.telemetry import Calibration, JobFound, Measured, Override
 from planner.telemetry.job_log import JobLog
 from planner.telemetry.ranges import minus, ratio, scaled
+from planner.units import DAY_S, HOUR_S
 
-_DAY_S = 86_400.0
-_JOB = "jobs.0"
+_JOB = job_path()
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,14 @@ def calibration(found: JobFound, problem: Problem, name: str, known: Known) -> C
             made.append(each)
         elif each:
             left.append(each)
+    if job.checkpoint.drain_slowdown:
+        left.append("slowdown while draining: neither telemetry nor the log tells")
     return Calibration(
         job=found.name,
         problem=name,
         gpus=known.gpus,
         overrides=tuple(made),
-        not_measured=(*left, *_never(job)),
+        not_measured=tuple(left),
     )
 
 
@@ -142,13 +144,13 @@ def _failures(found: JobFound, known: Known) -> Override | str:
     if log is not None and log.mtti_s is not None:
         mtti, source = log.mtti_s, f"job log, {_many(log.failures, 'failure')}"
     if mtti is None:
-        return f"failures: none seen in {found.observed_s / 3600:.1f} h"
+        return f"failures: none seen in {found.observed_s / HOUR_S:.1f} h"
     if from_trace and found.contested:
         reads = _many(found.contested, "restoring read")
         return f"failures: {reads} may be this job's or another's; a job log tells (--log)"
     if known.gpus is None:
-        return f"failures: one every {mtti.value / 3600:.3g} h, on how many GPUs? say --gpus"
-    rate = _DAY_S / known.gpus
+        return f"failures: one every {mtti.value / HOUR_S:.3g} h, on how many GPUs? say --gpus"
+    rate = DAY_S / known.gpus
     low, high = mtti.high, mtti.low
     measured = Measured(
         value=rate / mtti.value,
@@ -178,8 +180,3 @@ def _delivered(
     high = None if share.high is None else min(1.0, share.high)
     share = share.model_copy(update={"high": high})
     return _override(path, label, "", share, "telemetry, bandwidth of the job's bursts", now)
-
-
-def _never(job: Job) -> Iterator[str]:
-    if job.checkpoint.drain_slowdown:
-        yield "slowdown while draining: neither telemetry nor the log tells"

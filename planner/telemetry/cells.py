@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from planner.errors import Finding, InputError
 from planner.telemetry.columns import Columns, as_said, in_gb, no_unit
-from planner.telemetry.raw import DATED_FROM_S, LAST_S, Numbers, ReadOptions
+from planner.telemetry.raw import DATED_FROM_S, LAST_S, Numbers, ReadOptions, refusal
 
 EMPTY = [
     "", "NaN", "nan", "NA", "N/A", "null", "NULL", "None", "-", "#N/A",
@@ -95,7 +95,7 @@ class Cells:
             figures = [self._figures(piece.column(name), name) for name in self._columns.figures]
         except (pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
             said = " ".join(str(error).split())[:200]
-            raise InputError(Finding("trace", said, self._file)) from None
+            raise refusal(self._file, said) from None
         self._row += len(piece)
         return dated, time, figures
 
@@ -129,8 +129,7 @@ class Cells:
             return ",", "."
         if grouped and not any(cell.count(",") > 1 or "." in cell for cell in cells):
             message = f"'{grouped[0][:40]}' may mean two numbers, by what its comma is"
-            fix = "say which with --decimal , or --decimal ."
-            raise InputError(Finding("trace", message, self._file, fix=fix))
+            raise refusal(self._file, message, "say which with --decimal , or --decimal .")
         return (",", ".") if any(cell.count(".") > 1 for cell in cells) else (".", ",")
 
     def _wrong(self, cells: Any, wrong: Any, what: str, fix: str | None = None) -> InputError:
@@ -139,8 +138,8 @@ class Cells:
         message = f"'{str(cells[place].as_py())[:60]}' {what}"
         line = self._row + place
         if self._where == "row":
-            return InputError(Finding("trace", f"row {line}: {message}", self._file, fix=fix))
-        return InputError(Finding("trace", message, self._file, line, fix=fix))
+            return refusal(self._file, f"row {line}: {message}", fix)
+        return refusal(self._file, message, fix, line=line)
 
     def _number(self, text: Any) -> Numbers:
         """Return text as numbers; marks between thousands are left out."""
@@ -181,7 +180,7 @@ class Cells:
         kinds = {unit[1] for unit in known} | {self._is_rate} - {None}
         if len(kinds - {None}) > 1:
             message = f"cells of '{name}' are bandwidths as well as sizes"
-            raise InputError(Finding("trace", message, self._file, fix="write every figure alike"))
+            raise refusal(self._file, message, "write every figure alike")
         self._is_rate = next(unit[1] for unit in known if unit[1] is not None)
         self._with_units.add(name)
         self._bare(numbers[np.array([word == "" for word in words])[index]], text, name)
@@ -199,13 +198,13 @@ class Cells:
             return 1.0
         if name in self._with_units:
             message = f"some cells of '{name}' have a unit, and others have none"
-            raise InputError(Finding("trace", message, self._file, fix="write every figure alike"))
+            raise refusal(self._file, message, "write every figure alike")
         if self._columns.unit is None:
             raise no_unit(name, self._file)
         factor, is_rate = self._columns.unit
         if self._is_rate not in (None, is_rate):
             message = f"cells of '{name}' are bandwidths as well as sizes"
-            raise InputError(Finding("trace", message, self._file, fix="write every figure alike"))
+            raise refusal(self._file, message, "write every figure alike")
         self._is_rate = is_rate
         return factor
 
@@ -248,13 +247,13 @@ class Cells:
         if TIME_OF_DAY.match(first):
             message = f"'{first[:40]}' is a time of day without a date"
             fix = "add a column of dates and name both: --time DATE+TIME"
-            raise InputError(Finding("trace", message, self._file, self._line(), fix=fix))
+            raise refusal(self._file, message, fix, line=self._line())
         day_first = (self._written or _Written()).day_first
         if _SLASHED.match(first) and day_first is None:
             message = f"'{first[:40]}' may begin with the day or the month"
             forms = " or ".join(_format(first, order) for order in ("%d/%m", "%m/%d"))
             fix = f"say which with --time-format {forms}"
-            raise InputError(Finding("trace", message, self._file, self._line(), fix=fix))
+            raise refusal(self._file, message, fix, line=self._line())
         return self._moments(text, _iso(text, bool(day_first)), _half_days(first))
 
     def _line(self) -> int | None:

@@ -13,12 +13,12 @@ from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization, Clust
 from planner.telemetry import hdf5, tables
 from planner.telemetry.bursts import Bursts, Found, bursts, window_of
 from planner.telemetry.jobs import CheckpointColumns, Sampling, job, table_of
-from planner.telemetry.raw import Places, Raw, ReadOptions
+from planner.telemetry.raw import Places, Raw, ReadOptions, refusal
 from planner.telemetry.restarts import Holes, breaks, broken_off
 from planner.telemetry.series import Series, series
-from planner.telemetry.together import Traffic, placed, shared
+from planner.telemetry.together import Traffic, place_all, tell_apart
 from planner.telemetry.track import WHOLE, Track
-from planner.telemetry.tracking import interleaved, merged_away, tracks
+from planner.telemetry.tracking import drop_sums, join_interleaved, tracks
 
 _SHORTER = 0.8
 """No burst lasts less than this share of the window that samples are means over."""
@@ -79,7 +79,7 @@ def characterize(
         if any(one.name == raw.cluster for one in clusters):
             message = f"cluster '{raw.cluster}' is in two files"
             fix = "put each cluster into one file, or name clusters in a column"
-            raise InputError(Finding("trace", message, raw.file, fix=fix))
+            raise refusal(raw.file, message, fix)
         found = cluster(raw, options)
         clusters.append(found.record)
         jobs += found.jobs
@@ -133,7 +133,8 @@ def cluster(raw: Raw, options: ReadOptions) -> Cluster:
             gaps[number - 1],
             sampling,
             options.bytes_per_parameter,
-        ).model_copy(update={"aborted": len(ended[number - 1])})
+            aborted=len(ended[number - 1]),
+        )
         for number, track in enumerate(found, start=1)
     )
     table = table_of(trace, sampling.sharpened(writes.bursts), found, ended, jobs)
@@ -143,10 +144,10 @@ def cluster(raw: Raw, options: ReadOptions) -> Cluster:
 def _tracks(writes: Found, trace: Series) -> list[Track]:
     """Return the jobs in bursts of writing."""
     seen = writes.bursts
-    alone = merged_away(tracks(seen, trace.sample_s))
-    found = [track for track in shared(alone, seen, trace.sample_s) if track.is_steady()]
+    alone = drop_sums(tracks(seen, trace.sample_s))
+    found = [track for track in tell_apart(alone, seen, trace.sample_s) if track.is_steady()]
     excess = np.nan_to_num(trace.write - writes.background.level)
-    return placed(interleaved(found), seen, Traffic(excess, trace.start_s, trace.width_s))
+    return place_all(join_interleaved(found), seen, Traffic(excess, trace.start_s, trace.width_s))
 
 
 def _sampling(

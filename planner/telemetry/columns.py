@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
-from planner.telemetry.raw import ReadOptions
+from planner.telemetry.raw import ReadOptions, refusal
+from planner.units import DAY_S, HOUR_S
 
 Unit = tuple[float, bool]
 """What one unit is in GB/s or GB, and whether it is a bandwidth."""
@@ -49,12 +50,11 @@ _RATES = re.compile(
     r"|(?-i:[a-z](Rate|Bandwidth|BW|Throughput))"
 )
 _INCREASE = re.compile(r"(?i)(?:increase|delta)\s*\(.*\[(?P<count>\d+)(?P<unit>ms|s|m|h|d)")
-_WINDOW_S = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _LABELS = re.compile(r"\{[^}]*\}")
 _ARITHMETIC = re.compile(r"[*/]\s*\(?\s*\d|\d\s*[*]")
 _TIME_UNITS = {
-    "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0,
-    "minutes": 60.0, "h": 3600.0, "hours": 3600.0, "d": 86_400.0, "days": 86_400.0,
+    "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "m": 60.0,
+    "min": 60.0, "minutes": 60.0, "h": HOUR_S, "hours": HOUR_S, "d": DAY_S, "days": DAY_S,
 }  # fmt: skip
 _TIME_UNIT = re.compile(r"(?i)[^a-z](ns|us|ms|s|sec|seconds|min|minutes|h|hours|d|days)\W*$")
 FIX_UNIT = "say it, for example --unit GB/s, or --unit B for bytes"
@@ -98,6 +98,10 @@ class Columns:
         wanted = (self.time, self.date, *self.figures, self.cluster, self.apart)
         return [name for name in wanted if name is not None]
 
+    def settled(self, of_day: object) -> Columns:
+        """Return them without that of dates, unless times are ``of_day`` and need them."""
+        return self if of_day else replace(self, date=None)
+
 
 def find(names: Sequence[str], options: ReadOptions, file: str) -> Columns:
     """Return the columns that the options name, or that names give away.
@@ -121,10 +125,8 @@ def find(names: Sequence[str], options: ReadOptions, file: str) -> Columns:
     _distinct(names, chosen, file)
     apart = [name for name in names if _APART.search(name) and name not in chosen]
     unit = _unit([*writes, *reads], options, file)
-    return Columns(
-        time, writes, reads, date, cluster,
-        apart[0] if apart else None, unit, options.unit is not None,
-    )  # fmt: skip
+    first = apart[0] if apart else None
+    return Columns(time, writes, reads, date, cluster, first, unit, options.unit is not None)
 
 
 def _distinct(names: Sequence[str], chosen: Sequence[str | None], file: str) -> None:
@@ -133,10 +135,10 @@ def _distinct(names: Sequence[str], chosen: Sequence[str | None], file: str) -> 
         if chosen.count(name) > 1:
             message = f"column '{name}' cannot be two things at once"
             fix = "give each of --time, --write, --read and --cluster a column of its own"
-            raise InputError(Finding("trace", message, file, 1, fix=fix))
+            raise refusal(file, message, fix, line=1)
         if names.count(name) > 1:
             message = f"there are {names.count(name)} columns named '{name}'"
-            raise InputError(Finding("trace", message, file, 1, fix="give them different names"))
+            raise refusal(file, message, "give them different names", line=1)
 
 
 def _when(names: Sequence[str], asked: str | None, file: str) -> tuple[str | None, str]:
@@ -177,7 +179,7 @@ def _traffic(
 
 def _nothing_like(names: Sequence[str], what: str, file: str) -> InputError:
     message = f"no column is named like a {what} (columns: {', '.join(names)[:160]})"
-    return InputError(Finding("trace", message, file, 1, fix=f"name it with --{what} COLUMN"))
+    return refusal(file, message, f"name it with --{what} COLUMN", line=1)
 
 
 def _perhaps(
@@ -199,7 +201,7 @@ def _perhaps(
         fix = f"choose one with --{what} COLUMN"
         if what in ("write", "read"):
             fix += ", or add them up with --sum"
-        raise InputError(Finding("trace", message, file, 1, fix=fix))
+        raise refusal(file, message, fix, line=1)
     return found[0] if found else None
 
 
@@ -212,14 +214,14 @@ def _unit(columns: Iterable[str], options: ReadOptions, file: str) -> Unit | Non
             raise no_unit(name, file)
         if unit != found[first]:
             message = f"columns '{first}' and '{name}' are in different units"
-            raise InputError(Finding("trace", message, file, 1, fix="bring them into one, in GB/s"))
+            raise refusal(file, message, "bring them into one, in GB/s", line=1)
     return found[first]
 
 
 def _by_name(name: str, options: ReadOptions, file: str) -> Unit | None:
     """Return the unit of a column: as it is said, else as its name tells it."""
     named, window_s = _read_name(name)
-    unit = named if options.unit is None else asked(options.unit)
+    unit = named if options.unit is None else parse_unit(options.unit)
     if unit is None or options.read_as is None:
         if unit is not None and not unit[1] and window_s is not None:
             return unit[0] / window_s, True
@@ -244,25 +246,7 @@ def as_said(unit: Unit, options: ReadOptions, file: str) -> Unit:
 
 def no_unit(name: str, file: str) -> InputError:
     """Return what to say where nothing tells the unit of a column."""
-    message = f"column '{name}' does not say its unit"
-    return InputError(Finding("trace", message, file, 1, fix=FIX_UNIT))
-
-
-def unit_of(name: str, unit: str | None, file: str) -> Unit:
-    """Return what one unit of a column is in GB/s or GB, and whether it is a rate.
-
-    Args:
-        name: the column's name.
-        unit: its unit where it is said, None to read it from the name.
-        file: for messages.
-
-    Raises:
-        InputError: the unit is none, or the name does not tell one.
-    """
-    found = _by_name(name, ReadOptions(unit=unit), file)
-    if found is None:
-        raise no_unit(name, file)
-    return found
+    return refusal(file, f"column '{name}' does not say its unit", FIX_UNIT, line=1)
 
 
 def _read_name(name: str) -> tuple[Unit | None, float | None]:
@@ -275,7 +259,7 @@ def _read_name(name: str) -> tuple[Unit | None, float | None]:
     increase = _INCREASE.search(name)
     window_s = None
     if increase is not None:
-        window_s = max(int(increase["count"][:9]), 1) * _WINDOW_S[increase["unit"].lower()]
+        window_s = max(int(increase["count"][:9]), 1) * _TIME_UNITS[increase["unit"].lower()]
     match = None if _BITS.search(name) or _ARITHMETIC.search(name) else _NAMED.search(name)
     if match is None:
         return None, window_s
@@ -283,10 +267,10 @@ def _read_name(name: str) -> tuple[Unit | None, float | None]:
     if match["short"] and not is_rate:  # "GBs": gigabytes as well as a bandwidth
         return None, window_s
     prefix = _PREFIX[match["prefix"].lower()] + ("i" if match["binary"] and match["prefix"] else "")
-    return asked(f"{prefix}B" + ("/s" if match["rate"] or is_rate else "")), window_s
+    return parse_unit(f"{prefix}B" + ("/s" if match["rate"] or is_rate else "")), window_s
 
 
-def asked(unit: str) -> Unit:
+def parse_unit(unit: str) -> Unit:
     """Return a unit that is written out.
 
     Raises:

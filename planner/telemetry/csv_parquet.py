@@ -9,7 +9,7 @@ import codecs
 import csv as plain_csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ from pyarrow import types
 from planner.errors import Finding, InputError
 from planner.foreign_files import in_words
 from planner.telemetry.cells import EMPTY, NUMBER, PLAIN_TIME, TIME_OF_DAY, is_text
-from planner.telemetry.columns import Columns, find
-from planner.telemetry.raw import ReadOptions, unreadable
+from planner.telemetry.columns import find
+from planner.telemetry.raw import ReadOptions, refusal, unreadable
 
 PACKED = {".gz", ".bz2", ".zst", ".lz4"}
 _BLOCK_BYTES = 8 << 20
@@ -67,8 +67,9 @@ class CsvTable:
         self.path = path
         self._dialect = dialect(path, "trace", "a trace has a line of names and a line per sample")
         self.first_line: int | None = self._dialect.first_line
-        self.columns = _settled(find(self._dialect.names, options, str(path)), self._dialect)
-        columns = self.columns
+        columns = find(self._dialect.names, options, str(path))
+        times = self._dialect.cells(columns.time)
+        self.columns = columns = columns.settled(times and TIME_OF_DAY.match(times[0]))
         self._types = {name: self._figure_type(name, options) for name in columns.figures}
         self._types[columns.time] = self._time_type(columns.time, options)
         for name in (columns.date, columns.cluster, columns.apart):
@@ -111,11 +112,13 @@ class CsvTable:
         convert = arrow_csv.ConvertOptions(
             column_types=self._types, include_columns=names, null_values=EMPTY
         )
+        every = self._dialect.names  # of which none may come twice; the first keeps its own
+        distinct = [f"{each}\0{n}" if each in every[:n] else each for n, each in enumerate(every)]
         read = arrow_csv.ReadOptions(
             use_threads=False,
             block_size=_BLOCK_BYTES,
             encoding=self._dialect.encoding,
-            column_names=_distinct(self._dialect.names),
+            column_names=distinct,
             skip_rows=self._dialect.first_line - 1,
         )
         parse = arrow_csv.ParseOptions(delimiter=self._dialect.delimiter)
@@ -230,21 +233,6 @@ def _must_be_names(names: Sequence[str], line: str, path: Path, number: int, wha
         raise InputError(Finding(what, message, str(path), number, fix="separate them by commas"))
 
 
-def _settled(columns: Columns, found: Dialect) -> Columns:
-    """Return the columns without that of dates where times are whole without it."""
-    from dataclasses import replace
-
-    times = found.cells(columns.time)
-    if columns.date is None or (times and TIME_OF_DAY.match(times[0])):
-        return columns
-    return replace(columns, date=None)
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names of which none comes twice; the first keeps its own."""
-    return [name if name not in names[:n] else f"{name}\0{n}" for n, name in enumerate(names)]
-
-
 def _stream(path: Path) -> Any:
     if path.suffix.lower() not in PACKED:
         return pa.input_stream(path)
@@ -265,8 +253,7 @@ class _Unpacked:
         self._bytes += len(found)
         if self._bytes > _MOST_UNPACKED_BYTES:
             message = f"unpacks to more than {in_words(_MOST_UNPACKED_BYTES)}"
-            fix = "unpack it first, if that is right"
-            raise InputError(Finding("trace", message, str(self._path), fix=fix))
+            raise refusal(self._path, message, "unpack it first, if that is right")
         return found
 
     def close(self) -> None:
@@ -286,13 +273,13 @@ def _broken_row(path: Path, error: Exception, found: Dialect) -> InputError:
         cell = wrong[2].rstrip("'")
         fix = "write seconds, or for example 2026-01-01T00:00:00Z"
         fix = "write every figure alike, as those above it" if kind == "a number" else fix
-        return InputError(Finding("trace", f"'{cell}' is not {kind}", str(path), line, fix=fix))
+        return refusal(path, f"'{cell}' is not {kind}", fix, line=line)
     fix = "each row has as many cells as there are names"
     if "Expected" in said and found.delimiter == ",":
         fix += "; quote figures with decimal commas, or separate columns by semicolons"
     if "straddling" in said:
         said, fix = "a line is longer than 8 MB, or has no end", "a trace has a line per sample"
-    return InputError(Finding("trace", said[:200], str(path), line, fix=fix))
+    return refusal(path, said[:200], fix, line=line)
 
 
 _BATCH_ROWS = 1 << 18
@@ -311,7 +298,9 @@ class ParquetTable:
             self._schema = parquet.read_schema(path)
         except _BROKEN as error:
             raise unreadable(path, error) from None
-        self.columns = self._settled(find(self._schema.names, options, str(path)))
+        columns = find(self._schema.names, options, str(path))
+        kind = self._schema.field(columns.time).type
+        self.columns = columns.settled(types.is_time(kind) or is_text(kind))
         names = [name for name in (self.columns.cluster, self.columns.apart) if name is not None]
         for name in self.columns.figures:
             self._must_hold(name, _is_number, "numbers")
@@ -326,11 +315,6 @@ class ParquetTable:
         except _BROKEN as error:
             raise unreadable(path, error) from None
 
-    def _settled(self, columns: Columns) -> Columns:
-        """Return the columns without that of dates where times are whole without it."""
-        kind = self._schema.field(columns.time).type
-        return columns if types.is_time(kind) or is_text(kind) else replace(columns, date=None)
-
     def _is_time(self, kind: Any) -> bool:
         dated = types.is_timestamp(kind) or types.is_date(kind) or types.is_duration(kind)
         of_day = types.is_time(kind) and self.columns.date is not None
@@ -339,8 +323,7 @@ class ParquetTable:
     def _must_hold(self, name: str, right: Any, what: str) -> None:
         kind = self._schema.field(name).type
         if not right(kind):
-            message = f"column '{name}' holds {str(kind)[:60]}, not {what}"
-            raise InputError(Finding("trace", message, str(self.path)))
+            raise refusal(self.path, f"column '{name}' holds {str(kind)[:60]}, not {what}")
 
     def contiguous(self) -> bool:
         """Return whether no cluster's rows go on after another's began."""

@@ -10,18 +10,17 @@ import json
 import math
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from planner.errors import Finding, InputError
+from planner.errors import InputError
 from planner.foreign_files import contents, in_words, regular
 from planner.telemetry.cells import TIME_OF_DAY, is_text
 from planner.telemetry.columns import find
-from planner.telemetry.raw import ReadOptions, unreadable
+from planner.telemetry.raw import ReadOptions, refusal, unreadable
 
 _BATCH_ROWS = 1 << 18
 _MOST_JSON_BYTES = 32_000_000
@@ -43,12 +42,9 @@ class HeldTable:
         self, path: Path, options: ReadOptions, grid: Grid, first_line: int | None
     ) -> None:
         self.path, self.first_line = path, first_line
-        self.columns = find(list(grid), options, str(path))
-        if self.columns.date is not None:
-            first = next((str(cell) for cell in grid[self.columns.time] if cell is not None), "")
-            if not TIME_OF_DAY.match(first):
-                self.columns = replace(self.columns, date=None)
-        columns = self.columns
+        columns = find(list(grid), options, str(path))
+        first = next((str(cell) for cell in grid[columns.time] if cell is not None), "")
+        self.columns = columns = columns.settled(TIME_OF_DAY.match(first))
         made = {name: _column(grid[name], name, path) for name in columns.names}
         for name in (columns.date, columns.cluster, columns.apart):
             if name is not None:
@@ -70,12 +66,11 @@ def _column(cells: Sequence[Any], name: str, path: Path) -> Any:
         if all(cell is None or isinstance(cell, int | float) for cell in cells):
             return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
     except OverflowError:
-        message = f"column '{name}' holds numbers beyond all reason"
-        raise InputError(Finding("trace", message, str(path))) from None
+        raise refusal(path, f"column '{name}' holds numbers beyond all reason") from None
     for cell in cells:
         if isinstance(cell, list | dict):
             message = f"column '{name}' holds lists or objects, not a cell per sample"
-            raise InputError(Finding("trace", message, str(path), fix=_FIX_JSON))
+            raise refusal(path, message, _FIX_JSON)
     return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
 
 
@@ -98,13 +93,13 @@ def book(path: Path, options: ReadOptions) -> HeldTable:
         raise unreadable(path, error) from None
     if len(rows) < 2:
         fix = "a trace has a line of names and a line per sample"
-        raise InputError(Finding("trace", "no rows on the first sheet", str(path), fix=fix))
+        raise refusal(path, "no rows on the first sheet", fix)
     names = ["" if cell is None else str(cell).strip() for cell in rows[0]]
     grid = {name: [row[n] for row in rows[1:]] for n, name in enumerate(names) if name}
     doubled = next((name for name in names if name and names.count(name) > 1), None)
     if doubled is not None:
         message = f"there are {names.count(doubled)} columns named '{doubled}'"
-        raise InputError(Finding("trace", message, str(path), fix="give them different names"))
+        raise refusal(path, message, "give them different names")
     table = HeldTable(path, options, grid, first_line)
     _must_be_no_serials(grid[table.columns.time], table.columns.time, path)
     return table
@@ -118,7 +113,7 @@ def _must_unpack_to_little(path: Path) -> None:
     strings = sum(size for name, size in sizes.items() if name.endswith("sharedStrings.xml"))
     if size > _MOST_XML_BYTES or strings > _MOST_STRINGS_BYTES:
         message = f"unpacks to {in_words(size)}, more than a workbook with a trace may have"
-        raise InputError(Finding("trace", message, str(path), fix="save the sheet as CSV"))
+        raise refusal(path, message, "save the sheet as CSV")
 
 
 def _rows_of(path: Path) -> tuple[list[list[Any]], int]:
@@ -144,14 +139,12 @@ def _rows_of(path: Path) -> tuple[list[list[Any]], int]:
                 first_line = line
             if not rows:
                 width = max(n for n, cell in enumerate(row, start=1) if cell is not None)
-            rows.append([_cell(cell) for cell in row[:width]] + [None] * (width - len(row)))
+            values = [
+                cell.isoformat() if isinstance(cell, datetime | date | time) else cell
+                for cell in row[:width]
+            ]
+            rows.append(values + [None] * (width - len(row)))
     return rows, first_line
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    return value
 
 
 def _must_be_no_serials(cells: Sequence[Any], name: str, path: Path) -> None:
@@ -160,8 +153,7 @@ def _must_be_no_serials(cells: Sequence[Any], name: str, path: Path) -> None:
     if len(numbers) > 1 and all(_SERIAL_FROM < cell < _SERIAL_TO for cell in numbers):
         if abs(numbers[1] - numbers[0]) < 0.5:
             message = f"column '{name}' holds days since 1900 as plain numbers"
-            fix = "format its cells as dates with times"
-            raise InputError(Finding("trace", message, str(path), fix=fix))
+            raise refusal(path, message, "format its cells as dates with times")
 
 
 # JSON
@@ -193,12 +185,9 @@ def _of_json(text: bytes, path: Path, options: ReadOptions) -> HeldTable:
         found = json.loads(text.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         message = f"is no JSON: {error.msg.lower()}"
-        raise InputError(
-            Finding("trace", message, str(path), error.lineno, fix=_FIX_JSON)
-        ) from None
+        raise refusal(path, message, _FIX_JSON, line=error.lineno) from None
     except RecursionError:
-        message = "is nested too deeply"
-        raise InputError(Finding("trace", message, str(path), fix=_FIX_JSON)) from None
+        raise refusal(path, "is nested too deeply", _FIX_JSON) from None
     except ValueError as error:  # not UTF-8, or a number of thousands of digits
         raise unreadable(path, error) from None
     if isinstance(found, dict):
@@ -210,11 +199,11 @@ def _of_json(text: bytes, path: Path, options: ReadOptions) -> HeldTable:
 
 def _of_objects(found: Any, path: Path) -> Grid:
     if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
-        raise InputError(Finding("trace", "holds no samples", str(path), fix=_FIX_JSON))
+        raise refusal(path, "holds no samples", _FIX_JSON)
     names = list(dict.fromkeys(name for row in found for name in row))
     if not names or len(names) > _MOST_COLUMNS:
         message = "no rows" if not names else f"its objects have {len(names):,} keys in all"
-        raise InputError(Finding("trace", message, str(path), fix=_FIX_JSON))
+        raise refusal(path, message, _FIX_JSON)
     return {name.strip(): [row.get(name) for row in found] for name in names}
 
 
@@ -222,22 +211,22 @@ def _of_prometheus(found: Mapping[str, Any], path: Path) -> Grid:
     """Return the samples in an answer of Prometheus to query_range: a row per time and labels."""
     if found.get("status") == "error":
         message = f"is an error of Prometheus, not samples: {str(found.get('error'))[:120]}"
-        raise InputError(Finding("trace", message, str(path), fix="ask it again"))
+        raise refusal(path, message, "ask it again")
     data = found.get("data")
     kind = data.get("resultType") if isinstance(data, dict) else None
     if kind in ("vector", "scalar", "string"):
         message = f"is an answer of Prometheus for one time ('{kind}')"
-        raise InputError(Finding("trace", message, str(path), fix="ask for a range: query_range"))
+        raise refusal(path, message, "ask for a range: query_range")
     result = data.get("result") if isinstance(data, dict) else None
     if kind != "matrix" or not isinstance(result, list):
-        raise InputError(Finding("trace", "holds no samples", str(path), fix=_FIX_JSON))
+        raise refusal(path, "holds no samples", _FIX_JSON)
     if not result:
-        raise InputError(Finding("trace", "Prometheus found no series", str(path), fix="ask again"))
+        raise refusal(path, "Prometheus found no series", "ask again")
     try:
         return _matrix([_series(each) for each in result])
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
         message = "holds a series without 'metric' and 'values' as Prometheus has them"
-        raise InputError(Finding("trace", message, str(path), fix=_FIX_JSON)) from None
+        raise refusal(path, message, _FIX_JSON) from None
 
 
 Labels = tuple[tuple[str, str], ...]
@@ -258,11 +247,9 @@ def _matrix(series: Sequence[tuple[str, Labels, dict[float, float]]]) -> Grid:
         by_labels.setdefault(labels, {})[name] = values
     names = list(dict.fromkeys(name for name, _, _ in series))
     keys = list(dict.fromkeys(key for labels in by_labels for key, _ in labels))
-    varying = [
-        key for key in keys
-        if key not in ("time", *names)
-        and (key == "cluster" or len({dict(labels).get(key) for labels in by_labels}) > 1)
-    ]  # fmt: skip
+    differing = {key for key in keys if len({dict(each).get(key) for each in by_labels}) > 1}
+    told_apart = differing | {"cluster"}
+    varying = [key for key in keys if key in told_apart and key not in ("time", *names)]
     grid: dict[str, list[Any]] = {key: [] for key in ("time", *varying, *names)}
     for labels, columns in by_labels.items():
         times = sorted({at for values in columns.values() for at in values})
@@ -283,11 +270,9 @@ class JsonLines:
         self.first_line: int | None = 1
         rows = self._first_rows(head)
         names = list(dict.fromkeys(name for row in rows for name in row))
-        self.columns = find(names, options, str(path))
-        first = {name: [row.get(name) for row in rows] for name in self.columns.names}
-        if self.columns.date is not None:
-            if not TIME_OF_DAY.match(str(first[self.columns.time][0])):
-                self.columns = replace(self.columns, date=None)
+        columns = find(names, options, str(path))
+        first = {name: [row.get(name) for row in rows] for name in columns.names}
+        self.columns = columns.settled(TIME_OF_DAY.match(str(first[columns.time][0])))
         self._schema = pa.schema([self._field(name, first[name]) for name in self.columns.names])
 
     def _first_rows(self, head: str) -> list[Mapping[str, Any]]:
@@ -298,10 +283,9 @@ class JsonLines:
             except (ValueError, RecursionError):
                 if number > 1 and not head.endswith("\n"):
                     break  # the last line of the head may have been cut
-                message = "is no JSON object"
-                raise InputError(Finding("trace", message, str(self.path), number)) from None
+                raise refusal(self.path, "is no JSON object", line=number) from None
             if not isinstance(row, dict):
-                raise InputError(Finding("trace", "is no JSON object", str(self.path), number))
+                raise refusal(self.path, "is no JSON object", line=number)
             rows.append(row)
         return rows
 
@@ -332,4 +316,4 @@ class JsonLines:
         except (pa.ArrowException, OSError, MemoryError) as error:
             said = " ".join((str(error) or "not enough memory").split())[:200]
             message = f"is broken after its first {done:,} lines: {said.lower()}"
-            raise InputError(Finding("trace", message, str(self.path))) from None
+            raise refusal(self.path, message) from None

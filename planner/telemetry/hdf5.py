@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from planner.errors import Finding, InputError
+from planner.errors import InputError
 from planner.foreign_files import in_words, regular
-from planner.telemetry.columns import as_said, asked
+from planner.telemetry.columns import as_said, parse_unit
 from planner.telemetry.raw import (
     DATED_FROM_S,
     LAST_S,
@@ -25,6 +25,7 @@ from planner.telemetry.raw import (
     Numbers,
     Raw,
     ReadOptions,
+    refusal,
     too_many,
     unreadable,
 )
@@ -78,7 +79,7 @@ def read(path: Path, options: ReadOptions) -> Iterator[Raw]:
     if found is None:
         message = "neither a TOKIO time series nor a file of the Lustre Monitoring Tool"
         fix = "it needs datatargets/writerates (or writebytes) with datatargets/timestamps"
-        raise InputError(Finding("trace", message, str(path), fix=fix))
+        raise refusal(path, message, fix)
     yield found
 
 
@@ -120,15 +121,15 @@ def _dataset(file: Any, name: str, path: Path) -> Any:
         if not isinstance(place, h5py.Group) or part not in place:
             return None
         if isinstance(place.get(part, getlink=True), h5py.ExternalLink):
-            raise _refused(path, f"{name} is a link to another file", "copy the data into this one")
+            raise refusal(path, f"{name} is a link to another file", "copy the data into this one")
         place = place[part]
     if not isinstance(place, h5py.Dataset):
-        raise _refused(path, f"{name} is no table")
+        raise refusal(path, f"{name} is no table")
     if place.is_virtual or place.external:
-        raise _refused(path, f"{name} keeps its data in other files", "copy the data into this one")
+        raise refusal(path, f"{name} keeps its data in other files", "copy the data into this one")
     if place.dtype.kind not in "iuf" or place.ndim not in (1, 2):
         found = f"{place.ndim} dimensions of {str(place.dtype)[:40]}"
-        raise _refused(path, f"{name} has {found}, not numbers by time and target")
+        raise refusal(path, f"{name} has {found}, not numbers by time and target")
     _must_be_possible(place, name, path)
     return place
 
@@ -141,16 +142,12 @@ def _must_be_possible(table: Any, name: str, path: Path) -> None:
     if chunk > _MOST_CHUNK_BYTES or claimed > max(_MOST_CLAIMED_BYTES, _MOST_UNPACKED * size):
         shape = " x ".join(f"{n:,}" for n in table.shape)
         message = f"{name} claims {shape} numbers in a file of {in_words(size)}"
-        raise _refused(path, message, "give a file that holds its samples")
-
-
-def _refused(path: Path, message: str, fix: str | None = None) -> InputError:
-    return InputError(Finding("trace", message, str(path), fix=fix))
+        raise refusal(path, message, "give a file that holds its samples")
 
 
 def _misfit(table: Any, times: int, path: Path) -> InputError:
     shape = " x ".join(f"{n:,}" for n in table.shape)
-    return _refused(path, f"{table.name} has {shape} rows for {times:,} times")
+    return refusal(path, f"{table.name} has {shape} rows for {times:,} times")
 
 
 def _times(file: Any, group: str, table: Any, path: Path) -> Numbers:
@@ -163,22 +160,22 @@ def _times(file: Any, group: str, table: Any, path: Path) -> Numbers:
         found = _dataset(file, place, path)
         if found is not None:
             return _line(found, path)
-    raise _refused(path, f"no times for {table.name}")
+    raise refusal(path, f"no times for {table.name}")
 
 
 def _line(table: Any, path: Path) -> Numbers:
     """Return a table of one dimension, of no more numbers than a trace has samples."""
     if table.ndim != 1:
-        raise _refused(path, f"{table.name} has {table.ndim} dimensions, and times have one")
+        raise refusal(path, f"{table.name} has {table.ndim} dimensions, and times have one")
     if len(table) > MOST_SAMPLES + 1:
         raise too_many(path.stem, str(path))
     found = np.asarray(table[()], dtype=float)
     if (np.abs(np.nan_to_num(found)) > LAST_S).any():
-        raise _refused(path, f"{table.name} holds times beyond the year 2200")
+        raise refusal(path, f"{table.name} holds times beyond the year 2200")
     return found
 
 
-def _summed(table: Any, times: int, lost: Any, path: Path) -> Numbers:
+def _sum_over_targets(table: Any, times: int, lost: Any, path: Path) -> Numbers:
     """Return the sum over targets at each time; NaN where no target says anything."""
     along = next((axis for axis in range(table.ndim) if table.shape[axis] == times), None)
     if along is None:
@@ -210,11 +207,11 @@ def _raw(
     options: ReadOptions,
     lost: Any = None,
 ) -> Raw:
-    factor, is_rate = (1e-9, is_rate) if options.unit is None else asked(options.unit)
+    factor, is_rate = (1e-9, is_rate) if options.unit is None else parse_unit(options.unit)
     factor, is_rate = as_said((factor, is_rate), options, str(path))
     with np.errstate(over="ignore"):
         write, read_ = (
-            None if table is None else _summed(table, len(time), lost, path) * factor
+            None if table is None else _sum_over_targets(table, len(time), lost, path) * factor
             for table in tables
         )
     assert write is not None

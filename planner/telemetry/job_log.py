@@ -1,8 +1,6 @@
 """A job's own log: when it saves, fails and computes again.
 
-A CSV file with the columns ``time``, ``job`` and ``event``. Events: ``start`` and ``end``;
-``checkpoint_begin`` and ``checkpoint_end`` (the GPUs stop, and go on); ``failure``, ``stop``
-(planned) and ``resume`` (computing again).
+A CSV file with the columns ``time``, ``job`` and ``event``.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -24,9 +23,11 @@ from planner.telemetry.ranges import middle, per_event
 from planner.telemetry.raw import LAST_S
 
 COLUMNS = ("time", "job", "event")
-EVENTS = (
-    "start", "checkpoint_begin", "checkpoint_end", "failure", "stop", "resume", "end",
-)  # fmt: skip
+Event = Literal["start", "checkpoint_begin", "checkpoint_end", "failure", "stop", "resume", "end"]
+"""``checkpoint_begin``: the GPUs stop for it; ``checkpoint_end``: they go on, while it may still be
+on its way; ``stop``: planned; ``resume``: computing again."""
+
+EVENTS: tuple[Event, ...] = get_args(Event)
 _MOST_BYTES = 64_000_000
 _LEAST = 3
 """So many stalls or restarts are needed for a figure with a range."""

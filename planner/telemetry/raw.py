@@ -80,6 +80,12 @@ Figures = NDArray[np.floating]
 """Single or double precision: rates need no more than the one, counters the other."""
 
 
+def runs(mask: NDArray[np.bool_]) -> tuple[Places, Places]:
+    """Return where the stretches of True begin, and end (one behind the last)."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(np.int8)))
+    return edges[::2], edges[1::2]
+
+
 @dataclass(frozen=True)
 class Raw:
     """What a file says of one cluster, row by row.
@@ -104,11 +110,17 @@ class Raw:
     summed: bool = False
 
 
+def refusal(
+    file: Path | str, message: str, fix: str | None = None, line: int | None = None
+) -> InputError:
+    """Return the one line that says why a trace is not read."""
+    return InputError(Finding("trace", message, str(file), line, fix=fix))
+
+
 def too_many(cluster: str, file: str, most: int = MOST_SAMPLES) -> InputError:
     """Return what to say of a trace that is too long."""
     message = f"cluster '{cluster}' has more than {most:,} samples"
-    fix = "give a shorter stretch, or fewer samples a minute"
-    return InputError(Finding("trace", message, file, fix=fix))
+    return refusal(file, message, "give a shorter stretch, or fewer samples a minute")
 
 
 def unreadable(path: Path, error: Exception) -> InputError:
@@ -119,5 +131,4 @@ def unreadable(path: Path, error: Exception) -> InputError:
     if isinstance(error, MemoryError):
         reason = "it asks for more memory than there is"
     message = f"cannot be read: {str(reason or type(error).__name__)[:160].lower()}"
-    fix = "give a CSV, Excel, JSON, Parquet or HDF5 file"
-    return InputError(Finding("trace", message, str(path), fix=fix))
+    return refusal(path, message, "give a CSV, Excel, JSON, Parquet or HDF5 file")

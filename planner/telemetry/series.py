@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import Finding, InputError
-from planner.telemetry.raw import Figures, Numbers, Raw, ReadAs, ReadOptions
+from planner.telemetry.raw import Figures, Numbers, Raw, ReadAs, ReadOptions, refusal, runs
 
 FILLED_SAMPLES = 3
 """A gap of so many samples is bridged; a longer one is a hole in what is known."""
@@ -77,12 +77,12 @@ def series(raw: Raw, options: ReadOptions) -> Series:
     Raises:
         InputError: there are too few samples, or times do not move.
     """
-    raw = _usable(raw)
+    raw = _drop_useless(raw)
     usual = _usual_step(raw)
-    ordered = _ordered(raw)
+    ordered = _order(raw)
     kept = _kept(ordered, usual)
     _must_be_of_one(ordered, kept, usual)
-    raw, repeated = _chosen(ordered, kept), int(len(kept) - kept.sum())
+    raw, repeated = _choose(ordered, kept), int(len(kept) - kept.sum())
     step = np.diff(raw.time_s)
     widths = _local_usual(step, usual)
     back = step < _STEP * widths
@@ -103,19 +103,18 @@ def series(raw: Raw, options: ReadOptions) -> Series:
     )
 
 
-def _usable(raw: Raw) -> Raw:
+def _drop_useless(raw: Raw) -> Raw:
     """Drop rows that say nothing: no time, no write, or one below 0 or beyond reason."""
     good = np.isfinite(raw.time_s) & (raw.write >= 0) & (raw.write < _MOST_GB)
     if raw.read is not None and np.any(raw.read >= _MOST_GB):
         raw = replace(raw, read=np.where(raw.read < _MOST_GB, raw.read, np.nan))
     if good.sum() < _LEAST_SAMPLES:
         message = f"cluster '{raw.cluster}' has {int(good.sum())} samples with time and write"
-        fix = f"a trace needs {_LEAST_SAMPLES} at least"
-        raise InputError(Finding("trace", message, raw.file, fix=fix))
-    return _chosen(raw, good)
+        raise refusal(raw.file, message, f"a trace needs {_LEAST_SAMPLES} at least")
+    return _choose(raw, good)
 
 
-def _chosen(raw: Raw, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Raw:
+def _choose(raw: Raw, rows: NDArray[np.bool_] | NDArray[np.intp]) -> Raw:
     read = None if raw.read is None else raw.read[rows]
     return replace(raw, time_s=raw.time_s[rows], write=raw.write[rows], read=read)
 
@@ -125,19 +124,18 @@ def _usual_step(raw: Raw) -> float:
     ahead = step[step > 0]
     if not len(ahead):
         message = f"times of cluster '{raw.cluster}' do not move on"
-        raise InputError(Finding("trace", message, raw.file, fix="name the right column: --time"))
+        raise refusal(raw.file, message, "name the right column: --time")
     usual = float(np.median(ahead))
     if usual < _LEAST_STEP_S:
         message = f"samples of cluster '{raw.cluster}' are {usual:.2g} s apart"
-        fix = "write times in seconds, or name their unit as in time_ms"
-        raise InputError(Finding("trace", message, raw.file, fix=fix))
+        raise refusal(raw.file, message, "write times in seconds, or name their unit as in time_ms")
     return usual
 
 
-def _ordered(raw: Raw) -> Raw:
+def _order(raw: Raw) -> Raw:
     """Return rows by time where they are written in no order at all, else as they are."""
     if np.mean(np.diff(raw.time_s) < 0) > 0.01:
-        return _chosen(raw, np.argsort(raw.time_s, kind="stable"))
+        return _choose(raw, np.argsort(raw.time_s, kind="stable"))
     return raw
 
 
@@ -146,8 +144,7 @@ def _kept(raw: Raw, usual: float) -> NDArray[np.bool_]:
     step = np.diff(raw.time_s)
     kept = np.concatenate(([True], step != 0))
     behind = raw.time_s < np.maximum.accumulate(raw.time_s)
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], behind, [False])).astype(np.int8)))
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    for begin, end in zip(*runs(behind), strict=True):
         late = end < len(behind) and step[end - 1] > _GAP * usual
         if end - begin <= LATE_ROWS and late:  # else the clock was set, and goes on from there
             kept[begin:end] = False
@@ -166,14 +163,14 @@ def _must_be_of_one(raw: Raw, kept: NDArray[np.bool_], usual: float) -> None:
     if again > (LATE_ROWS if len(kept) >= 1000 * LATE_ROWS else 0):
         message = f"cluster '{raw.cluster}': {again:,} of {len(kept):,} rows repeat a time"
         message += " with other figures"
-        raise InputError(Finding("trace", message, raw.file, fix=FIX_APART))
+        raise refusal(raw.file, message, FIX_APART)
     begin = np.flatnonzero(
         (np.diff(raw.time_s) < 0) & (np.abs(raw.time_s[1:] - raw.time_s[0]) <= LATE_ROWS * usual)
     )
     parts = np.diff(np.concatenate(([0], begin + 1, [len(kept)])))
     if len(begin) and parts[0] >= _LEAST_SAMPLES and parts[0] >= _ALIKE * parts.max():
         message = f"cluster '{raw.cluster}': times start again {len(begin):,} times"
-        raise InputError(Finding("trace", message, raw.file, fix=FIX_APART))
+        raise refusal(raw.file, message, FIX_APART)
 
 
 def _again(raw: Raw, kept: NDArray[np.bool_]) -> int:
@@ -267,7 +264,7 @@ def _from_counter(raw: Raw, clock: Numbers, usual: Numbers) -> Series:
     write, resets = _increase(raw.write)
     if raw.summed:  # one of them started again: what the others counted meanwhile is not known
         write = np.where(np.diff(raw.write) < 0, np.nan, write)
-    read = None if raw.read is None else _increase(_held(raw.read))[0] / width
+    read = None if raw.read is None else _increase(_hold(raw.read))[0] / width
     missed = np.round(width / usual - 1).clip(0)
     hole = missed > FILLED_SAMPLES
     return Series(
@@ -293,7 +290,7 @@ def _increase(figures: Figures) -> tuple[Numbers, int]:
     return np.where(fell, figures[1:], step), int(fell.sum())
 
 
-def _held(figures: Figures) -> Figures:
+def _hold(figures: Figures) -> Figures:
     """Return readings, where one is missing the one before it."""
     place = np.maximum.accumulate(np.where(np.isnan(figures), 0, np.arange(len(figures))))
     return np.nan_to_num(figures[place])

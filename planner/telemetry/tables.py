@@ -9,13 +9,20 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from planner.errors import Finding, InputError
 from planner.foreign_files import regular
 from planner.telemetry import excel_json
 from planner.telemetry.cells import Cells
 from planner.telemetry.columns import Columns
 from planner.telemetry.csv_parquet import MOST_CLUSTERS, PACKED, CsvTable, ParquetTable
-from planner.telemetry.raw import MOST_SAMPLES, Numbers, Raw, ReadOptions, too_many, unreadable
+from planner.telemetry.raw import (
+    MOST_SAMPLES,
+    Numbers,
+    Raw,
+    ReadOptions,
+    refusal,
+    too_many,
+    unreadable,
+)
 
 _MOST_BYTES = 64_000_000_000
 _MOST_HELD, _MOST_NAME = 60_000_000, 100
@@ -67,7 +74,7 @@ def open_table(path: Path, options: ReadOptions) -> TraceTable:
         raise unreadable(path, error) from None
     kind = _kind(path, head)
     if path.suffix.lower() in PACKED and kind in ("parquet", "book"):
-        raise InputError(Finding("trace", "is packed twice", str(path), fix="unpack it first"))
+        raise refusal(path, "is packed twice", "unpack it first")
     if kind == "parquet":
         return ParquetTable(path, options)
     if kind == "book":
@@ -87,14 +94,12 @@ def _kind(path: Path, head: bytes) -> str:
     if kind == "zip":
         if b"xl/" in head or ending in (".xlsx", ".xlsm"):
             return "book"
-        message, fix = "is a zip archive", "unpack it and give the table in it"
-        raise InputError(Finding("trace", message, str(path), fix=fix))
+        raise refusal(path, "is a zip archive", "unpack it and give the table in it")
     if kind == "old":
-        message, fix = "is an Excel file of the old kind", "save it as .xlsx or CSV"
-        raise InputError(Finding("trace", message, str(path), fix=fix))
+        raise refusal(path, "is an Excel file of the old kind", "save it as .xlsx or CSV")
     if kind == "gzip":
         message, fix = "is packed by gzip, and its name does not end in .gz", "rename or unpack it"
-        raise InputError(Finding("trace", message, str(path), fix=fix))
+        raise refusal(path, message, fix)
     return kind or _ENDINGS.get(ending, "csv")
 
 
@@ -114,8 +119,7 @@ def read(path: Path, options: ReadOptions) -> Iterator[Raw]:
                 yield held.whole()
             held.add(cluster, rows)
     if not held.parts:
-        fix = "a trace has a row per sample"
-        raise InputError(Finding("trace", "no rows", str(path), fix=fix))
+        raise refusal(path, "no rows", "a trace has a row per sample")
     while held.parts:
         yield held.whole()
 
@@ -141,10 +145,10 @@ class _Held:
         self, piece: pa.RecordBatch, dated: bool, time: Numbers, figures: list[Numbers]
     ) -> Iterator[tuple[str, tuple[Any, ...]]]:
         columns = self._columns
-        write = _added(figures[: len(columns.writes)])
+        write = _add_up(figures[: len(columns.writes)])
         arrays = [time, write]
         if columns.reads:
-            arrays.append(_added(figures[len(columns.writes) :]))
+            arrays.append(_add_up(figures[len(columns.writes) :]))
         dtype = np.float32 if self._cells.is_rate else np.float64
         with np.errstate(over="ignore"):  # what is beyond all reason becomes infinite, so missing
             arrays[1:] = [each.astype(dtype, copy=False) for each in arrays[1:]]
@@ -172,7 +176,7 @@ class _Held:
             if mixed and len(np.unique(time[rows])) == len(index):
                 message = "rows of several hosts have times of their own, and cannot be added up"
                 fix = "bring them to common times, or make a cluster of each with --cluster COLUMN"
-                raise InputError(Finding("trace", message, str(self._path), fix=fix))
+                raise refusal(self._path, message, fix)
             return
         for code in np.unique(index).tolist():
             name = names[code]
@@ -181,18 +185,16 @@ class _Held:
                 message = f"rows of several hosts: column '{self._columns.apart}' has "
                 message += f"'{before[:40]}' and '{name[:40]}'"
                 fix = f"a cluster each: --cluster '{self._columns.apart}'; or add them up: --sum"
-                raise InputError(Finding("trace", message, str(self._path), fix=fix))
+                raise refusal(self._path, message, fix)
 
     def add(self, cluster: str, rows: tuple[Any, ...]) -> None:
         """Hold more rows of a cluster."""
         if cluster not in self.parts and len(self.parts) >= MOST_CLUSTERS:
             message = f"more than {MOST_CLUSTERS:,} clusters: is it the right column?"
-            fix = "name that of the clusters with --cluster COLUMN"
-            raise InputError(Finding("trace", message, str(self._path), fix=fix))
+            raise refusal(self._path, message, "name that of the clusters with --cluster COLUMN")
         if len(cluster) > _MOST_NAME:
             message = f"a cluster's name has {len(cluster):,} characters: is it the right column?"
-            fix = "name that of the clusters with --cluster COLUMN"
-            raise InputError(Finding("trace", message, str(self._path), fix=fix))
+            raise refusal(self._path, message, "name that of the clusters with --cluster COLUMN")
         held = self.parts.setdefault(cluster, [])
         held.append(rows)
         self._rows += len(rows[1])
@@ -201,8 +203,7 @@ class _Held:
             raise too_many(cluster, str(self._path), most)
         if self._rows > _MOST_HELD:
             message = f"more than {_MOST_HELD:,} rows of clusters that are mixed with one another"
-            fix = "sort them by cluster, or put each into a file"
-            raise InputError(Finding("trace", message, str(self._path), fix=fix))
+            raise refusal(self._path, message, "sort them by cluster, or put each into a file")
 
     def whole(self) -> Raw:
         """Return the first cluster held, and let go of it."""
@@ -213,14 +214,13 @@ class _Held:
         parts.clear()
         self._rows -= len(arrays[0])
         time, write, *reads = arrays
-        raw = Raw(
-            cluster, str(self._path), time, write, reads[0] if reads else None,
-            self._cells.is_rate, dated, self._options.sum,
-        )  # fmt: skip
-        return _summed(raw) if self._options.sum else raw
+        read, is_rate = reads[0] if reads else None, self._cells.is_rate
+        file, summed = str(self._path), self._options.sum
+        raw = Raw(cluster, file, time, write, read, is_rate, dated, summed)
+        return _sum_by_time(raw) if self._options.sum else raw
 
 
-def _added(columns: list[Any]) -> Any:
+def _add_up(columns: list[Any]) -> Any:
     """Return the sum of columns; where one says nothing the sum is not known."""
     total = columns[0]
     for column in columns[1:]:
@@ -237,7 +237,7 @@ def _codes(column: Any) -> tuple[Any, list[str]]:
     return index, [name or "" for name in names] + [""]
 
 
-def _summed(raw: Raw) -> Raw:
+def _sum_by_time(raw: Raw) -> Raw:
     """Return one row for each time, the sum of all; missing where rows of that time are.
 
     Raises:
@@ -254,7 +254,7 @@ def _summed(raw: Raw) -> Raw:
             f"{others:,} of {len(time):,} times have more or fewer than the usual {usual:,} rows"
         )
         fix = "give every host a row at each time, 0 where it did nothing"
-        raise InputError(Finding("trace", message, raw.file, fix=fix))
+        raise refusal(raw.file, message, fix)
 
     def added(figures: Any) -> Any:
         total = np.bincount(place, weights=figures[known], minlength=len(time))

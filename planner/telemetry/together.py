@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.raw import Numbers, Places
 from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
-from planner.telemetry.tracking import ALONE, asked
+from planner.telemetry.tracking import ALONE, ask
 
 _ROUNDS = 12
 _MOST, _MOST_ASKING = 4, 5
@@ -28,7 +28,7 @@ _LEFT_OUT = 0.02
 _LARGER = 0.9
 
 
-def shared(found: Sequence[Track], bursts: Bursts, sample_s: float) -> list[Track]:
+def tell_apart(found: Sequence[Track], bursts: Bursts, sample_s: float) -> list[Track]:
     """Return the jobs with the checkpoints that hide in bursts that are no job's yet.
 
     Round by round, since an event that is found tells where the next is to be expected.
@@ -54,21 +54,21 @@ def _round(
     found: list[Track], bursts: Bursts, free: NDArray[np.bool_], sample_s: float
 ) -> list[Track]:
     left = np.flatnonzero(free)
-    asking = [asked(track, bursts, left, track.tolerance_s + sample_s) for track in found]
+    asking = [ask(track, bursts, left, track.tolerance_s + sample_s) for track in found]
     counts = np.array([np.bincount(rows, minlength=len(left)) for rows, _ in asking])
-    chosen = _choice(found, bursts, left, counts.reshape(len(found), len(left)))
+    chosen = _choose(found, bursts, left, counts.reshape(len(found), len(left)))
     result = []
     for place, track in enumerate(found):
-        rows, times = _taken(*asking[place], chosen[:, place])
+        rows, times = _take(*asking[place], chosen[:, place])
         if len(rows):
-            track = _with(track, bursts, left[rows], times, chosen[rows].sum(axis=1))
+            track = _add(track, bursts, left[rows], times, chosen[rows].sum(axis=1))
             track = track.refitted(sample_s)
         result.append(track)
     free[left[chosen.any(axis=1)]] = False
     return result
 
 
-def _taken(rows: Places, times: Numbers, many: NDArray[np.intp]) -> tuple[Places, Numbers]:
+def _take(rows: Places, times: Numbers, many: NDArray[np.intp]) -> tuple[Places, Numbers]:
     """Return as many of the times asked for in each burst as it holds, the first ones."""
     if not len(rows):
         return rows, times
@@ -77,7 +77,7 @@ def _taken(rows: Places, times: Numbers, many: NDArray[np.intp]) -> tuple[Places
     return rows[kept], times[kept]
 
 
-def _choice(
+def _choose(
     found: Sequence[Track], bursts: Bursts, left: Places, asked: NDArray[np.intp]
 ) -> NDArray[np.intp]:
     """Return how many checkpoints of each job a burst holds: of those asked for, what makes it up.
@@ -143,7 +143,7 @@ def _cut(bursts: Bursts, left: Places, asked: NDArray[np.intp], chosen: NDArray[
             chosen[row] = asked[:, row]
 
 
-def _with(
+def _add(
     track: Track, bursts: Bursts, places: Places, asked: Numbers, many: NDArray[np.intp]
 ) -> Track:
     """Return a job with further bursts that are its own, or hold one of its checkpoints."""
@@ -181,7 +181,7 @@ class Traffic:
     width_s: Numbers
 
 
-def placed(found: Sequence[Track], bursts: Bursts, traffic: Traffic) -> list[Track]:
+def place_all(found: Sequence[Track], bursts: Bursts, traffic: Traffic) -> list[Track]:
     """Return jobs with their doubtful checkpoints put where the traffic is that suits them.
 
     The job that writes fastest is placed first, where its drain holds the most traffic, and its
@@ -199,7 +199,10 @@ def placed(found: Sequence[Track], bursts: Bursts, traffic: Traffic) -> list[Tra
         times = track.times.copy()
         for event in np.flatnonzero(_doubtful(track, bursts)):
             times[event] = _place(track, times, int(event), bursts, traffic)
-        result[job] = _moved(track, times)
+        places: Places = np.argsort(times, kind="stable")
+        result[job] = replace(
+            track, times=times[places], places=track.places[places], kinds=track.kinds[places]
+        )
     return result
 
 
@@ -242,8 +245,3 @@ def _crowded(track: Track, times: Numbers, event: int, tried: Numbers) -> Number
         if 0 <= other < len(times):
             near += np.abs(tried - times[other]) < _APART * track.interval_s
     return near
-
-
-def _moved(track: Track, times: Numbers) -> Track:
-    order: Places = np.argsort(times, kind="stable")
-    return replace(track, times=times[order], places=track.places[order], kinds=track.kinds[order])

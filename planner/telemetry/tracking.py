@@ -8,7 +8,7 @@ yet.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,89 +30,7 @@ from planner.telemetry.track import (
     rhythm,
 )
 
-ALONE = 0.12
-"""A burst at the right time is a job's own where its size is as near as this."""
-
-LARGER = 0.95
-"""A burst that has so much of a job's size or more may hold one of its checkpoints."""
-
-_ROUNDS = 40
 _SPREADS = 4.0
-
-
-@dataclass
-class Pool:
-    """What is left of bursts while jobs are found: ``free`` are no job's, ``left_gb`` is what the
-    checkpoints found in a burst do not account for."""
-
-    free: NDArray[np.bool_]
-    left_gb: Numbers
-
-
-def asked(track: Track, bursts: Bursts, places: Places, slack_s: float) -> tuple[Places, Numbers]:
-    """Return when a job's rhythm asks for checkpoints within bursts, and which of them.
-
-    Args:
-        track: the job.
-        bursts: all bursts.
-        places: the ones to look at, in order of time.
-        slack_s: how far a checkpoint may begin outside of its burst.
-
-    Returns:
-        Positions in ``places`` and times, in order of time; a burst may be there several times.
-    """
-    if not len(places):
-        return np.zeros(0, dtype=np.intp), np.zeros(0)
-    start, end = bursts.start_s[places], bursts.end_s[places]
-    latest = np.maximum(end - 0.5 * track.drain_s, start) + slack_s
-    expected = track.expected()
-    row = np.searchsorted(start - slack_s, expected, side="right") - 1
-    inside = (row >= 0) & (expected <= latest[np.maximum(row, 0)])
-    # Just before a burst the one before it may hold the checkpoint as well.
-    earlier = ~inside & (row >= 1) & (expected <= latest[np.maximum(row - 1, 0)])
-    row = np.where(earlier, row - 1, row)
-    kept = inside | earlier
-    return row[kept], expected[kept]
-
-
-def filled(track: Track, bursts: Bursts, pool: Pool, sample_s: float) -> Track:
-    """Return a job with the checkpoints that its rhythm asks for, where bursts can hold them.
-
-    A burst of its size is its own; of a larger one its size is taken, and what is left may be
-    another job's. Round by round, since an event that is found tells where the next may be.
-
-    Args:
-        track: the job.
-        bursts: bursts of writing, in order of time.
-        pool: what is left of them; changed.
-        sample_s: the usual width of a sample.
-    """
-    for _ in range(_ROUNDS):
-        places = np.flatnonzero(pool.free & (pool.left_gb >= (1 - ALONE) * track.size_gb))
-        rows, wanted = asked(track, bursts, places, track.tolerance_s + sample_s)
-        rows, first = np.unique(rows, return_index=True)
-        places, wanted = places[rows], wanted[first]
-        own = np.abs(pool.left_gb[places] / track.size_gb - 1) <= _reach(track)
-        held = ~own & (pool.left_gb[places] >= LARGER * track.size_gb)
-        if not (own.any() or held.any()):
-            return track
-        if own.any():
-            pool.free[places[own]] = False
-            whole = own & (pool.left_gb[places] == bursts.size_gb[places])
-            track = track.with_events(bursts.start_s[places[whole]], places[whole], WHOLE)
-            rest = own & ~whole
-            track = track.with_events(wanted[rest], places[rest], INFERRED)
-        if held.any():
-            pool.left_gb[places[held]] -= track.size_gb
-            track = track.with_events(wanted[held], places[held], INFERRED)
-        track = track.refitted(sample_s)
-    return track
-
-
-def _reach(track: Track) -> float:
-    return max(ALONE, _SPREADS * track.spread)
-
-
 _MOST_JOBS = 60
 _LEAST_CHAIN = 3
 _LEAST_EVENTS = 4
@@ -136,6 +54,23 @@ _BEYOND = 2.5
 _EARLY = 0.9
 """A checkpoint follows the one before it by at least so much of an interval."""
 
+ALONE = 0.12
+"""A burst at the right time is a job's own where its size is as near as this."""
+
+LARGER = 0.95
+"""A burst that has so much of a job's size or more may hold one of its checkpoints."""
+
+_ROUNDS = 40
+
+
+@dataclass
+class Pool:
+    """What is left of bursts while jobs are found: ``free`` are no job's, ``left_gb`` is what the
+    checkpoints found in a burst do not account for."""
+
+    free: NDArray[np.bool_]
+    left_gb: Numbers
+
 
 def tracks(bursts: Bursts, sample_s: float) -> list[Track]:
     """Return the jobs that bursts show, one after another.
@@ -155,8 +90,8 @@ def tracks(bursts: Bursts, sample_s: float) -> list[Track]:
             break
         for track in more:
             pool.free[track.places] = False
-        found += [filled(track, bursts, pool, sample_s) for track in more]
-    found = united(_with_singles(found, bursts, pool.free, sample_s), sample_s)
+        found += [fill(track, bursts, pool, sample_s) for track in more]
+    found = unite(_add_singles(found, bursts, pool.free, sample_s), sample_s)
     return [_clean(track, bursts) for track in found if len(track.times) >= _LEAST_EVENTS]
 
 
@@ -225,7 +160,7 @@ def _track(bursts: Bursts, pool: Pool, places: Places, kept: Rhythm) -> Track:
     )
 
 
-def _with_singles(
+def _add_singles(
     found: Sequence[Track], bursts: Bursts, free: NDArray[np.bool_], sample_s: float
 ) -> list[Track]:
     """Add bursts of a job's size that stand alone between interruptions."""
@@ -264,29 +199,105 @@ def _apart(track: Track, times: Numbers) -> NDArray[np.bool_]:
     return np.asarray(fits)
 
 
-def united(found: Sequence[Track], sample_s: float) -> list[Track]:
+def ask(track: Track, bursts: Bursts, places: Places, slack_s: float) -> tuple[Places, Numbers]:
+    """Return when a job's rhythm asks for checkpoints within bursts, and which of them.
+
+    Args:
+        track: the job.
+        bursts: all bursts.
+        places: the ones to look at, in order of time.
+        slack_s: how far a checkpoint may begin outside of its burst.
+
+    Returns:
+        Positions in ``places`` and times, in order of time; a burst may be there several times.
+    """
+    if not len(places):
+        return np.zeros(0, dtype=np.intp), np.zeros(0)
+    start, end = bursts.start_s[places], bursts.end_s[places]
+    latest = np.maximum(end - 0.5 * track.drain_s, start) + slack_s
+    expected = track.expected()
+    row = np.searchsorted(start - slack_s, expected, side="right") - 1
+    inside = (row >= 0) & (expected <= latest[np.maximum(row, 0)])
+    # Just before a burst the one before it may hold the checkpoint as well.
+    earlier = ~inside & (row >= 1) & (expected <= latest[np.maximum(row - 1, 0)])
+    row = np.where(earlier, row - 1, row)
+    kept = inside | earlier
+    return row[kept], expected[kept]
+
+
+def fill(track: Track, bursts: Bursts, pool: Pool, sample_s: float) -> Track:
+    """Return a job with the checkpoints that its rhythm asks for, where bursts can hold them.
+
+    A burst of its size is its own; of a larger one its size is taken, and what is left may be
+    another job's. Round by round, since an event that is found tells where the next may be.
+
+    Args:
+        track: the job.
+        bursts: bursts of writing, in order of time.
+        pool: what is left of them; changed.
+        sample_s: the usual width of a sample.
+    """
+    for _ in range(_ROUNDS):
+        places = np.flatnonzero(pool.free & (pool.left_gb >= (1 - ALONE) * track.size_gb))
+        rows, wanted = ask(track, bursts, places, track.tolerance_s + sample_s)
+        rows, first = np.unique(rows, return_index=True)
+        places, wanted = places[rows], wanted[first]
+        reach = max(ALONE, _SPREADS * track.spread)
+        own = np.abs(pool.left_gb[places] / track.size_gb - 1) <= reach
+        held = ~own & (pool.left_gb[places] >= LARGER * track.size_gb)
+        if not (own.any() or held.any()):
+            return track
+        if own.any():
+            pool.free[places[own]] = False
+            whole = own & (pool.left_gb[places] == bursts.size_gb[places])
+            track = track.with_events(bursts.start_s[places[whole]], places[whole], WHOLE)
+            rest = own & ~whole
+            track = track.with_events(wanted[rest], places[rest], INFERRED)
+        if held.any():
+            pool.left_gb[places[held]] -= track.size_gb
+            track = track.with_events(wanted[held], places[held], INFERRED)
+        track = track.refitted(sample_s)
+    return track
+
+
+def unite(found: Sequence[Track], sample_s: float) -> list[Track]:
     """Return the jobs with those joined that are one: of one size, and never too near in time.
 
     A job may be found in parts where interruptions shift its rhythm, or where others' writes hide
     in turn every second of its checkpoints.
     """
+
+    def join(track: Track, other: Track) -> Track | None:
+        if _one_job(track, other):
+            joined = track.with_events(other.times, other.places, other.kinds)
+            return joined.refitted(sample_s)
+        return track if _stray(track, other) else None
+
+    return _fold(sorted(found, key=lambda one: -len(one.times)), join)
+
+
+def _fold(found: Sequence[Track], join: Callable[[Track, Track], Track | None]) -> list[Track]:
+    """Return the jobs, each taken into the first one before it that it can be joined to."""
     result: list[Track] = []
-    for track in sorted(found, key=lambda one: -len(one.times)):
+    for track in found:
         for place, other in enumerate(result):
-            if _one_job(other, track):
-                joined = other.with_events(track.times, track.places, track.kinds)
-                result[place] = joined.refitted(sample_s)
-                break
-            if _stray(other, track):
+            joined = join(other, track)
+            if joined is not None:
+                result[place] = joined
                 break
         else:
             result.append(track)
     return result
 
 
-def _one_job(track: Track, other: Track) -> bool:
+def _alike(track: Track, other: Track) -> bool:
+    """Return whether the checkpoints of two jobs are of one size."""
     reach = max(_NARROWEST, _SPREADS * max(track.spread, other.spread))
-    if abs(other.size_gb / track.size_gb - 1) > reach:
+    return abs(other.size_gb / track.size_gb - 1) <= reach
+
+
+def _one_job(track: Track, other: Track) -> bool:
+    if not _alike(track, other):
         return False
     ratio = other.interval_s / track.interval_s
     if round(ratio) < 1 or abs(ratio / round(ratio) - 1) > _ALIKE:
@@ -310,29 +321,28 @@ def _stray(track: Track, other: Track) -> bool:
     return few and near and during and abs(ratio / times - 1) <= _ALIKE
 
 
-def interleaved(found: Sequence[Track]) -> list[Track]:
+def join_interleaved(found: Sequence[Track]) -> list[Track]:
     """Return the jobs with those joined that are one whose interval is short and long in turn.
 
     Of one size and one interval, each writes between two checkpoints of the other, never near one:
     the restarts of two jobs would shift one against the other.
     """
-    result: list[Track] = []
-    for track in found:
-        for place, other in enumerate(result):
-            phases = _phases(other, track)
-            if len(phases) and np.mean(np.abs(phases - 0.5) <= _BETWEEN) >= _LOCKED:
-                result[place] = _joined(other, track, phases)
-                break
-        else:
-            result.append(track)
-    return result
+
+    def join(track: Track, other: Track) -> Track | None:
+        phases = _phases(track, other)
+        if not len(phases) or np.mean(np.abs(phases - 0.5) <= _BETWEEN) < _LOCKED:
+            return None
+        half = track.interval_s / 2
+        uneven = 2 * float(np.median(np.abs(phases - 0.5))) * half
+        joined = track.with_events(other.times, other.places, other.kinds)
+        return replace(joined, interval_s=half, tolerance_s=uneven + track.tolerance_s / 2)
+
+    return _fold(found, join)
 
 
 def _phases(track: Track, other: Track) -> Numbers:
     """Return where in a job's gaps another's checkpoints lie, as shares; none if not comparable."""
-    reach = max(_NARROWEST, _SPREADS * max(track.spread, other.spread))
-    alike = abs(other.size_gb / track.size_gb - 1) <= reach
-    if not alike or abs(other.interval_s / track.interval_s - 1) > _ALIKE:
+    if not _alike(track, other) or abs(other.interval_s / track.interval_s - 1) > _ALIKE:
         return np.zeros(0)
     before, after = neighbours(track.times, other.times)
     kept = np.abs(after - before - track.interval_s) <= track.tolerance_s
@@ -341,14 +351,7 @@ def _phases(track: Track, other: Track) -> Numbers:
     return np.asarray((other.times - before)[kept] / (after - before)[kept])
 
 
-def _joined(track: Track, other: Track, phases: Numbers) -> Track:
-    half = track.interval_s / 2
-    uneven = 2 * float(np.median(np.abs(phases - 0.5))) * half
-    joined = track.with_events(other.times, other.places, other.kinds)
-    return replace(joined, interval_s=half, tolerance_s=uneven + track.tolerance_s / 2)
-
-
-def merged_away(found: Sequence[Track]) -> list[Track]:
+def drop_sums(found: Sequence[Track]) -> list[Track]:
     """Return the jobs that are not several others' checkpoints written at the same time."""
     kept = sorted(found, key=lambda one: one.size_gb)
     result: list[Track] = []
@@ -359,11 +362,8 @@ def merged_away(found: Sequence[Track]) -> list[Track]:
 
 
 def _is_sum(track: Track, others: Sequence[Track]) -> bool:
-    beside = [
-        one for one in others
-        if one.size_gb < 0.95 * track.size_gb
-        and one.start_s < track.end_s and one.end_s > track.start_s
-    ]  # fmt: skip
+    during = [one for one in others if one.start_s < track.end_s and one.end_s > track.start_s]
+    beside = [one for one in during if one.size_gb < 0.95 * track.size_gb]
     for place, one in enumerate(beside):
         for other in beside[place:]:
             if abs((one.size_gb + other.size_gb) / track.size_gb - 1) > 0.06 or one is other:

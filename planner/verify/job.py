@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from planner.limits import TIMED
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import (
@@ -19,7 +20,7 @@ from planner.sizing.reliability import FAILURES_PER_GPU_DAY
 from planner.verify import progress
 from planner.verify.basis import Basis, nameplate_gb_per_s, total_nameplate_gb_per_s
 from planner.verify.decisions import Clients, Decisions, find_clients, replica_gpus, usable_gpus
-from planner.verify.ledger import TIMED, Ledger, at_least, close
+from planner.verify.ledger import Ledger, at_least, close
 
 SECONDS_PER_DAY = 86400
 EXPORT_BYTES_PER_PARAMETER = 2

@@ -88,7 +88,3 @@ class Ledger:
 
 def _write(figure: float | None) -> str:
     return "not known" if figure is None else f"{figure:.12g}"
-
-
-COUNTED = 1e-9
-TIMED = 1e-7

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
+from planner.limits import Limit, named, of_group, value_at
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, LimitReport, Plan
-from planner.schema.problem import Budget, CustomRule, Problem, Split
+from planner.schema.problem import CustomRule, Problem, Split
 from planner.sizing.demand import VENDOR_RULES
 from planner.verify.basis import DECIDED, Basis, facility_limit_kw
 from planner.verify.decisions import Decisions
@@ -22,48 +22,50 @@ from planner.verify.job import (
     stall_and_drain_s,
     systems_by_type,
 )
-from planner.verify.ledger import COUNTED, TIMED, Ledger, close
+from planner.verify.ledger import Ledger, close
 from planner.verify.money import owned, purchased, stock, unit_money
 from planner.verify.totals import Ratios, TotalFigures
 
 
 @dataclass(frozen=True)
-class Limit:
-    """What the plan reaches and what is allowed, in ``unit``.
+class Reached:
+    """What the plan reaches of a limit and what is allowed, as computed here.
 
-    ``tolerance`` is relative. A limit need not be listed where it cannot matter, for example the
-    most units of an item that is not bought. ``exact`` limits ask for equality.
+    Its sense, unit and tolerance (relative) are those of the table of limits. A limit need not be
+    listed where it cannot matter, for example the most units of an item that is not bought.
     """
 
     name: str
     value: float | None
-    sense: Literal["<=", ">="]
     limit: float
-    unit: str
-    tolerance: float = COUNTED
     must_be_listed: bool = True
-    exact: bool = False
+
+    @property
+    def row(self) -> Limit:
+        """The row of the table; an ``exact`` limit asks for equality."""
+        return named(self.name)
 
     def slack(self) -> float:
         """Return how much is left, negative where the limit is broken."""
         if self.value is None:
             return float("-inf")
         left = self.limit - self.value
-        return left if self.sense == "<=" else -left
+        return self.row.looser * left
 
     def holds(self) -> bool:
         """Return whether the plan keeps the limit, within the tolerance."""
         if self.value is None:
             return False
-        allowed = self.tolerance * max(abs(self.value), abs(self.limit))
-        return self.slack() >= -allowed and (not self.exact or abs(self.slack()) <= allowed)
+        allowed = self.row.tolerance * max(abs(self.value), abs(self.limit))
+        return self.slack() >= -allowed and (not self.row.exact or abs(self.slack()) <= allowed)
 
     def text(self) -> str:
         """Return the limit in words."""
+        unit, sense = self.row.unit, self.row.sense
         if self.value is None:
-            return f"a figure is not known, allowed is {self.sense} {self.limit:.12g} {self.unit}"
-        sense = "=" if self.exact else self.sense
-        return f"{self.value:.12g} {self.unit} is to be {sense} {self.limit:.12g} {self.unit}"
+            return f"a figure is not known, allowed is {sense} {self.limit:.12g} {unit}"
+        sense_text = "=" if self.row.exact else sense
+        return f"{self.value:.12g} {unit} is to be {sense_text} {self.limit:.12g} {unit}"
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def check_limits(
     _check_reports(ledger, plan, {limit.name: limit for limit in expected})
 
 
-def _check_reports(ledger: Ledger, plan: Plan, expected: dict[str, Limit]) -> None:
+def _check_reports(ledger: Ledger, plan: Plan, expected: dict[str, Reached]) -> None:
     listed: set[str] = set()
     for report in plan.limits:
         name = f"limits.{report.name}"
@@ -124,17 +126,17 @@ def _check_reports(ledger: Ledger, plan: Plan, expected: dict[str, Limit]) -> No
             ledger.fail(f"limits.{limit.name}: missing, {limit.text()}")
 
 
-def _check_report(ledger: Ledger, name: str, report: LimitReport, limit: Limit) -> None:
+def _check_report(ledger: Ledger, name: str, report: LimitReport, limit: Reached) -> None:
     ledger.same(f"{name}.value", report.value, limit.value)
     ledger.same(f"{name}.limit", report.limit, limit.limit)
-    ledger.equal(f"{name}.unit", report.unit, limit.unit)
-    ledger.equal(f"{name}.exact", report.exact, limit.exact)
+    ledger.equal(f"{name}.unit", report.unit, limit.row.unit)
+    ledger.equal(f"{name}.exact", report.exact, limit.row.exact)
     ledger.require(
-        report.sense == limit.sense or limit.exact,
-        f"{name}.sense: the plan says {report.sense!r}, expected {limit.sense!r}",
+        report.sense == limit.row.sense or limit.row.exact,
+        f"{name}.sense: the plan says {report.sense!r}, expected {limit.row.sense!r}",
     )
     if limit.value is not None:
-        slack = 0.0 if limit.exact else limit.slack()
+        slack = 0.0 if limit.row.exact else limit.slack()
         scale = max(abs(limit.value), abs(limit.limit))
         near = math.isclose(report.slack, slack, rel_tol=1e-9, abs_tol=1e-9 * scale)
         clamped = report.slack == 0 and slack < 0
@@ -145,7 +147,7 @@ def _check_report(ledger: Ledger, name: str, report: LimitReport, limit: Limit) 
             ledger.fail(f"{name}.binding: nothing is left, yet the plan says it does not bind")
 
 
-def _plant_limits(problem: Problem, totals: TotalFigures, ratios: Ratios) -> Iterator[Limit]:
+def _plant_limits(problem: Problem, totals: TotalFigures, ratios: Ratios) -> Iterator[Reached]:
     """Yield the limits of the site, of the budget and of the delivery.
 
     Args:
@@ -153,55 +155,18 @@ def _plant_limits(problem: Problem, totals: TotalFigures, ratios: Ratios) -> Ite
         totals: the plan's sums as re-computed.
         ratios: what the cluster's work costs, as re-computed.
     """
-    site, cooling = problem.site, problem.site.cooling
-    plant = (
-        ("it_power", totals.it_power_kw, site.it_power_kw, "kW"),
-        ("facility_power", totals.facility_power_kw, facility_limit_kw(site), "kW"),
-        ("heat_air", totals.heat_air_kw, cooling.air_limit_kw, "kW"),
-        ("heat_liquid", totals.heat_liquid_kw, cooling.liquid_limit_kw, "kW"),
-        ("racks", totals.racks, site.racks, "racks"),
-    )
-    for name, value, limit, unit in plant:
+    for row in of_group("supply", "ratio"):
+        figures = totals if row.group == "supply" else ratios
+        limit = value_at(problem, row.path)
+        if row.name == "facility_power":
+            limit = facility_limit_kw(problem.site)
         if limit is not None:
-            yield Limit(name, value, "<=", limit, unit)
-    yield from _money_limits(problem.budget, totals, ratios)
+            yield Reached(row.name, getattr(figures, row.figure), limit)
     longest_days, limit = totals.lead_time_days, problem.targets.max_lead_time_days
     if limit is not None:
         # Without a stated lead time nothing is known to be late.
         known = longest_days is not None
-        yield Limit("lead_time", longest_days or 0.0, "<=", limit, "days", must_be_listed=known)
-
-
-def _money_limits(budget: Budget, totals: TotalFigures, ratios: Ratios) -> Iterator[Limit]:
-    sums = (
-        ("capex", totals.capex_usd, budget.capex_usd, "USD"),
-        ("opex", totals.opex_usd_per_year, budget.opex_usd_per_year, "USD/year"),
-        ("tco", totals.tco_usd, budget.tco_usd, "USD"),
-        ("support", totals.support_usd_per_year, budget.support_usd_per_year, "USD/year"),
-        (
-            "subscriptions",
-            totals.subscriptions_usd_per_year,
-            budget.subscriptions_usd_per_year,
-            "USD/year",
-        ),
-        ("energy", totals.energy_usd_per_year, budget.energy_usd_per_year, "USD/year"),
-        ("colocation", totals.colocation_usd_per_year, budget.colocation_usd_per_year, "USD/year"),
-    )
-    for name, value, limit, unit in sums:
-        if limit is not None:
-            yield Limit(name, value, "<=", limit, unit)
-    work = (
-        (
-            "per_useful_gpu_hour",
-            ratios.usd_per_useful_gpu_hour,
-            budget.per_useful_gpu_hour_usd,
-            "USD/h",
-        ),
-        ("per_million_tokens", ratios.usd_per_million_tokens, budget.per_million_tokens_usd, "USD"),
-    )
-    for name, value, limit, unit in work:
-        if limit is not None:
-            yield Limit(name, value, "<=", limit, unit, TIMED)
+        yield Reached("lead_time", longest_days or 0.0, limit, must_be_listed=known)
 
 
 def _storage_limits(
@@ -210,7 +175,7 @@ def _storage_limits(
     totals: TotalFigures,
     figures: JobFigures,
     degraded: Degraded,
-) -> Iterator[Limit]:
+) -> Iterator[Reached]:
     """Yield the limits on storage.
 
     Args:
@@ -225,35 +190,35 @@ def _storage_limits(
     if job.restore.max_time_s is not None:
         limit, down_s = job.restore.max_time_s, degraded.restore_s
         restore_s = figures.restore_s if down_s is None else down_s
-        yield Limit("restore_time", restore_s, "<=", limit, "s", TIMED)
+        yield Reached("restore_time", restore_s, limit)
     needed_tb = figures.capacity_needed_tb
-    yield Limit("capacity", totals.usable_tb, ">=", needed_tb, "TB", must_be_listed=needed_tb > 0)
+    yield Reached("capacity", totals.usable_tb, needed_tb, must_be_listed=needed_tb > 0)
     if job.ingest_per_gpu_gb_per_s > 0:
         value, limit = figures.ingest_gb_per_s, figures.delivered_read_gb_per_s
-        yield Limit("ingest", value, "<=", limit, "GB/s", TIMED)
+        yield Reached("ingest", value, limit)
     endurance = endurance_tb_per_day(basis, decisions)
     if endurance is not None:
         value = figures.write_volume_tb_per_day
-        yield Limit("endurance", value, "<=", endurance, "TB/day", TIMED)
+        yield Reached("endurance", value, endurance)
     yield from _rule_limits(basis, totals)
 
 
 def _checkpoint_limits(
     basis: Basis, decisions: Decisions, figures: JobFigures, degraded: Degraded
-) -> Iterator[Limit]:
+) -> Iterator[Reached]:
     checkpoint, interval_s = basis.problem.job.checkpoint, decisions.interval_s
     stall_s, drain_s = stall_and_drain_s(decisions, figures, degraded)
     if decisions.mode == "sync":
         limit = checkpoint.max_blocking
-        yield Limit("blocking", stall_s / interval_s, "<=", limit, "share", TIMED)
+        yield Reached("blocking", stall_s / interval_s, limit)
         return
     if basis.problem.storage.rule == "demand":
         overlap, limit = drain_s / interval_s, checkpoint.max_overlap
-        yield Limit("overlap", overlap, "<=", limit, "share", TIMED)
-    yield Limit("drain_fits", stall_s + drain_s, "<=", interval_s, "s", TIMED)
+        yield Reached("overlap", overlap, limit)
+    yield Reached("drain_fits", stall_s + drain_s, interval_s)
 
 
-def _rule_limits(basis: Basis, totals: TotalFigures) -> Iterator[Limit]:
+def _rule_limits(basis: Basis, totals: TotalFigures) -> Iterator[Reached]:
     rule = basis.problem.storage.rule
     if rule == "demand":
         return
@@ -268,10 +233,12 @@ def _rule_limits(basis: Basis, totals: TotalFigures) -> Iterator[Limit]:
         ("rule_write", totals.write_gb_per_s, units * write),
     )
     for name, rated, asked in sides:
-        yield Limit(name, rated, ">=", asked, "GB/s", TIMED, must_be_listed=asked > 0)
+        yield Reached(name, rated, asked, must_be_listed=asked > 0)
 
 
-def _target_limits(problem: Problem, decisions: Decisions, figures: JobFigures) -> Iterator[Limit]:
+def _target_limits(
+    problem: Problem, decisions: Decisions, figures: JobFigures
+) -> Iterator[Reached]:
     """Yield the targets and the bounds on the GPUs in use.
 
     Args:
@@ -279,32 +246,23 @@ def _target_limits(problem: Problem, decisions: Decisions, figures: JobFigures) 
         decisions: what the plan decided.
         figures: the job as re-computed.
     """
-    targets, bounds, used = problem.targets, problem.job.gpus, decisions.gpus_used
+    bounds, used = problem.job.gpus, decisions.gpus_used
     if problem.job.parallelism is not None:
-        replica = problem.job.parallelism.replica_gpus
-        yield Limit("replica_fits", used, ">=", replica, "GPUs")
+        yield Reached("replica_fits", used, problem.job.parallelism.replica_gpus)
     if bounds.min is not None:
-        yield Limit("gpus_min", used, ">=", bounds.min, "GPUs")
+        yield Reached("gpus_min", used, bounds.min)
     if bounds.max is not None:
-        yield Limit("gpus_max", used, "<=", bounds.max, "GPUs")
-    if targets.min_gpus is not None:
-        yield Limit("min_gpus", used, ">=", targets.min_gpus, "GPUs")
-    if targets.min_goodput is not None:
-        yield Limit("min_goodput", figures.goodput, ">=", targets.min_goodput, "share", TIMED)
-    if targets.min_useful_gpus is not None:
-        value, limit = figures.useful_gpus, targets.min_useful_gpus
-        yield Limit("min_useful_gpus", value, ">=", limit, "GPUs", TIMED)
-    if targets.min_useful_pflops is not None:
-        pflops, limit = figures.useful_pflops, targets.min_useful_pflops
-        yield Limit("min_useful_pflops", pflops, ">=", limit, "PFLOP/s", TIMED)
-    if targets.max_days_to_train is not None:
-        days, limit = figures.days_to_train, targets.max_days_to_train
-        yield Limit("max_days_to_train", days, "<=", limit, "days", TIMED)
+        yield Reached("gpus_max", used, bounds.max)
+    for row in of_group("target"):
+        limit = value_at(problem, row.path)
+        if limit is not None:
+            value = used if row.figure == "gpus_used" else getattr(figures, row.figure)
+            yield Reached(row.name, value, limit)
 
 
 def _count_limits(
     basis: Basis, decisions: Decisions, companions: Mapping[str, int]
-) -> Iterator[Limit]:
+) -> Iterator[Reached]:
     """Yield the limits on unit counts.
 
     Args:
@@ -320,63 +278,58 @@ def _count_limits(
         in_place = decisions.standing.get(sku, 0) or count
         yield from _demanded_limits(basis, sku, in_place)
         if in_place > decisions.counts.get(sku, 0) and sku in decisions.standing:
-            yield Limit(f"items.{sku}.installed", in_place, ">=", owned(basis, item), "units")
+            yield Reached(f"items.{sku}.installed", in_place, owned(basis, item))
     yield from _family_limits(basis, decisions)
     types, most = len(decisions.gpu_types), basis.problem.job.gpus.max_types
-    yield Limit("gpu_types", types, "<=", most, "types", must_be_listed=False)
+    yield Reached("gpu_types", types, most, must_be_listed=False)
 
 
-def _catalog_limits(item: Item, count: int) -> Iterator[Limit]:
+def _catalog_limits(item: Item, count: int) -> Iterator[Reached]:
     if item.min_units is not None:
-        yield Limit(f"min_units.{item.id}", count, ">=", item.min_units.value, "units")
+        yield Reached(f"min_units.{item.id}", count, item.min_units.value)
     if item.max_units is not None:
-        yield Limit(f"max_units.{item.id}", count, "<=", item.max_units.value, "units")
+        yield Reached(f"max_units.{item.id}", count, item.max_units.value)
 
 
-def _stock_limits(basis: Basis, item: Item, count: int) -> Iterator[Limit]:
+def _stock_limits(basis: Basis, item: Item, count: int) -> Iterator[Reached]:
     bought, there_are = purchased(basis, item, count), stock(basis, item)
     if bought > 0 and there_are is not None:
-        yield Limit(f"stock.{item.id}", bought, "<=", there_are, "units")
+        yield Reached(f"stock.{item.id}", bought, there_are)
 
 
-def _demanded_limits(basis: Basis, sku: str, count: int) -> Iterator[Limit]:
+def _demanded_limits(basis: Basis, sku: str, count: int) -> Iterator[Reached]:
     rule, name = basis.demanded(sku), f"items.{sku}"
     if rule.fixed is not None:
         must_be_listed = rule.fixed > 0 or count > 0
-        yield Limit(
+        yield Reached(
             f"{name}.fixed",
             count,
-            "<=",
             rule.fixed,
-            "units",
             must_be_listed=must_be_listed,
-            exact=True,
         )
     least = max(rule.min or 0, 1 if rule.required else 0)
     if rule.min is not None or rule.required:
-        yield Limit(f"{name}.min", count, ">=", least, "units", must_be_listed=least > 0)
+        yield Reached(f"{name}.min", count, least, must_be_listed=least > 0)
     if rule.max is not None:
-        yield Limit(f"{name}.max", count, "<=", rule.max, "units", must_be_listed=count > 0)
+        yield Reached(f"{name}.max", count, rule.max, must_be_listed=count > 0)
 
 
-def _family_limits(basis: Basis, decisions: Decisions) -> Iterator[Limit]:
+def _family_limits(basis: Basis, decisions: Decisions) -> Iterator[Reached]:
     for family in basis.families.values():
         if family.max_units is None:
             continue
         members = [
             count for sku, count in decisions.counts.items() if basis.items[sku].family == family.id
         ]
-        yield Limit(
+        yield Reached(
             f"family_max_units.{family.id}",
             sum(members),
-            "<=",
             family.max_units.value,
-            "units",
             must_be_listed=sum(members) > 0,
         )
 
 
-def _policy_limits(basis: Basis, decisions: Decisions, stated: JobPlan) -> Iterator[Limit]:
+def _policy_limits(basis: Basis, decisions: Decisions, stated: JobPlan) -> Iterator[Reached]:
     """Yield the limits on vendors, families and hot spares.
 
     Args:
@@ -387,19 +340,19 @@ def _policy_limits(basis: Basis, decisions: Decisions, stated: JobPlan) -> Itera
     policy = basis.problem.policy
     for place, vendor in enumerate(policy.require_vendors):
         units = _by_vendor(basis, decisions, DECIDED).get(vendor, 0)
-        yield Limit(f"require_vendor.{place}", units, ">=", 1, "units")
+        yield Reached(f"require_vendor.{place}", units, 1)
     for place, split in enumerate(policy.split):
         largest = _largest_share(basis, decisions, split)
-        yield Limit(f"split.{place}", largest, "<=", split.max_share, "share")
+        yield Reached(f"split.{place}", largest, split.max_share)
     families = basis.problem.storage.exact_families
     if families is not None:
         serving = len(decisions.families)
-        yield Limit("exact_families", serving, ">=", families, "families", exact=True)
+        yield Reached("exact_families", serving, families)
     used = systems_by_type(decisions, stated)
     for sku, hot in hot_spares(basis, used).items():
         if hot > 0:
             idle = decisions.counts[sku] - used[sku]
-            yield Limit(f"hot_spares.{sku}", idle, ">=", hot, "systems")
+            yield Reached(f"hot_spares.{sku}", idle, hot)
 
 
 def _by_vendor(basis: Basis, decisions: Decisions, categories: tuple[str, ...]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner import cli
-from tests.bad_input.world import Row
+from tests.bad_input.row import Row
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bad_input.world import Row
-from tests.bad_input.world_bill import edits, net, own, sold
+from tests.bad_input.row import Row, edits, net, own, sold
 
 ROWS: tuple[Row, ...] = (
     *edits(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bad_input.world import Row
-from tests.bad_input.world_bill import bill, edits
+from tests.bad_input.row import Row, bill, edits
 
 ROWS: tuple[Row, ...] = (
     *edits(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.bad_input.world import BOOK, CATALOG, PROBLEM, Row, catalog, changed
+from tests.bad_input.row import Row, catalog
+from tests.world.files import BOOK, CATALOG, PROBLEM, changed
 
 GPUS = "gpus: {value: 8, source: sheet, confidence: high}"
 READ = "read: {value: 90 GB/s, source: sheet, confidence: high}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bad_input.world import Row
+from tests.bad_input.row import Row
 
 HELP = "planner --help"
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.bad_input.world import PROBLEM, Row, problem
+from tests.bad_input.row import Row, problem
+from tests.world.files import PROBLEM
 
 BOMB = "name: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.bad_input.world import BOOK, CATALOG, Row, book, changed
+from tests.bad_input.row import Row, book
+from tests.world.files import BOOK, CATALOG, changed
 
 GPU_PRICE = '  gpu_box:\n    list: 300000 USD\n    date: "2026-01"'
 DISCOUNT = "  - {vendor: Boxes, discount: 5 %}"

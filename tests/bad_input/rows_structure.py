@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.bad_input.world import CATALOG, PROBLEM, Row, changed, problem
+from tests.bad_input.row import Row, problem
+from tests.world.files import CATALOG, PROBLEM, changed
 
 OBJECTIVE = "objective: {maximize: goodput}"
 INTERVAL = "interval: {policy: optimal, min: 1 min, max: 4 h}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bad_input.world import Row, problem
+from tests.bad_input.row import Row, problem
 
 POWER = "facility_power: 2 MW"
 STALL = "stall: 5 s"

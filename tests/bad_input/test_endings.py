@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.bad_input.conftest import RowRunner
-from tests.bad_input.world import SOLVE, Row
+from tests.bad_input.row import Row
+from tests.world.files import SOLVE
 
 FULL = Path("/dev/full")
 START = "from planner.cli import main; main()"

@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner import cli, shipped
-from tests.bad_input.world import FILES
-from tests.bad_input.world_bill import FILES as BILL_FILES
+from tests.world.files import BILL_FILES, FILES
 
 SHIPPED = shipped.problem_files()["10MW"].read_text("utf-8")
 CHUNKS = [

@@ -13,7 +13,8 @@ import pytest
 import xlsxwriter
 
 from tests.bad_input.conftest import RowRunner, Runner
-from tests.bad_input.world import PROBLEM, SOLVE, Row, changed
+from tests.bad_input.row import Row
+from tests.world.files import PROBLEM, SOLVE, changed
 
 READERS = {
     "problem": "solve {}",

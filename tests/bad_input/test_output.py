@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.bad_input.conftest import Answer, RowRunner, Runner
-from tests.bad_input.world import Row
+from tests.bad_input.row import Row
 
 NOBODY = 65_534
 ELSEWHERE = "choose another folder with -o"

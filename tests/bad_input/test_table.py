@@ -22,8 +22,8 @@ from tests.bad_input import (
     rows_values,
 )
 from tests.bad_input.conftest import Answer, RowRunner
-from tests.bad_input.world import Row
-from tests.bad_input.world_bill import FILES
+from tests.bad_input.row import Row
+from tests.world.files import BILL_FILES
 
 ROWS = (
     *rows_values.ROWS,
@@ -88,11 +88,11 @@ def test_the_files_the_table_breaks_are_sound(run_row: RowRunner) -> None:
     answer = run_row(Row("sound", "", "", command="check problem.yaml"))
     assert (answer.exit_code, answer.err) == (0, "")
     assert "valid; 4 catalog items; 0 warnings" in answer.out
-    bill = run_row(Row("sound_bill", "", "", files=FILES, command="check problem.yaml"))
+    bill = run_row(Row("sound_bill", "", "", files=BILL_FILES, command="check problem.yaml"))
     assert (bill.exit_code, bill.err) == (0, "")
     assert "valid; 15 catalog items; 0 warnings" in bill.out
 
 
 def test_the_bill_the_table_breaks_has_a_plan(run_row: RowRunner) -> None:
-    answer = run_row(Row("sound_bill", "", "", files=FILES, command="solve problem.yaml -q"))
+    answer = run_row(Row("sound_bill", "", "", files=BILL_FILES, command="solve problem.yaml -q"))
     assert (answer.exit_code, answer.err) == (0, "")

@@ -12,7 +12,7 @@ from random import Random
 from planner.inputs import Inputs
 from planner.levers import Lever, applied, levers
 from tests.oracle.enumerate import best
-from tests.oracle.generate import inputs_of, random_case
+from tests.world.random_cases import inputs_of, random_case
 
 TIGHT = (0.6, 0.3, 0.1, 0.03, 0.01)
 """How much of a limit is left, from little to much too little."""

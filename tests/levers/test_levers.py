@@ -16,7 +16,7 @@ from planner.inputs import Inputs, changed, value_at
 from planner.levers import Change, Lever, applied, levers
 from planner.loader import load, market, overrides, yaml12
 from planner.schema.problem import Problem
-from tests.oracle.generate import random_case, write_case
+from tests.world.random_cases import random_case, write_case
 
 PROBLEMS = shipped.problem_files()
 SEEDS = range(40)

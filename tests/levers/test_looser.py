@@ -18,9 +18,9 @@ from planner.levers import Change, Lever, applied, levers
 from planner.loader import load
 from planner.optimizer.solver import Effort
 from tests.infeasible.plant import drawn
-from tests.memory import two_systems
 from tests.oracle.enumerate import Best, best
-from tests.oracle.generate import inputs_of
+from tests.world.random_cases import inputs_of
+from tests.world.requests import two_systems
 
 SLOW = frozenset(
     {4, 8, 17, 18, 22, 28, 29, 32, 51, 54, 58, 59, 73, 80, 82, 86, 88, 97, 102, 106, 107, 109}

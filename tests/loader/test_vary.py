@@ -30,7 +30,7 @@ from planner.loader.vary import (
 from planner.loader.vary.place import Slot, number_of
 from planner.schema.catalog import Figure
 from planner.schema.problem import Problem
-from tests.bad_input.world import BOOK, CATALOG, FILES, changed
+from tests.world.files import BOOK, CATALOG, FILES, changed
 
 SHIPPED = shipped.problem_files()
 POWER = "site.facility_power"

@@ -7,15 +7,15 @@ from random import Random
 from typing import Any
 
 from planner.case import Case, resolve
-from planner.case.caps import cap
+from planner.case.bounds import cap
 from planner.case.quantities import Steps
 from planner.optimizer.build import _add_counts
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, Model, Variable, combination, evaluate, total
 from planner.optimizer.solver import Effort, Outcome, Session, session
-from tests.oracle.by_hand import Request, price
-from tests.oracle.generate import inputs_of, random_case
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request, price
 
 
 def resolved(seed: int) -> Case:
@@ -144,11 +144,11 @@ class Counting:
         for offer in case.offers():
             _add_counts(self.build, offer)
         self.names = list[str]()
-        for quantity in case.kit.quantities:
+        for quantity in case.companions.quantities:
             self.names += quantity.outputs if isinstance(quantity, Steps) else [quantity.name]
-        self.goods = [good.id for good in case.goods()]
-        self.counts = {name: self.build.units[name] for name in {*self.names, *self.goods}}
-        self.bought = {name: self.build.purchased[name] for name in self.goods}
+        self.items = [item.id for item in case.bill_items()]
+        self.counts = {name: self.build.units[name] for name in {*self.names, *self.items}}
+        self.bought = {name: self.build.purchased[name] for name in self.items}
 
     def values(self, units: Mapping[str, int]) -> dict[str, float]:
         """Return the least values of all variables with the purchase fixed."""

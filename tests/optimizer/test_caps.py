@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from planner.case import resolve
-from planner.case.caps import UNLIMITED_UNITS, cap, cap_in_use
-from planner.case.kit import Kit
-from planner.case.model import Case, Offer, Storage, System
+from planner.case.bounds import UNLIMITED_UNITS, cap, cap_in_use
+from planner.case.model import Case, Companions, Offer, Storage, System
 from planner.case.quantities import Steps
 from planner.optimizer import purchase
 from tests.optimizer.cases import resolved
-from tests.oracle.by_hand import Request, price
 from tests.oracle.enumerate import best
-from tests.oracle.generate import inputs_of, random_case
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request, price
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
 RACK = {"height": "48 RU", "power": "45 kW"}
@@ -96,9 +95,11 @@ def limited(case: Case) -> set[str]:
 def alone(case: Case) -> Case:
     """Return a case in which nothing comes with the systems but the racks they stand in."""
     ids = {f"racks.{offer.id}" for offer in case.offers()}
-    quantities = tuple(q for q in case.kit.quantities if not isinstance(q, Steps) and q.name in ids)
-    racks = tuple(term for term in case.kit.racks if term[1] in ids)
-    return replace(case, kit=Kit(quantities=quantities, racks=racks))
+    quantities = tuple(
+        q for q in case.companions.quantities if not isinstance(q, Steps) and q.name in ids
+    )
+    racks = tuple(term for term in case.companions.racks if term[1] in ids)
+    return replace(case, companions=Companions(quantities=quantities, racks=racks))
 
 
 def within(case: Case, offer: Offer, units: int) -> bool:

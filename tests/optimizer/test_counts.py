@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.case import resolve
-from planner.case.bounds import Bounds
-from planner.case.caps import cap
+from planner.case.bounds import Bounds, cap
 from planner.case.model import Case
 from planner.case.quantities import Ceil, Size, Steps, Sum, evaluate
 from planner.optimizer import purchase
 from tests.optimizer.cases import Counting, furnish, resolved
-from tests.oracle.by_hand import Request
-from tests.oracle.generate import inputs_of
+from tests.world.random_cases import inputs_of
+from tests.world.requests import Request
 
 LIMITS = {
     "it_power", "facility_power", "heat_air", "heat_liquid", "racks", "capex", "support",
@@ -102,8 +101,8 @@ def check_bounds(case: Case, most: int) -> int:
     """Compare every count's upper bound with the largest there is; return how many were close."""
     tops = {offer.id: min(cap(case, offer), most) for offer in case.offers()}
     bounds = Bounds.of(case, tops)
-    bounds.add(case.kit.quantities)
-    every = [case.kit.values(units) for units in allowed(case, most)]
+    bounds.add(case.companions.quantities)
+    every = [case.companions.values(units) for units in allowed(case, most)]
     close = 0
     for name in bounds.majorants:
         largest = max((values[name] for values in every), default=0.0)
@@ -124,7 +123,7 @@ def test_bounds_hold_for_random_problems() -> None:
     checked = 0
     for seed in range(700, 760):
         case = resolved(seed)
-        if case.kit.quantities and len(case.offers()) <= 4:
+        if case.companions.quantities and len(case.offers()) <= 4:
             check_bounds(case, 4)
             checked += 1
     assert checked > 8
@@ -147,12 +146,12 @@ def test_the_model_counts_as_plain_numbers_do() -> None:
     compared = fabrics = 0
     for seed in range(800, 900):
         case = resolved(seed)
-        if not case.kit.quantities:
+        if not case.companions.quantities:
             continue
         for units in drawn(case, Random(seed)):
             compare_model(case, units, seed)
             compared += 1
-            fabrics += bool(case.kit.fabrics)
+            fabrics += bool(case.companions.fabrics)
     assert compared > 60
     assert fabrics > 20
 

@@ -9,9 +9,9 @@ from planner.case import resolve
 from planner.optimizer import purchase
 from planner.schema.plan import Plan
 from tests.optimizer.cases import companion
-from tests.oracle.by_hand import Request
-from tests.oracle.generate import inputs_of
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request
 
 
 @pytest.mark.parametrize(

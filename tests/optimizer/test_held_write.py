@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from planner.case import Case, resolve, with_kit
-from planner.case.caps import cap, unlimited
+from planner.case import Case, resolve, with_companions
+from planner.case.bounds import cap, unlimited
 from planner.inputs import Inputs
 from planner.optimizer import purchase
 from planner.optimizer.joint import optimise
-from tests.oracle.by_hand import Request, price, store
-from tests.oracle.generate import inputs_of
-from tests.oracle.hardware import figure
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import figure
+from tests.world.requests import Request, price, store
 
 GAP = 1e-6
 
@@ -38,7 +38,7 @@ def hall() -> Inputs:
 
 
 def held(case: Case, inputs: Inputs, **limits: float) -> Case:
-    return with_kit(inputs, replace(case, limits=replace(case.limits, **limits)))
+    return with_companions(inputs, replace(case, limits=replace(case.limits, **limits)))
 
 
 def bought(case: Case) -> tuple[float, float]:

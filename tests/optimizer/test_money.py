@@ -17,8 +17,8 @@ from planner.schema.catalog import Item
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount, Price
 from tests.optimizer.cases import Counting
-from tests.oracle.by_hand import Request, gpu_system, price
-from tests.oracle.generate import inputs_of, random_case
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.requests import Request, gpu_system, price
 
 ITEM = Item.model_validate(gpu_system("gpu", 8, "10 kW"))
 

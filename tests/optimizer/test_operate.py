@@ -9,13 +9,12 @@ import pytest
 
 from planner import api
 from planner.case import resolve
-from planner.case.bandwidth import nameplate
-from planner.case.model import Case, Mode, System
+from planner.case.model import Case, Mode, System, nameplate
 from planner.optimizer.operate import Operation, best, operate
 from planner.schema.plan import Plan
 from planner.sizing.goodput import goodput
-from tests.oracle.by_hand import Request
-from tests.oracle.generate import inputs_of, random_case
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.requests import Request
 
 SEEDS = range(100, 140)
 

@@ -13,9 +13,9 @@ from planner.errors import InputError
 from planner.optimizer.purchase import largest_share
 from planner.schema.plan import Plan
 from tests.optimizer.cases import furnish
-from tests.oracle.by_hand import Request, gpu_system, price, store
-from tests.oracle.generate import inputs_of
-from tests.oracle.hardware import Raw
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import Raw
+from tests.world.requests import Request, gpu_system, price, store
 
 
 def rivals(**objective: str) -> Request:

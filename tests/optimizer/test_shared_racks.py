@@ -11,10 +11,10 @@ from planner import api
 from planner.errors import PlannerError
 from planner.schema.plan import Plan
 from tests.oracle.enumerate import best
-from tests.oracle.generate import Case, inputs_of, random_case, read
-from tests.oracle.hardware import figure
 from tests.oracle.test_bill import Bill, companion
 from tests.test_exactness import disagreements
+from tests.world.random_cases import Case, inputs_of, random_case, read
+from tests.world.random_hardware import figure
 
 SEEDS = (7004, 7006, 7013, 7053, 7062, 7075, 7094, 7105)
 

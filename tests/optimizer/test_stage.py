@@ -11,10 +11,10 @@ from planner.optimizer import constraints
 from planner.optimizer.context import Build
 from planner.optimizer.joint import optimise
 from planner.optimizer.master import Master
-from tests.oracle.by_hand import Request, gpu_system, price
 from tests.oracle.enumerate import best
-from tests.oracle.generate import inputs_of, random_case
 from tests.test_exactness import disagreements
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.requests import Request, gpu_system, price
 
 MOST_SOLVES = 250
 

@@ -9,17 +9,17 @@ import pytest
 
 from planner import api
 from planner.case import resolve
-from planner.case.caps import cap_in_use
-from planner.case.goods import support_factor, support_span
-from planner.case.model import Good
+from planner.case.bounds import cap_in_use
+from planner.case.model import BillItem
+from planner.case.money import support_factor, support_span
 from planner.sizing.facility import discounted_years
 from tests.optimizer.cases import furnish
-from tests.oracle.by_hand import Request
-from tests.oracle.generate import inputs_of
-from tests.oracle.hardware import figure
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import figure
+from tests.world.requests import Request
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
-PLAIN = Good(
+PLAIN = BillItem(
     id="good", vendor="V", installed=0, unit_net_usd=1.0, support_usd_per_year=0.0,
     subscription_usd_per_year=0.0, support_factor=0.0, it_power_kw=0.0, meter_kw=0.0,
     energy_kw=0.0, liquid_kw=0.0, spare_share=0.0, pack=1, min_order=0, stock=None,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracle.by_hand import Request, gpu_system, price, store
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request, gpu_system, price, store
 
 SOURCED = {"source": "made_up", "confidence": "low"}
 

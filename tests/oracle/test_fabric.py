@@ -7,7 +7,7 @@ import pytest
 from planner.schema.catalog import PortGroup, Switch
 from planner.schema.problem import ComputeFabric, EthernetFabric
 from tests.oracle.fabric import Design, Edge, Parts, compute_fabric, fat_tree
-from tests.oracle.hardware import Raw
+from tests.world.random_hardware import Raw
 
 LINK: Raw = {
     "cable": "cable",

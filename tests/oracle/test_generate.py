@@ -9,7 +9,7 @@ import pytest
 
 from planner import loader
 from tests.oracle.enumerate import best
-from tests.oracle.generate import Case, random_case, write_case
+from tests.world.random_cases import Case, random_case, write_case
 
 SEEDS = range(60)
 

@@ -10,11 +10,11 @@ import pytest
 from planner.schema.catalog import Item
 from planner.schema.problem import Site
 from tests.oracle import facility
-from tests.oracle.by_hand import Request, gpu_system, price, store
 from tests.oracle.enumerate import best
-from tests.oracle.generate import random_case
 from tests.oracle.goodput import best_interval_s, goodput, unconstrained_interval_s
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import random_case
+from tests.world.random_hardware import Raw, figure
+from tests.world.requests import Request, gpu_system, price, store
 
 
 def array(value: float) -> Any:

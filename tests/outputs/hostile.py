@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from planner import cli
-from tests.bad_input.world import BOOK, CATALOG, PROBLEM
+from tests.world.files import BOOK, CATALOG, PROBLEM
 
 HARMLESS = "harmless"
 TEXTS: dict[str, str] = {

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner import api
-from planner.outputs.audience import HIDDEN_OBJECTIVE, for_audience
-from planner.outputs.audience_rules import RULES
-from planner.outputs.money_words import MoneyWords
+from planner.outputs.audience import HIDDEN_OBJECTIVE, RULES, MoneyWords, for_audience
 from planner.schema.plan import (
     Assumption,
     LimitReport,
@@ -19,8 +17,8 @@ from planner.schema.plan import (
     Plan,
     PlanModel,
 )
-from tests.workbook.cases import CASES
-from tests.workbook.factory import infeasible, plan
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import CASES
 
 PROBLEM = Path(__file__).resolve().parents[2] / "problems" / "10MW.yaml"
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.bad_input.conftest import Answer, RowRunner, Runner, run, run_row
-from tests.bad_input.world import SOLVE, Row
+from tests.bad_input.row import Row
+from tests.world.files import SOLVE
 
 __all__ = ["run", "run_row"]  # fixtures of the tests of the command line
 

@@ -14,8 +14,8 @@ from planner.outputs.bill import bill
 from planner.outputs.bill_csv import harmless
 from planner.outputs.text_safety import CELL_LIMIT
 from planner.schema.plan import Plan
-from tests.workbook.cases import CASES
-from tests.workbook.factory import plan
+from tests.world.gear_plans import plan
+from tests.world.setups import CASES
 
 
 def rows(document: Plan) -> list[dict[str, str]]:

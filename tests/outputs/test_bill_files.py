@@ -21,9 +21,9 @@ from planner.outputs.numbering import blocks
 from planner.schema.bill import Bill
 from planner.schema.plan import Line, Plan
 from tests.outputs.leaks import opened
-from tests.workbook.cases import CASES
 from tests.workbook.conftest import written
-from tests.workbook.factory import plan
+from tests.world.gear_plans import plan
+from tests.world.setups import CASES
 
 ROOT = Path(__file__).resolve().parents[2]
 PROBLEM = ROOT / "problems" / "10MW.yaml"

@@ -10,8 +10,8 @@ import pytest
 from planner.outputs import console
 from planner.schema.plan import Plan
 from planner.terminal import STANDARD
-from tests.workbook.cases import CASES
-from tests.workbook.factory import plan
+from tests.world.gear_plans import plan
+from tests.world.setups import CASES
 
 GOLDEN = Path(__file__).parent / "golden"
 NEW_WORDS = (

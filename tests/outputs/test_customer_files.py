@@ -18,8 +18,8 @@ from planner.outputs.audience import Audience, for_audience
 from planner.outputs.bill import bill
 from planner.schema.plan import Plan
 from tests.outputs.leaks import kept_numbers, leaks, money, parts, patterns
-from tests.workbook.cases import CASES
-from tests.workbook.factory import plan
+from tests.world.gear_plans import plan
+from tests.world.setups import CASES
 
 PROBLEM = Path(__file__).resolve().parents[2] / "problems" / "10MW.yaml"
 CREATED = datetime(2026, 3, 1)

@@ -4,8 +4,8 @@ import pytest
 
 from planner import api
 from planner.outputs import frame
-from tests.workbook.cases import CASES
-from tests.workbook.factory import plan
+from tests.world.gear_plans import plan
+from tests.world.setups import CASES
 
 PROBLEM = Path(__file__).resolve().parents[2] / "problems" / "10MW.yaml"
 

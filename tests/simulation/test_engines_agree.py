@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from planner.simulation.disturbances import draw
 from planner.simulation.history import NAMES, TIMES, History
 from planner.simulation.lanes import Lanes
 from planner.simulation.record import record, run
@@ -21,6 +20,7 @@ from planner.simulation.world import (
     Planned,
     Weibull,
     World,
+    draw,
 )
 
 MEAN_S = 3000.0

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.simulation.disturbances import draw, failure_times, planned_times
 from planner.simulation.lanes import Lanes
 from planner.simulation.world import (
     Empirical,
@@ -19,6 +18,9 @@ from planner.simulation.world import (
     Planned,
     Weibull,
     World,
+    draw,
+    failure_times,
+    planned_times,
 )
 from planner.studies.simulation.options import read_times
 from tests.simulation.worlds import TWO, job, world

@@ -9,9 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from planner.simulation.disturbances import Disturbances
 from planner.simulation.lanes import Lanes
-from planner.simulation.world import Exponential, JobRun, World
+from planner.simulation.world import Disturbances, Exponential, JobRun, World
 from planner.sizing.goodput import goodput, understated_goodput
 from tests.simulation.worlds import TWO, job
 

@@ -21,9 +21,9 @@ from planner.schema.plan import Plan
 from planner.schema.simulation import LossBudget, Simulation
 from planner.sizing.goodput import goodput, goodput_loss
 from planner.studies.simulation import SimulationOptions, study
-from tests.bad_input.world import FILES
-from tests.plan_files import write_plan
-from tests.ran import ran
+from tests.world.commands import ran
+from tests.world.files import FILES
+from tests.world.solved import write_plan
 
 DAY_S = 86_400.0
 FEW = ("--replications", "20", "--length", "60 days")

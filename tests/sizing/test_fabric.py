@@ -18,7 +18,7 @@ from planner.sizing.fabric import (
     smallest,
     split_ports,
 )
-from tests.calls import calls_of
+from tests.world.effort import calls_of
 
 
 def size_for(design: ComputeDesign, systems: int) -> FabricSize:

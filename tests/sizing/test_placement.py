@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.sizing.placement import Box, Filled, Space, mixed, uniform
-from tests.calls import calls_of
+from tests.world.effort import calls_of
 
 RACK = Space(42.0, 20.0, 1200.0)
 LEAF = Box("leaf", 1.0, 1.0, 12.0)

@@ -25,10 +25,10 @@ from planner.verify import verify
 from tests.oracle import compute, stores
 from tests.oracle.candidates import candidates
 from tests.oracle.enumerate import _Found, _Search, best
-from tests.oracle.generate import random_case
 from tests.oracle.money import Market, within
 from tests.oracle.plant import Plant
 from tests.test_exactness import inputs_of
+from tests.world.random_cases import random_case
 
 WITHIN = 0.05
 SEEDS = [seed for seed in range(18) if seed != 8]  # 8 takes as long as all others together

@@ -22,11 +22,11 @@ from planner.schema.sensitivity import Frontier, FrontierPoint
 from planner.studies.sensitivity.frontier import AGAINST, Against, knee, study
 from planner.studies.sensitivity.frontier_walk import Question
 from planner.studies.sensitivity.solve import SweepOptions
-from tests.oracle.by_hand import Request, gpu_system, price, store
 from tests.oracle.candidates import candidates
-from tests.oracle.generate import inputs_of, random_case
 from tests.oracle.money import Array, Market
 from tests.studies.test_alternatives import enumerated
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.requests import Request, gpu_system, price, store
 
 SEEDS = (0, 7, 9)
 EXACT = SweepOptions(gap=1e-6, jobs=1)

@@ -15,9 +15,9 @@ from planner.levers import Lever, applied, levers
 from planner.levers.numbers import read
 from planner.schema.explanation import Marginal, NextStep
 from planner.studies.explain import PAYS, Base, Prober, marginals, next_step
-from tests.bad_input.world import FILES
 from tests.infeasible.plant import drawn
 from tests.studies.test_marginal import truth
+from tests.world.files import FILES
 
 CLOSE = 2e-5
 SEEDS = (0, 3, 4, 6, 7, 9, 11, 14, 15, 19, 21, 23, 25, 31)

@@ -24,8 +24,8 @@ from planner.studies.sensitivity.scenarios import (
     scenario_inputs,
     scenarios,
 )
-from tests.bad_input.world import BOOK, FILES, PROBLEM, changed
-from tests.calls import calls_of
+from tests.world.effort import calls_of
+from tests.world.files import BOOK, FILES, PROBLEM, changed
 
 POWER = "site.facility_power"
 NAMED = """\

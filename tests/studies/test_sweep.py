@@ -26,7 +26,7 @@ from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import Row, scenarios
 from planner.studies.sensitivity.solve import SweepOptions, pieces
 from planner.studies.sensitivity.workers import Numbered, Work, Workers
-from tests.ran import Ran, ran
+from tests.world.commands import Ran, ran
 
 POWER = "site.facility_power=100kW:400kW:lin:130"
 PIECES = "site.pue=1.1:1.5:lin:40"

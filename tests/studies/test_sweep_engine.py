@@ -12,9 +12,9 @@ from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
 from planner.studies.sensitivity import workers as work_module
 from planner.studies.sensitivity.scenarios import Row, Scenario
-from planner.studies.sensitivity.solve import SUPPLIES, Answer, Asked, SweepOptions, groups, pieces
+from planner.studies.sensitivity.solve import FIELDS, Answer, Asked, SweepOptions, groups, pieces
 from planner.studies.sensitivity.workers import Work
-from tests.oracle.generate import inputs_of, random_case
+from tests.world.random_cases import inputs_of, random_case
 
 SEEDS = (1, 4, 9, 17, 25, 28, 29, 32, 41, 58, 76, 376)
 COUNT = 16
@@ -25,7 +25,7 @@ SOLVED = ("optimal", "feasible")
 def drawn(inputs: Inputs, seed: int, count: int = COUNT) -> list[Scenario]:
     """Return scenarios of up to three limits, each between half and 1.6 times what it is."""
     draw = random.Random(seed)
-    paths = [path for path in SUPPLIES if value_at(inputs, path) is not None]
+    paths = [path for path in FIELDS if value_at(inputs, path) is not None]
     paths = draw.sample(paths, min(3, len(paths)))
     made = []
     for index in range(count):
@@ -64,7 +64,7 @@ def test_certificates_of_random_limits_are_true(seed: int) -> None:
 
 def test_most_rows_of_a_fine_sweep_are_certified_by_what_others_proved() -> None:
     inputs = inputs_of(random_case(29))
-    path = next(path for path in SUPPLIES if value_at(inputs, path) is not None)
+    path = next(path for path in FIELDS if value_at(inputs, path) is not None)
     value = value_at(inputs, path)
     scenarios = [Scenario(n, (Change(path, value * (0.9 + 0.002 * n), ""),)) for n in range(100)]
     rows = Work({"": inputs}, SweepOptions(1e-3)).rows(scenarios)
@@ -142,7 +142,7 @@ def test_a_limit_of_nothing_at_all_is_one_like_others() -> None:
     """No heat may go to liquid in any scenario: next to 0 of 0 is no reason for a warning."""
     inputs = inputs_of(random_case(4))
     off = (Change("site.cooling.liquid_limit", 1e-6, ""),)
-    path = next(path for path in SUPPLIES if value_at(inputs, path) is not None)
+    path = next(path for path in FIELDS if value_at(inputs, path) is not None)
     most = value_at(inputs, path)
     made = [Scenario(n, (*off, Change(path, most * (0.8 + 0.1 * n), ""))) for n in range(5)]
     rows = Work({"": inputs}, SweepOptions(1e-3)).rows(made)

@@ -18,7 +18,7 @@ from planner.outputs import explain_text
 from planner.studies.alternatives import alternatives
 from planner.studies.compare.rules import rules_table
 from planner.studies.explain import explain
-from tests.ran import once, ran
+from tests.world.commands import once, ran
 
 OCTET = str(shipped.problem_files()["gpt3_octet"])
 RESTORE = str(shipped.problem_files()["infeasible_restore"])

@@ -18,8 +18,8 @@ from planner.schema.sensitivity import End, Swing, Tornado
 from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.solve import Answer, SweepOptions
 from planner.studies.sensitivity.tornado import study, width
-from tests.oracle.by_hand import Request, store
-from tests.oracle.generate import inputs_of, random_case
+from tests.world.random_cases import inputs_of, random_case
+from tests.world.requests import Request, store
 
 EXACT = SweepOptions(gap=1e-6, jobs=1)
 NOISE = 3e-6

@@ -47,7 +47,7 @@ from planner.studies.sensitivity.uncertain.purchases import (
     tried,
 )
 from planner.studies.sensitivity.uncertain.uncertainty import worth
-from tests.oracle.generate import inputs_of, random_case
+from tests.world.random_cases import inputs_of, random_case
 
 EXACT = SweepOptions(gap=1e-6, jobs=1)
 MAIN = "problems/10MW.yaml"

@@ -28,9 +28,9 @@ from planner.schema.plan import Plan
 from planner.schema.verification import Check, CheckResult, Verification
 from planner.studies.verification import from_data, read_plan
 from planner.verify import faults
-from tests.bad_input.world import FILES
-from tests.plan_files import write_plan
-from tests.ran import ran
+from tests.world.commands import ran
+from tests.world.files import FILES
+from tests.world.solved import write_plan
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
 DRAWN = int(os.environ.get("PLANNER_TAMPERED", "60"))

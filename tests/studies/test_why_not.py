@@ -15,8 +15,8 @@ from planner.schema.problem import Quantity
 from planner.schema.why_not import Item, WhyNot
 from planner.studies.why_not import why_not
 from tests.oracle.enumerate import Best, best
-from tests.oracle.generate import random_case
 from tests.test_exactness import inputs_of
+from tests.world.random_cases import random_case
 
 VALUE = 1e-5
 """How closely optimiser and enumeration agree, as a share."""

@@ -19,9 +19,9 @@ from planner.simulation.record import run
 from planner.simulation.world import world_of
 from planner.synthesis.make import clusters_of
 from planner.synthesis.truth import of_cluster
-from tests.plan_files import write_plan
-from tests.ran import Ran, ran
 from tests.synthesis.histories import quality, sampled
+from tests.world.commands import Ran, ran
+from tests.world.solved import write_plan
 
 FAULTS = (
     "--background", "0.5 GB/s", "--noise", "3 %", "--missing", "1 %", "--jitter", "1 s",

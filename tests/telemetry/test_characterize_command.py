@@ -12,7 +12,7 @@ import yaml
 from planner.schema.plan import Plan
 from planner.schema.telemetry import Characterization
 from planner.telemetry import characterize
-from tests.ran import ran
+from tests.world.commands import ran
 
 STALL_S, RESTART_S, MTTI_S = 4.0, 300.0, 20_000.0
 INTERVAL_S, DRAIN_S, SIZE_GB = 600.0, 40.0, 2_000.0

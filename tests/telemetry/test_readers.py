@@ -17,7 +17,7 @@ import pytest
 from planner import foreign_files
 from planner.errors import InputError
 from planner.telemetry import characterize, hdf5, tables
-from planner.telemetry.columns import find, unit_of
+from planner.telemetry.columns import find
 from planner.telemetry.raw import Raw, ReadOptions, require
 
 RATE = np.where(np.arange(120) % 30 < 4, 8.0, 0.5)
@@ -92,14 +92,15 @@ def test_a_packed_table(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_units_in_names(name: str, gb: float, is_rate: bool) -> None:
-    found, rate = unit_of(name, None, "f")
-    assert (found, rate) == (pytest.approx(gb), is_rate)
+    unit = find(["time", name], OPTIONS, "f").unit
+    assert unit == (pytest.approx(gb), is_rate)
 
 
 @pytest.mark.parametrize("name", ["write", "write_gbps", "write Gb/s", "write_rate", "Wr_Mbit/s"])
-def test_names_that_do_not_tell_a_unit(name: str) -> None:
+def test_names_that_do_not_tell_a_unit(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", {"time": TIME, name: RATE})
     with pytest.raises(InputError, match="does not say its unit; say it, for example --unit GB/s"):
-        unit_of(name, None, "f")
+        only(path)
 
 
 def test_a_unit_that_is_said(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from planner.telemetry.ranges import poisson
 from planner.telemetry.raw import Raw, ReadOptions
 from planner.telemetry.restarts import Breaks, Holes, Restores, Tried, breaks, mtti, restores
 from planner.telemetry.track import INFERRED, WHOLE, Track
-from tests.ran import ran
+from tests.world.commands import ran
 
 DAY_S = 86_400.0
 NONE = np.zeros(0)

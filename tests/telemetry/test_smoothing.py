@@ -13,7 +13,7 @@ from planner.telemetry.bursts import bursts, window_of
 from planner.telemetry.characterize import Cluster, cluster
 from planner.telemetry.ranges import ratio
 from planner.telemetry.raw import Raw, ReadOptions
-from tests.ran import ran
+from tests.world.commands import ran
 
 SIZE_GB, INTERVAL_S, DAYS = 1000.0, 1800.0, 3
 

@@ -11,9 +11,9 @@ import pytest
 from planner.outputs.audience import Audience
 from planner.outputs.workbook import write
 from planner.schema.plan import Plan
-from tests.workbook.cases import CASES
-from tests.workbook.factory import infeasible, plan
 from tests.workbook.office import convert
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import CASES
 
 CREATED = datetime(2026, 3, 1, 12, 0)
 

@@ -11,14 +11,13 @@ import openpyxl
 import pytest
 
 from planner.sizing.demand import VENDOR_RULES, appliances_needed, rule_demand
-from tests.workbook.arithmetic import Gear, Setup, job, totals
-from tests.workbook.cases import ASYNC, CASES, MINIMAL
-from tests.workbook.complete import COMPLETE
 from tests.workbook.conftest import written
-from tests.workbook.factory import plan
 from tests.workbook.office import convert, needs_office, to_read, values
 from tests.workbook.test_edits import edited, row_of
 from tests.workbook.test_sensitivity_sheet import Files, Row, modelled, table, type_into
+from tests.world.gear import Gear, Setup, job, totals
+from tests.world.gear_plans import plan
+from tests.world.setups import ASYNC, CASES, COMPLETE, MINIMAL
 
 TAKES, BUYS = "What each rule takes", "What the additional bandwidth buys"
 PLAN, LEAST = "This plan", "Just what the limits need"

@@ -16,11 +16,11 @@ from openpyxl.workbook import Workbook
 
 from planner.outputs.workbook import write
 from planner.outputs.workbook.inputs import InputCell, Scalar
-from tests.workbook.cases import CASES
 from tests.workbook.conftest import CREATED, written
 from tests.workbook.excel import Excel, cached
-from tests.workbook.factory import infeasible, plan
 from tests.workbook.office import convert, needs_office, to_read
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import CASES
 
 BANNER = ("Checkpoint", "A3")
 STATED = ("Summary", "BOM", "Checkpoint", "TCO", "Checks")

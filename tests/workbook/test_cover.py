@@ -12,16 +12,15 @@ import openpyxl
 import pytest
 from openpyxl.workbook import Workbook
 
-from planner.outputs.audience import Audience
-from planner.outputs.money_words import MoneyWords
+from planner.outputs.audience import Audience, MoneyWords
 from planner.outputs.workbook import SHEETS
 from planner.schema.plan import Plan
-from tests.workbook.arithmetic import Setup
-from tests.workbook.cases import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
 from tests.workbook.conftest import written
-from tests.workbook.factory import infeasible, plan
 from tests.workbook.office import convert, needs_office, to_read, values
 from tests.workbook.test_edits import edited
+from tests.world.gear import Setup
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
 
 OWN = ("Cover", "Summary", "Notes")
 """Sheets of the customer's edition that are under test here."""

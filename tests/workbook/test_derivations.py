@@ -13,11 +13,11 @@ from planner.outputs.workbook.bom.rows import least_order, paid_support
 from planner.outputs.workbook.checkpoint.model import degraded_inputs
 from planner.outputs.workbook.evaluate import Evaluator
 from planner.schema.plan import LimitReport, Line, Plan
-from tests.workbook.arithmetic import Gear, Setup, worth
-from tests.workbook.cases import COMPLETE
 from tests.workbook.conftest import written
-from tests.workbook.factory import plan
 from tests.workbook.office import to_read
+from tests.world.gear import Gear, Setup, worth
+from tests.world.gear_plans import plan
+from tests.world.setups import COMPLETE
 
 YEARS = st.floats(0.0, 30.0)
 

@@ -15,11 +15,11 @@ from openpyxl.workbook import Workbook
 from planner.outputs.text_safety import CELL_LIMIT, clean
 from planner.outputs.workbook import write
 from planner.schema.plan import Assumption, NotConsidered, Plan
-from tests.workbook.arithmetic import Setup
-from tests.workbook.cases import ASYNC, COMPLETE, MINIMAL, SYNC
 from tests.workbook.conftest import written, written_afresh
-from tests.workbook.factory import infeasible, plan
 from tests.workbook.office import to_read
+from tests.world.gear import Setup
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import ASYNC, COMPLETE, MINIMAL, SYNC
 
 SHEETS = ["Cover", "Summary", "BOM", "Checkpoint", "Power & Cooling", "TCO", "Alternatives",
           "Sensitivity", "Checks", "Assumptions", "Notes", "Fingerprint"]  # fmt: skip

@@ -10,11 +10,11 @@ import openpyxl
 import pytest
 from openpyxl.workbook import Workbook
 
-from tests.workbook.arithmetic import Setup, job, totals
-from tests.workbook.cases import ASYNC, CASES, COMPLETE, SYNC
-from tests.workbook.factory import limit_value
 from tests.workbook.office import Cells, convert, named, needs_office, values
 from tests.workbook.test_recalculation import figures_of, more_of, totals_of
+from tests.world.gear import Setup, job, totals
+from tests.world.gear_plans import limit_value
+from tests.world.setups import ASYNC, CASES, COMPLETE, SYNC
 
 BOM_COLUMNS = {"quantity": "Quantity", "discount": "Discount", "unit_list": "Unit list"}
 STATIC = ("client_write", "split.0", "exact_families")

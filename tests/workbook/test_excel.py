@@ -14,11 +14,11 @@ from planner.outputs.audience import Audience
 from planner.outputs.workbook import write
 from tests.audit.books import PROBLEMS, SOLVABLE, book
 from tests.outputs.samples_sensitivity import everything
-from tests.workbook.cases import CASES
 from tests.workbook.conftest import CREATED, written
 from tests.workbook.excel import Excel, cached, unlike
-from tests.workbook.factory import infeasible, plan
 from tests.workbook.test_sensitivity_sheets import adder
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import CASES
 
 AUDIENCES: tuple[Audience, ...] = ("internal", "customer")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from planner.outputs.audience import Audience
-from tests.workbook.cases import ASYNC, COMPLETE, SYNC
-from tests.workbook.factory import infeasible, plan
 from tests.workbook.test_cover import opened, told
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import ASYNC, COMPLETE, SYNC
 
 HEADINGS = (
     "What the plan counts and what it does not",

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from planner.schema.plan import Plan
-from tests.workbook.arithmetic import Setup, totals
-from tests.workbook.cases import ASYNC, CASES
-from tests.workbook.complete import COMPLETE
 from tests.workbook.conftest import written
-from tests.workbook.factory import infeasible, plan
 from tests.workbook.office import Cells, convert, named, needs_office, to_read, values
 from tests.workbook.test_edits import column_of, edited
+from tests.world.gear import Setup, totals
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import ASYNC, CASES, COMPLETE
 
 SHEET = "Power & Cooling"
 HEADER_ROW = 6

@@ -12,11 +12,10 @@ from openpyxl.utils import get_column_letter as letter
 
 from planner.outputs.workbook.racks.drawing import MOST_DRAWN, blocks, drawn, fitted, room, rows
 from planner.schema.plan import Device, Plan, RackGroup
-from tests.workbook.cases import ASYNC
-from tests.workbook.complete import COMPLETE, MIXED, rack, stack
 from tests.workbook.conftest import written
-from tests.workbook.factory import plan
 from tests.workbook.office import to_read
+from tests.world.gear_plans import plan
+from tests.world.setups import ASYNC, COMPLETE, MIXED, rack, stack
 
 FIRST_BAND = 7
 """One-based row of the first rack's heading."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.workbook.arithmetic import Setup, job, ratios, totals
-from tests.workbook.cases import ASYNC, CASES
 from tests.workbook.office import Cells, convert, named, needs_office, to_read, values
+from tests.world.gear import Setup, job, ratios, totals
+from tests.world.setups import ASYNC, CASES
 
 NAMES = sorted([*CASES, "infeasible"])
 Files = dict[str, tuple[Path, Path]]

@@ -15,13 +15,12 @@ from openpyxl.workbook import Workbook
 from planner.outputs.workbook import write
 from planner.sizing.goodput import best_interval_s, goodput
 from planner.sizing.reliability import daly_s, mtti_s
-from tests.workbook.arithmetic import Setup, job, totals
-from tests.workbook.cases import ASYNC, CASES, SYNC
-from tests.workbook.complete import COMPLETE
 from tests.workbook.conftest import CREATED, written
-from tests.workbook.factory import infeasible, plan
 from tests.workbook.office import convert, named, needs_office, values
 from tests.workbook.test_edits import edited, row_of
+from tests.world.gear import Setup, job, totals
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import ASYNC, CASES, COMPLETE, SYNC
 
 Files = dict[str, tuple[Path, Path]]
 Row = dict[str, object]

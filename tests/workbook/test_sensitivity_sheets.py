@@ -34,10 +34,10 @@ from planner.schema.plan import Plan
 from tests.outputs import samples_sensitivity as samples
 from tests.outputs.hostile import TEXTS
 from tests.outputs.samples_sensitivity import everything, nothing, saying
-from tests.workbook.cases import ASYNC
 from tests.workbook.conftest import CREATED
-from tests.workbook.factory import infeasible, plan
 from tests.workbook.office import convert, needs_office
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import ASYNC
 
 Add = Callable[[Book], None]
 ADDRESS = "what!A1"

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from openpyxl.workbook import Workbook
 
-from tests.workbook.arithmetic import Setup, job, totals
-from tests.workbook.cases import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
 from tests.workbook.conftest import written
-from tests.workbook.factory import limit_value, plan
 from tests.workbook.office import Cells, convert, needs_office, to_read, values
 from tests.workbook.test_cover import opened
 from tests.workbook.test_edits import Edit, apply, edited
+from tests.world.gear import Setup, job, totals
+from tests.world.gear_plans import limit_value, plan
+from tests.world.setups import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
 
 HEADLINES, BILL, LIMITS = "A", "E", "K"
 """Columns of the labels of the three tables."""
@@ -125,7 +125,10 @@ def test_headlines_tables_and_limits_follow_edits(folder: Path, tmp_path: Path) 
 def test_losses_and_goodput_make_up_the_day() -> None:
     cells = values(written(plan(ASYNC)))
     rows = table(cells, LIMITS, 2)
-    names = ["Stall", "Rework", "Drain", "Restart", "Restore", "Kept progress (goodput)"]
+    names = [
+        "Stalls and slowdown", "Work done again", "Checkpoints not yet drained", "Restarts",
+        "Restores", "Kept progress (goodput)",
+    ]  # fmt: skip
     shares = [float(str(rows[name][0])) for name in names]
     assert sum(shares) == pytest.approx(1.0)
     assert [row[1] for row in map(rows.__getitem__, names)] == [

@@ -13,14 +13,14 @@ import pytest
 from openpyxl.workbook import Workbook
 
 from planner.schema.plan import Plan
-from tests.workbook.arithmetic import Gear, Setup, job, support_span, totals
-from tests.workbook.cases import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
 from tests.workbook.conftest import written
-from tests.workbook.factory import infeasible, plan
 from tests.workbook.office import Cells, convert, named, needs_office, to_read, values
 from tests.workbook.test_cover import opened
 from tests.workbook.test_edits import edited
 from tests.workbook.test_recalculation import differences
+from tests.world.gear import Gear, Setup, job, support_span, totals
+from tests.world.gear_plans import infeasible, plan
+from tests.world.setups import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
 
 Files = dict[str, tuple[Path, Path]]
 TERMS = ("async", "complete", "minimal")

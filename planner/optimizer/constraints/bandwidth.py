@@ -23,8 +23,8 @@ def add(build: Build) -> None:
     case, job = build.case, build.case.job
     write = case.delivered_write * total(build.nameplate_write.values())
     read = case.delivered_read * total(build.nameplate_read.values())
-    build.model.row("appliance_write", build.write - write, "<=", 0.0, unit="GB/s")
-    build.model.row("appliance_read", build.read - read, "<=", 0.0, unit="GB/s")
+    build.model.row("appliance_write", build.write - write, "<=", 0.0)
+    build.model.row("appliance_read", build.read - read, "<=", 0.0)
     if case.tolerate_down:
         _with_appliances_down(build)
     write_clients = {s.id: s.client_write_gb_per_s for s in case.systems}
@@ -43,11 +43,11 @@ def _with_appliances_down(build: Build) -> None:
         ("read", build.read, build.safe_read, case.delivered_read, build.nameplate_read),
     )
     for side, delivered, safe, share, plates in sides:
-        model.row(f"safe_{side}", safe - delivered, "<=", 0.0, unit="GB/s")
+        model.row(f"safe_{side}", safe - delivered, "<=", 0.0)
         for item in case.storage:
             left = total(plates.values()) - build.losses[item.id][side]
             row = safe - share * left
-            model.row(f"safe_{side}_{item.id}", row, "<=", 0.0, unit="GB/s")
+            model.row(f"safe_{side}_{item.id}", row, "<=", 0.0)
 
 
 def _clients(
@@ -63,7 +63,7 @@ def _clients(
     base, most = _base(build, name, limits, one_replica)
     groups = sorted(set(factors.values()))
     if len(groups) == 1:
-        build.model.row(f"client_{name}", delivered - groups[0] * base, "<=", 0.0, unit="GB/s")
+        build.model.row(f"client_{name}", delivered - groups[0] * base, "<=", 0.0)
         return
     flags = _least_factor(build, name, groups, factors)
     shares = []
@@ -73,7 +73,7 @@ def _clients(
         shares.append(share)
     build.model.row(f"client_{name}_base", total(shares) - base, "<=", 0.0)
     limit = combination(zip(groups, shares, strict=True))
-    build.model.row(f"client_{name}", delivered - limit, "<=", 0.0, unit="GB/s")
+    build.model.row(f"client_{name}", delivered - limit, "<=", 0.0)
 
 
 def _least_factor(

@@ -21,11 +21,10 @@ def add(build: Build) -> None:
     """Add the rows."""
     case, job = build.case, build.case.job
     usable = total(item.usable_tb * build.units[item.id] for item in case.storage)
-    build.model.row("capacity", usable, ">=", job.capacity_needed_tb, unit="TB", relaxable=True)
+    build.model.row("capacity", usable, ">=", job.capacity_needed_tb)
     if job.ingest_per_gpu_gb_per_s > 0:
         row = build.read - job.ingest_per_gpu_gb_per_s * build.gpus
-        origin = "jobs.0.ingest_per_gpu"
-        build.model.row("ingest", row, ">=", 0.0, unit="GB/s", origin=origin, relaxable=True)
+        build.model.row("ingest", row, ">=", 0.0)
     if any(item.endurance_tb_per_day is not None for item in case.storage):
         _endurance(build)
 
@@ -55,4 +54,4 @@ def _endurance(build: Build) -> None:
         for item in build.case.storage
     )
     row = endured - _volume_tb_per_day(build)
-    build.model.row("endurance", row, ">=", 0.0, unit="TB/day", relaxable=True)
+    build.model.row("endurance", row, ">=", 0.0)

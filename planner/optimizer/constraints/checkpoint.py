@@ -30,33 +30,32 @@ def add(build: Build) -> None:
 def _share(build: Build, name: str, limit: float) -> None:
     """Add S / (B I) <= limit."""
     job, policy = build.case.job, build.case.job.interval.policy
-    origin = f"jobs.0.checkpoint.max_{name}"
     demand = job.checkpoint_gb / limit
     if policy == "lost_work":
-        _share_of_mtti(build, name, demand / job.interval.kappa, origin)
+        _share_of_mtti(build, name, demand / job.interval.kappa)
         return
     # Exact for a fixed interval; for a free one no interval is longer than the longest.
     need = demand / build.longest_interval_s
-    build.model.row(name, build.safe_write, ">=", need, unit="GB/s", origin=origin, relaxable=True)
+    build.model.row(name, build.safe_write, ">=", need)
     if policy == "optimal" and build.case.needs_goodput:
         left = build.safe_b + build.i
-        build.model.row(f"{name}_log", left, ">=", math.log(demand), origin=origin, relaxable=True)
+        build.model.row(f"{name}_log", left, ">=", math.log(demand))
 
 
-def _share_of_mtti(build: Build, name: str, per_rate: float, origin: str) -> None:
+def _share_of_mtti(build: Build, name: str, per_rate: float) -> None:
     """Add B >= per_rate * failures per second, with the worst rate of the types in use."""
     systems = build.case.systems
     rates = {s.id: s.failures_per_gpu_day / 86_400.0 for s in systems}
     if len(set(rates.values())) == 1:
         row = build.safe_write - per_rate * next(iter(rates.values())) * build.gpus
-        build.model.row(name, row, ">=", 0.0, unit="GB/s", origin=origin, relaxable=True)
+        build.model.row(name, row, ">=", 0.0)
         return
     for system in systems:
         factor = per_rate * rates[system.id]
         slack = factor * build.gpus_range[1]
         row = build.safe_write - factor * build.gpus - slack * build.type_used[system.id]
         name_of = f"{name}_{system.id}"
-        build.model.row(name_of, row, ">=", -slack, unit="GB/s", origin=origin, relaxable=True)
+        build.model.row(name_of, row, ">=", -slack)
 
 
 def _drain_fits(build: Build) -> None:
@@ -69,7 +68,7 @@ def _drain_fits(build: Build) -> None:
         return
     if policy == "fixed" or (policy == "optimal" and not build.case.needs_goodput):
         need = job.checkpoint_gb / (longest - job.stall_s)
-        build.model.row("drain_fits", build.safe_write, ">=", need, unit="GB/s", relaxable=False)
+        build.model.row("drain_fits", build.safe_write, ">=", need)
         return
     shortest = build.interval_range_s[0]
     if build.case.rule is None and job.stall_s <= (1.0 - job.max_overlap) * shortest:

@@ -16,6 +16,6 @@ def add(build: Build) -> None:
     limits = build.case.limits
     least, most = limits.least_write_gb_per_s, limits.most_write_gb_per_s
     if least is not None:
-        build.model.row("least_write", bought_write(build), ">=", least, unit="GB/s")
+        build.model.row("least_write", bought_write(build), ">=", least)
     if most is not None:
-        build.model.row("most_write", bought_write(build), "<=", most, unit="GB/s")
+        build.model.row("most_write", bought_write(build), "<=", most)

@@ -15,9 +15,8 @@ def add(build: Build) -> None:
     """Add a row for each required vendor, and for each vendor of a split category."""
     policy, units = build.case.policy, build.units
     for number, ids in enumerate(policy.required):
-        origin = f"policy.require_vendors.{number}"
         some = total(units[item_id] for item_id in ids) if ids else -1 * build.gpus  # impossible
-        build.model.row(f"require_vendor_{number}", some, ">=", 1.0, origin=origin, relaxable=True)
+        build.model.row(f"require_vendor_{number}", some, ">=", 1.0)
     for number, split in enumerate(policy.splits):
         scale = max((weight for _, weight in split.weights), default=1.0) or 1.0
         weights = {item_id: weight / scale for item_id, weight in split.weights}
@@ -25,5 +24,4 @@ def add(build: Build) -> None:
         for place, (_, ids) in enumerate(split.vendors):
             part = total(weights[item_id] * units[item_id] for item_id in ids)
             row = part - split.max_share * whole
-            name, origin = f"split_{number}_{place}", f"policy.split.{number}.max_share"
-            build.model.row(name, row, "<=", 0.0, origin=origin, relaxable=True)
+            build.model.row(f"split_{number}_{place}", row, "<=", 0.0)

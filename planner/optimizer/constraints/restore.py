@@ -20,7 +20,4 @@ def add(build: Build) -> None:
         build.safe_read - (c * per_gb) * build.gpus,
         ">=",
         a * per_gb,
-        unit="GB/s",
-        origin="jobs.0.restore.max_time",
-        relaxable=True,
     )

@@ -18,11 +18,10 @@ def add(build: Build) -> None:
         return
     units = _units(build, rule.per_gpus)
     read, write = total(build.nameplate_read.values()), total(build.nameplate_write.values())
-    origin = "storage.rule"
     row = read - rule.read_gb_per_s * units
-    build.model.row("rule_read", row, ">=", 0.0, unit="GB/s", origin=origin, relaxable=True)
+    build.model.row("rule_read", row, ">=", 0.0)
     row = write - rule.write_gb_per_s * units
-    build.model.row("rule_write", row, ">=", 0.0, unit="GB/s", origin=origin, relaxable=True)
+    build.model.row("rule_write", row, ">=", 0.0)
 
 
 def _units(build: Build, per_gpus: int) -> Linear:

@@ -27,7 +27,7 @@ def add(build: Build) -> None:
 def _types(build: Build) -> None:
     flags = list(build.type_used.values())
     job = build.case.job
-    build.model.row("gpu_types", total(flags), "<=", job.max_types, origin="jobs.0.gpus.max_types")
+    build.model.row("gpu_types", total(flags), "<=", job.max_types)
     build.model.row("some_gpu_type", total(flags), ">=", 1.0)
 
 
@@ -63,14 +63,12 @@ def _gpus(build: Build) -> None:
 
 
 def _families(build: Build) -> None:
-    limit, origin = build.case.max_families, "storage.max_families"
     serving = total(build.serves.values())
     exact = build.case.exact_families
     if exact is None:
-        build.model.row("storage_families", serving, "<=", limit, origin=origin)
+        build.model.row("storage_families", serving, "<=", build.case.max_families)
     else:
-        origin = "storage.exact_families"
-        build.model.row("storage_families", serving, "==", exact, origin=origin)
+        build.model.row("storage_families", serving, "==", exact)
     build.model.row("some_storage", serving, ">=", 1.0)
     for item in build.case.storage:
         units = build.units[item.id] - float(build.caps[item.id]) * build.serves[item.family]

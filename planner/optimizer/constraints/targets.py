@@ -21,14 +21,11 @@ def add(build: Build) -> None:
         return
     if limits.min_goodput is not None:
         floor = math.log(limits.min_goodput)
-        origin = "targets.min_goodput"
-        build.model.row("min_goodput", build.goodput, ">=", floor, origin=origin, relaxable=True)
+        build.model.row("min_goodput", build.goodput, ">=", floor)
     if limits.min_useful_gpus is not None:
         left, floor = log_useful_gpus(build), math.log(limits.min_useful_gpus)
-        origin = "targets.min_useful_gpus"
-        build.model.row("min_useful_gpus", left, ">=", floor, origin=origin, relaxable=True)
+        build.model.row("min_useful_gpus", left, ">=", floor)
     pflops = build.case.useful_pflops_floor()
     if pflops is not None:
         left, floor = log_useful_pflops(build), math.log(pflops)
-        origin = "targets"
-        build.model.row("min_useful_pflops", left, ">=", floor, origin=origin, relaxable=True)
+        build.model.row("min_useful_pflops", left, ">=", floor)

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.model import Mode
+from planner.limits import Limit
 from planner.optimizer import operate, purchase
 from planner.optimizer.goal import Goal
 from planner.optimizer.guess import orderly
 from planner.optimizer.operate import Operation
 from planner.optimizer.parametric.rows import Vector
-from planner.optimizer.purchase import TOLERANCE
-from planner.optimizer.supply import Supply, used
+from planner.optimizer.purchase import TOLERANCE, used
 
 
 class Plans:
@@ -26,7 +26,7 @@ class Plans:
     better; -inf for none) and its place in ``plans`` (-1 for none).
     """
 
-    def __init__(self, case: Case, goals: Mapping[Mode, Goal], supplies: Sequence[Supply],
+    def __init__(self, case: Case, goals: Mapping[Mode, Goal], supplies: Sequence[Limit],
                  limits: NDArray[np.float64]) -> None:  # fmt: skip
         self.case, self.goals, self.supplies, self.limits = case, goals, tuple(supplies), limits
         self.sign = 1.0 if case.maximise else -1.0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from planner.case import Case
 from planner.case.model import Mode
+from planner.limits import Limit
 from planner.optimizer.build import build
 from planner.optimizer.companions import Sizes
 from planner.optimizer.highs import HighsSession
@@ -21,8 +22,8 @@ from planner.optimizer.objective import EXPRESSIONS
 from planner.optimizer.operate import Operation
 from planner.optimizer.parametric.certificate import Proof, certificate
 from planner.optimizer.parametric.rows import Rows, Vector
+from planner.optimizer.purchase import amounts
 from planner.optimizer.solver import Effort, Outcome
-from planner.optimizer.supply import Supply, amounts
 
 CUT = "cutoff"
 RELAXED_CUT = 1e-6
@@ -84,7 +85,7 @@ class Kept:
     Objective values are scores: larger is better, the negative of what is minimised.
     """
 
-    def __init__(self, case: Case, mode: Mode, supplies: Sequence[Supply], gap: float) -> None:
+    def __init__(self, case: Case, mode: Mode, supplies: Sequence[Limit], gap: float) -> None:
         self.case, self.mode = case, mode
         self.build = build(case, mode)
         expression = EXPRESSIONS[case.objective](self.build)
@@ -101,7 +102,8 @@ class Kept:
         self.rows.low[self.session.rows[CUT]] = -np.inf
         self.costs, self.offset = self._costs(self.sign * expression)
         self.supplies = tuple(supplies)
-        self.limited = np.array([self.session.rows[each.row] for each in supplies], dtype=np.int64)
+        places = [self.session.rows[each.name] for each in supplies]
+        self.limited = np.array(places, dtype=np.int64)
         # What of a limit is taken by what is bought in any case stands on the right of its row.
         self.taken = amounts(self.supplies, case.limits) - self.rows.high[self.limited]
         self.whole = np.array([is_whole(v) for v in model.variables])
@@ -194,6 +196,6 @@ class Kept:
         return dict(zip(self.names, values.tolist(), strict=True))
 
     def _limit(self, limits: Vector) -> None:
-        names = [each.row for each in self.supplies]
+        names = [each.name for each in self.supplies]
         if names:
             self.session.limit_rows(names, np.full(len(names), -np.inf), limits - self.taken)

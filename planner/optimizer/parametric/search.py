@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
+from planner.limits import Limit
 from planner.optimizer import purchase
 from planner.optimizer.joint import goal_of
 from planner.optimizer.objective import LOGARITHMIC
@@ -26,7 +27,6 @@ from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.parametric.relaxed import Kept, Seen
 from planner.optimizer.parametric.rows import Vector
 from planner.optimizer.solver import Effort
-from planner.optimizer.supply import Supply
 
 SLACK = 1e-7
 """Limits count as this much looser in proofs: plans may pass them by rounding."""
@@ -58,7 +58,7 @@ class Search:
         self,
         case: Case,
         limits: NDArray[np.float64],
-        supplies: Sequence[Supply],
+        supplies: Sequence[Limit],
         gap: float,
         *,
         divided: bool = True,

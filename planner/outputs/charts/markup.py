@@ -90,7 +90,7 @@ def words(head: str, texts: Sequence[str]) -> Cells:
 def figures(
     head: str, values: Sequence[float | None], unit: str = "", *, given: bool = False
 ) -> Cells:
-    """Return a column of figures in one unit, which its head tells.
+    """Return a column of figures in one unit, which its head tells once.
 
     Args:
         head: what they are.
@@ -100,7 +100,8 @@ def figures(
     """
     written = scale(values, unit) if given else results(values, unit)
     texts = tuple("" if value is None else written.text(value) for value in values)
-    return Cells(f"{head}, {written.unit}" if written.unit else head, texts)
+    told = written.unit.casefold() in head.casefold()
+    return Cells(head if told else f"{head}, {written.unit}", texts)
 
 
 def bought(counts: Sequence[Mapping[str, int]]) -> Cells:

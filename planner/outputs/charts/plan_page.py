@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.figures import objective_label
+from planner.figures import FIGURES, objective_label
 from planner.outputs.alternatives_text import bought
 from planner.outputs.audience import HIDDEN_OBJECTIVE
 from planner.outputs.charts.markup import Cells, Table, paragraph, render_table, tag, text, words
@@ -130,7 +130,7 @@ def _figures(plan: Plan) -> dict[str, str]:
     job = plan.jobs[0]
     found["buys"] = bought(plan)
     found |= {name: value for value, name in _tiles(plan, job)}
-    found["checkpoint every"] = duration(job.interval_s)
+    found[FIGURES["interval_s"].label] = duration(job.interval_s)
     return found
 
 
@@ -141,23 +141,26 @@ def _proof(goal: ObjectiveReport) -> str:
 
 
 def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
+    """Yield the figures that a plan is known by, those that it has, each with its label."""
     totals = plan.totals
     assert totals is not None
-    yield f"{job.gpus_used:,}", "GPUs in use"
-    if job.useful_pflops is not None:
-        yield f"{job.useful_pflops:,.0f} PFLOP/s", "useful work"
-    yield percent(job.goodput, 2), "goodput"
-    yield f"{job.delivered_write_gb_per_s:,.0f} GB/s", "storage write, delivered"
-    if totals.facility_power_kw is not None:
-        yield f"{number(totals.facility_power_kw)} kW", "at the meter"
-    if totals.racks is not None:
-        yield f"{totals.racks:,}", "racks"
-    if totals.capex_usd is not None:
-        yield money(totals.capex_usd), "capex"
-    if totals.tco_usd is not None:
-        yield money(totals.tco_usd), "TCO"
-    if job.days_to_train is not None:
-        yield f"{job.days_to_train:,.1f} days", "to train"
+    values: dict[str, tuple[float | None, Callable[[float], str]]] = {
+        "gpus_used": (job.gpus_used, lambda gpus: f"{gpus:,}"),
+        "useful_pflops": (job.useful_pflops, lambda rate: f"{rate:,.0f} PFLOP/s"),
+        "goodput": (job.goodput, lambda share: percent(share, 2)),
+        "delivered_write_gb_per_s": (
+            job.delivered_write_gb_per_s,
+            lambda rate: f"{rate:,.0f} GB/s",
+        ),
+        "facility_power_kw": (totals.facility_power_kw, lambda kw: f"{number(kw)} kW"),
+        "racks": (totals.racks, lambda racks: f"{racks:,}"),
+        "capex_usd": (totals.capex_usd, money),
+        "tco_usd": (totals.tco_usd, money),
+        "days_to_train": (job.days_to_train, lambda days: f"{days:,.1f}"),
+    }
+    for name, (value, write) in values.items():
+        if value is not None:
+            yield write(value), FIGURES[name].label
 
 
 def _running(job: JobPlan) -> str:
@@ -209,13 +212,6 @@ _LABEL = 60
 _MOST_LIMITS = 12
 _LEAST_SHARE = 0.002
 """A bar of less is drawn this long, so that it is seen."""
-_LOSSES = {
-    "stall": "standing still while a checkpoint is taken",
-    "rework": "work done again after an interruption",
-    "drain": "slower while a checkpoint is written out",
-    "restart": "starting again",
-    "restore": "reading the checkpoint back",
-}
 _MINUTES_PER_DAY = 1440
 
 
@@ -301,7 +297,9 @@ def _losses(job: JobPlan) -> list[Bar]:
         return []
     return [
         Bar(
-            _LOSSES[name], share / most, f"{share * _MINUTES_PER_DAY:,.1f} min, {percent(share, 2)}"
+            FIGURES[f"loss.{name}"].label,
+            share / most,
+            f"{share * _MINUTES_PER_DAY:,.1f} min, {percent(share, 2)}",
         )
         for name, share in sorted(lost.items(), key=lambda pair: -pair[1])
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planner.figures import FIGURES
 from planner.outputs.charts.frontier import frontier
 from planner.outputs.charts.markup import MOST_ROWS, Cells, Table, bought, cut, figures, words
 from planner.outputs.charts.model import Chart
@@ -194,15 +195,20 @@ def _frontier_table(study: Frontier) -> Table:
         figures(study.y_label, [point.y for point in points], study.y_unit),
         figures("no plan has more than", [point.bound for point in points], study.y_unit),
         Cells("gap", tuple(gap(point.gap) for point in points)),
-        figures("GPUs in use", [point.gpus_in_use for point in points]),
-        figures("goodput", [point.goodput for point in points], "share"),
+        _figures("gpus_used", [point.gpus_in_use for point in points]),
+        _figures("goodput", [point.goodput for point in points]),
     ]
     if study.x_name != "cost":
-        columns.append(figures("capex", [point.capex_usd for point in points], "USD"))
+        columns.append(_figures("capex_usd", [point.capex_usd for point in points]))
     if study.x_name != "power":
-        columns.append(figures("at the meter", [p.facility_power_kw for p in points], "kW"))
+        columns.append(_figures("facility_power_kw", [p.facility_power_kw for p in points]))
     columns.append(bought([point.counts for point in points]))
     return Table("Plans on the curve", tuple(columns), len(study.points), "evenly chosen")
+
+
+def _figures(name: str, values: Sequence[float | None]) -> Cells:
+    figure = FIGURES[name]
+    return figures(figure.label, values, "" if figure.unit in figure.label else figure.unit)
 
 
 def _spread(study: Frontier) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from planner.figures import FIGURES
 from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.text_safety import clean
 from planner.outputs.words import product
@@ -28,7 +29,7 @@ from planner.outputs.workbook.formats import (
 from planner.outputs.workbook.formulas import TIME_TOLERANCE
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.rows import UNKNOWN
-from planner.schema.plan import LimitReport
+from planner.schema.plan import LimitReport, Loss
 
 
 def add(book: Book) -> None:
@@ -370,14 +371,6 @@ _BAR_LOOK = {
 _MINUTES_PER_DAY = 1440
 _SENSES = {"<=": "≤", ">=": "≥"}
 
-_LOSSES = (
-    ("loss_stall", "Stall"),
-    ("loss_rework", "Rework"),
-    ("loss_drain", "Drain"),
-    ("loss_restart", "Restart"),
-    ("loss_restore", "Restore"),
-)
-
 
 @dataclass(frozen=True)
 class _Losses:
@@ -480,12 +473,12 @@ def _add_losses(page: Page, row: int) -> tuple[int, _Losses]:
     """
     _heading(page, row, _LIMITS, ("Where the time goes", "Share", "Minutes a day"))
     first = row + 1
-    for name, label in _LOSSES:
+    for name in Loss.model_fields:
         row += 1
-        _loss(page, row, label, name)
+        _loss(page, row, FIGURES[f"loss.{name}"].heading, f"loss_{name}")
     row += 1
     _loss(page, row, "Kept progress (goodput)", "goodput", "total")
-    return row + 1, _Losses(first, first + len(_LOSSES) - 1)
+    return row + 1, _Losses(first, first + len(Loss.model_fields) - 1)
 
 
 def _loss(page: Page, row: int, label: str, name: str, role: Role = "cross") -> None:

@@ -10,6 +10,7 @@ from planner.errors import InputError
 from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
 from planner.outputs.comparison_words import counted, listed, relative, shown
+from planner.paths import job_path
 from planner.schema.catalog import Family
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
 from planner.schema.plan import Plan
@@ -19,7 +20,7 @@ from planner.studies.compare import side_by_side as families
 from planner.studies.compare.differences import measure_of, measured, outcome
 from planner.studies.compare.side_by_side import proven_alike, said, worse_by
 
-_RULE, _MODE, _FAMILIES = "storage.rule", "jobs.0.checkpoint.mode", "consider.storage_families"
+_RULE, _MODE, _FAMILIES = "storage.rule", job_path("checkpoint.mode"), "consider.storage_families"
 _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
 
 

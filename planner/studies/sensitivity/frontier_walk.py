@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from planner.assemble import assemble
-from planner.case import Case, resolve, with_kit
+from planner.case import Case, resolve, with_companions
 from planner.case.figures import needs_power
 from planner.case.model import ObjectiveName
 from planner.errors import SolverError
@@ -62,7 +62,7 @@ class Question:
 
     def _limited(self, case: Case, axis: Axis, level: float) -> Case:
         limit: dict[str, Any] = {axis.limit: level}
-        return with_kit(self.inputs, replace(case, limits=replace(case.limits, **limit)))
+        return with_companions(self.inputs, replace(case, limits=replace(case.limits, **limit)))
 
     def solve(self, case: Case, gap: float | None = None) -> Certificate:
         """Return the first best plan of a case with its proof.
@@ -184,7 +184,7 @@ class Axis:
 
 
 COST = Axis("cost", "capex_usd", "budget.capex", -1, logarithmic=False)
-POWER = Axis("least_meter", "meter_kw", "site.facility_power", -1, logarithmic=False)
+POWER = Axis("least_meter", "facility_power_kw", "site.facility_power", -1, logarithmic=False)
 LESS_STORAGE = Axis("least_write", "most_write_gb_per_s", None, -1, logarithmic=True)
 MORE_STORAGE = Axis("most_write", "least_write_gb_per_s", None, 1, logarithmic=True)
 

@@ -19,14 +19,15 @@ from planner.errors import InputError, VerificationError
 from planner.infeasible import clash
 from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
+from planner.limits import SUPPLIES
 from planner.loader.vary import checked
 from planner.optimizer import purchase
 from planner.optimizer.joint import Certificate, optimise, share, without_end
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Operation
 from planner.optimizer.parametric import Found, Search
+from planner.optimizer.purchase import amounts, given, used
 from planner.optimizer.solver import Effort
-from planner.optimizer.supply import amounts, given, used
 from planner.outputs.comparison_words import listed
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
@@ -75,20 +76,7 @@ class Answer:
     log_bound: float | None = None
 
 
-SUPPLIES: Mapping[str, str] = {
-    "site.facility_power": "meter_kw",
-    "site.it_power": "it_power_kw",
-    "site.racks": "racks",
-    "site.cooling.air_limit": "air_kw",
-    "site.cooling.liquid_limit": "liquid_kw",
-    "budget.capex": "capex_usd",
-    "budget.support_per_year": "support_usd_per_year",
-    "budget.subscriptions_per_year": "subscriptions_usd_per_year",
-    "budget.energy_per_year": "energy_usd_per_year",
-    "budget.colocation_per_year": "colocation_usd_per_year",
-    "budget.opex_per_year": "opex_usd_per_year",
-    "budget.tco": "tco_usd",
-}
+FIELDS: Mapping[str, str] = {limit.path: limit.field for limit in SUPPLIES}
 """Where a problem says what may be used up, and the limit of a case that follows from it alone."""
 
 LEAST_SPLIT = 64
@@ -116,7 +104,7 @@ def groups(scenarios: Iterable[Scenario]) -> list[Group]:
     found: dict[tuple[object, ...], list[Scenario]] = {}
     parts: dict[tuple[object, ...], tuple[tuple[Change, ...], tuple[str, ...]]] = {}
     for scenario in scenarios:
-        supplies = [c for c in scenario.changes if c.path in SUPPLIES and c.value is not None]
+        supplies = [c for c in scenario.changes if c.path in FIELDS and c.value is not None]
         paths = tuple(sorted({change.path for change in supplies}))
         shared = tuple(c for c in scenario.changes if c not in supplies)
         key = (scenario.base, tuple((c.path, repr(c.value)) for c in shared), paths)
@@ -230,8 +218,8 @@ def prepare(inputs: Inputs, group: Group, options: SweepOptions) -> Asked:
         for place, (path, value) in enumerate(zip(group.paths, row, strict=True)):
             if value not in known[place]:
                 alone = limits_of(changed(top, path, _typed(path, value)).problem)
-                known[place][value] = getattr(alone, SUPPLIES[path])
-            one[SUPPLIES[path]] = known[place][value]
+                known[place][value] = getattr(alone, FIELDS[path])
+            one[FIELDS[path]] = known[place][value]
         limits.append(replace(case.limits, **one) if one else case.limits)  # type: ignore[arg-type]
     return Asked(top, case, group, options, tuple(limits))
 
@@ -277,7 +265,7 @@ def solve(asked: Asked) -> list[Answer]:
 def _stands_alone(case: Case) -> bool:
     """Say whether a case has what only an optimisation of its own can hold: money per work."""
     limits = case.limits
-    ratios = (limits.per_useful_gpu_hour_usd, limits.per_million_tokens_usd)
+    ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
     return any(ratio is not None for ratio in ratios) or not (case.systems and case.storage)
 
 
@@ -434,7 +422,7 @@ class _Used:
         plan = assemble(inputs, case, certificate, solver="highs", gap=asked.options.gap)
         verify(inputs, plan)
         supplies = given(asked.case.limits)
-        rows_of = {supply.row for supply in supplies}
+        rows_of = {supply.name for supply in supplies}
         always = {limit.name for limit in plan.limits if limit.binding} - rows_of
         more = [used(supplies, bill) for bill in _one_more(asked.case, run)]
         matrix = np.array(more).reshape(len(more), len(supplies))
@@ -447,7 +435,7 @@ class _Used:
         if supplies and len(self.more):
             over = self.more > amounts(supplies, limits) * (1 + purchase.TOLERANCE)
             broken = np.any(over, axis=0).tolist()
-            names |= {each.row for each, one in zip(supplies, broken, strict=True) if one}
+            names |= {each.name for each, one in zip(supplies, broken, strict=True) if one}
         return ", ".join(sorted(names)) or None
 
 

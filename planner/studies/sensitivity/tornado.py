@@ -17,6 +17,7 @@ from planner.levers import levers
 from planner.levers.numbers import written
 from planner.loader.vary import checked
 from planner.loader.vary.place import NoPlaceError, short
+from planner.paths import job_path
 from planner.schema.plan import Status
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 from planner.studies.sensitivity.scenarios import Scenario, label, labels
@@ -180,7 +181,7 @@ def _shown(field: Field, number: float) -> str:
 Bounds = tuple[str, float, float]
 """A path, and how low and how high it may go."""
 
-_FOLLOWING = ("jobs.0.parallelism.",)
+_FOLLOWING = (job_path("parallelism."),)
 """Numbers that hang together with others."""
 
 
@@ -226,13 +227,15 @@ def _facts(inputs: Inputs) -> Iterator[str]:
     yield "storage.delivered_fraction.read"
     own = any(item.gpu.failures_per_day is not None for item in inputs.items)
     stated = "failures" in job.model_fields_set
-    yield "catalog.*.gpu.failures_per_day" if own and not stated else "jobs.0.failures.per_gpu_day"
+    yield (
+        "catalog.*.gpu.failures_per_day" if own and not stated else job_path("failures.per_gpu_day")
+    )
     sized, counted = job.checkpoint.size_gb is not None, job.parameters is not None
     if not (sized and counted):  # both have to agree
-        yield "jobs.0.checkpoint.size" if sized else "jobs.0.bytes_per_parameter"
-    yield "jobs.0.checkpoint.stall"
-    yield "jobs.0.restore.restart"
-    yield "jobs.0.training.mfu"
+        yield job_path("checkpoint.size") if sized else job_path("bytes_per_parameter")
+    yield job_path("checkpoint.stall")
+    yield job_path("restore.restart")
+    yield job_path("training.mfu")
     yield "site.pue"
     yield "site.pue.air"
     yield "site.pue.liquid"

@@ -22,18 +22,19 @@ from planner.schema.simulation import (
     Timeline,
     TimelineBar,
 )
-from planner.simulation.disturbances import Disturbances, draw
 from planner.simulation.history import History, Interruption
 from planner.simulation.record import record
 from planner.simulation.replicate import Asked, Progress, Runs, confidence, events, replicate
 from planner.simulation.world import (
     Array,
+    Disturbances,
     Empirical,
     Failures,
     JobRun,
     Weibull,
     World,
     appliances,
+    draw,
     world_of,
 )
 from planner.sizing.goodput import goodput, goodput_loss

@@ -17,9 +17,10 @@ from pydantic import Field
 from planner import units
 from planner.errors import Finding, InputError, did_you_mean
 from planner.foreign_files import contents
-from planner.inputs import Document, Path_, job_size
+from planner.inputs import Document, job_size
 from planner.loader import yaml12
 from planner.loader.market import validated
+from planner.paths import DataPath
 from planner.schema.base import Model
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import FailureRate, FixedInterval, Job, LostWorkInterval
@@ -394,7 +395,7 @@ def _from_file(path: Path, first: JobPlan, stores: Sequence[Appliances]) -> list
 
 def _job(
     job: Job,
-    path: Path_,
+    path: DataPath,
     document: Document,
     first: JobPlan,
     stores: Sequence[Appliances],
@@ -443,6 +444,6 @@ def _fan_out(job: Job, bytes_each: float, gpus: int) -> float:
     return restore_fan_out(kind, bytes_each, max(1.0, gpus / job.parallelism.replica_gpus))
 
 
-def _wrong(document: Document, path: Path_, message: str, fix: str) -> InputError:
+def _wrong(document: Document, path: DataPath, message: str, fix: str) -> InputError:
     dotted = ".".join(str(step) for step in path)
     return InputError(Finding("job", message, *document.place(path), dotted, fix))

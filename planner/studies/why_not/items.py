@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from planner import api
-from planner.case import with_kit
+from planner.case import with_companions
 from planner.case.money import unit_net_usd
 from planner.optimizer.entry import Bound, bounds_with
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural
-from planner.outputs.infeasible_text import message
 from planner.schema.why_not import BreakEven, Forced, Item, ItemKind
 from planner.studies.why_not.plans import Contest, Rival
 from planner.studies.why_not.question import (
@@ -234,7 +233,7 @@ def _bound(study: Study, reasons: Sequence[Reason]) -> None:
     if case.objective == money_of(case):
         ever = {}
     elif limits_money(case):
-        free = with_kit(study.inputs, without_money(case))
+        free = with_companions(study.inputs, without_money(case))
         ever = bounds_with(free, names, solver, study.effort)
     for reason in reasons:
         bound = today[reason.name]
@@ -342,7 +341,7 @@ def _stands_in_the_way(study: Study, reason: Reason) -> None:
     if insisted is not None:
         inputs, path = insisted
         found = api.why_infeasible(inputs, replace(study.options, keep=(path,)))
-        reason.told = message(found).removeprefix(IN_THE_WAY)
+        reason.told = found.summary.removeprefix(IN_THE_WAY)
 
 
 def _in_time(study: Study, reasons: Sequence[Reason]) -> None:

@@ -352,4 +352,4 @@ def _storage_share(case: Case, operation: Operation) -> float:
     """Return what share of capex is for storage."""
     spent = bill(case, operation.units)
     storage = (spent.purchased[item.id] * (item.unit_net_usd or 0.0) for item in case.storage)
-    return sum(storage) / max(spent.capex_usd, 1.0)
+    return sum(storage) / max(spent["capex_usd"], 1.0)

@@ -252,10 +252,10 @@ def of_operation(inputs: Inputs, case: Case, operation: Operation) -> Figures:
         useful_gpus=operation.useful_gpus,
         useful_pflops=pflops,
         days_to_train=case.days_at_one_pflops() / pflops if pflops and trained else None,
-        capex_usd=spent.capex_usd,
-        tco_usd=spent.tco_usd if known and inputs.problem.term is not None else None,
-        it_power_kw=spent.it_power_kw if known else None,
-        facility_power_kw=spent.meter_kw if known else None,
+        capex_usd=spent["capex_usd"],
+        tco_usd=spent["tco_usd"] if known and inputs.problem.term is not None else None,
+        it_power_kw=spent["it_power_kw"] if known else None,
+        facility_power_kw=spent["facility_power_kw"] if known else None,
         systems=sum(operation.units[system.id] for system in case.systems),
         appliances=sum(operation.units[item.id] for item in case.storage),
     )
@@ -280,7 +280,7 @@ def bought_by(inputs: Inputs, case: Case, operation: Operation) -> tuple[Bought,
 def _draw_known(inputs: Inputs, case: Case, operation: Operation) -> bool:
     """Say whether the draw of everything in the bill is known; in the case it is 0 where not."""
     counts = bill(case, operation.units).counts
-    held = {good.id for good in case.goods() if counts[good.id]}
+    held = {item.id for item in case.bill_items() if counts[item.id]}
     return all(it_power_kw(item, inputs) is not None for item in inputs.items if item.id in held)
 
 
@@ -337,8 +337,8 @@ def without_money(case: Case) -> Case:
         support_usd_per_year=None,
         opex_usd_per_year=None,
         tco_usd=None,
-        per_useful_gpu_hour_usd=None,
-        per_million_tokens_usd=None,
+        per_useful_gpu_hour=None,
+        per_million_tokens=None,
     )
     return replace(case, limits=limits)
 

@@ -17,8 +17,8 @@ import pytest
 
 from planner.outputs.charts.html import report
 from tests.outputs.charts import samples
-from tests.workbook.cases import CASES
-from tests.workbook.factory import plan
+from tests.world.gear_plans import plan
+from tests.world.setups import CASES
 
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None

@@ -18,8 +18,8 @@ from planner.outputs.charts.markup import MOST_ROWS
 from planner.outputs.charts.studies import heading, headline
 from tests.outputs.charts import samples
 from tests.outputs.samples_sensitivity import cost_frontier, power_sweep, storage_frontier, tornado
-from tests.workbook.cases import CASES
-from tests.workbook.factory import plan
+from tests.world.gear_plans import plan
+from tests.world.setups import CASES
 
 PLAN = plan(CASES["complete"])
 

@@ -22,7 +22,7 @@ from tests.outputs.samples_sensitivity import (
     tornado,
     uncertain,
 )
-from tests.plan_files import write_plan
+from tests.world.solved import write_plan
 
 PROBLEM = Path(__file__).parents[3] / "problems" / "10MW.yaml"
 

@@ -15,9 +15,9 @@ import pytest
 from planner.outputs.bill_csv import harmless
 from planner.outputs.telemetry_files import checkpoints_csv, checkpoints_parquet, jobs_csv
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization
-from tests.calls import calls_of
 from tests.outputs.hostile import TEXTS
 from tests.outputs.telemetry import samples
+from tests.world.effort import calls_of
 
 RECORD = samples.three()
 TABLE = samples.checkpoints(RECORD, 40)

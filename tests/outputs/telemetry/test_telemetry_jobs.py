@@ -13,9 +13,9 @@ from planner.loader import load_with_findings, yaml12
 from planner.outputs.telemetry_files import jobs_yaml, overrides_yaml
 from planner.schema.problem import Job
 from planner.schema.telemetry import Characterization
-from tests.bad_input.world import FILES
 from tests.outputs.hostile import TEXTS
 from tests.outputs.telemetry import samples
+from tests.world.files import FILES
 
 
 def lay_out(folder: Path, problem: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from planner.limits import COUNTED_IN
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checks.rows import Check, check_for, editable, waiting
 from planner.outputs.workbook.formats import DECIMAL_2, INTEGER, PERCENT_2
@@ -116,10 +117,7 @@ def _allowed(page: Page, row: int, limit: LimitReport, check: Check, style: str)
 
 def whole_number(limit: LimitReport) -> bool:
     """Return whether a limit counts things."""
-    return (
-        limit.unit in ("racks", "units", "GPUs", "systems", "families")
-        and float(limit.limit).is_integer()
-    )
+    return limit.unit in COUNTED_IN and float(limit.limit).is_integer()
 
 
 def _number_format(limit: LimitReport) -> str:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from planner.limits import LIMITS, named
 from planner.outputs.numbering import Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook.bom.rows import purchased_name, quantity_name, working_name
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
-from planner.outputs.workbook.formulas import TIME_TOLERANCE
 from planner.schema.plan import JobPlan, LimitReport, Plan
 from planner.sizing.demand import VENDOR_RULES
 
@@ -32,63 +32,49 @@ class Check:
     applies: str = ""
 
 
-_SUMS = frozenset(
-    ("it_power", "facility_power", "racks", "capex", "opex", "tco", "heat_air", "heat_liquid",
-     "support", "subscriptions", "energy", "colocation", "per_useful_gpu_hour",
-     "per_million_tokens")
-)  # fmt: skip
-"""Limits on sums over the whole bill, companions included, which keep their solved counts."""
-
 _ASYNC, _SYNC = 'save_mode="async"', 'save_mode="sync"'
+_POWER_FLAG = "bom_it_power_kw_flag"
 
-_CHECKS: dict[str, Check] = {
-    "it_power": Check("it_power_kw", flag="bom_it_power_kw_flag"),
-    "facility_power": Check("facility_power_kw", flag="bom_it_power_kw_flag"),
-    "racks": Check("racks", flag="bom_racks_flag"),
-    "capex": Check("capex_usd", flag="bom_capex_usd_flag"),
-    "opex": Check("opex_usd_per_year", flag="bom_it_power_kw_flag&bom_support_usd_per_year_flag"),
-    "tco": Check("tco_usd", flag=TCO_FLAG),
-    "heat_air": Check("heat_air_kw", flag="bom_it_power_kw_flag"),
-    "heat_liquid": Check("heat_liquid_kw", flag="bom_it_power_kw_flag"),
-    "support": Check("support_usd_per_year", flag="bom_support_usd_per_year_flag"),
-    "subscriptions": Check("subscriptions_usd_per_year"),
-    "energy": Check("energy_usd_per_year", flag="bom_it_power_kw_flag"),
-    "colocation": Check("colocation_usd_per_year", flag="bom_it_power_kw_flag"),
-    "per_useful_gpu_hour": Check(
-        "usd_per_useful_gpu_hour", flag=TCO_FLAG, tolerance=TIME_TOLERANCE
-    ),
-    "per_million_tokens": Check("usd_per_million_tokens", flag=TCO_FLAG, tolerance=TIME_TOLERANCE),
-    "lead_time": Check("lead_time_days"),
-    "overlap": Check("overlap", "max_overlap", tolerance=TIME_TOLERANCE, applies=_ASYNC),
-    "drain_fits": Check(
-        "stall_and_drain_s", "interval_s", tolerance=TIME_TOLERANCE, applies=_ASYNC
-    ),
-    "blocking": Check("blocking", "max_blocking", tolerance=TIME_TOLERANCE, applies=_SYNC),
-    "restore_time": Check("restore_s", "max_restore_s", tolerance=TIME_TOLERANCE),
-    "capacity": Check("usable_tb", "capacity_needed_tb", flag="bom_usable_tb_flag"),
-    "ingest": Check("read_gb_per_s", "ingest_gb_per_s", applies="ingest_gb_per_s>0"),
-    "endurance": Check("write_volume_tb_per_day", tolerance=TIME_TOLERANCE),
-    "rule_read": Check("nameplate_read_gb_per_s"),
-    "rule_write": Check("nameplate_write_gb_per_s"),
-    "min_gpus": Check("gpus_in_use"),
-    "gpus_min": Check("gpus_in_use"),
-    "gpus_max": Check("gpus_in_use"),
-    "replica_fits": Check("gpus_in_use", "replica_gpus"),
-    "min_goodput": Check("goodput", tolerance=TIME_TOLERANCE),
-    "min_useful_gpus": Check("useful_gpus", tolerance=TIME_TOLERANCE),
-    "min_useful_pflops": Check("useful_pflops", tolerance=TIME_TOLERANCE),
-    "max_days_to_train": Check("days_to_train", tolerance=TIME_TOLERANCE),
+_CELLS = {
+    "gpus_used": "gpus_in_use",
+    "rule_read": "nameplate_read_gb_per_s",
+    "rule_write": "nameplate_write_gb_per_s",
+}
+"""Names of cells by figure or limit, where they are not those of the figure."""
+_FLAGS = {
+    "facility_power_kw": _POWER_FLAG,
+    "heat_air_kw": _POWER_FLAG,
+    "heat_liquid_kw": _POWER_FLAG,
+    "energy_usd_per_year": _POWER_FLAG,
+    "colocation_usd_per_year": _POWER_FLAG,
+    "subscriptions_usd_per_year": "",  # what is not paid by the year is paid once
+    "read_gb_per_s": "",
+    "write_gb_per_s": "",
+    "opex_usd_per_year": "bom_it_power_kw_flag&bom_support_usd_per_year_flag",
+    "tco_usd": TCO_FLAG,
+    "usd_per_useful_gpu_hour": TCO_FLAG,
+    "usd_per_million_tokens": TCO_FLAG,
+}
+"""What marks a sum as incomplete, where that is no flag of its own on the sheet ``BOM``."""
+_ALLOWED = {
+    "overlap": "max_overlap",
+    "drain_fits": "interval_s",
+    "blocking": "max_blocking",
+    "restore_time": "max_restore_s",
+    "capacity": "capacity_needed_tb",
+    "ingest": "read_gb_per_s",
+    "replica_fits": "replica_gpus",
+}
+"""What is allowed, where that stands on another sheet."""
+_APPLIES = {
+    "overlap": _ASYNC,
+    "drain_fits": _ASYNC,
+    "blocking": _SYNC,
+    "ingest": "ingest_gb_per_s>0",
 }
 
-BUDGETS = (
-    "it_power", "facility_power", "heat_air", "heat_liquid", "racks", "capex", "opex", "tco",
-    "support", "subscriptions", "energy", "colocation", "per_useful_gpu_hour",
-    "per_million_tokens", "lead_time", "gpus_min", "gpus_max", "min_gpus", "min_goodput",
-    "min_useful_gpus", "min_useful_pflops", "max_days_to_train",
-)  # fmt: skip
+BUDGETS = tuple(row.name for row in LIMITS if row.editable and "*" not in row.name)
 """Limits of the problem that a reader may edit, by name."""
-
-_PER_ITEM = ("items", "stock", "split")
 
 
 def editable(name: str) -> bool:
@@ -96,11 +82,7 @@ def editable(name: str) -> bool:
 
     What follows from a product or a rule (endurance, a vendor's rule, least orders) is no input.
     """
-    return name in BUDGETS or name.partition(".")[0] in _PER_ITEM
-
-
-# The direction in which each comparison is written above, where it has two live sides.
-_SENSES = {"capacity": ">=", "ingest": ">=", "endurance": "<="}
+    return named(name).editable
 
 
 # What is held against a limit with appliances down, where the plan must bear that.
@@ -126,16 +108,26 @@ def waiting(book: Book) -> list[LimitReport]:
     there = {limit.name for limit in book.plan.limits}
     busy_s = job.stall_s + (0.0 if job.mode == "sync" else job.drain_s)
     found = []
-    for name, label, value, limit, unit in (
-        ("overlap", "drain overlap", job.overlap, job.max_overlap, "share"),
-        ("drain_fits", "stall and drain within the interval", busy_s, job.interval_s, "s"),
-        ("blocking", "time blocked by checkpoints", job.blocking, job.max_blocking, "share"),
-        ("ingest", "ingest", job.ingest_gb_per_s, job.delivered_read_gb_per_s, "GB/s"),
+    for name, value, limit in (
+        ("overlap", job.overlap, job.max_overlap),
+        ("drain_fits", busy_s, job.interval_s),
+        ("blocking", job.blocking, job.max_blocking),
+        ("ingest", job.ingest_gb_per_s, job.delivered_read_gb_per_s),
     ):
         if name not in there and limit is not None:
-            fields = {"name": name, "label": label, "value": value, "limit": limit, "unit": unit}
-            fields |= {"sense": "<=", "slack": limit - value, "binding": False, "source": None}
-            found.append(LimitReport.model_validate(fields))
+            row = named(name)
+            report = LimitReport(
+                name=name,
+                label=row.label,
+                value=value,
+                sense=row.sense,
+                limit=limit,
+                unit=row.unit,
+                slack=limit - value,
+                binding=False,
+                source=None,
+            )
+            found.append(report)
     return found
 
 
@@ -146,8 +138,9 @@ def check_for(book: Book, limit: LimitReport) -> Check:
         book: the workbook, with the names of BOM and Checkpoint defined.
         limit: the plan's limit.
     """
-    check = _CHECKS.get(limit.name) or Check(_quantity(book.plan, limit))
-    if limit.name in _SUMS and book.has("bom_companions_flag"):
+    check = _check(book, limit)
+    if named(limit.name).group in ("supply", "ratio") and book.has("bom_companions_flag"):
+        # Companions keep their solved counts.
         check = replace(check, flag="&".join(filter(None, (check.flag, "bom_companions_flag"))))
     degraded = _DEGRADED.get(limit.name, "")
     if book.has(degraded):
@@ -159,12 +152,24 @@ def check_for(book: Book, limit: LimitReport) -> Check:
         return replace(check, limit=_rule(book, limit))
     if limit.name == "gpu_types":
         return replace(check, value=_types_in_use(book.plan, limit))
-    if limit.sense != _SENSES.get(limit.name, limit.sense):
-        check = replace(check, value=check.limit, limit=check.value)
     return replace(
         check,
         value=_if_same(book, check.value, limit.value),
         limit=_if_same(book, check.limit, limit.limit),
+    )
+
+
+def _check(book: Book, limit: LimitReport) -> Check:
+    row = named(limit.name)
+    if "*" in row.name:
+        return Check(_quantity(book.plan, limit), tolerance=row.tolerance)
+    flag = f"bom_{row.figure}_flag"
+    return Check(
+        _CELLS.get(row.name, _CELLS.get(row.figure, row.figure)),
+        _ALLOWED.get(row.name, ""),
+        _FLAGS.get(row.figure, flag if book.has(flag) else ""),
+        row.tolerance,
+        _APPLIES.get(row.name, ""),
     )
 
 

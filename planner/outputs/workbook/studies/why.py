@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from planner.figures import OBJECTIVES
 from planner.outputs.infeasible_text import combined_proof, conflict_title
-from planner.outputs.words import UNDECIDED
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import DECIMAL_2, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -14,7 +13,7 @@ from planner.outputs.workbook.studies import why_not
 from planner.outputs.workbook.studies.stack import signed
 from planner.outputs.worth_words import holds
 from planner.schema.explanation import Explanation, Marginal, Moved
-from planner.schema.infeasibility import Infeasibility, Step
+from planner.schema.infeasibility import UNDECIDED, Infeasibility, Step
 
 NO_PLAN_SHEET = "No plan"
 

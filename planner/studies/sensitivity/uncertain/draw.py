@@ -13,6 +13,7 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs
 from planner.loader.vary.axis import Axis, refuse_overlap
 from planner.loader.vary.place import NoPlaceError
+from planner.paths import job_path
 from planner.schema.catalog import Confidence
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY
 from planner.studies.sensitivity.uncertain.distributions import (
@@ -89,7 +90,7 @@ def _prices(inputs: Inputs, case: Case) -> Iterator[Usual]:
 
 
 def _failures(inputs: Inputs) -> Usual:
-    job, path = inputs.problem.job, "jobs.0.failures.per_gpu_day"
+    job, path = inputs.problem.job, job_path("failures.per_gpu_day")
     stated = any(item.gpu.failures_per_day is not None for item in inputs.items)
     if "failures" not in job.model_fields_set and stated:
         return "catalog.*.gpu.failures_per_day", *_OWN_RATE
@@ -120,9 +121,9 @@ def _size(inputs: Inputs) -> Iterator[Usual]:
     recipes = f"recipes write {_LEAST_BYTES:g} to {_MOST_BYTES:g} bytes per parameter"
     if job.checkpoint.size_gb is not None:
         if job.parameters is None or "bytes_per_parameter" not in job.model_fields_set:
-            yield "jobs.0.checkpoint.size", f"uniform(x{low:.2f}, x{high:.2f})", recipes
+            yield job_path("checkpoint.size"), f"uniform(x{low:.2f}, x{high:.2f})", recipes
         return
-    path = "jobs.0.bytes_per_parameter"
+    path = job_path("bytes_per_parameter")
     each = Field(inputs, path).base
     if each is not None and _LEAST_BYTES <= each <= _MOST_BYTES:
         yield path, f"uniform({_LEAST_BYTES:g}, {_MOST_BYTES:g})", recipes

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from planner.case import Case, System
 from planner.case.model import Mode
+from planner.limits import BY_NAME
 from planner.optimizer import operate, purchase
 from planner.optimizer.guess import orderly
 from planner.optimizer.joint import FLOOR_TOLERANCE, floors
-from planner.optimizer.missed import BILLED, amount
+from planner.optimizer.missed import amount
 from planner.optimizer.operate import TOLERANCE, Operation
-from planner.optimizer.supply import SUPPLIES
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import BreakRate, CandidatePlan
 from planner.sizing.demand import write_volume_tb_per_day
@@ -28,7 +28,6 @@ from planner.studies.sensitivity.uncertain.distributions import Numbers
 Passed = float | None
 """By what share of itself a limit is passed; None where that is no matter of more or less."""
 
-_LIMITS = {supply.row: supply.field for supply in SUPPLIES}
 _NUMBERED = re.compile(r"(stock|require_vendor|split)_(.+)")
 
 
@@ -53,10 +52,10 @@ def _over(case: Case, units: Mapping[str, int], row: str) -> Passed:
     if row == "capacity":
         usable_tb = sum(item.usable_tb * units[item.id] for item in case.storage)
         return 1.0 - usable_tb / case.job.capacity_needed_tb
-    if row not in BILLED:
+    supply = BY_NAME.get(row)
+    if supply is None or supply.group != "supply":
         return None
-    limit = getattr(case.limits, _LIMITS[row])
-    used = float(getattr(purchase.bill(case, units), BILLED[row]))
+    limit, used = getattr(case.limits, supply.field), purchase.bill(case, units)[supply.figure]
     return used / limit - 1.0 if limit else None
 
 
@@ -94,13 +93,13 @@ def _ceilings(case: Case, run: Operation) -> Iterator[tuple[str, float, float]]:
         yield "gpus_max", float(run.gpus), float(job.gpus_max)
     if limits.max_days_to_train is not None:
         yield "max_days_to_train", amount(case, run, "max_days_to_train"), limits.max_days_to_train
-    tco_usd = purchase.bill(case, run.units).tco_usd
-    if limits.per_useful_gpu_hour_usd is not None:
+    tco_usd = purchase.bill(case, run.units)["tco_usd"]
+    if limits.per_useful_gpu_hour is not None:
         each = tco_usd / (run.useful_gpus * case.rates.hours)
-        yield "per_useful_gpu_hour", each, limits.per_useful_gpu_hour_usd
-    if limits.per_million_tokens_usd is not None:
+        yield "per_useful_gpu_hour", each, limits.per_useful_gpu_hour
+    if limits.per_million_tokens is not None:
         tokens = run.useful_pflops(job.mfu or 0.0) * case.million_tokens_per_pflops()
-        yield "per_million_tokens", tco_usd / tokens, limits.per_million_tokens_usd
+        yield "per_million_tokens", tco_usd / tokens, limits.per_million_tokens
 
 
 def _floors(case: Case, run: Operation) -> Iterator[tuple[str, float, float]]:
@@ -349,7 +348,7 @@ def _size(case: Case, run: Operation) -> tuple[float, float]:
         spent = purchase.bill(case, units)
     except ValueError:  # no fabric is large enough for it
         return math.inf, math.inf
-    return spent.it_power_kw, spent.capex_usd
+    return spent["it_power_kw"], spent["capex_usd"]
 
 
 def _spread(keys: list[Key], room: int) -> list[Key]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.api import Inputs, Options, solve_with
 from planner.case import Case, resolve
-from planner.case.resolve import with_kit
+from planner.case.resolve import with_companions
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change
@@ -20,7 +20,7 @@ from planner.optimizer import operate, purchase
 from planner.optimizer.measure import measure
 from planner.optimizer.objective import natural
 from planner.optimizer.operate import Operation
-from planner.optimizer.supply import given
+from planner.optimizer.purchase import given
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import PLANNED, Index, Percentiles, Uncertain, UncertainInput
 from planner.studies.sensitivity.scenarios import Scenario
@@ -70,7 +70,7 @@ def _days_to_train(case: Case, run: Operation) -> float | None:
 
 
 def _tco_usd(case: Case, run: Operation) -> float | None:
-    return purchase.bill(case, run.units).tco_usd if case.rates.years else None
+    return purchase.bill(case, run.units)["tco_usd"] if case.rates.years else None
 
 
 OUTCOMES = (
@@ -78,10 +78,10 @@ OUTCOMES = (
     Outcome("useful_pflops", FIGURES["useful_pflops"], _useful_pflops),
     Outcome("goodput", FIGURES["goodput"], lambda case, run: run.goodput),
     Outcome("capex_usd", FIGURES["capex_usd"],
-            lambda case, run: purchase.bill(case, run.units).capex_usd),
+            lambda case, run: purchase.bill(case, run.units)["capex_usd"]),
     Outcome("tco_usd", FIGURES["tco_usd"], _tco_usd),
     Outcome("facility_power_kw", FIGURES["facility_power_kw"],
-            lambda case, run: purchase.bill(case, run.units).meter_kw),
+            lambda case, run: purchase.bill(case, run.units)["facility_power_kw"]),
     Outcome("gpus_in_use", FIGURES["gpus_used"], lambda case, run: float(run.gpus)),
     Outcome("write_gb_per_s", FIGURES["delivered_write_gb_per_s"],
             lambda case, run: run.write_gb_per_s),
@@ -286,7 +286,7 @@ def _case(inputs: Inputs, scenario: Scenario) -> Case | None:
     try:
         there = applied(inputs, scenario.changes)
         case = resolve(there)
-        return replace(case, kit=with_kit(there, _roomy(case)).kit)
+        return replace(case, companions=with_companions(there, _roomy(case)).companions)
     except InputError:
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.oracle.hardware import VENDORS, Hardware, Raw, figure, spread, text
+from tests.world.random_hardware import VENDORS, Hardware, Raw, figure, spread, text
 
 NETWORK_VENDOR = "Nexus"
 """Makes no GPU system and no storage, so that no policy can forbid it."""

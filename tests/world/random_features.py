@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from tests.oracle import switches
-from tests.oracle.hardware import UNCOUNTABLE, Hardware, Raw, figure, spread, text
-from tests.oracle.reference import Reference
+from tests.world import random_networks as switches
+from tests.world.random_hardware import UNCOUNTABLE, Hardware, Raw, figure, spread, text
+from tests.world.random_reference import Reference
 
 OTHERS_AT_MOST = 3
 """Units of GPU systems that are not the reference: every purchase of them is enumerated."""

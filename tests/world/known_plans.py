@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from planner.inputs import Inputs
-from planner.schema.plan import Device, Line, Plan, RackGroup
-from tests.factory import Choice, Made
-from tests.factory import finish as finish_without_room
+from tests.world.plans import Choice, Made, finish
 
 DELIVERED = {"read": 0.8, "write": 0.8}
 SITE = {
@@ -19,118 +15,6 @@ SITE = {
     "racks": 60,
     "rack": {"height": "48 RU", "power": "45 kW"},
 }
-
-
-def finish(choice: Choice, **by_item: Any) -> Made:
-    """Return the plan of a choice, with the figures of the room and of time filled in."""
-    made = finish_without_room(choice, **by_item)
-    return replace(made, plan=with_room(made.inputs, made.plan))
-
-
-def with_room(inputs: Inputs, plan: Plan) -> Plan:
-    """Return the plan with typical draw, heat, meter, placement, ratios; all is cooled by air."""
-    pue, term, totals = inputs.problem.site.pue_air, inputs.problem.term, plan.totals
-    years = term.years if term else None
-    lines = tuple(_with_room(inputs, line, pue, years) for line in plan.lines)
-    top = [line for line in lines if line.parent is None]
-    assert totals is not None
-    hour = tokens = None
-    if term is not None and totals.tco_usd is not None:
-        hours, job = term.years * 8760, plan.jobs[0]
-        hour = totals.tco_usd / (job.useful_gpus * hours)
-        if job.useful_pflops is not None:
-            flops = job.useful_pflops * 1e15 * hours * 3600
-            tokens = totals.tco_usd / (flops / 6 / inputs.problem.job.parameters / 1e6)
-    leads = [line.lead_time_days for line in top if line.lead_time_days and line.purchased]
-    sections = {line.section: 0.0 for line in top}
-    for line in top:
-        sections[line.section] += line.extended_net_usd or 0.0
-    more = {
-        "typical_power_kw": totals.it_power_kw,
-        "heat_air_kw": totals.it_power_kw,
-        "heat_liquid_kw": 0.0,
-        "heat_air_btu_per_h": totals.heat_btu_per_h,
-        "heat_liquid_btu_per_h": 0.0,
-        "subscriptions_usd_per_year": 0.0,
-        "colocation_usd_per_year": 0.0 if term else None,
-        "usd_per_useful_gpu_hour": hour,
-        "usd_per_million_tokens": tokens,
-        "lead_time_days": max(leads, default=None),
-        "critical_skus": tuple(
-            line.sku for line in top if leads and line.lead_time_days == max(leads)
-        ),
-        "capex_by_section_usd": sections,
-    }
-    return plan.model_copy(
-        update={
-            "lines": lines,
-            "totals": totals.model_copy(update=more),
-            "site": plan.site.model_copy(update={"pue_liquid": pue}),
-            "racks": _racks(inputs, lines) if inputs.problem.site.rack else (),
-        }
-    )
-
-
-def _with_room(inputs: Inputs, line: Line, pue: float, years: float | None) -> Line:
-    item = next(item for item in inputs.items if item.id == line.sku)
-    price = inputs.prices.get(line.sku)
-    more = {
-        "category": item.category,
-        "unit_typical_power_kw": line.unit_it_power_kw,
-        "typical_power_kw": line.it_power_kw,
-        "facility_power_kw": (line.it_power_kw or 0.0) * pue,
-    }
-    if line.parent is None:
-        more["rack_class"] = "gpu" if item.category == "gpu_system" else "storage"
-        more["support_years"] = years
-        more["lead_time_days"] = price.lead_time_days if price else None
-    return line.model_copy(update=more)
-
-
-def _racks(inputs: Inputs, lines: tuple[Line, ...]) -> tuple[RackGroup, ...]:
-    """Fill each line's racks from the bottom up, as many devices as fit in the order given."""
-    groups: list[RackGroup] = []
-    for line in lines:
-        if line.parent is not None:
-            continue
-        parts = [part for part in lines if part.parent == line.sku] or [line]
-        racks: list[list[Device]] = [[] for _ in range(line.racks or 0)]
-        for part in parts:
-            for _ in range(part.quantity):
-                _put(inputs, racks, part)
-        for devices in racks:
-            groups.append(_group(inputs, line, devices, 1 + len(groups)))
-    return tuple(groups)
-
-
-def _put(inputs: Inputs, racks: list[list[Device]], part: Line) -> None:
-    rack = inputs.problem.site.rack
-    assert rack is not None and part.unit_rack_units is not None
-    for devices in racks:
-        height_ru = sum(device.rack_units for device in devices)
-        power_kw = sum(device.it_power_kw for device in devices) + (part.unit_it_power_kw or 0.0)
-        tall = height_ru + part.unit_rack_units > rack.height_ru
-        if not tall and power_kw <= (rack.power_kw or power_kw):
-            device = Device(
-                sku=part.sku, position_ru=height_ru + 1, rack_units=part.unit_rack_units,
-                it_power_kw=part.unit_it_power_kw or 0.0, weight_kg=part.unit_weight_kg,
-            )  # fmt: skip
-            devices.append(device)
-            return
-    raise AssertionError(f"no rack for {part.sku}")
-
-
-def _group(inputs: Inputs, line: Line, devices: list[Device], first: int) -> RackGroup:
-    rack, weights = inputs.problem.site.rack, [device.weight_kg for device in devices]
-    assert rack is not None and line.rack_class is not None
-    known = [weight for weight in weights if weight is not None]
-    return RackGroup(
-        first=first, count=1, rack_class=line.rack_class, product=False,
-        height_ru=rack.height_ru, power_limit_kw=rack.power_kw, weight_limit_kg=None,
-        it_power_kw=sum(device.it_power_kw for device in devices),
-        weight_kg=sum(known) if len(known) == len(weights) else None, pdus=0,
-        devices=tuple(devices),
-    )  # fmt: skip
 
 
 def full(interval_s: float | None = None) -> Made:

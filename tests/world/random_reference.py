@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from tests.oracle.hardware import Hardware, Raw
+from tests.world.random_hardware import Hardware, Raw
 
 
 @dataclass(frozen=True)

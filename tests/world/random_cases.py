@@ -14,8 +14,8 @@ from planner.inputs import Inputs
 from planner.schema.catalog import Catalog, Family, Item
 from planner.schema.prices import Discount, Price, PriceBook
 from planner.schema.problem import Problem
-from tests.oracle.hardware import Raw, random_hardware
-from tests.oracle.requests import random_problem
+from tests.world.random_hardware import Raw, random_hardware
+from tests.world.random_problems import random_problem
 
 SOURCES = {"made_up": {"title": "drawn at random for the tests"}}
 

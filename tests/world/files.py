@@ -1,11 +1,133 @@
-"""A small valid problem that asks for a whole bill, and ways to break it."""
+"""A small valid problem with its own catalog and price book, and ways to break them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Mapping
 
-from tests.bad_input.world import BOOK, CATALOG, PROBLEM, Row, changed
+PROBLEM = """\
+name: Small hall
+site:
+  facility_power: 2 MW
+  pue: 1.25
+  racks: 40
+  rack: {height: 48 RU, power: 45 kW}
+budget:
+  capex: 60 MUSD
+term: {years: 4, electricity: 0.08 USD/kWh}
+catalogs:
+  - own.yaml
+prices:
+  - book.yaml
+storage:
+  delivered_fraction: {read: 0.8, write: 0.8}
+  max_families: 1
+items:
+  gpu_box: {max: 64}
+jobs:
+  - name: seventy
+    parameters: 70 B
+    bytes_per_parameter: 14
+    parallelism: {tensor: 8, pipeline: 4}
+    checkpoint:
+      mode: async
+      stall: 5 s
+      interval: {policy: optimal, min: 1 min, max: 4 h}
+      keep_last: 3
+    training:
+      mfu: 40 %
+    failures: llama3
+objective: {maximize: goodput}
+scenarios:
+  half_power: {site: {facility_power: 1 MW}}
+"""
+
+CATALOG = """\
+catalog: Own hardware
+sources:
+  sheet: {title: Data sheet of 2026}
+families:
+  - {id: quick_fs, vendor: Quick, name: QuickFS}
+  - {id: slow_fs, vendor: Slow, name: SlowFS}
+items:
+  - id: gpu_box
+    vendor: Boxes
+    model: Box 8
+    category: gpu_system
+    provides:
+      gpus: {value: 8, source: sheet, confidence: high}
+    consumes:
+      it_power: {value: 10 kW, source: sheet, confidence: high}
+      rack_units: {value: 8 RU, source: sheet, confidence: high}
+    gpu:
+      bf16_dense: {value: 989 TFLOP/s, source: sheet, confidence: high}
+  - id: quick_store
+    vendor: Quick
+    model: Quick 1
+    category: storage
+    family: quick_fs
+    provides: &gives
+      read: {value: 90 GB/s, source: sheet, confidence: high}
+      write: {value: 65 GB/s, source: sheet, confidence: high}
+      usable: {value: 250 TB, source: sheet, confidence: high}
+    consumes: &takes
+      it_power: {value: 2.2 kW, source: sheet, confidence: high}
+      rack_units: {value: 2 RU, source: sheet, confidence: high}
+  - id: slow_store
+    vendor: Slow
+    model: Slow 1
+    category: storage
+    family: slow_fs
+    provides: *gives
+    consumes: *takes
+  - id: tray
+    vendor: Boxes
+    model: Tray
+    category: component
+    consumes:
+      weight: {value: 20 kg, source: sheet, confidence: high}
+"""
+
+BOOK = """\
+price_book: Own prices
+currency: USD
+sources:
+  quote: {title: Quote of 2026}
+prices:
+  gpu_box:
+    list: 300000 USD
+    date: "2026-01"
+    source: quote
+    confidence: high
+    support_per_year: 8 %
+  quick_store:
+    list: 200000 USD
+    date: "2026-01"
+    source: quote
+    confidence: high
+  slow_store: {list: 100000 USD, date: "2026-01", source: quote, confidence: low}
+discounts:
+  - {vendor: Boxes, discount: 5 %}
+"""
+
+FILES: Mapping[str, str] = {"problem.yaml": PROBLEM, "own.yaml": CATALOG, "book.yaml": BOOK}
+SOLVE = "solve problem.yaml"
+
+
+def line_of(text: str | bytes, words: str) -> int:
+    """Return the number of the only line that is ``words``, or holds them."""
+    assert isinstance(text, str)
+    lines = list(enumerate(text.split("\n"), 1))
+    whole = [number for number, line in lines if line == words]
+    found = whole or [number for number, line in lines if words in line]
+    assert len(found) == 1, f"{words!r} stands in lines {found}"
+    return found[0]
+
+
+def changed(text: str, old: str, new: str) -> str:
+    """Return ``text`` with its only ``old`` replaced."""
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times"
+    return text.replace(old, new)
+
 
 BILL = (
     PROBLEM.replace("  - own.yaml\n", "  - own.yaml\n  - net.yaml\n")
@@ -191,52 +313,7 @@ SUITE = """\
     confidence: high
 """
 BILL_BOOK = NET_BOOK + SUITE
-FILES = {
+BILL_FILES = {
     "problem.yaml": BILL, "own.yaml": OWN, "net.yaml": NET, "book.yaml": BOOK,
     "net_book.yaml": BILL_BOOK,
 }  # fmt: skip
-
-
-Place = str | tuple[str, str] | None
-"""Words of the line that is pointed at, or of another file's; by default the first new line."""
-
-
-def bill(name: str, old: str, new: str, wrong: str, right: str, at: Place = None) -> Row:
-    """Return a row that breaks the problem file; ``wrong`` and ``right`` are taken literally."""
-    return _broken("problem.yaml", name, (old, new), wrong, right, at)
-
-
-def net(name: str, old: str, new: str, wrong: str, right: str, at: Place = None) -> Row:
-    """Return a row that breaks the catalog of the network."""
-    return _broken("net.yaml", name, (old, new), wrong, right, at)
-
-
-def own(name: str, old: str, new: str, wrong: str, right: str, at: Place = None) -> Row:
-    """Return a row that breaks the catalog of systems and storage."""
-    return _broken("own.yaml", name, (old, new), wrong, right, at)
-
-
-def sold(name: str, old: str, new: str, wrong: str, right: str, at: Place = None) -> Row:
-    """Return a row that breaks the price book of the network."""
-    return _broken("net_book.yaml", name, (old, new), wrong, right, at)
-
-
-def _broken(file: str, name: str, edit: tuple[str, str], wrong: str, right: str, at: Place) -> Row:
-    words = edit[1].strip("\n").split("\n")[0] if at is None else at
-    place = words if isinstance(words, tuple) else (file, words)
-    files = FILES | {file: changed(FILES[file], *edit)}
-    return Row(name, re.escape(wrong), re.escape(right), at=place, files=files)
-
-
-Edit = tuple[str, str, str]
-"""A row's name, what stands there instead, and what is said of it: wrong; right."""
-
-
-def edits(make: Callable[..., Row], old: str, *changes: Edit) -> tuple[Row, ...]:
-    """Return rows that put something else in one place, on a line of its own."""
-    rows = []
-    for name, new, says in changes:
-        cut = next((mark for mark in ("; ", ": expected") if mark in says), ", found")
-        wrong, _, right = says.rpartition(cut)
-        rows.append(make(name, old, new, wrong or says, right))
-    return tuple(rows)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.oracle.enumerate import Best, best
-from tests.oracle.generate import SOURCES, Case, read
-from tests.oracle.hardware import Raw, figure
+from tests.world.random_cases import SOURCES, Case, read
+from tests.world.random_hardware import Raw, figure
 
 
 def gpu_system(name: str, gpus: int, draw: str, flops: str = "1000 TFLOP/s") -> Raw:
@@ -90,3 +90,18 @@ class Request:
         found = self.best()
         assert found is not None
         return found
+
+
+def two_systems(parameters: str, **parallelism: int) -> Request:
+    """Three GPU systems, each dearer: of 80 GB, of 192 GB, and one of which nobody knows."""
+    request = Request(minimize="cost")
+    request.items[0] = gpu_system("small", 8, "1 kW")
+    request.items.append(gpu_system("large", 8, "1 kW"))
+    request.items.append(gpu_system("silent", 8, "1 kW"))
+    for item, memory in zip((request.items[0], request.items[2]), ("80 GB", "192 GB"), strict=True):
+        item["gpu"]["memory"] = figure(memory)
+    del request.prices["gpu"]
+    request.prices |= {"small": price("1000"), "large": price("5000"), "silent": price("9000")}
+    request.job |= {"parameters": parameters, "parallelism": parallelism}
+    request.more["targets"] = {"min_gpus": 8}
+    return request

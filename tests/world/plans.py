@@ -1,4 +1,4 @@
-"""Small problems, catalogs and finished plans made by hand, for tests that read plans.
+"""Finished plans made by hand, for tests that read plans.
 
 `finish` works a plan out from its decisions by `planner.sizing`; nothing is optimised.
 """
@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from planner.inputs import Inputs
-from planner.schema.catalog import Family, Item
+from planner.schema.catalog import Item
 from planner.schema.plan import (
+    Device,
     JobPlan,
     LimitReport,
     Line,
@@ -20,118 +21,14 @@ from planner.schema.plan import (
     Plan,
     PriceNote,
     Provenance,
+    RackGroup,
     Site,
     Totals,
 )
-from planner.schema.prices import Discount, Price
 from planner.schema.problem import FailureRate, Job, Objective, Problem
 from planner.sizing import checkpoint as ckpt
 from planner.sizing import demand, facility, goodput, reliability
-
-
-def figure(value: object) -> dict[str, object]:
-    return {"value": value, "source": "sheet", "confidence": "high"}
-
-
-def figures(**values: object) -> dict[str, object]:
-    return {name: figure(value) for name, value in values.items()}
-
-
-ITEMS: dict[str, dict[str, Any]] = {
-    "gpu_a": {
-        "vendor": "Anvil",
-        "model": "A8",
-        "part_number": "A-8",
-        "description": "8 GPUs",
-        "category": "gpu_system",
-        "provides": figures(gpus=8),
-        "consumes": figures(it_power="10.2 kW", rack_units="8 RU", weight="130 kg"),
-        "gpu": figures(bf16_dense="989 TFLOP/s", fp8_dense="1979 TFLOP/s"),
-        "min_units": figure(2),
-        "max_units": figure(400),
-    },
-    "gpu_b": {
-        "vendor": "Bellows",
-        "model": "B4",
-        "category": "gpu_system",
-        "provides": figures(gpus=4),
-        "consumes": figures(it_power="5.5 kW", rack_units="4 RU"),
-        "gpu": figures(bf16_dense="700 TFLOP/s", failures_per_day=8e-4),
-        "client": figures(write="6 GB/s", read="12 GB/s"),
-    },
-    "gpu_c": {
-        "vendor": "Crane",
-        "model": "C8",
-        "category": "gpu_system",
-        "provides": figures(gpus=8),
-        "consumes": figures(it_power="9 kW", rack_units="8 RU"),
-        "gpu": figures(bf16_dense="800 TFLOP/s"),
-        "client": figures(write="3 GB/s", read="5 GB/s"),
-    },
-    "box": {
-        "vendor": "Cask",
-        "model": "Box",
-        "category": "storage",
-        "family": "cask_fs",
-        "provides": figures(
-            read="90 GB/s", write="65 GB/s", usable="250 TB", endurance="700 TB/day"
-        ),
-        "consumes": figures(it_power="2.2 kW", rack_units="2 RU", weight="40 kg"),
-    },
-    "shelf": {
-        "vendor": "Drum",
-        "model": "Shelf",
-        "category": "storage",
-        "family": "drum_fs",
-        "provides": figures(usable="300 TB"),
-        "consumes": figures(it_power="1.5 kW", rack_units="1 RU"),
-        "sizes": {
-            "source": "sheet",
-            "confidence": "high",
-            "rows": (
-                {"units": 4, "read": "160 GB/s", "write": "80 GB/s"},
-                {"units": 10, "read": "340 GB/s", "write": "150 GB/s"},
-            ),
-        },
-    },
-    "bundle": {
-        "vendor": "Ewer",
-        "model": "Bundle",
-        "category": "storage",
-        "family": "ewer_fs",
-        "provides": figures(read="400 GB/s", write="200 GB/s", usable="2000 TB"),
-        "components": ({"id": "node", "quantity": 3}, {"id": "drawer", "quantity": 30}),
-    },
-    "node": {
-        "vendor": "Ewer",
-        "model": "Node",
-        "category": "component",
-        "consumes": figures(it_power="0.8 kW", rack_units="1 RU", weight="20 kg"),
-    },
-    "drawer": {
-        "vendor": "Ewer",
-        "model": "Drawer",
-        "category": "component",
-        "consumes": figures(it_power="1.1 kW", rack_units="3 RU", weight="60 kg"),
-    },
-}
-FAMILIES: dict[str, dict[str, Any]] = {
-    "cask_fs": {
-        "vendor": "Cask",
-        "name": "CaskFS",
-        "client_factor": {"write": figure(1.7), "read": figure(1.6)},
-    },
-    "drum_fs": {"vendor": "Drum", "name": "DrumFS"},
-    "ewer_fs": {"vendor": "Ewer", "name": "EwerFS", "max_units": figure(1)},
-}
-PRICES: dict[str, dict[str, Any]] = {
-    "gpu_a": {"list": "310000.55 USD", "support_per_year": "8 %", "lead_time": "12 weeks"},
-    "gpu_b": {"list": "150000 USD"},
-    "gpu_c": {"list": "200000 USD"},
-    "box": {"list": "400000.99 USD", "support_per_year": "39800.25 USD"},
-    "shelf": {"list": "90000.10 USD", "support_per_year": "10 %"},
-    "bundle": {"list": "2500000 USD"},
-}
+from tests.world.catalog import ITEMS, inputs_of
 
 
 @dataclass(frozen=True)
@@ -157,17 +54,6 @@ class Made:
     plan: Plan
 
 
-def make_inputs(problem: Mapping[str, Any], discounts: tuple[Mapping[str, Any], ...]) -> Inputs:
-    dated = {"date": "2026-03", "source": "sheet", "confidence": "medium"}
-    return Inputs.from_parts(
-        problem=Problem.model_validate(problem),
-        items=[Item.model_validate({"id": sku, **entry}) for sku, entry in ITEMS.items()],
-        families=[Family.model_validate({"id": name, **f}) for name, f in FAMILIES.items()],
-        prices={sku: Price.model_validate(dated | entry) for sku, entry in PRICES.items()},
-        discounts=[Discount.model_validate(entry) for entry in discounts],
-    )
-
-
 def finish(
     choice: Choice,
     *,
@@ -181,7 +67,17 @@ def finish(
         racks: how many racks it takes, and how many units stand in one.
         discounts: of each item that has one.
     """
-    inputs = make_inputs(choice.problem, choice.discounts)
+    inputs = inputs_of(choice.problem, ITEMS, choice.discounts)
+    return Made(inputs, with_room(inputs, _without_room(inputs, choice, racks, discounts)))
+
+
+def _without_room(
+    inputs: Inputs,
+    choice: Choice,
+    racks: Mapping[str, tuple[int, int | None]],
+    discounts: Mapping[str, float],
+) -> Plan:
+    """Return the plan but for draw, heat, meter, placement and ratios."""
     lines = []
     for sku, count in choice.counts.items():
         lines.append(_line(inputs, sku, count, racks[sku], discounts.get(sku, 0.0)))
@@ -196,7 +92,7 @@ def finish(
     }
     asked = inputs.problem.objective
     name = asked.maximize or asked.minimize or ""
-    plan = Plan(
+    return Plan(
         status="optimal",
         problem=inputs.problem.name,
         description=inputs.problem.description,
@@ -208,7 +104,6 @@ def finish(
         limits=_limits(choice, inputs, totals, job),
         provenance=PROVENANCE,
     )
-    return Made(inputs, plan)
 
 
 PROVENANCE = Provenance(
@@ -571,3 +466,109 @@ def _count(name: str, choice: Choice, inputs: Inputs) -> int:
         members = {item.id for item in inputs.items if item.family == rest}
         return sum(n for sku, n in choice.counts.items() if sku in members)
     return choice.counts[rest.split(".")[0]]
+
+
+def with_room(inputs: Inputs, plan: Plan) -> Plan:
+    """Return the plan with typical draw, heat, meter, placement, ratios; all is cooled by air."""
+    pue, term, totals = inputs.problem.site.pue_air, inputs.problem.term, plan.totals
+    years = term.years if term else None
+    lines = tuple(_with_room(inputs, line, pue, years) for line in plan.lines)
+    top = [line for line in lines if line.parent is None]
+    assert totals is not None
+    hour = tokens = None
+    if term is not None and totals.tco_usd is not None:
+        hours, job = term.years * 8760, plan.jobs[0]
+        hour = totals.tco_usd / (job.useful_gpus * hours)
+        if job.useful_pflops is not None:
+            flops = job.useful_pflops * 1e15 * hours * 3600
+            tokens = totals.tco_usd / (flops / 6 / inputs.problem.job.parameters / 1e6)
+    leads = [line.lead_time_days for line in top if line.lead_time_days and line.purchased]
+    sections = {line.section: 0.0 for line in top}
+    for line in top:
+        sections[line.section] += line.extended_net_usd or 0.0
+    more = {
+        "typical_power_kw": totals.it_power_kw,
+        "heat_air_kw": totals.it_power_kw,
+        "heat_liquid_kw": 0.0,
+        "heat_air_btu_per_h": totals.heat_btu_per_h,
+        "heat_liquid_btu_per_h": 0.0,
+        "subscriptions_usd_per_year": 0.0,
+        "colocation_usd_per_year": 0.0 if term else None,
+        "usd_per_useful_gpu_hour": hour,
+        "usd_per_million_tokens": tokens,
+        "lead_time_days": max(leads, default=None),
+        "critical_skus": tuple(
+            line.sku for line in top if leads and line.lead_time_days == max(leads)
+        ),
+        "capex_by_section_usd": sections,
+    }
+    return plan.model_copy(
+        update={
+            "lines": lines,
+            "totals": totals.model_copy(update=more),
+            "site": plan.site.model_copy(update={"pue_liquid": pue}),
+            "racks": _racks(inputs, lines) if inputs.problem.site.rack else (),
+        }
+    )
+
+
+def _with_room(inputs: Inputs, line: Line, pue: float, years: float | None) -> Line:
+    item = next(item for item in inputs.items if item.id == line.sku)
+    price = inputs.prices.get(line.sku)
+    more = {
+        "category": item.category,
+        "unit_typical_power_kw": line.unit_it_power_kw,
+        "typical_power_kw": line.it_power_kw,
+        "facility_power_kw": (line.it_power_kw or 0.0) * pue,
+    }
+    if line.parent is None:
+        more["rack_class"] = "gpu" if item.category == "gpu_system" else "storage"
+        more["support_years"] = years
+        more["lead_time_days"] = price.lead_time_days if price else None
+    return line.model_copy(update=more)
+
+
+def _racks(inputs: Inputs, lines: tuple[Line, ...]) -> tuple[RackGroup, ...]:
+    """Fill each line's racks from the bottom up, as many devices as fit in the order given."""
+    groups: list[RackGroup] = []
+    for line in lines:
+        if line.parent is not None:
+            continue
+        parts = [part for part in lines if part.parent == line.sku] or [line]
+        racks: list[list[Device]] = [[] for _ in range(line.racks or 0)]
+        for part in parts:
+            for _ in range(part.quantity):
+                _put(inputs, racks, part)
+        for devices in racks:
+            groups.append(_group(inputs, line, devices, 1 + len(groups)))
+    return tuple(groups)
+
+
+def _put(inputs: Inputs, racks: list[list[Device]], part: Line) -> None:
+    rack = inputs.problem.site.rack
+    assert rack is not None and part.unit_rack_units is not None
+    for devices in racks:
+        height_ru = sum(device.rack_units for device in devices)
+        power_kw = sum(device.it_power_kw for device in devices) + (part.unit_it_power_kw or 0.0)
+        tall = height_ru + part.unit_rack_units > rack.height_ru
+        if not tall and power_kw <= (rack.power_kw or power_kw):
+            device = Device(
+                sku=part.sku, position_ru=height_ru + 1, rack_units=part.unit_rack_units,
+                it_power_kw=part.unit_it_power_kw or 0.0, weight_kg=part.unit_weight_kg,
+            )  # fmt: skip
+            devices.append(device)
+            return
+    raise AssertionError(f"no rack for {part.sku}")
+
+
+def _group(inputs: Inputs, line: Line, devices: list[Device], first: int) -> RackGroup:
+    rack, weights = inputs.problem.site.rack, [device.weight_kg for device in devices]
+    assert rack is not None and line.rack_class is not None
+    known = [weight for weight in weights if weight is not None]
+    return RackGroup(
+        first=first, count=1, rack_class=line.rack_class, product=False,
+        height_ru=rack.height_ru, power_limit_kw=rack.power_kw, weight_limit_kg=None,
+        it_power_kw=sum(device.it_power_kw for device in devices),
+        weight_kg=sum(known) if len(known) == len(weights) else None, pdus=0,
+        devices=tuple(devices),
+    )  # fmt: skip

@@ -18,7 +18,7 @@ from planner.schema.plan import (
     Site,
     Totals,
 )
-from tests.workbook.arithmetic import Gear, Setup, job, ratios, support_span, totals
+from tests.world.gear import Gear, Setup, job, ratios, support_span, totals
 
 BTU_PER_H_PER_KW = 3412.14
 

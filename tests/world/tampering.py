@@ -13,7 +13,7 @@ from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.verify import verify
 
-Path_ = tuple[str | int, ...]
+DataPath = tuple[str | int, ...]
 
 # Text for people, and inputs of the solver, which no arithmetic can judge.
 FREE = {"label", "source", "notes", "log_value", "gap_asked", "role", "unit"}
@@ -64,7 +64,7 @@ def other(value: object) -> object:
             return "other"
 
 
-def put(model: Any, path: Path_, value: object) -> Any:
+def put(model: Any, path: DataPath, value: object) -> Any:
     """Return ``model`` with the value at ``path`` replaced, whatever its type."""
     if not path:
         return value
@@ -79,7 +79,7 @@ def put(model: Any, path: Path_, value: object) -> Any:
     return model.model_copy(update={field: put(getattr(model, field), rest, value)})
 
 
-def parts(plan: Plan) -> Iterator[tuple[str, Path_, Any]]:
+def parts(plan: Plan) -> Iterator[tuple[str, DataPath, Any]]:
     """Yield (label, path, part) for every part of a plan that holds figures."""
     yield "totals", ("totals",), plan.totals
     yield "objective", ("objective",), plan.objective
@@ -97,7 +97,7 @@ def parts(plan: Plan) -> Iterator[tuple[str, Path_, Any]]:
         )
 
 
-def leaves(name: str, plan: Plan) -> Iterator[tuple[str, Path_]]:
+def leaves(name: str, plan: Plan) -> Iterator[tuple[str, DataPath]]:
     """Yield (identifier, path) for every field that verification must judge."""
     for label, path, part in parts(plan):
         component = getattr(part, "parent", None) is not None
@@ -108,7 +108,7 @@ def leaves(name: str, plan: Plan) -> Iterator[tuple[str, Path_]]:
                 yield key, (*path, field)
 
 
-def tampered(plan: Plan, path: Path_) -> Plan:
+def tampered(plan: Plan, path: DataPath) -> Plan:
     """Return the plan with the value at ``path`` a little wrong."""
     value: Any = plan
     for step in path:

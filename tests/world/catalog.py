@@ -1,4 +1,4 @@
-"""A small catalog in which everything needs companions, and a problem that asks for all of them."""
+"""A small catalog by hand, with companions for everything, and a problem that asks for them all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,113 @@ from planner.inputs import Inputs
 from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Problem
-from tests.factory import FAMILIES, ITEMS, PRICES, figure, figures
+
+
+def figure(value: object) -> dict[str, object]:
+    return {"value": value, "source": "sheet", "confidence": "high"}
+
+
+def figures(**values: object) -> dict[str, object]:
+    return {name: figure(value) for name, value in values.items()}
+
+
+ITEMS: dict[str, dict[str, Any]] = {
+    "gpu_a": {
+        "vendor": "Anvil",
+        "model": "A8",
+        "part_number": "A-8",
+        "description": "8 GPUs",
+        "category": "gpu_system",
+        "provides": figures(gpus=8),
+        "consumes": figures(it_power="10.2 kW", rack_units="8 RU", weight="130 kg"),
+        "gpu": figures(bf16_dense="989 TFLOP/s", fp8_dense="1979 TFLOP/s"),
+        "min_units": figure(2),
+        "max_units": figure(400),
+    },
+    "gpu_b": {
+        "vendor": "Bellows",
+        "model": "B4",
+        "category": "gpu_system",
+        "provides": figures(gpus=4),
+        "consumes": figures(it_power="5.5 kW", rack_units="4 RU"),
+        "gpu": figures(bf16_dense="700 TFLOP/s", failures_per_day=8e-4),
+        "client": figures(write="6 GB/s", read="12 GB/s"),
+    },
+    "gpu_c": {
+        "vendor": "Crane",
+        "model": "C8",
+        "category": "gpu_system",
+        "provides": figures(gpus=8),
+        "consumes": figures(it_power="9 kW", rack_units="8 RU"),
+        "gpu": figures(bf16_dense="800 TFLOP/s"),
+        "client": figures(write="3 GB/s", read="5 GB/s"),
+    },
+    "box": {
+        "vendor": "Cask",
+        "model": "Box",
+        "category": "storage",
+        "family": "cask_fs",
+        "provides": figures(
+            read="90 GB/s", write="65 GB/s", usable="250 TB", endurance="700 TB/day"
+        ),
+        "consumes": figures(it_power="2.2 kW", rack_units="2 RU", weight="40 kg"),
+    },
+    "shelf": {
+        "vendor": "Drum",
+        "model": "Shelf",
+        "category": "storage",
+        "family": "drum_fs",
+        "provides": figures(usable="300 TB"),
+        "consumes": figures(it_power="1.5 kW", rack_units="1 RU"),
+        "sizes": {
+            "source": "sheet",
+            "confidence": "high",
+            "rows": (
+                {"units": 4, "read": "160 GB/s", "write": "80 GB/s"},
+                {"units": 10, "read": "340 GB/s", "write": "150 GB/s"},
+            ),
+        },
+    },
+    "bundle": {
+        "vendor": "Ewer",
+        "model": "Bundle",
+        "category": "storage",
+        "family": "ewer_fs",
+        "provides": figures(read="400 GB/s", write="200 GB/s", usable="2000 TB"),
+        "components": ({"id": "node", "quantity": 3}, {"id": "drawer", "quantity": 30}),
+    },
+    "node": {
+        "vendor": "Ewer",
+        "model": "Node",
+        "category": "component",
+        "consumes": figures(it_power="0.8 kW", rack_units="1 RU", weight="20 kg"),
+    },
+    "drawer": {
+        "vendor": "Ewer",
+        "model": "Drawer",
+        "category": "component",
+        "consumes": figures(it_power="1.1 kW", rack_units="3 RU", weight="60 kg"),
+    },
+}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "cask_fs": {
+        "vendor": "Cask",
+        "name": "CaskFS",
+        "client_factor": {"write": figure(1.7), "read": figure(1.6)},
+    },
+    "drum_fs": {"vendor": "Drum", "name": "DrumFS"},
+    "ewer_fs": {"vendor": "Ewer", "name": "EwerFS", "max_units": figure(1)},
+}
+PRICES: dict[str, dict[str, Any]] = {
+    "gpu_a": {"list": "310000.55 USD", "support_per_year": "8 %", "lead_time": "12 weeks"},
+    "gpu_b": {"list": "150000 USD"},
+    "gpu_c": {"list": "200000 USD"},
+    "box": {"list": "400000.99 USD", "support_per_year": "39800.25 USD"},
+    "shelf": {"list": "90000.10 USD", "support_per_year": "10 %"},
+    "bundle": {"list": "2500000 USD"},
+}
+
+# What goes with them: ports, switches, cables, racks, cooling, software.
 
 SOURCED = {"source": "sheet", "confidence": "high"}
 
@@ -185,17 +291,18 @@ def problem(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def world(
+def inputs_of(
     asked: Mapping[str, Any] | None = None,
     items: Mapping[str, Mapping[str, Any]] | None = None,
     discounts: tuple[Mapping[str, Any], ...] = ({"vendor": "Weft", "discount": "12 %"},),
 ) -> Inputs:
-    """Return the inputs of a problem over the whole catalog."""
+    """Return the inputs of a problem, by default of everything, over the catalog."""
+    entries = hardware() if items is None else items
     dated = {"date": "2026-03", "source": "sheet", "confidence": "medium"}
     prices = {**PRICES, **COMPANION_PRICES}
     return Inputs.from_parts(
         problem=Problem.model_validate(problem() if asked is None else asked),
-        items=[Item.model_validate({"id": sku, **e}) for sku, e in (items or hardware()).items()],
+        items=[Item.model_validate({"id": sku, **entry}) for sku, entry in entries.items()],
         families=[Family.model_validate({"id": name, **f}) for name, f in FAMILIES.items()],
         prices={sku: Price.model_validate(dated | entry) for sku, entry in prices.items()},
         discounts=[Discount.model_validate(entry) for entry in discounts],

@@ -1,0 +1,302 @@
+"""Every limit of a problem once: what it compares, where the file gives it, and how it gives way.
+
+Rows of the solver, elastic rows, levers, the limits a plan reports, setters of an audit, rows on
+the sheet ``Checks``, groups of sweeps, what is verified and the table in ``docs/model.md`` follow
+from ``LIMITS``. A limit on a sum over the bill is one row here; what one unit adds to the sum
+stands in ``planner.case.money.SUMS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+Group = Literal["supply", "ratio", "target", "job", "storage", "count", "policy"]
+"""``supply`` is used up by a purchase alone, a ``ratio`` is money per useful work."""
+Elastic = Literal["share", "floor", "log", ""]
+"""How a miss counts: as a share of a ceiling or of a whole floor, by the logarithm, or not."""
+
+COUNTED = 1e-9
+TIMED = 1e-7
+"""How far a value may pass a limit, as a share: sums of the bill, and what comes of logarithms."""
+COUNTED_IN = frozenset({"racks", "units", "GPUs", "systems", "families"})
+"""Units of limits in whole numbers."""
+MILLION = 1e6
+"""Money in the model is in millions of USD, so that its numbers are of the size solvers like."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One limit.
+
+    ``figure`` is what it compares, by its name in a plan's totals or job; ``path`` where the
+    problem file gives it ("" where it follows from products). ``asked`` is its label as a demand
+    and ``written`` the unit of the file, both only where they differ from ``label`` and ``unit``.
+    Without ``reported`` it bounds a variable and stands in no plan. An ``editable`` limit is an
+    input on the sheet ``Checks``. Names and labels of a limit per item or rule have a ``*``.
+    """
+
+    name: str
+    label: str
+    figure: str
+    sense: Literal["<=", ">="]
+    unit: str
+    path: str
+    group: Group
+    elastic: Elastic = ""
+    asked: str = ""
+    written: str = ""
+    tolerance: float = COUNTED
+    editable: bool = True
+    reported: bool = True
+    exact: bool = False
+
+    @property
+    def field(self) -> str:
+        """Its name among the limits of a case, which has sums by their figure."""
+        return self.figure if self.group == "supply" else self.name
+
+    @property
+    def scale(self) -> float:
+        """How many of its unit the model counts as one."""
+        return MILLION if self.unit.startswith("USD") else 1.0
+
+    @property
+    def demand(self) -> str:
+        """Its label as something that is asked for."""
+        return self.asked or self.label
+
+    @property
+    def file_unit(self) -> str:
+        """The unit in which a problem file gives it."""
+        return self.written or self.unit
+
+    @property
+    def looser(self) -> Literal[1, -1]:
+        """Which way lets more plans in."""
+        return 1 if self.sense == "<=" else -1
+
+
+def _supply(
+    name: str, label: str, figure: str, unit: str, path: str, asked: str = "", written: str = ""
+) -> Limit:
+    """Return a ceiling on a sum over everything in place or everything bought."""
+    return Limit(
+        name, label, figure, "<=", unit, path, "supply", "share", asked=asked, written=written
+    )
+
+
+def _yearly(name: str, label: str, figure: str) -> Limit:
+    """Return a budget per year."""
+    return _supply(name, label, figure, "USD/year", f"budget.{name}_per_year", written="USD")
+
+
+def _target(
+    name: str,
+    label: str,
+    figure: str,
+    unit: str,
+    *,
+    asked: str,
+    written: str = "",
+    elastic: Elastic = "log",
+    tolerance: float = TIMED,
+) -> Limit:
+    """Return a floor that the user sets."""
+    path = f"targets.{name}"
+    return Limit(
+        name, label, figure, ">=", unit, path, "target", elastic, asked, written, tolerance
+    )
+
+
+def _fixed(
+    name: str,
+    label: str,
+    figure: str,
+    sense: Literal["<=", ">="],
+    unit: str,
+    path: str,
+    group: Group,
+    **more: Any,
+) -> Limit:
+    """Return a limit that is no input of the sheet ``Checks``: it follows, or has its own cell."""
+    return Limit(name, label, figure, sense, unit, path, group, **{"editable": False, **more})
+
+
+_JOB = "jobs.0"
+_CHECKPOINT = f"{_JOB}.checkpoint"
+
+LIMITS: tuple[Limit, ...] = (
+    _supply("it_power", "IT power", "it_power_kw", "kW", "site.it_power"),
+    _supply(
+        "facility_power", "facility power", "facility_power_kw", "kW", "site.facility_power",
+        asked="power at the meter",
+    ),
+    _supply("heat_air", "heat to air", "heat_air_kw", "kW", "site.cooling.air_limit"),
+    _supply("heat_liquid", "heat to liquid", "heat_liquid_kw", "kW", "site.cooling.liquid_limit"),
+    _supply("racks", "racks", "racks", "racks", "site.racks"),
+    _supply("capex", "capital budget", "capex_usd", "USD", "budget.capex"),
+    _yearly("opex", "operating budget", "opex_usd_per_year"),
+    _supply("tco", "TCO budget", "tco_usd", "USD", "budget.tco"),
+    _yearly("support", "support budget", "support_usd_per_year"),
+    _yearly("subscriptions", "subscription budget", "subscriptions_usd_per_year"),
+    _yearly("energy", "energy budget", "energy_usd_per_year"),
+    _yearly("colocation", "colocation budget", "colocation_usd_per_year"),
+    Limit(
+        "per_useful_gpu_hour", "money per useful GPU-hour", "usd_per_useful_gpu_hour", "<=",
+        "USD/h", "budget.per_useful_gpu_hour", "ratio", written="USD", tolerance=TIMED,
+    ),
+    Limit(
+        "per_million_tokens", "money per million tokens", "usd_per_million_tokens", "<=",
+        "USD", "budget.per_million_tokens", "ratio", tolerance=TIMED,
+    ),
+    Limit(
+        "lead_time", "lead time", "lead_time_days", "<=", "days", "targets.max_lead_time", "count",
+        asked="longest lead time",
+    ),
+    _fixed("stock.*", "stock of *", "purchased", "<=", "units", "items.*.stock", "count",
+           editable=True),
+    _fixed("hot_spares.*", "hot spares of *", "idle", ">=", "systems", f"{_JOB}.gpus.hot_spares",
+           "count"),
+    _fixed("require_vendor.*", "units from *", "working", ">=", "units",
+           "policy.require_vendors.*", "policy"),
+    _fixed("split.*", "largest vendor's share of *", "share", "<=", "share",
+           "policy.split.*.max_share", "policy", editable=True),
+    _fixed("exact_families", "storage families", "storage_families", "<=", "families",
+           "storage.exact_families", "policy", exact=True),
+    _fixed("blocking", "time blocked by checkpoints", "blocking", "<=", "share",
+           f"{_CHECKPOINT}.max_blocking", "job", elastic="log", tolerance=TIMED),
+    _fixed("overlap", "drain overlap", "overlap", "<=", "share", f"{_CHECKPOINT}.max_overlap",
+           "job", elastic="log", tolerance=TIMED),
+    _fixed("drain_fits", "stall and drain within the interval", "stall_and_drain_s", "<=", "s",
+           f"{_CHECKPOINT}.interval", "job", tolerance=TIMED),
+    _fixed("restore_time", "restore time", "restore_s", "<=", "s", f"{_JOB}.restore.max_time",
+           "job", elastic="log", tolerance=TIMED),
+    _fixed("capacity", "usable capacity", "usable_tb", ">=", "TB", f"{_CHECKPOINT}.keep_last",
+           "storage", elastic="floor"),
+    _fixed("ingest", "ingest", "ingest_gb_per_s", "<=", "GB/s", f"{_JOB}.ingest_per_gpu",
+           "storage", tolerance=TIMED),
+    _fixed("endurance", "write endurance", "write_volume_tb_per_day", "<=", "TB/day", "",
+           "storage", tolerance=TIMED),
+    _fixed("rule_read", "* rule, read", "read_gb_per_s", ">=", "GB/s", "storage.rule", "storage",
+           tolerance=TIMED),
+    _fixed("rule_write", "* rule, write", "write_gb_per_s", ">=", "GB/s", "storage.rule",
+           "storage", tolerance=TIMED),
+    _fixed("replica_fits", "GPUs that hold one replica", "gpus_used", ">=", "GPUs",
+           f"{_JOB}.parallelism", "job"),
+    Limit("gpus_min", "least GPUs in use", "gpus_used", ">=", "GPUs", f"{_JOB}.gpus.min", "job",
+          "floor"),
+    Limit("gpus_max", "most GPUs in use", "gpus_used", "<=", "GPUs", f"{_JOB}.gpus.max", "job",
+          "share"),
+    _fixed("gpu_types", "GPU types (max_types)", "gpu_types", "<=", "types",
+           f"{_JOB}.gpus.max_types", "job", asked="GPU types of one job"),
+    _target("min_gpus", "GPUs in use", "gpus_used", "GPUs", asked="least GPUs in use",
+            elastic="floor", tolerance=COUNTED),
+    _target("min_goodput", "goodput", "goodput", "share", asked="least goodput"),
+    _target("min_useful_gpus", "useful GPUs", "useful_gpus", "GPUs", asked="least useful GPUs",
+            written="number"),
+    _target("min_useful_pflops", "useful PFLOP/s", "useful_pflops", "PFLOP/s",
+            asked="least useful PFLOP/s", written="number"),
+    Limit("max_days_to_train", "days to train", "days_to_train", "<=", "days",
+          "targets.max_days_to_train", "target", "log", tolerance=TIMED),
+    _fixed("interval_max", "longest interval", "interval_s", "<=", "s",
+           f"{_CHECKPOINT}.interval.max", "job", elastic="log", reported=False),
+    _fixed("interval_min", "shortest interval", "interval_s", ">=", "s",
+           f"{_CHECKPOINT}.interval.min", "job", elastic="log", reported=False),
+    _fixed("min_units.*", "least order of *", "working", ">=", "units", "", "count"),
+    _fixed("max_units.*", "most *", "working", "<=", "units", "", "count"),
+    _fixed("items.*.fixed", "* fixed", "quantity", "<=", "units", "items.*.fixed", "count",
+           exact=True, editable=True),
+    _fixed("items.*.min", "* at least", "quantity", ">=", "units", "items.*.min", "count",
+           editable=True),
+    _fixed("items.*.max", "* at most", "quantity", "<=", "units", "items.*.max", "count",
+           editable=True),
+    _fixed("items.*.installed", "* installed, which stay", "quantity", ">=", "units",
+           "items.*.installed", "count", editable=True),
+    _fixed("family_max_units.*", "most units in one * system", "working", "<=", "units", "",
+           "count"),
+)  # fmt: skip
+"""In the order in which a plan reports them."""
+
+BY_NAME: Mapping[str, Limit] = {limit.name: limit for limit in LIMITS}
+
+
+def named(name: str) -> Limit:
+    """Return the row of a limit by its name in a plan, such as ``items.some_sku.max``.
+
+    Raises:
+        KeyError: there is no such limit.
+    """
+    if name in BY_NAME:
+        return BY_NAME[name]
+    kind, _, rest = name.partition(".")
+    return BY_NAME[f"{kind}.*.{rest.rpartition('.')[2]}" if kind == "items" else f"{kind}.*"]
+
+
+def path_of(name: str) -> str:
+    """Return where a problem file gives a limit, by its name in a plan; "" where it does not.
+
+    Raises:
+        KeyError: there is no such limit.
+    """
+    kind, _, rest = name.partition(".")
+    return named(name).path.replace("*", rest.rpartition(".")[0] if kind == "items" else rest)
+
+
+def of_group(*groups: Group) -> tuple[Limit, ...]:
+    """Return the limits of some groups, in the order of the table."""
+    return tuple(limit for limit in LIMITS if limit.group in groups)
+
+
+SUPPLIES = of_group("supply")
+"""What a purchase alone uses up."""
+
+
+# Values by the dotted paths that ``--set`` takes.
+
+
+def value_at(problem: Any, path: str) -> Any:
+    """Return what a problem gives at a dotted path, None where it gives nothing.
+
+    Raises:
+        KeyError: the problem has no such place.
+    """
+    here = problem
+    for step in path.split("."):
+        if here is None:
+            return None
+        here = entry(here, step, path)
+    return here
+
+
+def entry(here: Any, step: str, path: str) -> Any:
+    """Return what stands one step below a model, a mapping or a sequence.
+
+    Raises:
+        KeyError: there is no such step; the message is the whole ``path``.
+    """
+    if hasattr(here, "model_fields_set"):
+        model: Any = type(here)
+        return getattr(here, field_of(model, step, path))
+    if isinstance(here, Mapping):
+        return here.get(step)
+    if isinstance(here, Sequence) and not isinstance(here, str) and step.isdigit():
+        if int(step) < len(here):
+            return here[int(step)]
+    raise KeyError(path)
+
+
+@lru_cache(maxsize=512)
+def field_of(model: type, step: str, path: str) -> str:
+    """Return the field of a pydantic model that a key of the file fills.
+
+    Raises:
+        KeyError: none; the message is the whole ``path``.
+    """
+    fields: Mapping[str, Any] = vars(model)["__pydantic_fields__"]
+    for name, field in fields.items():
+        if step in (field.alias, name):
+            return name
+    raise KeyError(path)
