@@ -8,10 +8,11 @@ stands in ``planner.case.money.SUMS``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
+
+from planner.paths import job_path
 
 Group = Literal["supply", "ratio", "target", "job", "storage", "count", "policy"]
 """``supply`` is used up by a purchase alone, a ``ratio`` is money per useful work."""
@@ -125,14 +126,13 @@ def _fixed(
     return Limit(name, label, figure, sense, unit, path, group, **{"editable": False, **more})
 
 
-_JOB = "jobs.0"
+_JOB = job_path()
 _CHECKPOINT = f"{_JOB}.checkpoint"
 
 LIMITS: tuple[Limit, ...] = (
     _supply("it_power", "IT power", "it_power_kw", "kW", "site.it_power"),
     _supply(
-        "facility_power", "facility power", "facility_power_kw", "kW", "site.facility_power",
-        asked="power at the meter",
+        "facility_power", "power at the meter", "facility_power_kw", "kW", "site.facility_power"
     ),
     _supply("heat_air", "heat to air", "heat_air_kw", "kW", "site.cooling.air_limit"),
     _supply("heat_liquid", "heat to liquid", "heat_liquid_kw", "kW", "site.cooling.liquid_limit"),
@@ -145,16 +145,16 @@ LIMITS: tuple[Limit, ...] = (
     _yearly("energy", "energy budget", "energy_usd_per_year"),
     _yearly("colocation", "colocation budget", "colocation_usd_per_year"),
     Limit(
-        "per_useful_gpu_hour", "money per useful GPU-hour", "usd_per_useful_gpu_hour", "<=",
-        "USD/h", "budget.per_useful_gpu_hour", "ratio", written="USD", tolerance=TIMED,
+        "per_useful_gpu_hour", "cost of a useful GPU-hour", "usd_per_useful_gpu_hour", "<=",
+        "USD", "budget.per_useful_gpu_hour", "ratio", tolerance=TIMED,
     ),
     Limit(
-        "per_million_tokens", "money per million tokens", "usd_per_million_tokens", "<=",
+        "per_million_tokens", "cost of a million tokens", "usd_per_million_tokens", "<=",
         "USD", "budget.per_million_tokens", "ratio", tolerance=TIMED,
     ),
     Limit(
-        "lead_time", "lead time", "lead_time_days", "<=", "days", "targets.max_lead_time", "count",
-        asked="longest lead time",
+        "lead_time", "longest lead time", "lead_time_days", "<=", "days", "targets.max_lead_time",
+        "count",
     ),
     _fixed("stock.*", "stock of *", "purchased", "<=", "units", "items.*.stock", "count",
            editable=True),
@@ -197,8 +197,8 @@ LIMITS: tuple[Limit, ...] = (
     _target("min_goodput", "goodput", "goodput", "share", asked="least goodput"),
     _target("min_useful_gpus", "useful GPUs", "useful_gpus", "GPUs", asked="least useful GPUs",
             written="number"),
-    _target("min_useful_pflops", "useful PFLOP/s", "useful_pflops", "PFLOP/s",
-            asked="least useful PFLOP/s", written="number"),
+    _target("min_useful_pflops", "useful work", "useful_pflops", "PFLOP/s",
+            asked="least useful work", written="number"),
     Limit("max_days_to_train", "days to train", "days_to_train", "<=", "days",
           "targets.max_days_to_train", "target", "log", tolerance=TIMED),
     _fixed("interval_max", "longest interval", "interval_s", "<=", "s",
@@ -252,51 +252,3 @@ def of_group(*groups: Group) -> tuple[Limit, ...]:
 
 SUPPLIES = of_group("supply")
 """What a purchase alone uses up."""
-
-
-# Values by the dotted paths that ``--set`` takes.
-
-
-def value_at(problem: Any, path: str) -> Any:
-    """Return what a problem gives at a dotted path, None where it gives nothing.
-
-    Raises:
-        KeyError: the problem has no such place.
-    """
-    here = problem
-    for step in path.split("."):
-        if here is None:
-            return None
-        here = entry(here, step, path)
-    return here
-
-
-def entry(here: Any, step: str, path: str) -> Any:
-    """Return what stands one step below a model, a mapping or a sequence.
-
-    Raises:
-        KeyError: there is no such step; the message is the whole ``path``.
-    """
-    if hasattr(here, "model_fields_set"):
-        model: Any = type(here)
-        return getattr(here, field_of(model, step, path))
-    if isinstance(here, Mapping):
-        return here.get(step)
-    if isinstance(here, Sequence) and not isinstance(here, str) and step.isdigit():
-        if int(step) < len(here):
-            return here[int(step)]
-    raise KeyError(path)
-
-
-@lru_cache(maxsize=512)
-def field_of(model: type, step: str, path: str) -> str:
-    """Return the field of a pydantic model that a key of the file fills.
-
-    Raises:
-        KeyError: none; the message is the whole ``path``.
-    """
-    fields: Mapping[str, Any] = vars(model)["__pydantic_fields__"]
-    for name, field in fields.items():
-        if step in (field.alias, name):
-            return name
-    raise KeyError(path)

@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 
 from planner.figures import FIGURES, OBJECTIVES
+from planner.limits import LIMITS, Limit
 from planner.schema.plan import JobPlan, Loss, Site, Totals
 from planner.schema.problem import Objective as Asked
 from planner.units import COMMON
@@ -74,6 +75,27 @@ def test_a_label_means_one_figure_in_one_unit() -> None:
     for figure in FIGURES.values():
         called.setdefault((figure.label, figure.unit), []).append(figure.name)
     assert {label: names for label, names in called.items() if len(names) > 1} == {}
+
+
+OWN_NAMES = {
+    "capex": "a budget", "opex": "a budget", "tco": "a budget", "support": "a budget",
+    "subscriptions": "a budget", "energy": "a budget", "colocation": "a budget",
+    "ingest": "what is read against what storage delivers",
+    "endurance": "what is written against what the storage bears",
+    "rule_read": "a vendor's rule", "rule_write": "a vendor's rule",
+    "replica_fits": "the GPUs that a replica needs",
+    "gpus_min": "the least of two bounds", "gpus_max": "the most of two bounds",
+    "interval_min": "the least of two bounds", "interval_max": "the most of two bounds",
+}  # fmt: skip
+"""Limits that have a name of their own, and not that of the figure they compare."""
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
+def test_a_limit_is_called_as_the_figure_it_compares(limit: Limit) -> None:
+    figure = FIGURES.get(limit.figure)
+    if figure is not None:
+        assert limit.unit == figure.unit
+        assert (limit.label == figure.label) != (limit.name in OWN_NAMES)
 
 
 def test_objectives_are_those_of_the_problem() -> None:

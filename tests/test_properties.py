@@ -78,7 +78,7 @@ LOOSER: dict[str, Callable[[Problem], Problem | None]] = {
     "power": lambda p: (
         changed(p, site={"it_power_kw": 1.1 * p.site.it_power_kw}) if p.site.it_power_kw else None
     ),
-    "facility power": lambda p: (
+    "power at the meter": lambda p: (
         changed(p, site={"facility_power_kw": 1.1 * p.site.facility_power_kw})
         if p.site.facility_power_kw
         else None

@@ -173,15 +173,29 @@ def _running_cells(row: IntervalRow, mode: str) -> list[str]:
     first = percent(runs.first_order_goodput_share, 2) if runs.first_order_valid else "invalid"
     share = runs.blocking_share if mode == "sync" else runs.overlap_share
     return [
-        duration(runs.stall_s), duration(runs.drain_s), percent(share),
-        percent(runs.goodput_share, 2), first,
-    ]  # fmt: skip
+        duration(runs.stall_s),
+        duration(runs.drain_s),
+        percent(share),
+        percent(runs.goodput_share, 2),
+        first,
+    ]
 
 
 def _asked(report: SizeReport) -> str:
     lines = ["What each rule asks for  (* the rule of this problem)"]
-    rows = [["", "rule", "read GB/s", "write GB/s", "saves every", "stall", "drain", "overlap",
-             "goodput"]]  # fmt: skip
+    rows = [
+        [
+            "",
+            "rule",
+            "read GB/s",
+            "write GB/s",
+            "saves every",
+            "stall",
+            "drain",
+            "overlap",
+            "goodput",
+        ]
+    ]
     groups: list[tuple[int, str]] = []
     for group, members in groupby(report.rules, lambda rule: rule.group):
         groups.append((len(rows), GROUPS[group]))
@@ -215,9 +229,13 @@ def _rule_cells(rule: RuleRow) -> list[str]:
     if rule.mode == "sync":
         share = f"{percent(runs.blocking_share)} wait"
     return [
-        *cells, duration(rule.interval_s), duration(runs.stall_s), duration(runs.drain_s),
-        share, percent(runs.goodput_share, 2),
-    ]  # fmt: skip
+        *cells,
+        duration(rule.interval_s),
+        duration(runs.stall_s),
+        duration(runs.drain_s),
+        share,
+        percent(runs.goodput_share, 2),
+    ]
 
 
 def _notes(report: SizeReport) -> str:
@@ -288,6 +306,11 @@ def _appliance_cells(row: ApplianceRow) -> list[str]:
     gpus = "" if row.power_equivalent_gpus is None else f"{row.power_equivalent_gpus:,}"
     racks = "" if row.racks is None else f"{row.racks:,}"
     return [
-        number(row.units), row.name, number(row.it_power_kw, 1), racks, money(row.net_usd),
-        gpus, row.decided_by or "",
-    ]  # fmt: skip
+        number(row.units),
+        row.name,
+        number(row.it_power_kw, 1),
+        racks,
+        money(row.net_usd),
+        gpus,
+        row.decided_by or "",
+    ]

@@ -117,10 +117,14 @@ def _own(name: str) -> str:
 
 def _top(title: str, plans: Sequence[tuple[str, Plan]], studies: Sequence[Shown]) -> str:
     found = "".join(
-        tag("li", tag("a", text(heading(study)), {"href": f"#study-{number}"}) + ": "
-            + text(headline(study, rows)))
+        tag(
+            "li",
+            tag("a", text(heading(study)), {"href": f"#study-{number}"})
+            + ": "
+            + text(headline(study, rows)),
+        )
         for number, (study, rows) in enumerate(studies, 1)
-    )  # fmt: skip
+    )
     return "\n".join(
         (
             tag("h1", text(title)),
