@@ -107,6 +107,7 @@ def faults(case: Case) -> list[str]:
         return [f"{type(error).__name__}: {error}; enumerated {truth}"]
 
 
+@pytest.mark.exhaustive(keep=5)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_optimiser_finds_the_enumerated_best(chunk: int) -> None:
     seeds = range(chunk * SEEDS_PER_CHUNK, (chunk + 1) * SEEDS_PER_CHUNK)
@@ -121,6 +122,7 @@ def test_harder_problems_are_proven_and_right() -> None:
     assert not wrong, "\n".join(f"seed {seed}: {said}" for seed, said in wrong.items())
 
 
+@pytest.mark.exhaustive(keep=5)
 @pytest.mark.parametrize("seed", CBC_SEEDS)
 def test_cbc_agrees_with_highs(seed: int) -> None:
     inputs = inputs_of(random_case(seed))

@@ -14,7 +14,7 @@ from planner.limits import BY_NAME, COUNTED_IN
 
 def apply(inputs: Inputs, changes: Iterable[Change]) -> Inputs:
     """Return the inputs with every change made, told in the provenance of their plans."""
-    return applied(inputs, changes, told=True)
+    return applied(inputs, changes, recorded=True)
 
 
 def storage_of(case: Case, vendors: Collection[str]) -> tuple[Change, ...]:

@@ -10,6 +10,7 @@ from typing import Protocol
 from planner.figures import OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
 from planner.schema.sensitivity import VARIED, Column, Sweep
+from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import (
     COUNT_PREFIX,
@@ -23,7 +24,7 @@ from planner.studies.sensitivity.scenarios import (
     items_on_offer,
     types,
 )
-from planner.studies.sensitivity.solve import SweepOptions, pieces
+from planner.studies.sensitivity.solve import pieces
 from planner.studies.sensitivity.workers import Numbered, Work
 
 BLOCK = 20_000
