@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from planner.limits import LIMITS, named
 from planner.outputs.numbering import Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook.bom.lines import purchased_name, quantity_name, working_name
+from planner.outputs.workbook.bom.rows import purchased_name, quantity_name, working_name
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
 from planner.schema.plan import JobPlan, LimitReport, Plan
