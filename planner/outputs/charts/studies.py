@@ -208,7 +208,7 @@ def _frontier_table(study: Frontier) -> Table:
 
 def _figures(name: str, values: Sequence[float | None]) -> Cells:
     figure = FIGURES[name]
-    return figures(figure.label, values, "" if figure.unit in figure.label else figure.unit)
+    return figures(figure.label, values, "" if figure.says(figure.unit) else figure.unit)
 
 
 def _spread(study: Frontier) -> list[int]:
