@@ -14,9 +14,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from planner.errors import Finding, InputError
-from planner.limits import entry, field_of
-from planner.limits import value_at as value_in
-from planner.paths import DataPath, steps_of
+from planner.paths import DataPath, field_of, step_into, steps_of
+from planner.paths import value_at as value_in
 from planner.schema.base import CANONICAL
 from planner.schema.catalog import Category, Family, Item, Source
 from planner.schema.prices import Discount, Price
@@ -301,7 +300,7 @@ def _replaced(here: Any, steps: list[str], value: Any, path: str) -> Any:
     if not steps:
         return value
     step, rest = steps[0], steps[1:]
-    below = entry(here, step, path)
+    below = step_into(here, step, path)
     if below is None and rest:
         if not path.startswith("items."):
             raise KeyError(path)

@@ -8,10 +8,11 @@ stands in ``planner.case.money.SUMS``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
+
+from planner.paths import job_path
 
 Group = Literal["supply", "ratio", "target", "job", "storage", "count", "policy"]
 """``supply`` is used up by a purchase alone, a ``ratio`` is money per useful work."""
@@ -125,7 +126,7 @@ def _fixed(
     return Limit(name, label, figure, sense, unit, path, group, **{"editable": False, **more})
 
 
-_JOB = "jobs.0"
+_JOB = job_path()
 _CHECKPOINT = f"{_JOB}.checkpoint"
 
 LIMITS: tuple[Limit, ...] = (
@@ -258,51 +259,3 @@ def of_group(*groups: Group) -> tuple[Limit, ...]:
 
 SUPPLIES = of_group("supply")
 """What a purchase alone uses up."""
-
-
-# Values by the dotted paths that ``--set`` takes.
-
-
-def value_at(problem: Any, path: str) -> Any:
-    """Return what a problem gives at a dotted path, None where it gives nothing.
-
-    Raises:
-        KeyError: the problem has no such place.
-    """
-    here = problem
-    for step in path.split("."):
-        if here is None:
-            return None
-        here = entry(here, step, path)
-    return here
-
-
-def entry(here: Any, step: str, path: str) -> Any:
-    """Return what stands one step below a model, a mapping or a sequence.
-
-    Raises:
-        KeyError: there is no such step; the message is the whole ``path``.
-    """
-    if hasattr(here, "model_fields_set"):
-        model: Any = type(here)
-        return getattr(here, field_of(model, step, path))
-    if isinstance(here, Mapping):
-        return here.get(step)
-    if isinstance(here, Sequence) and not isinstance(here, str) and step.isdigit():
-        if int(step) < len(here):
-            return here[int(step)]
-    raise KeyError(path)
-
-
-@lru_cache(maxsize=512)
-def field_of(model: type, step: str, path: str) -> str:
-    """Return the field of a pydantic model that a key of the file fills.
-
-    Raises:
-        KeyError: none; the message is the whole ``path``.
-    """
-    fields: Mapping[str, Any] = vars(model)["__pydantic_fields__"]
-    for name, field in fields.items():
-        if step in (field.alias, name):
-            return name
-    raise KeyError(path)

@@ -6,6 +6,10 @@ path from here. A problem has one job today; only this file knows where in the l
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
 DataPath = tuple[str | int, ...]
 """The steps to a part of a file's data: keys of mappings, positions in lists."""
 
@@ -28,3 +32,51 @@ def job_path(place: str = "", job: int = 0) -> str:
         job: the job's position in the file.
     """
     return f"jobs.{job}.{place}" if place else f"jobs.{job}"
+
+
+# Values by the dotted paths that ``--set`` takes.
+
+
+def value_at(problem: Any, path: str) -> Any:
+    """Return what a problem gives at a dotted path, None where it gives nothing.
+
+    Raises:
+        KeyError: the problem has no such place.
+    """
+    here = problem
+    for step in path.split("."):
+        if here is None:
+            return None
+        here = step_into(here, step, path)
+    return here
+
+
+def step_into(here: Any, step: str, path: str) -> Any:
+    """Return what stands one step below a model, a mapping or a sequence.
+
+    Raises:
+        KeyError: there is no such step; the message is the whole ``path``.
+    """
+    if hasattr(here, "model_fields_set"):
+        model: Any = type(here)
+        return getattr(here, field_of(model, step, path))
+    if isinstance(here, Mapping):
+        return here.get(step)
+    if isinstance(here, Sequence) and not isinstance(here, str) and step.isdigit():
+        if int(step) < len(here):
+            return here[int(step)]
+    raise KeyError(path)
+
+
+@lru_cache(maxsize=512)
+def field_of(model: type, step: str, path: str) -> str:
+    """Return the field of a pydantic model that a key of the file fills.
+
+    Raises:
+        KeyError: none; the message is the whole ``path``.
+    """
+    fields: Mapping[str, Any] = vars(model)["__pydantic_fields__"]
+    for name, field in fields.items():
+        if step in (field.alias, name):
+            return name
+    raise KeyError(path)

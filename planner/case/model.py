@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple, TypeVar
 
 from planner.case.quantities import Packed, Quantity, RackUse, Terms, ceil, evaluate, total
 from planner.limits import of_group
@@ -27,6 +27,28 @@ ObjectiveName = (
     | CountName
     | AmountName
 )
+
+
+class Key(NamedTuple):
+    """What a count is of: an item, at a site, in a period.
+
+    Problems have one site and one period today, which then need not be named.
+    """
+
+    sku: str
+    site: str = "site"
+    period: int = 0
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def by_item(counts: Iterable[tuple[Key, _Number]]) -> dict[str, _Number]:
+    """Return how many there are of each item, wherever and whenever."""
+    totals: dict[str, _Number] = {}
+    for key, count in counts:
+        totals[key.sku] = totals[key.sku] + count if key.sku in totals else count
+    return totals
 
 
 @dataclass(frozen=True)
@@ -511,6 +533,10 @@ class Case:
     def given_away(self) -> float:
         """The largest share of the objective that may go for something else than its best."""
         return max(self.indifference, self.policy.within)
+
+    def keys(self, sku: str) -> tuple[Key, ...]:
+        """Return what the counts of an item are of: each site in each period."""
+        return tuple(Key(sku, site, period) for site in self.sites for period in self.periods)
 
     def offers(self) -> tuple[Offer, ...]:
         """Return everything that may be bought, and what is owned and only stands there."""

@@ -30,7 +30,8 @@ from planner.case.model import Job as JobNumbers
 from planner.case.money import bill_item_fields
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, demanded, job_size
-from planner.limits import of_group, value_at
+from planner.limits import of_group
+from planner.paths import value_at
 from planner.schema.catalog import Item, Sizes
 from planner.schema.problem import (
     CustomRule,

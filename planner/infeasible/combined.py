@@ -13,7 +13,7 @@ from planner.infeasible.oracle import Oracle, UndecidedError
 from planner.infeasible.single import Threshold, on_grid, step_at, threshold
 from planner.levers import Change, Lever
 from planner.optimizer.joint import Certificate, optimise
-from planner.optimizer.missed import LOGARITHMIC
+from planner.optimizer.operate import LOGARITHMIC
 
 _GAP = 1e-4
 _MISSED = 1e-9

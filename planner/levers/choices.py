@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from planner.inputs import Change, Inputs
 from planner.levers.make import bounded, choice
 from planner.levers.model import Lever
+from planner.paths import job_path
 
 
 def choices(inputs: Inputs) -> Iterator[Lever]:
@@ -27,7 +28,7 @@ def _storage(inputs: Inputs) -> Iterator[Lever]:
         checkpoint = inputs.problem.job.checkpoint
         if checkpoint.mode != "sync" and checkpoint.max_overlap < 1.0:
             # No limit under a rule, which asks for drains short enough in its own way.
-            off.append(Change("jobs.0.checkpoint.max_overlap", 1.0, "100 %"))
+            off.append(Change(job_path("checkpoint.max_overlap"), 1.0, "100 %"))
         yield choice(inputs, "storage.rule", f"storage sized by the {name} rule", what, *off)
     if storage.exact_families is not None:
         count = storage.exact_families
@@ -40,16 +41,16 @@ def _storage(inputs: Inputs) -> Iterator[Lever]:
 def _job(inputs: Inputs) -> Iterator[Lever]:
     job = inputs.problem.job
     if job.gpus.hot[1]:
-        off, label = Change("jobs.0.gpus.hot_spares", 0, "0"), "the share of hot spares"
-        yield choice(inputs, "jobs.0.gpus.hot_spares", label, "keep none", off)
+        off, label = Change(job_path("gpus.hot_spares"), 0, "0"), "the share of hot spares"
+        yield choice(inputs, job_path("gpus.hot_spares"), label, "keep none", off)
     if job.restore.fan_out != "broadcast":
-        path = "jobs.0.restore.fan_out"
+        path = job_path("restore.fan_out")
         label = "more than one copy is read in a restore"
         what = "read the checkpoint once and pass it on between the GPUs"
         yield choice(inputs, path, label, what, Change(path, "broadcast", "broadcast"))
     for path, value, verb in (
-        ("jobs.0.restore.readers", job.restore.readers, "reads"),
-        ("jobs.0.checkpoint.writers", job.checkpoint.writers, "writes"),
+        (job_path("restore.readers"), job.restore.readers, "reads"),
+        (job_path("checkpoint.writers"), job.checkpoint.writers, "writes"),
     ):
         if value == "one_replica":
             label, what = f"one replica alone {verb}", f"every GPU system {verb}"

@@ -10,9 +10,10 @@ from planner.levers.make import amount, bounded, choice, given, moved
 from planner.levers.model import Direction, Lever
 from planner.levers.numbers import written
 from planner.limits import BY_NAME, Limit
+from planner.paths import job_path
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval
 
-_JOB = "jobs.0"
+_JOB = job_path()
 _CHECKPOINT = f"{_JOB}.checkpoint"
 _LONGEST_S = 30 * 86_400.0
 """No interval is longer: a month of work at risk."""

@@ -52,14 +52,19 @@ def _cap(build: Build, offer: Offer) -> int:
 def _add_counts(build: Build, offer: Offer) -> None:
     high = build.caps[offer.id]
     counts = []
-    for site in build.case.sites:
-        for period in build.case.periods:
-            name = f"x__{offer.id}__{site}__{period}"
-            # A count demanded beyond what the limits allow is left to the rows to refuse.
-            variable = build.model.var(name, float(offer.low), float(max(high, offer.low)), True)
-            build.counts[offer.id, site, period] = variable
-            counts.append(variable)
+    keys = build.case.keys(offer.id)
+    # What is demanded may stand at any of the sites; beyond what limits allow the rows refuse it.
+    low = float(offer.low) if len(keys) == 1 else 0.0
+    for key in keys:
+        name = f"x__{key.sku}__{key.site}__{key.period}"
+        variable = build.model.var(name, low, float(max(high, offer.low)), True)
+        build.counts[key] = variable
+        counts.append(variable)
     build.units[offer.id] = total(counts)
+    if len(keys) > 1:
+        build.model.row(f"least_in_all_{offer.id}", build.units[offer.id], ">=", float(offer.low))
+        most = float(max(high, offer.low))
+        build.model.row(f"most_in_all_{offer.id}", build.units[offer.id], "<=", most)
     if offer.high is not None and offer.low > offer.high:
         build.model.row(f"demanded_{offer.id}", build.units[offer.id], "<=", offer.high)
 

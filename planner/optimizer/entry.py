@@ -13,10 +13,10 @@ from typing import Literal
 from planner.case import Case, Storage
 from planner.case.model import Offer
 from planner.optimizer.build import build
-from planner.optimizer.master import Master
+from planner.optimizer.master import Master, session
 from planner.optimizer.model import Variable
 from planner.optimizer.objective import EXPRESSIONS
-from planner.optimizer.solver import Effort, Outcome, SolverName, session
+from planner.optimizer.solver import Effort, Outcome, SolverName
 
 FIRST_ROUNDS = 12
 ROUNDS = 4
@@ -90,14 +90,12 @@ class _Probe:
         problem = self.master.build
         if isinstance(offer, Storage):
             yield problem.serves[offer.family], 1.0
-            yield self._count(offer), float(max(1, offer.min_units))
+            counts = [self.master.build.counts[key] for key in problem.case.keys(offer.id)]
+            if len(counts) == 1:  # of several none is known to be the one that rises
+                yield counts[0], float(max(1, offer.min_units))
         else:
             yield problem.type_used[offer.id], 1.0
             yield problem.used[offer.id], 1.0
-
-    def _count(self, offer: Offer) -> Variable:
-        (count,) = (v for (name, _, _), v in self.master.build.counts.items() if name == offer.id)
-        return count
 
     def _cut(self, rounds: int) -> Outcome:
         """Solve the relaxation, adding tangents where it breaks links; return the last outcome."""

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 
 from planner.case import Case
-from planner.case.model import Mode, Offer, Storage
+from planner.case.model import Mode, Offer, Storage, by_item
 from planner.optimizer import operate, purchase
 from planner.optimizer.master import Master
 from planner.optimizer.model import Variable
@@ -69,9 +69,7 @@ def _rounded(
     case: Case, mode: Mode, values: Mapping[str, float], master: Master
 ) -> Iterator[Operation]:
     """Yield the best use of the relaxation's purchase in whole units."""
-    counts: dict[str, float] = {}
-    for (item_id, _, _), variable in master.build.counts.items():
-        counts[item_id] = counts.get(item_id, 0.0) + values[variable.name]
+    counts = by_item((key, values[v.name]) for key, v in master.build.counts.items())
     units = {offer.id: _whole(offer, counts[offer.id]) for offer in case.offers()}
     for system in case.systems:
         if units[system.id] == 0 or system.low > 0:

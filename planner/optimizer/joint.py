@@ -16,7 +16,7 @@ from planner.optimizer import purchase
 from planner.optimizer.build import build
 from planner.optimizer.elastic import overrun
 from planner.optimizer.goal import Found, Goal
-from planner.optimizer.master import Master
+from planner.optimizer.master import Master, session
 from planner.optimizer.measure import measure
 from planner.optimizer.model import Linear, Row, save_mps
 from planner.optimizer.objective import (
@@ -26,7 +26,7 @@ from planner.optimizer.objective import (
     disliked,
 )
 from planner.optimizer.operate import Operation
-from planner.optimizer.solver import Effort, SolverName, session
+from planner.optimizer.solver import Effort, SolverName
 from planner.optimizer.stage import run
 
 TIE_TOLERANCE = 1e-6

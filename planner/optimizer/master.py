@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from planner.optimizer.context import Build
-from planner.optimizer.model import Linear, Link, Row, Sense, Variable, evaluate
+from planner.optimizer.model import Linear, Link, Model, Row, Sense, Variable, evaluate
 from planner.optimizer.operate import Operation
-from planner.optimizer.solver import Effort, Outcome, Session
+from planner.optimizer.solver import Effort, Outcome, Session, SolverName
 
 Bounds = dict[str, tuple[Variable, float, float]]
 MAGNIFY = 1e3
@@ -167,3 +167,14 @@ class Master:
         """Fix a flag at 0 for good."""
         self._originals[flag.name] = (0.0, 0.0)
         self.session.bounds(flag, 0.0, 0.0)
+
+
+def session(name: SolverName, model: Model) -> Session:
+    """Return a session of the named solver for ``model``."""
+    if name == "cbc":
+        from planner.optimizer.cbc import CbcSession
+
+        return CbcSession(model)
+    from planner.optimizer.highs import HighsSession
+
+    return HighsSession(model)

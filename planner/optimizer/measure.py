@@ -9,9 +9,8 @@ from planner.case import Case
 from planner.case.model import Offer
 from planner.limits import MILLION
 from planner.optimizer import purchase
-from planner.optimizer.missed import missed_by
 from planner.optimizer.objective import name_weight
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Operation, missed_by
 
 
 def measure(case: Case, name: str) -> Callable[[Operation], float]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
-from planner.case.model import Limits, Split, nameplate
+from planner.case.model import Limits, Split, by_item, nameplate
 from planner.case.money import SUMS, weights
 from planner.case.quantities import total
 from planner.limits import SUPPLIES, Limit
@@ -31,9 +31,7 @@ class Purchase:
 
 def read(build: Build, values: Mapping[str, float]) -> Purchase:
     """Return the purchase in the solver's values; whole numbers are rounded, never cut off."""
-    units: dict[str, int] = {}
-    for (item, _, _), variable in build.counts.items():
-        units[item] = units.get(item, 0) + round(values[variable.name])
+    units = by_item((key, round(values[v.name])) for key, v in build.counts.items())
     used = {k: round(values[v.name]) for k, v in build.used.items() if round(values[v.name]) > 0}
     gpus = sum(system.usable_gpus * used.get(system.id, 0) for system in build.case.systems)
     if build.case.job.whole_replicas:

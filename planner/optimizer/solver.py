@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from planner.optimizer.model import Linear, Model, Row, Variable
+from planner.optimizer.model import Linear, Row, Variable
 
 SolverName = Literal["highs", "cbc"]
 Status = Literal["optimal", "infeasible", "unbounded", "limit"]
@@ -128,14 +128,3 @@ class Session(Protocol):
         self, *, relaxed: bool, gap: float, relative: bool, effort: Effort, careful: bool = False
     ) -> Outcome:
         """Solve the model, or its linear relaxation, to a gap; ``careful``: slower, another way."""
-
-
-def session(name: SolverName, model: Model) -> Session:
-    """Return a session of the named solver for ``model``."""
-    if name == "cbc":
-        from planner.optimizer.cbc import CbcSession
-
-        return CbcSession(model)
-    from planner.optimizer.highs import HighsSession
-
-    return HighsSession(model)

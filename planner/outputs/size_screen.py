@@ -1,4 +1,4 @@
-"""The screen of `planner size`: the job's sizes and intervals, and what each rule asks for."""
+"""The screen of `planner size`: sizes, intervals, what each rule asks for and takes in units."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from planner.figures import FIGURES
-from planner.outputs.size_appliances import GROUPS, appliance_blocks
-from planner.outputs.size_text import Rows, block, table, wrapped
-from planner.outputs.words import INDENT, duration, number, percent, size, too_low
+from planner.outputs.size_text import Rows, block, narrowed, table, wrapped
+from planner.outputs.words import INDENT, duration, money, number, percent, size, too_low
 from planner.sizing_report.model import (
+    ApplianceRow,
     Cluster,
     IntervalRow,
     ModeReport,
@@ -173,15 +173,29 @@ def _running_cells(row: IntervalRow, mode: str) -> list[str]:
     first = percent(runs.first_order_goodput_share, 2) if runs.first_order_valid else "invalid"
     share = runs.blocking_share if mode == "sync" else runs.overlap_share
     return [
-        duration(runs.stall_s), duration(runs.drain_s), percent(share),
-        percent(runs.goodput_share, 2), first,
-    ]  # fmt: skip
+        duration(runs.stall_s),
+        duration(runs.drain_s),
+        percent(share),
+        percent(runs.goodput_share, 2),
+        first,
+    ]
 
 
 def _asked(report: SizeReport) -> str:
     lines = ["What each rule asks for  (* the rule of this problem)"]
-    rows = [["", "rule", "read GB/s", "write GB/s", "saves every", "stall", "drain", "overlap",
-             "goodput"]]  # fmt: skip
+    rows = [
+        [
+            "",
+            "rule",
+            "read GB/s",
+            "write GB/s",
+            "saves every",
+            "stall",
+            "drain",
+            "overlap",
+            "goodput",
+        ]
+    ]
     groups: list[tuple[int, str]] = []
     for group, members in groupby(report.rules, lambda rule: rule.group):
         groups.append((len(rows), GROUPS[group]))
@@ -215,9 +229,13 @@ def _rule_cells(rule: RuleRow) -> list[str]:
     if rule.mode == "sync":
         share = f"{percent(runs.blocking_share)} wait"
     return [
-        *cells, duration(rule.interval_s), duration(runs.stall_s), duration(runs.drain_s),
-        share, percent(runs.goodput_share, 2),
-    ]  # fmt: skip
+        *cells,
+        duration(rule.interval_s),
+        duration(runs.stall_s),
+        duration(runs.drain_s),
+        share,
+        percent(runs.goodput_share, 2),
+    ]
 
 
 def _notes(report: SizeReport) -> str:
@@ -229,3 +247,70 @@ def _notes(report: SizeReport) -> str:
         return ""
     lines = [line for text in notes for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")]
     return "\n".join(["Read this too", *lines])
+
+
+GROUPS = {
+    "demand_law": "The job's own law (delivered bandwidth)",
+    "ddn_per_gpu": "Vendor rules: DDN, per GPU (nameplate bandwidth)",
+    "nvidia_superpod_h100": "Vendor rules: NVIDIA SuperPOD, per 256 GPUs (nameplate bandwidth)",
+    "custom": "The problem's own rule (nameplate bandwidth)",
+}
+
+
+def appliance_blocks(report: SizeReport) -> Iterator[str]:
+    """Yield what the rules take in appliances, a block per family of rules."""
+    if not any(rule.appliances for rule in report.rules):
+        return
+    yield _intro(report)
+    for group, members in groupby(report.rules, lambda rule: rule.group):
+        yield "\n".join([GROUPS[group], *_appliance_lines(list(members))])
+
+
+def _appliance_lines(rules: list[RuleRow]) -> list[str]:
+    rows = [["rule", "units", "appliance", "kW", "racks", "net price", "feeds GPUs", "set by"]]
+    below: dict[int, list[str]] = {}
+    for rule in rules:
+        label = rule.rule[:20]
+        best = [row for row in rule.appliances if row.best_of_family]
+        fitting = [row for row in best if row.units is not None]
+        for index, row in enumerate(fitting):
+            rows.append([label if index == 0 else "", *_appliance_cells(row)])
+        if not fitting:
+            rows.append([label, "-", "none", "", "", "", "", ""])
+        below[len(rows) - 1] = _failing([row for row in best if row.units is None])
+    lines = table(narrowed(rows, 2), (0, 2, 7))
+    return [line for index, row in enumerate(lines) for line in (row, *below.get(index, []))]
+
+
+def _failing(rows: list[ApplianceRow]) -> list[str]:
+    if not rows:
+        return []
+    text = "cannot: " + ", ".join(f"{row.family_name} ({row.reason})" for row in rows)
+    margin = INDENT * 3
+    return wrapped(text, margin, margin)
+
+
+def _intro(report: SizeReport) -> str:
+    held = report.cluster
+    each = held.system_it_power_kw
+    power = "not known" if each is None else f"{each:g} kW per {held.gpus_per_system}"
+    return block(
+        "What that takes in appliances",
+        "The item of each storage family that draws least, alone. Capacity and the limit on "
+        "restore hold under every rule; 'set by' names what decides the number, 'feeds GPUs' how "
+        f"many GPUs the same power would feed ({held.name}, {power}).",
+    )
+
+
+def _appliance_cells(row: ApplianceRow) -> list[str]:
+    gpus = "" if row.power_equivalent_gpus is None else f"{row.power_equivalent_gpus:,}"
+    racks = "" if row.racks is None else f"{row.racks:,}"
+    return [
+        number(row.units),
+        row.name,
+        number(row.it_power_kw, 1),
+        racks,
+        money(row.net_usd),
+        gpus,
+        row.decided_by or "",
+    ]

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from planner.limits import Limit, named, of_group, value_at
+from planner.limits import Limit, named, of_group
+from planner.paths import value_at
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, LimitReport, Plan
 from planner.schema.problem import CustomRule, Problem, Split

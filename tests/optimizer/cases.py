@@ -11,8 +11,9 @@ from planner.case.bounds import cap
 from planner.case.quantities import Steps
 from planner.optimizer.build import _add_counts
 from planner.optimizer.context import Build
+from planner.optimizer.master import session
 from planner.optimizer.model import Linear, Model, Variable, combination, evaluate, total
-from planner.optimizer.solver import Effort, Outcome, Session, session
+from planner.optimizer.solver import Effort, Outcome, Session
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.random_hardware import Raw, figure
 from tests.world.requests import Request, price

@@ -20,9 +20,10 @@ from planner.optimizer import highs as highs_file
 from planner.optimizer import model as model_file
 from planner.optimizer.build import build
 from planner.optimizer.highs import HighsSession
+from planner.optimizer.master import session
 from planner.optimizer.model import Model, evaluate
 from planner.optimizer.objective import EXPRESSIONS
-from planner.optimizer.solver import Effort, Session, session
+from planner.optimizer.solver import Effort, Session
 from tests.optimizer.cases import market_split, solve
 
 SOLVERS: tuple[Literal["highs", "cbc"], ...] = ("highs", "cbc")

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner import api
-from planner.outputs.audience import HIDDEN_OBJECTIVE, for_audience
-from planner.outputs.audience_rules import RULES
-from planner.outputs.money_words import MoneyWords
+from planner.outputs.audience import HIDDEN_OBJECTIVE, RULES, MoneyWords, for_audience
 from planner.schema.plan import (
     Assumption,
     LimitReport,

@@ -14,8 +14,7 @@ import pytest
 import xlsxwriter
 
 from planner import api
-from planner.outputs.audience import for_audience
-from planner.outputs.money_words import MoneyWords
+from planner.outputs.audience import MoneyWords, for_audience
 from planner.outputs.rules_text import render
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.studies import rules as sheet

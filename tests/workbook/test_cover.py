@@ -12,8 +12,7 @@ import openpyxl
 import pytest
 from openpyxl.workbook import Workbook
 
-from planner.outputs.audience import Audience
-from planner.outputs.money_words import MoneyWords
+from planner.outputs.audience import Audience, MoneyWords
 from planner.outputs.workbook import SHEETS
 from planner.schema.plan import Plan
 from tests.workbook.conftest import written

@@ -20,7 +20,7 @@ def divide(kept: Kept, node: Node, values: Vector) -> list[Node] | None:
     fabrics, which a relaxation mixes. Then the storage family.
     """
     build = kept.build
-    systems = [v for (name, _, _), v in build.counts.items() if name in build.used]
+    systems = [v for key, v in build.counts.items() if key.sku in build.used]
     types, families = list(build.type_used.values()), list(build.serves.values())
     for variables in (types, systems):
         column = _most_fractional(kept, node, values, variables)

@@ -13,7 +13,7 @@ from planner.case import Case
 from planner.case.model import Mode
 from planner.limits import Limit
 from planner.optimizer.build import build
-from planner.optimizer.companions import Sizes
+from planner.optimizer.context import Sizes
 from planner.optimizer.highs import HighsSession
 from planner.optimizer.joint import goal_of
 from planner.optimizer.master import Master

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from planner.case.model import Offer, Storage
+from planner.case.model import Offer, Storage, by_item
 from planner.optimizer import operate
 from planner.optimizer.parametric.plans import Plans
 from planner.optimizer.parametric.relaxed import Kept
@@ -60,10 +60,8 @@ def uses(kept: Kept, units: Mapping[str, int], values: Vector) -> tuple[dict[str
 
 
 def _counts(kept: Kept, values: Vector) -> dict[str, float]:
-    counts: dict[str, float] = {}
-    for (item_id, _, _), variable in kept.build.counts.items():
-        counts[item_id] = counts.get(item_id, 0.0) + float(values[kept.index[variable.name]])
-    return counts
+    counts = kept.build.counts.items()
+    return by_item((key, float(values[kept.index[v.name]])) for key, v in counts)
 
 
 def _whole(offer: Offer, count: int) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from planner.figures import FIGURES
 from planner.outputs.charts.axes import powers
+from planner.outputs.charts.markup import MOST_ROWS, Cells, Table, bought, figures, words
 from planner.outputs.charts.model import (
     Axis,
     Band,
@@ -32,8 +34,10 @@ from planner.outputs.charts.words import (
     shows,
 )
 from planner.outputs.comparison_words import counted, listed
-from planner.outputs.frontier_text import ruled
+from planner.outputs.frontier_text import knee, ruled
+from planner.outputs.frontier_text import marks as frontier_marks
 from planner.outputs.scales import Scale
+from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import duration, percent
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
@@ -45,9 +49,18 @@ _OPEN_SHARE, _OPEN_FACTOR = 0.04, 1.25
 _RULES: tuple[Shape, ...] = ("square", "triangle", "down", "left", "right", "pentagon")
 
 
-def frontier(study: Frontier) -> Chart:
+def charts(study: Frontier, _rows: Rows) -> tuple[Chart, ...]:
     """Return the chart of a frontier."""
-    title = f"{capital(study.y_label)} against {study.x_label}"
+    return (_chart(study),)
+
+
+def heading(study: Frontier) -> str:
+    """Return the title of a frontier."""
+    return f"{capital(study.y_label)} against {study.x_label}"
+
+
+def _chart(study: Frontier) -> Chart:
+    title = heading(study)
     if not study.points:
         return Chart("frontier", title, study.message or "There is no plan to draw.")
     xs, ys = [point.x for point in study.points], [point.y for point in study.points]
@@ -169,3 +182,54 @@ def _hover(study: Frontier, point: FrontierPoint) -> str:
     if point.binding:
         lines.append(f"holds it: {short(', '.join(point.binding), 60)}")
     return "\n".join(lines)
+
+
+def findings(study: Frontier, _rows: Rows) -> Iterator[str]:
+    """Yield what was found, in sentences."""
+    if study.best is not None:
+        best = study.points[study.best]
+        yield (
+            f"The most {study.y_label} is {amount(best.y, study.y_unit)}, at "
+            f"{amount(best.x, study.x_unit)} of {study.x_label}."
+        )
+    if study.knee is not None:
+        yield knee(study)
+    if not study.complete:
+        yield "Not every plan of the curve is among these points."
+
+
+def tables(study: Frontier, _rows: Rows) -> dict[str, tuple[Table, ...]]:
+    """Return the table that follows the chart."""
+    places = _spread(study)
+    points = [study.points[place] for place in places]
+    columns = [
+        figures(study.x_label, [point.x for point in points], study.x_unit),
+        words("", [frontier_marks(study, place) for place in places]),
+        figures(study.y_label, [point.y for point in points], study.y_unit),
+        figures("no plan has more than", [point.bound for point in points], study.y_unit),
+        Cells("gap", tuple(gap(point.gap) for point in points)),
+        _figures("gpus_used", [point.gpus_in_use for point in points]),
+        _figures("goodput", [point.goodput for point in points]),
+    ]
+    if study.x_name != "cost":
+        columns.append(_figures("capex_usd", [point.capex_usd for point in points]))
+    if study.x_name != "power":
+        columns.append(_figures("facility_power_kw", [p.facility_power_kw for p in points]))
+    columns.append(bought([point.counts for point in points]))
+    table = Table("Plans on the curve", tuple(columns), len(study.points), "evenly chosen")
+    return {"frontier": (table,)}
+
+
+def _figures(name: str, values: Sequence[float | None]) -> Cells:
+    figure = FIGURES[name]
+    return figures(figure.label, values, figure.unit)
+
+
+def _spread(study: Frontier) -> list[int]:
+    """Return the places of the points to show: the ends, the knee, the best, evenly between."""
+    count = len(study.points)
+    if count <= MOST_ROWS:
+        return list(range(count))
+    even = MOST_ROWS - 2
+    chosen = {at * (count - 1) // (even - 1) for at in range(even)}
+    return sorted(chosen | {at for at in (study.knee, study.best) if at is not None})

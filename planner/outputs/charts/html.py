@@ -33,27 +33,27 @@ def report(title: str, plans: Sequence[tuple[str, Plan]], studies: Sequence[Show
     page = _Page()
     parts = [_section(page, number, study, rows) for number, (study, rows) in enumerate(studies, 1)]
     body = "\n".join((_top(title, plans, studies), *parts))
-    scripts = [_own("report.js")] if page.content()["figures"] else []
+    script = _own("report.js") if page.figures else ""
     head = "\n".join(
         (
             '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts)}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             tag("title", text(title)),
             f"<style>\n{_own('report.css')}</style>",
         )
     )
-    without = drawing = ""
-    if scripts:
+    without = told = ""
+    if script:
         without = (
             "<noscript><p>Values under the pointer need JavaScript; charts and tables do not.</p>"
             "</noscript>\n"
         )
         figures = f'<script type="application/json" id="charts">{data(page.content())}</script>'
-        drawing = "\n".join((figures, *(f"<script>{script}</script>" for script in scripts))) + "\n"
+        told = f"{figures}\n<script>{script}</script>\n"
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n<main>\n{without}'
-        f"{body}\n</main>\n{drawing}</body>\n</html>\n"
+        f"{body}\n</main>\n{told}</body>\n</html>\n"
     )
 
 
@@ -61,7 +61,7 @@ class _Page:
     """What the script knows: things by the id of their chart, texts that several share once."""
 
     def __init__(self) -> None:
-        self._figures: list[dict[str, Any]] = []
+        self.figures: list[dict[str, Any]] = []
         self._hovers: dict[tuple[str, ...], int] = {}
 
     def draw(self, name: str, chart: Chart, panel: Panel) -> str:
@@ -71,11 +71,11 @@ class _Page:
         """
         from planner.outputs.charts import picture
 
-        place = f"plot-{len(self._figures) + 1}"
+        place = f"plot-{len(self.figures) + 1}"
         forms = {"wide": picture.WIDE, "narrow": picture.NARROW}
         if len(chart.panels) > 1:
             forms = {"part": picture.PART}
-        drawings = {kind: picture.drawing(chart, panel, form) for kind, form in forms.items()}
+        drawings = {kind: picture.draw_panel(chart, panel, form) for kind, form in forms.items()}
         things = {
             kind: [
                 {"hovers": self._shared(layer.hovers), "places": picture.places(layer)}
@@ -85,7 +85,7 @@ class _Page:
         }
         # The arrow keys go down the rows of a list, else from left to right.
         along = "y" if panel.rows else "x"
-        self._figures.append({"id": place, "name": name, "along": along, "drawings": things})
+        self.figures.append({"id": place, "name": name, "along": along, "drawings": things})
         inside = "".join(
             picture.svg_element(drawing, f"{place}-{kind}", kind)
             for kind, drawing in drawings.items()
@@ -101,13 +101,13 @@ class _Page:
     def content(self) -> dict[str, Any]:
         """Return all of it."""
         shown = [[clean(hover, limit=None) for hover in hovers] for hovers in self._hovers]
-        return {"figures": self._figures, "hovers": shown}
+        return {"figures": self.figures, "hovers": shown}
 
 
-def _policy(scripts: Sequence[str]) -> str:
-    """Return what a browser may run and load: these scripts, and nothing from anywhere."""
-    hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
-    allowed = " ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes) or "'none'"
+def _policy(script: str) -> str:
+    """Return what a browser may run and load: this script, and nothing from anywhere."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"'sha256-{digest}'" if script else "'none'"
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -117,10 +117,14 @@ def _own(name: str) -> str:
 
 def _top(title: str, plans: Sequence[tuple[str, Plan]], studies: Sequence[Shown]) -> str:
     found = "".join(
-        tag("li", tag("a", text(heading(study)), {"href": f"#study-{number}"}) + ": "
-            + text(headline(study, rows)))
+        tag(
+            "li",
+            tag("a", text(heading(study)), {"href": f"#study-{number}"})
+            + ": "
+            + text(headline(study, rows)),
+        )
         for number, (study, rows) in enumerate(studies, 1)
-    )  # fmt: skip
+    )
     return "\n".join(
         (
             tag("h1", text(title)),

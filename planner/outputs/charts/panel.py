@@ -87,8 +87,15 @@ def _narrowed(panel: Panel) -> Panel:
 def _draw_content(axes: Axes, panel: Panel) -> Handles:
     handles: Handles = {}
     for stretch in panel.stretches:
-        axes.axvspan(stretch.start, stretch.end, facecolor=SHADE, edgecolor=CROSSES,
-                     hatch=_CROSSED, linewidth=0, zorder=0)  # fmt: skip
+        axes.axvspan(
+            stretch.start,
+            stretch.end,
+            facecolor=SHADE,
+            edgecolor=CROSSES,
+            hatch=_CROSSED,
+            linewidth=0,
+            zorder=0,
+        )
         handles[stretch.name] = Patch(facecolor=SHADE, edgecolor=CROSSES, hatch=_CROSSED)
     for line in panel.references:
         place = axes.axhline if line.across else axes.axvline
@@ -133,10 +140,16 @@ def _draw_band(layer: Band, axes: Axes) -> Any:
 def _draw_points(layer: Points, axes: Axes) -> Any:
     tone = TONES[layer.tone]
     (handle,) = axes.plot(
-        layer.x, layer.y, _SHAPES[layer.shape], color=tone, markersize=layer.size * 0.8,
-        markerfacecolor="white" if layer.hollow else tone, markeredgewidth=1.1, zorder=3,
+        layer.x,
+        layer.y,
+        _SHAPES[layer.shape],
+        color=tone,
+        markersize=layer.size * 0.8,
+        markerfacecolor="white" if layer.hollow else tone,
+        markeredgewidth=1.1,
+        zorder=3,
         alpha=0.7 if layer.hollow and len(layer.x) > 200 else 1.0,
-    )  # fmt: skip
+    )
     return handle
 
 
@@ -152,8 +165,15 @@ def _draw_bars(layer: Bars, axes: Axes) -> Any:
         layer.rows, layer.starts, layer.ends, layer.texts, strict=True
     ):
         side = -1 if end < start else 1
-        axes.annotate(clean(text), (end, row), (4 * side, 0), textcoords="offset points",
-                      ha="right" if side < 0 else "left", va="center", fontsize=8.5)  # fmt: skip
+        axes.annotate(
+            clean(text),
+            (end, row),
+            (4 * side, 0),
+            textcoords="offset points",
+            ha="right" if side < 0 else "left",
+            va="center",
+            fontsize=8.5,
+        )
     return Patch(**look)
 
 
@@ -204,16 +224,31 @@ def _draw_mark(axes: Axes, panel: Panel, mark: Mark) -> None:
     low, high = across(panel, 900.0)
     share = (position(panel.x, mark.x) - low) / (high - low)
     size = 15 if mark.shape == "star" else 9
-    axes.plot([mark.x], [mark.y], _SHAPES[mark.shape], color=TONES[mark.tone], markersize=size,
-              markeredgecolor="white", markeredgewidth=1.2, zorder=4)  # fmt: skip
+    axes.plot(
+        [mark.x],
+        [mark.y],
+        _SHAPES[mark.shape],
+        color=TONES[mark.tone],
+        markersize=size,
+        markeredgecolor="white",
+        markeredgewidth=1.2,
+        zorder=4,
+    )
     if not mark.text:
         return
     shift, align = (-8, "right") if mark.to_the_left(share) else (8, "left")
     axes.annotate(
-        clean(mark.text), (mark.x, mark.y), (shift, 10 if mark.above else -10),
-        textcoords="offset points", ha=align, va="bottom" if mark.above else "top",
-        fontsize=9, fontweight="bold", color=TONES[mark.tone], zorder=5,
-    )  # fmt: skip
+        clean(mark.text),
+        (mark.x, mark.y),
+        (shift, 10 if mark.above else -10),
+        textcoords="offset points",
+        ha=align,
+        va="bottom" if mark.above else "top",
+        fontsize=9,
+        fontweight="bold",
+        color=TONES[mark.tone],
+        zorder=5,
+    )
 
 
 def _broken(values: tuple[float | None, ...]) -> list[float]:
@@ -243,9 +278,13 @@ def _fit(axes: Axes, panel: Panel, width_px: float, letters: int | None) -> None
         axes.spines["left"].set_visible(False)
         for row, words in enumerate(panel.rows):
             axes.annotate(
-                wrap(words, letters), (0, row - 0.2), xycoords=("axes fraction", "data"),
-                va="bottom", fontsize=_TEXT_PT, bbox=_PAPER,
-            )  # fmt: skip
+                wrap(words, letters),
+                (0, row - 0.2),
+                xycoords=("axes fraction", "data"),
+                va="bottom",
+                fontsize=_TEXT_PT,
+                bbox=_PAPER,
+            )
     else:
         _set_ticks(axes.yaxis, panel.y, 7)
     lines = (panel.title if panel.title != panel.x.label else "", above)

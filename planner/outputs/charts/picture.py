@@ -83,7 +83,7 @@ def svg(chart: Chart) -> bytes:
         return _saved(figure, "svg", {"Date": None, "Creator": None, "Title": title})
 
 
-def drawing(chart: Chart, panel: Panel, form: Format) -> Drawing:
+def draw_panel(chart: Chart, panel: Panel, form: Format) -> Drawing:
     """Return a panel of a chart for a page, which has the chart's words itself.
 
     Args:

@@ -90,8 +90,9 @@ def plan_summary(plan: Plan) -> str:
     )
     parts.append(tag("ul", tiles, {"class": "tiles"}))
     parts += [paragraph(_running(each)) for each in plan.jobs]
-    binding = [limit.label for limit in plan.limits
-               if limit.binding and not limit.name.endswith(".fixed")]  # fmt: skip
+    binding = [
+        limit.label for limit in plan.limits if limit.binding and not limit.name.endswith(".fixed")
+    ]
     parts.append(paragraph(f"What holds it: {', '.join(binding) or 'no limit'}."))
     return "\n".join([*parts, plan_charts(plan), _bill(plan)])
 
@@ -233,16 +234,30 @@ def plan_charts(plan: Plan) -> str:
     """
     assert plan.totals is not None
     charts = [
-        _chart("How far the limits are used", "What binds is drawn in another colour.",
-               _limits(plan.limits)),
-        _chart("Where the money goes", "Capex by section of the bill, shares of all of it.",
-               _parts(plan.totals.capex_by_section_usd, money)),
-        _chart("Where the power goes", "IT power by section of the bill, shares of all of it.",
-               _parts(_power_kw(plan), lambda kw: f"{number(kw, 1)} kW")),
-        *(_chart(f"Where the time of {job.name} goes",
-                 f"{percent(job.goodput, 2)} of it is useful work; the rest, minutes of a day:",
-                 _losses(job)) for job in plan.jobs),
-    ]  # fmt: skip
+        _chart(
+            "How far the limits are used",
+            "What binds is drawn in another colour.",
+            _limits(plan.limits),
+        ),
+        _chart(
+            "Where the money goes",
+            "Capex by section of the bill, shares of all of it.",
+            _parts(plan.totals.capex_by_section_usd, money),
+        ),
+        _chart(
+            "Where the power goes",
+            "IT power by section of the bill, shares of all of it.",
+            _parts(_power_kw(plan), lambda kw: f"{number(kw, 1)} kW"),
+        ),
+        *(
+            _chart(
+                f"Where the time of {job.name} goes",
+                f"{percent(job.goodput, 2)} of it is useful work; the rest, minutes of a day:",
+                _losses(job),
+            )
+            for job in plan.jobs
+        ),
+    ]
     drawn = "".join(chart for chart in charts if chart)
     return tag("div", drawn, {"class": "panels"}) if drawn else ""
 

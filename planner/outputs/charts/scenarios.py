@@ -77,8 +77,10 @@ class Scenarios:
 
     def hover(self, row: int, inputs: Sequence[Column]) -> str:
         """Return a scenario and its plan in lines."""
-        lines = [f"{short(column.label, 40)}: {short(self.text_of(column, row), 40)}"
-                 for column in inputs[:_MOST_INPUTS]]  # fmt: skip
+        lines = [
+            f"{short(column.label, 40)}: {short(self.text_of(column, row), 40)}"
+            for column in inputs[:_MOST_INPUTS]
+        ]
         if len(inputs) > _MOST_INPUTS:
             lines.append(f"and {counted(len(inputs) - _MOST_INPUTS, 'more input')}")
         value = _number(cell(self.rows, "objective", row))
@@ -90,10 +92,16 @@ class Scenarios:
 
     def _plan(self, row: int) -> list[str]:
         columns = self.sweep.columns
-        counts = {column.label: _number(cell(self.rows, column.name, row))
-                  for column in columns if column.kind == "count"}  # fmt: skip
-        told = ((column, self.text_of(column, row)) for column in columns
-                if column.name in _ALSO and column.label != goal(self.sweep))  # fmt: skip
+        counts = {
+            column.label: _number(cell(self.rows, column.name, row))
+            for column in columns
+            if column.kind == "count"
+        }
+        told = (
+            (column, self.text_of(column, row))
+            for column in columns
+            if column.name in _ALSO and column.label != goal(self.sweep)
+        )
         also = [f"{self.found_label(column)}: {said}" for column, said in told if said]
         return [*(counted_lines(counts) if counts else []), *also]
 

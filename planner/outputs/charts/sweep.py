@@ -39,18 +39,29 @@ from planner.outputs.scales import Scale, scale
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import ended, goal
 from planner.outputs.sweep_rows import Rows
-from planner.schema.sensitivity import Column, Sweep
+from planner.schema.sensitivity import VARIED, Column, Sweep
 
 _MOST_NAMED = 3
 
 
-def sweep(study: Sweep, rows: Rows) -> Chart:
+def charts(study: Sweep, rows: Rows) -> tuple[Chart, ...]:
     """Return the chart of a sweep.
 
     Args:
         study: its record.
         rows: its table, by column.
     """
+    return (_chart(study, rows),)
+
+
+def heading(study: Sweep) -> str:
+    """Return the title of a sweep."""
+    names = [short(column.label, 40) for column in study.columns if column.kind == "input"]
+    over = f"{len(names)} inputs" if len(names) > _MOST_NAMED else listed(names)
+    return f"{capital(goal(study))} by {over}" if names else capital(goal(study))
+
+
+def _chart(study: Sweep, rows: Rows) -> Chart:
     table = Scenarios(study, rows)
     inputs = table.inputs() if table.length else []
     title = _title(study, inputs)
@@ -115,8 +126,10 @@ def _line_panel(table: Scenarios, column: Column) -> tuple[Panel, str]:
     kept = [order[place] for place in spread(len(order), MOST_POINTS)]
     x, y = axis_scale(places, column.unit), axis_scale([study.base, *found], study.unit)
     xs = [places[row] / x.size for row in kept]
-    ys, tops = ([None if (value := side[row]) is None else value / y.size for row in kept]
-                for side in (found, bounds))  # fmt: skip
+    ys, tops = (
+        [None if (value := side[row]) is None else value / y.size for row in kept]
+        for side in (found, bounds)
+    )
     hovers = [table.hover(row, [column]) for row in kept]
     log = is_wide(xs)
     gaps = list(_stretches(xs, ys, log))
@@ -209,21 +222,30 @@ def _map_panel(table: Scenarios, inputs: Sequence[Column]) -> tuple[Panel, str]:
     """Return the panel of a sweep over two numbers, and what is to be said of it."""
     study = table.sweep
     wide, high = inputs
-    xs, ys = (sorted({value for value in table.numbers(column.name) if value is not None})
-              for column in inputs)  # fmt: skip
+    xs, ys = (
+        sorted({value for value in table.numbers(column.name) if value is not None})
+        for column in inputs
+    )
     found = table.numbers("objective")
     unit = axis_scale(found, study.unit)
     row_of = _places(table, inputs, xs, ys)
     best = table.best_first()[0]
     cells = [[row_of.get((column, row)) for column in range(len(xs))] for row in range(len(ys))]
-    values = [[None if row is None or (value := found[row]) is None else value / unit.size
-               for row in line] for line in cells]  # fmt: skip
+    values = [
+        [
+            None if row is None or (value := found[row]) is None else value / unit.size
+            for row in line
+        ]
+        for line in cells
+    ]
     few = len(xs) <= _FEW_ACROSS and len(ys) <= _FEW_UP
-    texts = [[_text(row, value, row == best) if few else ""
-              for row, value in zip(*both, strict=True)]
-             for both in zip(cells, values, strict=True)]  # fmt: skip
-    hovers = [["not asked" if row is None else table.hover(row, inputs) for row in line]
-              for line in cells]  # fmt: skip
+    texts = [
+        [_text(row, value, row == best) if few else "" for row, value in zip(*both, strict=True)]
+        for both in zip(cells, values, strict=True)
+    ]
+    hovers = [
+        ["not asked" if row is None else table.hover(row, inputs) for row in line] for line in cells
+    ]
     panel = Panel(
         _axis(wide, xs),
         _axis(high, ys),
@@ -248,8 +270,11 @@ def _star(row_of: dict[tuple[int, int], int], best: int, hover: str) -> Mark:
 
 
 def _map_words(table: Scenarios, where: str, value: str, few: bool) -> str:
-    parts = [f"{counted(table.length, 'scenario')}.", proven(table.gaps()),
-             f"The star is the best: {value} at {where}."]  # fmt: skip
+    parts = [
+        f"{counted(table.length, 'scenario')}.",
+        proven(table.gaps()),
+        f"The star is the best: {value} at {where}.",
+    ]
     without = sum(value is None for value in table.numbers("objective"))
     if without:
         cells = "say so" if few else "are crossed out"
@@ -369,7 +394,7 @@ _MOST_COLUMNS = 12
 _ALSO = ("gpus_in_use", "write_gb_per_s", "capex_usd", "facility_power_kw", "goodput")
 
 
-def scenario_table(table: Scenarios) -> Table:
+def _scenario_table(table: Scenarios) -> Table:
     """Return what a reader takes in of a sweep."""
     all_there = table.length <= MOST_ROWS
     values = table.numbers("objective")
@@ -397,8 +422,11 @@ def _columns(table: Scenarios, order: Sequence[int]) -> list[Column]:
         if column.kind == "count":
             numbers = table.numbers(column.name)
             columns += [column] if any(numbers[row] for row in order) else []
-    columns += [each for each in table.sweep.columns
-                if each.name in _ALSO and each.label != goal(table.sweep)]  # fmt: skip
+    columns += [
+        each
+        for each in table.sweep.columns
+        if each.name in _ALSO and each.label != goal(table.sweep)
+    ]
     return columns[:_MOST_COLUMNS]
 
 
@@ -410,3 +438,39 @@ def _cells(table: Scenarios, column: Column, order: Sequence[int]) -> Cells:
     numbers = table.numbers(column.name)
     unit = "" if column.kind == "count" else column.unit
     return figures(head, [numbers[row] for row in order], unit, given=given)
+
+
+def findings(study: Sweep, rows: Rows) -> Iterator[str]:
+    """Yield what was found, in sentences."""
+    table = Scenarios(study, rows)
+    found = [value for value in table.numbers("objective") if value is not None]
+    scenarios = counted(table.length, "scenario")
+    if not found:
+        yield f"None of {scenarios} has a plan." if table.length else "No scenario."
+    elif study.objective == VARIED:
+        yield f"{scenarios} of different objectives, whose values do not compare."
+    else:
+        yield f"{scenarios}; {_best(table)}."
+        if min(found) != max(found):
+            low, high = objective(study, min(found)), objective(study, max(found))
+            yield f"It goes from {low} to {high}."
+        if len(found) < table.length:
+            none = counted(table.length - len(found), "scenario has", "scenarios have")
+            yield f"{none} no plan."
+    if study.rows < study.asked:
+        yield f"{study.asked - study.rows:,} of those asked for are not answered."
+
+
+def _best(table: Scenarios) -> str:
+    row = table.best_first()[0]
+    columns = table.inputs()[:_MOST_NAMED]
+    where = listed(
+        [f"{short(column.label, 40)} = {table.text_of(column, row)}" for column in columns]
+    )
+    value = table.numbers("objective")[row] or 0.0
+    return f"the best has {goal(table.sweep)} of {objective(table.sweep, value)} with {where}"
+
+
+def tables(study: Sweep, rows: Rows) -> dict[str, tuple[Table, ...]]:
+    """Return the table that follows the chart."""
+    return {"sweep": (_scenario_table(Scenarios(study, rows)),)}

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from planner.outputs.charts.markup import Cells, Table, cut, words
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
 from planner.outputs.charts.words import axis_scale, capital, counted_lines, in_scale, proof, short
-from planner.outputs.comparison_words import counted
+from planner.outputs.comparison_words import counted, listed
 from planner.outputs.scales import Scale
-from planner.outputs.sensitivity_words import STATUS, goal
+from planner.outputs.sensitivity_words import STATUS, goal, no_plan
 from planner.outputs.sensitivity_words import amount as objective
-from planner.schema.sensitivity import End, Swing, Tornado
+from planner.outputs.sweep_rows import Rows
+from planner.schema.sensitivity import End, Study, Swing, Tornado
 
 MOST_ROWS = 20
 """Inputs that one picture shows; the widest come first."""
@@ -29,9 +31,18 @@ class _Bar(NamedTuple):
     value: float
 
 
-def tornado(study: Tornado) -> Chart:
+def charts(study: Tornado, _rows: Rows) -> tuple[Chart, ...]:
     """Return the chart of a tornado."""
-    title = f"What moves {goal(study)} most"
+    return (_chart(study),)
+
+
+def heading(study: Tornado) -> str:
+    """Return the title of a tornado."""
+    return f"What moves {goal(study)} most"
+
+
+def _chart(study: Tornado) -> Chart:
+    title = heading(study)
     shown = study.swings[:MOST_ROWS]
     if study.base is None or not shown:
         return Chart("tornado", title, study.message or "There is nothing to draw.")
@@ -81,9 +92,12 @@ def _layers(study: Tornado, shown: Sequence[Swing], unit: Scale, base: float) ->
             *looks[side],
             _THICKNESS,
         )
-    proofs = [(bar.row, *sorted((bar.value, bar.end.bound)))
-              for bars in found.values() for bar in bars
-              if bar.end.bound is not None and bar.end.bound != bar.value]  # fmt: skip
+    proofs = [
+        (bar.row, *sorted((bar.value, bar.end.bound)))
+        for bars in found.values()
+        for bar in bars
+        if bar.end.bound is not None and bar.end.bound != bar.value
+    ]
     if proofs:
         rows, lows, highs = zip(*proofs, strict=True)
         yield Whiskers("up to its bound", rows, in_scale(lows, unit), in_scale(highs, unit))
@@ -118,3 +132,54 @@ def _hover(study: Tornado, bar: _Bar) -> str:
             f"{sign}{objective(study, abs(change))} against as it stands",
         )
     )
+
+
+_NAME, _MOST_NAMED = 60, 3
+
+
+def findings(study: Tornado, _rows: Rows) -> Iterator[str]:
+    """Yield what was found, in sentences."""
+    moving = [swing for swing in study.swings if swing.width]
+    if moving:
+        first = moving[0]
+        low, high = (
+            f"{objective(study, end.objective or 0.0)} at {short(end.text, 24)}"
+            for end in (first.low, first.high)
+        )
+        yield f"{capital(short(first.label, _NAME))} moves it most: {low}, {high}."
+        others = listed([short(swing.label, _NAME) for swing in moving[1:_MOST_NAMED]])
+        if others:
+            yield f"Then {others}."
+    elif study.swings:
+        yield "No input moves it."
+    without = [short(swing.label, _NAME) for swing in study.swings if _is_open(swing)]
+    if without:
+        named, more = without[:_MOST_NAMED], len(without) - _MOST_NAMED
+        yield f"No plan at an end of {listed([*named, *([f'{more} more'] if more > 0 else [])])}."
+
+
+def _is_open(swing: Swing) -> bool:
+    return swing.low.objective is None or swing.high.objective is None
+
+
+def tables(study: Tornado, _rows: Rows) -> dict[str, tuple[Table, ...]]:
+    """Return the table that follows the chart."""
+    swings = study.swings
+    table = cut(
+        "Inputs by how much they move it",
+        words("input", [swing.label for swing in swings]),
+        Cells("now", tuple(swing.base_text for swing in swings)),
+        Cells("low", tuple(swing.low.text for swing in swings)),
+        Cells(f"{goal(study)} there", tuple(_end(study, swing.low) for swing in swings)),
+        Cells("high", tuple(swing.high.text for swing in swings)),
+        Cells(f"{goal(study)} there", tuple(_end(study, swing.high) for swing in swings)),
+        Cells(
+            "swing",
+            tuple("" if swing.width is None else objective(study, swing.width) for swing in swings),
+        ),
+    )
+    return {"tornado": (table,)}
+
+
+def _end(study: Study, end: End) -> str:
+    return no_plan(end) if end.objective is None else objective(study, end.objective)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.outputs.charts.axes import is_wide, powers
+from planner.outputs.charts.markup import Cells, Table, bought, cut, figures, words
 from planner.outputs.charts.model import (
     Axis,
     Bars,
@@ -22,24 +23,35 @@ from planner.outputs.comparison_words import counted
 from planner.outputs.scales import results, scale
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import goal
-from planner.outputs.uncertain_text import drawn, proof
+from planner.outputs.sweep_rows import Rows
+from planner.outputs.uncertain_text import drawn, marks, outcomes, proof
+from planner.outputs.uncertain_text import findings as all_findings
 from planner.outputs.words import percent
-from planner.schema.sensitivity import BreakRate, CandidatePlan, Index, Percentiles, Uncertain
+from planner.schema.sensitivity import (
+    BreakRate,
+    CandidatePlan,
+    Index,
+    Percentiles,
+    Uncertain,
+    UncertainInput,
+)
 
 MOST_ROWS = 20
 _LABEL = 52
 _AT, _BOX = 0.14, 0.2
 
 
-def uncertain(study: Uncertain) -> tuple[Chart, ...]:
+def charts(study: Uncertain, _rows: Rows) -> tuple[Chart, ...]:
     """Return the charts of an uncertainty study, those for which there is something to draw."""
     if not any((study.outcomes, study.breaks, study.candidates, study.indices)):
         words = study.message or "There is nothing to draw."
         return (Chart("outcomes", "What the plans become", words),)
     makers = (
-        (_outcomes, study.outcomes), (_breaks, study.breaks), (_candidates, study.candidates),
+        (_outcomes, study.outcomes),
+        (_breaks, study.breaks),
+        (_candidates, study.candidates),
         (_indices, study.indices),
-    )  # fmt: skip
+    )
     return tuple(make(study) for make, there in makers if there)
 
 
@@ -80,9 +92,17 @@ def _boxes(study: Uncertain, best: Percentiles, nominal: Percentiles | None) -> 
 def _box(outcome: Percentiles, row: int, size: float) -> Iterator[Layer]:
     least, p5, p25, p50, p75, p95, most, mean = (
         value / size
-        for value in (outcome.least, outcome.p5, outcome.p25, outcome.p50, outcome.p75,
-                      outcome.p95, outcome.most, outcome.mean)
-    )  # fmt: skip
+        for value in (
+            outcome.least,
+            outcome.p5,
+            outcome.p25,
+            outcome.p50,
+            outcome.p75,
+            outcome.p95,
+            outcome.most,
+            outcome.mean,
+        )
+    )
     hover = _percentiles(outcome)
     at = row + _AT
     yield Line("5 to 95 %", (p5, p95), (at, at), "quiet")
@@ -94,8 +114,16 @@ def _box(outcome: Percentiles, row: int, size: float) -> Iterator[Layer]:
 
 
 def _percentiles(outcome: Percentiles) -> str:
-    known = (outcome.least, outcome.p5, outcome.p25, outcome.p50, outcome.mean, outcome.p75,
-             outcome.p95, outcome.most)  # fmt: skip
+    known = (
+        outcome.least,
+        outcome.p5,
+        outcome.p25,
+        outcome.p50,
+        outcome.mean,
+        outcome.p75,
+        outcome.p95,
+        outcome.most,
+    )
     written = results(known, outcome.unit)
     least, p5, p25, p50, mean, p75, p95, most = (written.text(value) for value in known)
     return "\n".join(
@@ -283,4 +311,108 @@ def _index(index: Index) -> str:
             f"alone: {plain(index.first)} ± {plain(index.first_confidence)}",
             f"in all: {plain(index.total)} ± {plain(index.total_confidence)}",
         )
+    )
+
+
+_PERCENTILES = {"least": "least", "p5": "5 %", "p25": "25 %", "p50": "median", "mean": "mean",
+                "p75": "75 %", "p95": "95 %", "most": "most"}  # fmt: skip
+
+_MOST_FOUND = 4
+
+
+def heading(_study: Uncertain) -> str:
+    """Return the title of an uncertainty study."""
+    return "Where inputs are not known exactly"
+
+
+def findings(study: Uncertain, _rows: Rows) -> Iterator[str]:
+    """Yield what was found, in sentences."""
+    if study.outcomes or study.candidates:
+        yield from all_findings(study)[:_MOST_FOUND]
+
+
+def tables(study: Uncertain, _rows: Rows) -> dict[str, tuple[Table, ...]]:
+    """Return the tables that follow each chart."""
+    return {
+        "outcomes": (_input_table(study), *(_outcome_table(*titled) for titled in outcomes(study))),
+        "breaks": (_break_table(study),),
+        "candidates": (_candidate_table(study),),
+        "indices": (_index_table(study),),
+    }
+
+
+def _input_table(study: Uncertain) -> Table:
+    inputs = study.inputs
+    return cut(
+        "Inputs that are not known exactly",
+        words("input", [each.label for each in inputs]),
+        words("distribution", [each.distribution for each in inputs]),
+        Cells("least drawn", tuple(_sample_text(each, each.low) for each in inputs)),
+        Cells("median", tuple(_sample_text(each, each.median) for each in inputs)),
+        Cells("most drawn", tuple(_sample_text(each, each.high) for each in inputs)),
+    )
+
+
+def _sample_text(each: UncertainInput, value: float) -> str:
+    return f"choice {plain(value)}" if each.unit == "choice" else amount(value, each.unit)
+
+
+def _outcome_table(title: str, several: Sequence[Percentiles]) -> Table:
+    scales = [results([getattr(one, step) for step in _PERCENTILES], one.unit) for one in several]
+    columns = (
+        Cells(
+            head,
+            tuple(
+                written.text(getattr(one, step))
+                for one, written in zip(several, scales, strict=True)
+            ),
+        )
+        for step, head in _PERCENTILES.items()
+    )
+    return cut(
+        title,
+        words("outcome", [one.label for one in several]),
+        words("unit", [written.unit for written in scales]),
+        *columns,
+        figures("scenarios", [one.count for one in several]),
+    )
+
+
+def _break_table(study: Uncertain) -> Table:
+    ranked = sorted(study.breaks, key=lambda rate: -rate.share)
+    return cut(
+        "Limits of the nominal plan",
+        words("limit", [rate.label for rate in ranked]),
+        figures("scenarios that break it", [rate.breaks for rate in ranked]),
+        figures("share", [rate.share for rate in ranked], "share"),
+        figures("passed at worst by", [rate.worst for rate in ranked], "share"),
+    )
+
+
+def _candidate_table(study: Uncertain) -> Table:
+    plans = study.candidates
+    worst = figures(f"worst {goal(study)}", [plan.worst for plan in plans], study.unit)
+    return cut(
+        "Plans kept as they are in every scenario",
+        words("plan", [plan.name for plan in plans]),
+        words("", [marks(study, place) for place in range(len(plans))]),
+        figures("mean regret", [plan.mean_regret for plan in plans], "share"),
+        figures("regret at worst", [plan.most_regret for plan in plans], "share"),
+        figures("meets every limit in", [plan.feasible for plan in plans], "share"),
+        figures("scenarios it is best in", [plan.best_in for plan in plans]),
+        figures(f"mean {goal(study)}", [plan.mean for plan in plans], study.unit),
+        Cells(worst.head, tuple(text or "breaks a limit" for text in worst.texts)),
+        bought([plan.counts for plan in plans]),
+    )
+
+
+def _index_table(study: Uncertain) -> Table:
+    ranked = sorted(study.indices, key=lambda index: -index.total)
+    return cut(
+        "Share of the variance",
+        words("input", [index.label for index in ranked]),
+        figures("alone", [index.first for index in ranked]),
+        figures("±", [index.first_confidence for index in ranked]),
+        figures("in all", [index.total for index in ranked]),
+        figures("±", [index.total_confidence for index in ranked]),
     )

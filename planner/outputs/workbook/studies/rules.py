@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.figures import FIGURES, OBJECTIVES
-from planner.outputs.money_words import MoneyWords
+from planner.outputs.audience import MoneyWords
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER

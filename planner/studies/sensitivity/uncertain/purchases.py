@@ -16,8 +16,7 @@ from planner.limits import BY_NAME
 from planner.optimizer import operate, purchase
 from planner.optimizer.guess import orderly
 from planner.optimizer.joint import FLOOR_TOLERANCE, floors
-from planner.optimizer.missed import amount
-from planner.optimizer.operate import TOLERANCE, Operation
+from planner.optimizer.operate import TOLERANCE, Operation, amount
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import BreakRate, CandidatePlan
 from planner.sizing.demand import write_volume_tb_per_day
