@@ -27,7 +27,7 @@ RARE = (
     "budget.energy_per_year=3 MUSD", "budget.colocation_per_year=4 MUSD",
     "budget.subscriptions_per_year=1.5 MUSD", "policy.require_vendors=[DDN]",
     "policy.split=[{category: gpu_system, max_share: 67 %}]",
-    "jobs.0.gpus.whole=systems", "jobs.0.restore.fan_out=broadcast",
+    "jobs.0.gpus.whole=systems", "jobs.0.restore.fan_out=broadcast", "site.weight_limit=900 t",
 )  # fmt: skip
 """Limits that neither a shipped problem nor a drawn one has, as changes of `full_bill`."""
 WITHOUT_LEVER = ("drain_fits", "hot_spares.", "rule_read", "rule_write", "replica_fits")
@@ -131,7 +131,7 @@ def test_the_loader_takes_a_lever_as_set(tmp_path: Path) -> None:
         changes = lever.off if lever.value is None else lever.to(lever.value)
         settings = tuple(change.setting for change in changes)
         loaded = load(PROBLEMS["space_limited"], settings=settings)
-        told = applied(inputs, changes, told=True)
+        told = applied(inputs, changes, recorded=True)
         assert loaded.problem == told.problem, settings
         assert loaded.overrides == told.overrides == settings
 
@@ -164,7 +164,8 @@ def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
     for seed in SEEDS:
         found |= kinds(load(write_case(random_case(seed), tmp_path)))
     assert found >= {
-        "site.facility_power", "site.it_power", "site.racks", "site.cooling.air_limit",
+        "site.facility_power", "site.it_power", "site.racks", "site.weight_limit",
+        "site.cooling.air_limit",
         "site.cooling.liquid_limit", "site.feeds.power", "site.rack.power",
         "site.rack.whole_rack_power", "budget.capex", "budget.opex_per_year", "budget.tco",
         "budget.support_per_year", "budget.subscriptions_per_year", "budget.energy_per_year",

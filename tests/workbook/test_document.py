@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from openpyxl.workbook import Workbook
 
+from planner.outputs.text_safety import CELL_LIMIT, clean
 from planner.outputs.workbook import write
-from planner.outputs.workbook.text import CELL_LIMIT, clean
 from planner.schema.plan import Assumption, NotConsidered, Plan
 from tests.workbook.conftest import written, written_afresh
 from tests.workbook.office import to_read

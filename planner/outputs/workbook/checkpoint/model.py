@@ -1,10 +1,10 @@
-"""Bandwidth, checkpoint and restore as formulas over defined names, with the plan's values."""
+"""Bandwidth, checkpoint and restore as formulas over defined names, also with appliances down."""
 
 from __future__ import annotations
 
 import math
 
-from planner.outputs.workbook.checkpoint.rows import Result, Results
+from planner.figures import FIGURES
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
     DECIMAL_2,
@@ -14,10 +14,11 @@ from planner.outputs.workbook.formats import (
     PERCENT_2,
 )
 from planner.outputs.workbook.formulas import usable_gpus
+from planner.outputs.workbook.rows import Input, Result, Results
 from planner.schema.plan import JobPlan, Line, Plan
 
 
-def sections(plan: Plan, job: JobPlan) -> list[Results]:
+def model_sections(plan: Plan, job: JobPlan) -> list[Results]:
     """Return the results under their headings, each after what it rests on.
 
     Args:
@@ -36,7 +37,7 @@ def _gpus(plan: Plan, job: JobPlan) -> tuple[Result, ...]:
     return (
         Result(
             "gpus_in_use",
-            "GPUs in use",
+            FIGURES["gpus_used"].heading,
             "GPUs",
             "MAX(0,bom_job_gpus-gpus_idle)",
             "GPUs on BOM that the job can use, less those it does not",
@@ -46,7 +47,7 @@ def _gpus(plan: Plan, job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "systems_in_use",
-            "GPU systems in use",
+            FIGURES["systems_used"].heading,
             "systems",
             f"ROUNDUP(MAX(0,gpus_in_use/{per_system}-1E-9),0)",
             f"GPUs in use / {words} per system, rounded up",
@@ -134,7 +135,7 @@ def _direction(
         ),
         Result(
             f"client_{kind}_limit_gb_per_s",
-            f"What these systems can {kind}",
+            FIGURES[f"client_{kind}_limit_gb_per_s"].heading,
             "GB/s",
             limit,
             "systems x limit per system",
@@ -166,7 +167,7 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
     return (
         Result(
             "stall_s",
-            "Stall: the GPUs stop per checkpoint",
+            FIGURES["stall_s"].heading,
             "s",
             'IF(save_mode="sync",checkpoint_gb/write_gb_per_s,async_stall_s)',
             "async: the input; sync: checkpoint size / delivered write bandwidth",
@@ -175,7 +176,7 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "drain_s",
-            "Drain: storage absorbs one checkpoint",
+            FIGURES["drain_s"].heading,
             "s",
             'IF(save_mode="sync",0,checkpoint_gb/write_gb_per_s)',
             "checkpoint size / delivered write bandwidth; part of the stall when sync",
@@ -184,7 +185,7 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "overlap",
-            "Overlap: share of the interval in which storage drains",
+            FIGURES["overlap"].heading,
             "share",
             "drain_s/interval_s",
             "drain / interval; the GPUs keep computing",
@@ -192,7 +193,7 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "blocking",
-            "Blocking: share of the interval in which the GPUs stand still",
+            FIGURES["blocking"].heading,
             "share",
             "stall_s/interval_s",
             "stall / interval",
@@ -209,7 +210,7 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "write_volume_tb_per_day",
-            "Checkpoint volume written",
+            FIGURES["write_volume_tb_per_day"].heading,
             "TB/day",
             "checkpoint_gb*86400/interval_s/1000",
             "checkpoint size x 86,400 s / interval",
@@ -223,7 +224,7 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
     return (
         Result(
             "mtti_s",
-            "Mean time to interruption (MTTI)",
+            FIGURES["mtti_s"].heading,
             "s",
             "86400/(failures_per_gpu_day*gpus_in_use)",
             "86,400 s / (failures per GPU and day x GPUs in use)",
@@ -232,7 +233,7 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "replicas",
-            "Data-parallel replicas",
+            FIGURES["replicas"].heading,
             "",
             "gpus_in_use/replica_gpus",
             "GPUs in use / GPUs per replica",
@@ -251,7 +252,7 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "fan_out",
-            "Restore fan-out: times the checkpoint is read",
+            FIGURES["fan_out"].heading,
             "",
             "1+fan_out_per_replica*IF(ISNUMBER(replicas),replicas-1,0)",
             "1 + share per further replica x (replicas - 1)",
@@ -260,7 +261,7 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "restore_s",
-            "Restore read",
+            FIGURES["restore_s"].heading,
             "s",
             "fan_out*checkpoint_gb/read_gb_per_s",
             "fan-out x checkpoint size / delivered read bandwidth",
@@ -278,7 +279,7 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "ingest_gb_per_s",
-            "Training data read",
+            FIGURES["ingest_gb_per_s"].heading,
             "GB/s",
             "gpus_in_use*ingest_per_gpu_gb_per_s",
             "GPUs in use x data per GPU",
@@ -287,11 +288,137 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "capacity_needed_tb",
-            "Usable capacity needed",
+            FIGURES["capacity_needed_tb"].heading,
             "TB",
             "(other_data_tb+checkpoints_held*checkpoint_gb/1000)/fill_limit",
             "(other data + checkpoints held x checkpoint size) / largest share in use",
             DECIMAL_1,
             plan=job.capacity_needed_tb,
         ),
+    )
+
+
+def _is_degraded(job: JobPlan) -> bool:
+    """Return whether the plan's limits hold with appliances down."""
+    rates = (job.degraded_write_gb_per_s, job.degraded_read_gb_per_s)
+    return job.tolerate_down > 0 and None not in rates
+
+
+def degraded_inputs(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
+    """Return the rated bandwidth that goes with the appliances."""
+    if not _is_degraded(job):
+        return ()
+    note = f"{job.tolerate_down} down of the appliance whose loss is largest; does not follow "
+    return tuple(
+        Input(
+            f"lost_{kind}_gb_per_s",
+            f"Rated {kind} bandwidth lost with {job.tolerate_down} down",
+            "GB/s",
+            _lost(plan, job, kind),
+            DECIMAL_1,
+            note + "edited quantities",
+            locked=True,
+        )
+        for kind in ("write", "read")
+    )
+
+
+def _lost(plan: Plan, job: JobPlan, kind: str) -> float:
+    """Return the loss behind the plan's degraded bandwidth.
+
+    Where the clients limit it even so, the plan does not say what is lost: then it is that of
+    whole units, or the most that leaves the clients the limit.
+    """
+    stores = [line for line in plan.lines if line.parent is None and line.section == "Storage"]
+    if kind == "write":
+        rates = [(line.write_gb_per_s, line.working) for line in stores]
+        left, clients = job.degraded_write_gb_per_s, job.client_write_limit_gb_per_s
+        fraction = plan.site.delivered_fraction_write
+    else:
+        rates = [(line.read_gb_per_s, line.working) for line in stores]
+        left, clients = job.degraded_read_gb_per_s, job.client_read_limit_gb_per_s
+        fraction = plan.site.delivered_fraction_read
+    assert left is not None
+    most = sum(rate for rate, _ in rates) - left / fraction
+    if left < clients * (1 - 1e-12):
+        return most
+    units = [rate / count * min(job.tolerate_down, count) for rate, count in rates if count]
+    return max(0.0, min(most, max(units, default=0.0)))
+
+
+def degraded_sections(plan: Plan, job: JobPlan) -> list[Results]:
+    """Return the results with appliances down; they rest on those of `model_sections`."""
+    if not _is_degraded(job):
+        return []
+    appliances = "appliance" if job.tolerate_down == 1 else "appliances"
+    heading = f"With {job.tolerate_down} storage {appliances} down, as the limits ask"
+    return [(heading, (*_degraded_bandwidth(job), *_degraded_checkpoint(), _degraded_restore()))]
+
+
+def _degraded_bandwidth(job: JobPlan) -> tuple[Result, ...]:
+    return tuple(
+        Result(
+            f"degraded_{kind}_gb_per_s",
+            f"Delivered {kind} bandwidth, degraded",
+            "GB/s",
+            f"MIN(delivered_fraction_{kind}*MAX(0,nameplate_{kind}_gb_per_s-lost_{kind}_gb_per_s),"
+            f"client_{kind}_limit_gb_per_s)",
+            "the lesser of (rated - lost) x delivered share and the clients' limit",
+            DECIMAL_2,
+            plan=value,
+        )
+        for kind, value in (
+            ("write", job.degraded_write_gb_per_s),
+            ("read", job.degraded_read_gb_per_s),
+        )
+    )
+
+
+def _degraded_checkpoint() -> tuple[Result, ...]:
+    stalled = 'IF(save_mode="sync",degraded_save_s,stall_s)'
+    drained = 'IF(save_mode="sync",0,degraded_save_s)'
+    return (
+        Result(
+            "degraded_save_s",
+            FIGURES["degraded_drain_s"].heading,
+            "s",
+            "checkpoint_gb/degraded_write_gb_per_s",
+            "checkpoint size / degraded write bandwidth: the drain, or the stall when sync",
+            DECIMAL_3,
+        ),
+        Result(
+            "degraded_overlap",
+            FIGURES["degraded_overlap"].heading,
+            "share",
+            f"{drained}/interval_s",
+            "drain / interval",
+            PERCENT_2,
+        ),
+        Result(
+            "degraded_blocking",
+            f"{FIGURES['blocking'].heading}, degraded",
+            "share",
+            f"{stalled}/interval_s",
+            "stall / interval",
+            PERCENT_2,
+        ),
+        Result(
+            "degraded_stall_and_drain_s",
+            "Stall and drain together, degraded",
+            "s",
+            f"{stalled}+{drained}",
+            "must not be longer than the interval",
+            DECIMAL_3,
+        ),
+    )
+
+
+def _degraded_restore() -> Result:
+    return Result(
+        "degraded_restore_s",
+        FIGURES["degraded_restore_s"].heading,
+        "s",
+        "fan_out*checkpoint_gb/degraded_read_gb_per_s",
+        "fan-out x checkpoint size / degraded read bandwidth",
+        DECIMAL_2,
     )

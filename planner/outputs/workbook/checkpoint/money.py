@@ -1,13 +1,94 @@
-"""What the whole plan costs: at once, by the year, over the term, and for what it yields."""
+"""The totals of the whole plan: power, heat, space, and what it costs."""
 
 from __future__ import annotations
 
+from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.checkpoint.rows import Result, from_bom
-from planner.outputs.workbook.formats import DECIMAL_2, DECIMAL_3
+from planner.outputs.workbook.formats import (
+    DECIMAL_1,
+    DECIMAL_1_OR_DASH,
+    DECIMAL_2,
+    DECIMAL_3,
+    INTEGER,
+    INTEGER_OR_DASH,
+)
+from planner.outputs.workbook.rows import Result, Results, from_bom
 from planner.sizing.facility import HOURS_PER_YEAR
+
+
+def totals(book: Book) -> Results:
+    """Return the totals; a sum that lacks a line's figure carries its flag."""
+    money = _money(book) if book.money else ()
+    return ("Totals", (*_power(book), *_heat(book), *_space(book), *money))
+
+
+def _power(book: Book) -> tuple[Result, ...]:
+    rows = [from_bom(book, "it_power_kw", FIGURES["it_power_kw"].heading, "kW", DECIMAL_1)]
+    if book.has("bom_typical_power_kw"):
+        label = FIGURES["typical_power_kw"].heading
+        rows.append(from_bom(book, "typical_power_kw", label, "kW", DECIMAL_1))
+    rows.append(_facility(book))
+    if book.has("bom_energy_kw"):
+        label = "Typical power at the meter"
+        label += ", what energy is charged on" if book.money else ""
+        rows.append(from_bom(book, "energy_kw", label, "kW", DECIMAL_1))
+    return tuple(rows)
+
+
+def _facility(book: Book) -> Result:
+    if book.has("bom_facility_power_kw"):
+        row = from_bom(
+            book, "facility_power_kw", FIGURES["facility_power_kw"].heading, "kW", DECIMAL_1
+        )
+        return row.explained("total of BOM: every line's IT power x its PUE")
+    return Result(
+        "facility_power_kw",
+        FIGURES["facility_power_kw"].heading,
+        "kW",
+        "it_power_kw*pue",
+        "IT power x PUE",
+        DECIMAL_1,
+        flag="bom_it_power_kw_flag",
+        plan=book.total("facility_power_kw"),
+    )
+
+
+def _heat(book: Book) -> tuple[Result, ...]:
+    rows = [from_bom(book, "heat_btu_per_h", FIGURES["heat_btu_per_h"].heading, "BTU/h", INTEGER)]
+    liquid = book.has("bom_heat_liquid_kw")
+    if liquid:
+        rows.append(
+            from_bom(book, "heat_liquid_kw", FIGURES["heat_liquid_kw"].heading, "kW", DECIMAL_1)
+        )
+    if liquid or scope.limited(book.plan, "heat_air"):
+        rows.append(
+            Result(
+                "heat_air_kw",
+                FIGURES["heat_air_kw"].heading,
+                "kW",
+                "it_power_kw-heat_liquid_kw" if liquid else "it_power_kw",
+                "IT power less what goes to liquid; 1 kW is 3,412.14 BTU/h",
+                DECIMAL_1,
+                flag="bom_it_power_kw_flag",
+                plan=book.total("heat_air_kw"),
+            )
+        )
+    return tuple(rows)
+
+
+def _space(book: Book) -> tuple[Result, ...]:
+    rows = [
+        from_bom(book, "racks", FIGURES["racks"].heading, "racks", INTEGER_OR_DASH),
+        from_bom(book, "weight_kg", FIGURES["weight_kg"].heading, "kg", INTEGER),
+        from_bom(book, "usable_tb", FIGURES["usable_tb"].heading, "TB", DECIMAL_1_OR_DASH),
+    ]
+    if book.has("bom_lead_time_days"):
+        row = from_bom(book, "lead_time_days", FIGURES["lead_time_days"].heading, "days")
+        rows.append(row.explained("the upper end of what the suppliers say, on BOM"))
+    return tuple(rows)
+
 
 MONTHS_PER_YEAR = 12
 # Million tokens that a useful PFLOP/s trains in a year of 8,760 h, times billions of parameters.
@@ -16,11 +97,11 @@ _YEARLY_FLAG = "bom_it_power_kw_flag&bom_support_usd_per_year_flag"
 TCO_FLAG = f"{_YEARLY_FLAG}&bom_capex_usd_flag"
 
 
-def rows(book: Book) -> tuple[Result, ...]:
+def _money(book: Book) -> tuple[Result, ...]:
     """Return the money of the plan, each figure after what it rests on."""
     yearly = _yearly(book)
     return (
-        from_bom(book, "capex_usd", "Capex", "USD", DECIMAL_2),
+        from_bom(book, "capex_usd", FIGURES["capex_usd"].heading, "USD", DECIMAL_2),
         *yearly,
         _opex(book, yearly),
         *_term(book, yearly),
@@ -30,9 +111,17 @@ def rows(book: Book) -> tuple[Result, ...]:
 
 def _yearly(book: Book) -> tuple[Result, ...]:
     """Return what is paid every year: support, subscriptions, energy, colocation."""
-    result = [from_bom(book, "support_usd_per_year", "Support per year", "USD/year", DECIMAL_2)]
+    result = [
+        from_bom(
+            book,
+            "support_usd_per_year",
+            FIGURES["support_usd_per_year"].heading,
+            "USD/year",
+            DECIMAL_2,
+        )
+    ]
     if book.has("bom_subscriptions_usd_per_year"):
-        name, label = "subscriptions_usd_per_year", "Subscriptions per year"
+        name, label = "subscriptions_usd_per_year", FIGURES["subscriptions_usd_per_year"].heading
         result.append(from_bom(book, name, label, "USD/year", DECIMAL_2))
     power, what = "facility_power_kw", "facility power"
     if book.has("bom_energy_kw"):
@@ -40,7 +129,7 @@ def _yearly(book: Book) -> tuple[Result, ...]:
     result.append(
         Result(
             "energy_usd_per_year",
-            "Energy per year",
+            FIGURES["energy_usd_per_year"].heading,
             "USD/year",
             f"{power}*{HOURS_PER_YEAR:g}*electricity_usd_per_kwh",
             f"{what} x {HOURS_PER_YEAR:,.0f} h x electricity price",
@@ -54,7 +143,7 @@ def _yearly(book: Book) -> tuple[Result, ...]:
         result.append(
             Result(
                 "colocation_usd_per_year",
-                "Colocation per year",
+                FIGURES["colocation_usd_per_year"].heading,
                 "USD/year",
                 f"it_power_kw*{MONTHS_PER_YEAR}*colocation_usd_per_kw_month",
                 f"IT power x {MONTHS_PER_YEAR} months x colocation price",
@@ -71,7 +160,7 @@ def _opex(book: Book, yearly: tuple[Result, ...]) -> Result:
     names = [row.name for row in yearly]
     return Result(
         "opex_usd_per_year",
-        "Opex per year",
+        FIGURES["opex_usd_per_year"].heading,
         "USD/year",
         "+".join(names),
         " + ".join(name.removesuffix("_usd_per_year") for name in names),
@@ -111,7 +200,7 @@ def _term(book: Book, yearly: tuple[Result, ...]) -> tuple[Result, ...]:
 
 def _tco(value: float | None, formula: str, how: str) -> Result:
     needs = ("years", "opex_usd_per_year")
-    label = "Total cost of ownership (TCO)"
+    label = FIGURES["tco_usd"].heading
     return Result("tco_usd", label, "USD", formula, how, DECIMAL_2, needs, TCO_FLAG, plan=value)
 
 
@@ -125,7 +214,7 @@ def _ratios(book: Book) -> tuple[Result, ...]:
         (
             "usd_per_useful_gpu_hour",
             "per_useful_gpu_hour",
-            "Cost of a useful GPU-hour",
+            FIGURES["usd_per_useful_gpu_hour"].heading,
             plan.totals.usd_per_useful_gpu_hour,
             f"tco_usd/(useful_gpus*{HOURS_PER_YEAR:g}*years)",
             "TCO / (useful GPUs x hours of the term)",
@@ -133,7 +222,7 @@ def _ratios(book: Book) -> tuple[Result, ...]:
         (
             "usd_per_million_tokens",
             "per_million_tokens",
-            "Cost of a million tokens trained",
+            FIGURES["usd_per_million_tokens"].heading,
             plan.totals.usd_per_million_tokens,
             f"tco_usd/(useful_pflops*{_TOKENS}/active_parameters_billion*years)",
             "TCO / tokens trained in the term at the useful training rate",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from planner.figures import FIGURES, OBJECTIVES
 from planner.outputs.audience import MoneyWords
-from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.sensitivity.charts import (
@@ -20,6 +22,7 @@ from planner.outputs.workbook.sensitivity.charts import (
     add_bar_series,
     axis,
 )
+from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import over
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
 
@@ -151,6 +154,11 @@ _SPEAKS = MoneyWords(())
 _LABEL, _BESIDE = 0, 4
 _DRAWN = 5e-5
 """Smallest difference that is more than an empty chart."""
+
+
+def sheets(table: RulesTable) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    return {SHEET: partial(add, table=table)}
 
 
 def add(book: Book, table: RulesTable) -> None:

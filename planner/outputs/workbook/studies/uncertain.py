@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from planner.outputs.scales import scale
 from planner.outputs.sensitivity_words import goal, named, units
 from planner.outputs.uncertain_text import drawn, findings, marks, outcomes
-from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_3, GENERAL, INTEGER, PERCENT, PERCENT_2
 from planner.outputs.workbook.sensitivity.charts import (
     FONT,
@@ -23,6 +25,7 @@ from planner.outputs.workbook.sensitivity.charts import (
     add_bar_series,
     axis,
 )
+from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import RECORD, Stack, headed, legend, number_format
 from planner.schema.sensitivity import CandidatePlan, Percentiles, Uncertain, UncertainInput
 
@@ -151,6 +154,11 @@ _NUMBERS = 9
 _FROZEN = 2
 _PERCENTILES = ("Outcome", "Unit", "Scenarios", "Mean", "Least", "5 %", "25 %", "50 %", "75 %",
                 "95 %", "Most")  # fmt: skip
+
+
+def sheets(study: Uncertain) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    return {SHEET: partial(add, study=study)}
 
 
 def add(book: Book, study: Uncertain) -> None:
