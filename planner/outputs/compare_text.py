@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planner.outputs.blocks import aligned
 from planner.outputs.comparison_words import changed_by, fitted, shown, titled, valued
-from planner.outputs.size_text import table
 from planner.outputs.words import INDENT, wrapped
 from planner.schema.comparison import Comparison, FigureRow, LimitRow, LimitSide, LineRow, Side
 from planner.terminal import width
@@ -166,7 +166,7 @@ def _aligned(rows: Sequence[Row]) -> list[str]:
     """Return a table whose labels are cut to what the figures leave of the screen's width."""
     figures = sum(max(len(row[place]) for row in rows) + 2 for place in range(1, len(rows[0])))
     room = max(_LEAST_LABEL, width() - len(INDENT) - figures)
-    return table([(fitted(row[0], room), *row[1:]) for row in rows], left=(0,))
+    return aligned([(fitted(row[0], room), *row[1:]) for row in rows], left=(0,))
 
 
 def _explanations(found: Comparison) -> Iterator[str]:
