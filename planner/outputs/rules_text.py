@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from planner.outputs.blocks import aligned
-from planner.outputs.comparison_words import fitted, shown, signed
+from planner.outputs.comparison_words import fitted, signed, write_figure
 from planner.outputs.words import INDENT, duration, gap, money, number, percent, wrapped
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
 from planner.terminal import width
@@ -92,7 +92,7 @@ def _does(measure: Measure) -> Header:
 
 def _done(plan: Outcome, measure: Measure) -> tuple[str, ...]:
     return (
-        shown(plan.measured, "USD" if "USD" in measure.unit else "number"),
+        write_figure(plan.measured, "USD" if "USD" in measure.unit else "number"),
         signed(plan.difference),
         "-" if plan.days_to_train is None else number(plan.days_to_train, 1),
         duration(plan.interval_s),

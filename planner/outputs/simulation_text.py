@@ -48,7 +48,7 @@ def span(seconds: float) -> str:
     return duration(seconds)
 
 
-def drawn(study: Simulation) -> str:
+def describe_runs(study: Simulation) -> str:
     """Return what was simulated: how many runs of what length."""
     runs = counted(study.replications, "run")
     return f"simulated event by event: {runs} of {span(study.length_s)}, seed {study.seed}"
@@ -172,7 +172,7 @@ def advice(study: Simulation) -> str:
 def render(study: Simulation) -> str:
     """Return the whole screen, at most 100 columns wide."""
     name = study.problem if study.scenario is None else f"{study.problem}, {study.scenario}"
-    parts = [f"{name}  ({drawn(study)})"]
+    parts = [f"{name}  ({describe_runs(study)})"]
     for job in study.jobs:
         parts += [_goodput(study, job), _budget(job)]
     parts += [_events(study), _intervals(study)]
