@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.outputs.workbook import formulas
-from planner.outputs.workbook.bom.lines import least_order, paid_support
-from planner.outputs.workbook.checkpoint.degraded import inputs
+from planner.outputs.workbook.bom.rows import least_order, paid_support
+from planner.outputs.workbook.checkpoint.model import degraded_inputs
 from planner.outputs.workbook.evaluate import Evaluator
 from planner.schema.plan import LimitReport, Line, Plan
 from tests.workbook.conftest import written
@@ -81,7 +81,7 @@ def test_the_least_order_is_what_is_bought_beyond_need() -> None:
 
 def lost(setup: Setup) -> list[object]:
     document = plan(setup)
-    return [entry.value for entry in inputs(document, document.jobs[0])]
+    return [entry.value for entry in degraded_inputs(document, document.jobs[0])]
 
 
 def test_what_is_lost_with_appliances_down_is_found_again() -> None:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl.utils import get_column_letter as letter
 
-from planner.outputs.workbook.racks.layout import MOST_DRAWN, blocks, drawn, rows
-from planner.outputs.workbook.racks.look import fitted, room
+from planner.outputs.workbook.racks.drawing import MOST_DRAWN, blocks, drawn, fitted, room, rows
 from planner.schema.plan import Device, Plan, RackGroup
 from tests.workbook.conftest import written
 from tests.workbook.office import to_read

@@ -17,6 +17,7 @@ from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.commands.report import write_workbook
+from planner.outputs.text_safety import clean
 from planner.outputs.workbook import STUDY_SHEETS, write
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.studies import (
@@ -29,7 +30,6 @@ from planner.outputs.workbook.studies import (
 )
 from planner.outputs.workbook.studies import sweep_table as sweep_matrix
 from planner.outputs.workbook.studies.stack import beginning, caption
-from planner.outputs.workbook.text import clean
 from planner.schema.plan import Plan
 from tests.outputs import samples_sensitivity as samples
 from tests.outputs.hostile import TEXTS
@@ -424,6 +424,7 @@ def part(file: bytes, name: str) -> str:
         return archive.read(name).decode()
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_are_texts(name: str) -> None:
     text = HOSTILE[name]

@@ -16,7 +16,6 @@ import xlsxwriter
 from planner.outputs.audience import Audience, for_audience
 from planner.outputs.workbook import data, fingerprint
 from planner.outputs.workbook.alternatives import add as _alternatives
-from planner.outputs.workbook.assumptions import add as _assumptions
 from planner.outputs.workbook.bom import add as _bom
 from planner.outputs.workbook.book import Book, new_workbook
 from planner.outputs.workbook.checkpoint import add as _checkpoint
@@ -25,6 +24,7 @@ from planner.outputs.workbook.cover import add as _cover
 from planner.outputs.workbook.fabric import add as _fabric
 from planner.outputs.workbook.inputs import InputCell
 from planner.outputs.workbook.notes import add as _notes
+from planner.outputs.workbook.notes import add_assumptions as _assumptions
 from planner.outputs.workbook.power import add as _power
 from planner.outputs.workbook.racks import add as _racks
 from planner.outputs.workbook.sensitivity import add as _sensitivity

@@ -7,11 +7,11 @@ from datetime import datetime, time
 
 from xlsxwriter.format import Format
 
+from planner.outputs.text_safety import clean
 from planner.outputs.words import gap, gives_away, quantity
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.inputs import Range
 from planner.outputs.workbook.page import FIRST_ROW, Page
-from planner.outputs.workbook.text import clean
 
 _WIDTHS = (28, 54, 30, 30, 28)
 _LABEL, _VALUE = 0, 1

@@ -10,8 +10,7 @@ from xlsxwriter.utility import xl_col_to_name
 from planner.outputs.words import NETWORKS
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import INTEGER, PERCENT
-from planner.outputs.workbook.page import FIRST_ROW, Page
-from planner.outputs.workbook.text import names
+from planner.outputs.workbook.page import FIRST_ROW, Page, names
 from planner.schema.plan import FabricReport
 
 _LABEL_WIDTH, _NETWORK_WIDTH, _SUM_WIDTH = 36, 27, 14

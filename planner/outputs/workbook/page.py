@@ -9,10 +9,13 @@ from typing import Literal
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
-from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.text_safety import clean
+from planner.outputs.words import product
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, Role
 from planner.outputs.workbook.inputs import InputCell, Kind, Range
-from planner.outputs.workbook.text import clean, footer
+from planner.schema.plan import Plan
 
 BANNER_ROW = 2
 BANNER_BAD = ("EDITED", "No plan")
@@ -332,3 +335,13 @@ def _subtitle(book: Book) -> str:
     if goal.value is not None:
         parts.append(f"{goal.sense} {goal.name} = {goal.value:,.6g} {goal.unit}".strip())
     return clean(" · ".join(parts), 300).replace("\n", " ")
+
+
+def footer(text: str) -> str:
+    """Return ``text`` for a page footer, where an ampersand starts a code."""
+    return clean(text, 60).replace("\n", " ").replace("&", "&&")
+
+
+def names(plan: Plan) -> dict[str, str]:
+    """Return manufacturer and model of everything in a plan, by catalog id."""
+    return {line.sku: product(line) for line in plan.lines}

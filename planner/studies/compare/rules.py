@@ -44,7 +44,7 @@ class Ask:
 
     def applied(self, inputs: Inputs) -> Inputs:
         """Return the inputs with the changes."""
-        return applied(inputs, self.changes, told=True)
+        return applied(inputs, self.changes, recorded=True)
 
 
 def asks(inputs: Inputs) -> tuple[Ask, ...]:

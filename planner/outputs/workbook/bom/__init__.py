@@ -1,26 +1,34 @@
-"""The sheet ``BOM``: what to buy, section by section, with live totals."""
+"""The sheet ``BOM``: what to buy, section by section, with live subtotals and totals."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from planner.outputs import scope
 from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook.bom import totals as bom_totals
 from planner.outputs.workbook.bom.columns import Columns, shown
-from planner.outputs.workbook.bom.lines import (
+from planner.outputs.workbook.bom.rows import (
+    ALLOWED,
     NAMED,
     SPANS,
+    BomPage,
+    add_line,
+    add_part,
     figure_name,
     has_stock,
+    job_gpus,
     purchased_name,
     quantity_name,
+    without_idle,
 )
-from planner.outputs.workbook.bom.page import ALLOWED, BomPage
-from planner.outputs.workbook.bom.row import add_line, add_part
 from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
+from planner.outputs.workbook.formulas import gpus_of_system, usable_gpus
 from planner.outputs.workbook.page import FIRST_ROW
+from planner.schema.plan import Line
 
 _HEADER_ROW = FIRST_ROW + 1
 _SPACER_HEIGHT = 4
@@ -55,17 +63,17 @@ def add(book: Book) -> None:
         row += 2
     shared = scope.shared_racks(book.plan)
     if shared:
-        bom_totals.add_shared_racks(page, shared, row)
+        _add_shared_racks(page, shared, row)
         row += 2
     _name_columns(page, first, row - 1)
-    bom_totals.add_total(page, listed, row, subtotals)
-    bom_totals.add_edit_count(page, listed, first, row)
+    _add_total(page, listed, row, subtotals)
+    _add_edit_count(page, listed, first, row)
     _job_gpus(page, listed, rows, row + 4)
-    bom_totals.add_lead_time(page, first, row)
+    _add_lead_time(page, first, row)
     if scope.complete(book.plan):
         for offset, text in enumerate(_COMPANIONS, start=6):
             page.text(row + offset, 0, text, "subtitle")
-        bom_totals.add_uncounted(page, listed, subtotals, row + 6 + len(_COMPANIONS))
+        _add_uncounted(page, listed, subtotals, row + 6 + len(_COMPANIONS))
     index = page.columns.index
     page.sheet.repeat_columns(0, index["quantity"] - 1)
     page.sheet.set_v_pagebreaks(_page_breaks(page))
@@ -122,7 +130,7 @@ def _job_gpus(page: BomPage, listed: list[Block], rows: dict[int, int], row: int
         for entry in block.entries
         if entry.line.gpus and entry.line.sku in types
     ]
-    bom_totals.add_job_gpus(page, {rows[entry.number]: entry.line for entry in used}, row)
+    _add_job_gpus(page, {rows[entry.number]: entry.line for entry in used}, row)
 
 
 def _name_counts(page: BomPage, entry: Entry, row: int) -> None:
@@ -155,5 +163,214 @@ def _block(page: BomPage, block: Block, first: int, rows: dict[int, int]) -> int
             page.sheet.data_validation(first + 1, index, row - 1, index, allowed.validation())
     # Sums reach down to this thin row, so that a row inserted under the last line counts too.
     page.sheet.set_row(row, _SPACER_HEIGHT)
-    bom_totals.add_subtotal(page, block, first, row)
+    _add_subtotal(page, block, first, row)
     return row + 1
+
+
+# Compute has no bandwidth, storage no GPUs, some problems no racks: a dash says so.
+_DASHED = {
+    "gpus": INTEGER_OR_DASH,
+    "racks": INTEGER_OR_DASH,
+    "read": DECIMAL_1_OR_DASH,
+    "write": DECIMAL_1_OR_DASH,
+    "usable": DECIMAL_1_OR_DASH,
+}
+
+KNOWN_PART = "known part"
+"""Stands under a total that lacks the figure of at least one line."""
+
+_A_NUMBER = ">-1E+300"
+"""The criterion that every number meets and no text."""
+
+
+def subtotal_name(total: str, section: str) -> str:
+    """Return the defined name of a section's subtotal.
+
+    Args:
+        total: name of the grand total, such as ``bom_it_power_kw``.
+        section: title of the section.
+    """
+    return f"{total}_{'_'.join(section.lower().replace('&', ' ').split())}"
+
+
+def _add_subtotal(page: BomPage, block: Block, first: int, last: int) -> None:
+    """Write a section's subtotal two rows below its last line, and the row of flags under it.
+
+    Args:
+        page: the sheet.
+        block: the section.
+        first: row of the section's title.
+        last: the thin row under its last line.
+    """
+    row = last + 1
+    _label(page, row, f"Subtotal {block.section}")
+    sections = page.columns.span("section", first, last)
+    may_lack = page.may_lack(block)
+    for column in page.columns.summed:
+        figure_cells = page.columns.span(column.key, first, last)
+        text = f'=SUMIF({sections},"{block.section}",{figure_cells})'
+        number = _DASHED.get(column.key, column.number)
+        page.formula(row, page.columns.index[column.key], text, number, "total")
+        name = subtotal_name(column.total, block.section)
+        page.define(name, row, page.columns.index[column.key])
+        if column.key in may_lack:
+            mine = f'{sections},"{block.section}"'
+            text = f'=IF(COUNTIFS({mine},{figure_cells},"{_A_NUMBER}")<COUNTIF({mine}),'
+            text += f'"{KNOWN_PART}","")'
+            page.formula(row + 1, page.columns.index[column.key], text, role="flag")
+
+
+def _add_total(page: BomPage, listed: Sequence[Block], row: int, subtotals: Sequence[int]) -> None:
+    """Write the grand total and name every figure of it, with its flag as ``<name>_flag``.
+
+    Args:
+        page: the sheet.
+        listed: the sections.
+        row: row of the total.
+        subtotals: rows of the subtotals.
+    """
+    _label(page, row, "Total")
+    may_lack = [page.may_lack(block) for block in listed]
+    for column in page.columns.summed:
+        index = page.columns.index[column.key]
+        added = [page.columns.at(column.key, subtotal) for subtotal in subtotals]
+        if column.key == "racks" and page.book.has("bom_shared_racks"):
+            added.append("bom_shared_racks")
+        text = "=" + ("+".join(added) or "0")
+        number = _DASHED.get(column.key, column.number)
+        plan = page.book.total(column.total.removeprefix("bom_"))
+        page.formula(row, index, text, number, "total", plan=plan)
+        page.define(column.total, row, index)
+        checks = "&".join(
+            page.columns.at(column.key, subtotal + 1)
+            for subtotal, keys in zip(subtotals, may_lack, strict=True)
+            if column.key in keys
+        )
+        if checks:
+            text = f'=IF({checks}<>"","{KNOWN_PART}","")'
+            page.formula(row + 1, index, text, role="flag")
+        page.define(f"{column.total}_flag", row + 1, index)
+
+
+def _add_shared_racks(page: BomPage, racks: int, row: int) -> None:
+    """Write the racks that several lines share, which the grand total counts too.
+
+    Args:
+        page: the sheet.
+        racks: how many they are in the solved plan.
+        row: where to write them.
+    """
+    page.text(row, 0, "Racks that several lines share, as solved", "subtitle")
+    page.number(row, page.columns.index["racks"], racks, INTEGER)
+    page.define("bom_shared_racks", row, page.columns.index["racks"])
+
+
+def _add_uncounted(
+    page: BomPage, listed: Sequence[Block], subtotals: Sequence[int], row: int
+) -> None:
+    """Say what an edited cluster needs of companions that the total does not count, about.
+
+    Args:
+        page: the sheet.
+        listed: the sections.
+        subtotals: their rows.
+        row: where to write it.
+    """
+    core = [subtotal_name("bom_it_power_kw", block.section) for block in listed
+            if block.section in CORE_SECTIONS]  # fmt: skip
+    rest = [subtotal for block, subtotal in zip(listed, subtotals, strict=True)
+            if block.section not in CORE_SECTIONS]  # fmt: skip
+    solved_kw = math.fsum(page.book.number(name) or 0.0 for name in core)
+    if not rest or not solved_kw:
+        return
+    more = f"(({'+'.join(core)})/{solved_kw:.15g}-1)"
+    # Last digits of a sum are no edit.
+    grown = f"IF(ABS({more})<1E-9,0,{more})"
+    page.text(row, 0, "Not in the total after edits, about", "subtitle")
+    for column in page.columns.summed:
+        cells = [page.columns.at(column.key, subtotal) for subtotal in rest]
+        if column.key == "racks" and page.book.has("bom_shared_racks"):
+            cells.append("bom_shared_racks")
+        text = f"={grown}*({'+'.join(cells)})"
+        page.formula(row, page.columns.index[column.key], text, DECIMAL_1_OR_DASH, plan=0.0)
+    page.text(row + 1, 0, "Companions counted again", "subtitle")
+    text = f'=IF({grown}=0,"as solved","no")'
+    page.formula(row + 1, page.columns.index["quantity"], text, align="right", plan="as solved")
+    flag = f'=IF({grown}=0,"","{KNOWN_PART}")'
+    page.formula(row + 1, page.columns.index["quantity"] + 1, flag, role="flag")
+    page.define("bom_companions_flag", row + 1, page.columns.index["quantity"] + 1)
+
+
+def _add_edit_count(page: BomPage, listed: Sequence[Block], first: int, total_row: int) -> None:
+    """Count the quantities, discounts and prices that differ from the solved plan.
+
+    Args:
+        page: the sheet.
+        listed: the sections.
+        first: first row under the header.
+        total_row: row of the grand total.
+    """
+    row = total_row + 3
+    last = max(first, total_row - 1)
+    span = page.columns.span
+    # A component follows its bundle and has no quantity as solved.
+    counted = f'({span("solved_quantity", first, last)}<>"")'
+    changed = [
+        f"SUMPRODUCT({counted}*({span(key, first, last)}<>{span(solved, first, last)}))"
+        for key, solved in (
+            ("quantity", "solved_quantity"),
+            ("discount", "solved_discount"),
+            ("unit_list", "solved_unit_list"),
+        )
+        if page.columns.has(solved)
+    ]
+    page.text(row, 0, "Cells on this sheet that differ from the solved plan", "subtitle")
+    text = "=" + "+".join(changed) if listed else "=0"
+    page.formula(row, page.columns.index["quantity"], text, INTEGER, plan=0.0)
+    page.define("bom_edits", row, page.columns.index["quantity"])
+
+
+def _add_job_gpus(page: BomPage, used: Mapping[int, Line], row: int) -> None:
+    """Sum the GPUs that the job can use, of the types it uses; other GPUs do not compute.
+
+    Args:
+        page: the sheet.
+        used: the lines of these types by their row.
+        row: where to write the sum.
+    """
+    job, terms = page.book.job, []
+    for line_row, line in used.items():
+        assert job is not None
+        cell = without_idle(line, f"N({page.columns.at('quantity', line_row)})")
+        usable = usable_gpus(job, line)
+        whole = f"INT({cell}*{usable}/replica_gpus+1E-9)*replica_gpus"
+        free = f"{cell}*{gpus_of_system(job, line)}"
+        term = f"IF(ISNUMBER(replica_gpus),{whole},{free})" if job.whole_replicas else free
+        terms.append(term)
+    page.text(row, 0, "GPUs that the job can use, of the types it uses", "subtitle")
+    text = "=" + ("+".join(terms) or "0")
+    page.formula(row, page.columns.index["quantity"], text, INTEGER, plan=job_gpus(page.book.plan))
+    page.define("bom_job_gpus", row, page.columns.index["quantity"])
+
+
+def _add_lead_time(page: BomPage, first: int, total_row: int) -> None:
+    """Take the longest lead time of what is bought, where lead times have a column.
+
+    Args:
+        page: the sheet.
+        first: first row under the header.
+        total_row: row of the grand total.
+    """
+    if not page.columns.has("lead_days"):
+        return
+    row, last = total_row + 5, max(first, total_row - 1)
+    bought = page.columns.span("purchased", first, last)
+    page.text(row, 0, "Longest lead time of what is bought, days", "subtitle")
+    # The subtotals have no figure in either column, and components no lead time of their own.
+    text = f"=SUMPRODUCT(MAX(({bought}>0)*{page.columns.span('lead_days', first, last)}))"
+    page.formula(row, page.columns.index["quantity"], text, DECIMAL_1)
+    page.define("bom_lead_time_days", row, page.columns.index["quantity"])
+
+
+def _label(page: BomPage, row: int, text: str) -> None:
+    page.fill(row, (text,), "total", page.columns.last + 1)

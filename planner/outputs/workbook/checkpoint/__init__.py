@@ -5,15 +5,13 @@ from __future__ import annotations
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.checkpoint import degraded as checkpoint_degraded
-from planner.outputs.workbook.checkpoint import goodput as checkpoint_goodput
-from planner.outputs.workbook.checkpoint import inputs as checkpoint_inputs
-from planner.outputs.workbook.checkpoint import model as checkpoint_model
-from planner.outputs.workbook.checkpoint import totals as checkpoint_totals
-from planner.outputs.workbook.checkpoint import workings as checkpoint_workings
-from planner.outputs.workbook.checkpoint.rows import Input, Result, Results
+from planner.outputs.workbook.checkpoint.goodput import goodput_sections, workings
+from planner.outputs.workbook.checkpoint.inputs import input_sections
+from planner.outputs.workbook.checkpoint.model import degraded_sections, model_sections
+from planner.outputs.workbook.checkpoint.money import totals
 from planner.outputs.workbook.formats import INTEGER, Role
 from planner.outputs.workbook.page import BANNER_BAD, BANNER_ROW, FIRST_ROW, Page
+from planner.outputs.workbook.rows import Input, Result, Results
 from planner.schema.plan import JobPlan
 
 _COLUMNS = (("Figure", 54), ("Value", 19), ("Unit", 15), ("As solved", 19), ("Note", 88))
@@ -55,7 +53,7 @@ def _banner(page: Page) -> None:
 def _inputs(page: Page, job: JobPlan, row: int) -> int:
     """Write the inputs and the count of those that were edited; return the next free row."""
     first = row
-    for heading, rows in checkpoint_inputs.sections(page.book.plan, job, money=page.book.money):
+    for heading, rows in input_sections(page.book.plan, job, money=page.book.money):
         row = _heading(page, heading, row)
         for entry in rows:
             _input(page, entry, row)
@@ -102,11 +100,11 @@ def _input(page: Page, entry: Input, row: int) -> None:
 def _results(page: Page, job: JobPlan, row: int) -> None:
     book = page.book
     sections: list[Results] = [
-        *checkpoint_model.sections(book.plan, job),
-        *checkpoint_degraded.sections(book.plan, job),
-        *checkpoint_goodput.sections(job),
-        checkpoint_totals.section(book),
-        checkpoint_workings.section(),
+        *model_sections(book.plan, job),
+        *degraded_sections(book.plan, job),
+        *goodput_sections(job),
+        totals(book),
+        workings(),
     ]
     listed: list[tuple[int, Result]] = []
     for heading, rows in sections:

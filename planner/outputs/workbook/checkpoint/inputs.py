@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from planner.outputs.workbook.bom.lines import job_gpus
-from planner.outputs.workbook.checkpoint import degraded as checkpoint_degraded
-from planner.outputs.workbook.checkpoint import prices as checkpoint_prices
-from planner.outputs.workbook.checkpoint.rows import NO_LIMIT, NOT_GIVEN, Input, Inputs
+from planner.outputs import scope
+from planner.outputs.workbook.bom.rows import job_gpus
+from planner.outputs.workbook.checkpoint.model import degraded_inputs
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
     DECIMAL_2,
@@ -15,14 +14,16 @@ from planner.outputs.workbook.formats import (
     GENERAL,
     INTEGER,
     PERCENT,
+    PERCENT_2,
     SMALL,
 )
+from planner.outputs.workbook.rows import NO_LIMIT, NOT_GIVEN, Input, Inputs
 from planner.schema.plan import JobPlan, Plan
 
 FanOutKind = Literal["broadcast", "sharded_optimizer", "every_replica"]
 
 
-def sections(plan: Plan, job: JobPlan, *, money: bool) -> list[Inputs]:
+def input_sections(plan: Plan, job: JobPlan, *, money: bool) -> list[Inputs]:
     """Return the inputs under their headings.
 
     Args:
@@ -38,12 +39,12 @@ def sections(plan: Plan, job: JobPlan, *, money: bool) -> list[Inputs]:
             (
                 *_cluster(plan, job),
                 *_storage(plan),
-                *checkpoint_degraded.inputs(plan, job),
+                *degraded_inputs(plan, job),
             ),
         ),
         (
             "Inputs: training and cost" if money else "Inputs: training and site",
-            (*_training(job), *checkpoint_prices.inputs(plan, money=money)),
+            (*_training(job), *_prices(plan, money=money)),
         ),
     ]
 
@@ -315,3 +316,64 @@ def _given(value: float | None) -> str:
 
 def _in(count: float | None, unit: float) -> float | None:
     return None if count is None else count / unit
+
+
+def _prices(plan: Plan, *, money: bool) -> tuple[Input, ...]:
+    """Return the inputs of cost, each where the plan has it; without money the PUE alone."""
+    site = plan.site
+    two = scope.two_pues(plan)
+    label = "Power usage effectiveness (PUE)"
+    rows = [
+        Input(
+            "pue",
+            f"{label} of heat to air" if two else label,
+            "",
+            site.pue,
+            DECIMAL_3,
+            low=1.0,
+            high=5.0,
+        )
+    ]
+    if two:
+        kind = f"{label} of heat to liquid"
+        rows.append(Input("pue_liquid", kind, "", site.pue_liquid, DECIMAL_3, low=1.0, high=5.0))
+    if not money:
+        return tuple(rows)
+    rows += [
+        Input(
+            "electricity_usd_per_kwh",
+            "Electricity price",
+            "USD/kWh",
+            site.electricity_usd_per_kwh,
+            DECIMAL_3,
+            NOT_GIVEN if site.electricity_usd_per_kwh is None else "",
+        ),
+        Input(
+            "years",
+            "Term",
+            "years",
+            site.years,
+            DECIMAL_1,
+            NOT_GIVEN if site.years is None else "",
+            low=0.01,
+            high=50.0,
+        ),
+        *_rates(plan),
+    ]
+    return tuple(rows)
+
+
+def _rates(plan: Plan) -> tuple[Input, ...]:
+    """Return the prices of time, room and tokens, each where the plan has it."""
+    site = plan.site
+    rows = []
+    if site.colocation_usd_per_kw_month > 0 or scope.limited(plan, "colocation"):
+        label, unit = "Colocation price", "USD/kW/month"
+        price = site.colocation_usd_per_kw_month
+        rows.append(Input("colocation_usd_per_kw_month", label, unit, price, DECIMAL_2))
+    if scope.over_time(plan):
+        rate, note = site.discount_rate, "what is paid later counts less; 0 for none"
+        rows.append(
+            Input("discount_rate", "Discount rate", "share", rate, PERCENT_2, note, high=1.0)
+        )
+    return tuple(rows)

@@ -5,17 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from planner.outputs.workbook.page import Page
-from planner.outputs.workbook.sensitivity.page import (
-    CASE,
-    F1,
-    F3,
-    F5,
-    F6,
-    F8,
-    F9,
-    LABEL,
-    GridPage,
-)
+from planner.outputs.workbook.sensitivity.model import CASE, F1, F3, F5, F6, F8, F9, LABEL, GridPage
 
 TORNADO_ROWS = 19
 """Rows that the chart of what matters takes."""

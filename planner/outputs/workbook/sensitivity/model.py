@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import string
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 
+from xlsxwriter.utility import xl_col_to_name
+
+from planner.outputs import scope
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import (
@@ -15,9 +21,180 @@ from planner.outputs.workbook.formats import (
     SMALL,
     Role,
 )
+from planner.outputs.workbook.formulas import TIME_TOLERANCE
 from planner.outputs.workbook.page import Page
-from planner.outputs.workbook.sensitivity.limits import is_degraded, limit_steps
-from planner.outputs.workbook.sensitivity.live import LiveRow, Step, needed
+from planner.outputs.workbook.rows import UNKNOWN
+
+
+@dataclass(frozen=True)
+class Step:
+    """A cell of a row: its formula, where ``{key}`` is another cell of the row.
+
+    What cannot be computed shows `UNKNOWN`.
+    """
+
+    key: str
+    title: str
+    formula: str
+    number: str = DECIMAL_2
+    role: Role = "formula"
+    align: str = "right"
+
+    @cached_property
+    def needs(self) -> set[str]:
+        """The cells of the row that the formula reads."""
+        return {name for _, name, _, _ in string.Formatter().parse(self.formula) if name}
+
+
+@dataclass
+class LiveRow:
+    """A row of cells that read each other.
+
+    ``columns`` says where each key stands; ``terms`` holds what stands for a key in a formula: an
+    address or a name.
+    """
+
+    page: Page
+    row: int
+    columns: Mapping[str, int]
+    terms: dict[str, str] = field(default_factory=dict)
+
+    def write(
+        self,
+        steps: Iterable[Step],
+        emphasis: Role | None = None,
+        emphasised: Container[str] | None = None,
+    ) -> None:
+        """Write cells, each after those it reads.
+
+        Args:
+            steps: what to write.
+            emphasis: the look of the cells instead of their own.
+            emphasised: keys of the cells that have that look, None for all.
+        """
+        for step in steps:
+            column = self.columns[step.key]
+            formula = f'=IFERROR({step.formula.format_map(self.terms)},"{UNKNOWN}")'
+            marked = emphasised is None or step.key in emphasised
+            role = emphasis if emphasis is not None and marked else step.role
+            self.page.formula(self.row, column, formula, step.number, role, step.align)
+            self.know(step.key, column)
+
+    def know(self, key: str, column: int) -> None:
+        """Note a cell that is already written."""
+        self.terms[key] = cell(self.row, column)
+
+
+def cell(row: int, column: int) -> str:
+    """Return the absolute address of a cell on its own sheet."""
+    return f"${_letters(column)}${row + 1}"
+
+
+@cache
+def _letters(column: int) -> str:
+    return str(xl_col_to_name(column))
+
+
+def needed(steps: Collection[Step], keys: Iterable[str]) -> list[Step]:
+    """Return the steps that some of them rest on, in their order.
+
+    Args:
+        steps: all there are, each after those it reads.
+        keys: what is asked for.
+    """
+    wanted = set(keys)
+    for step in reversed(list(steps)):
+        if step.key in wanted:
+            wanted |= step.needs
+    return [step for step in steps if step.key in wanted]
+
+
+_NOTHING_LEFT = "OVER: no bandwidth left when down"
+_ABOVE = f"(1+{TIME_TOLERANCE:G})"
+
+
+def is_degraded(book: Book) -> bool:
+    """Return whether the plan's limits hold with storage appliances down."""
+    return book.has("degraded_write_gb_per_s", "lost_write_gb_per_s", "lost_read_gb_per_s")
+
+
+def limit_steps(book: Book) -> list[Step]:
+    """Return the steps from stall, drain and restore to whether the limits hold.
+
+    Args:
+        book: the workbook, with the names of Checkpoint defined.
+    """
+    rules = _rules(book)
+    marks = "&".join(f'IF({broken},"{name} ","")' for name, broken in rules.items())
+    return [
+        *(_degraded() if is_degraded(book) else []),
+        Step("over", "Limits not held", marks),
+        Step(
+            "verdict",
+            "Limits, in words",
+            'IF(ISNUMBER({goodput}),IF({over}="","OK",'
+            f'IF({{over}}="{UNKNOWN}","{_NOTHING_LEFT}",'
+            f'"OVER: "&SUBSTITUTE(TRIM({{over}})," ",", "))),"{UNKNOWN}")',
+            role="text",
+            align="center",
+        ),
+        Step("holds", "Limits of the job", "LEFT({verdict},4)", align="center"),
+    ]
+
+
+def _rules(book: Book) -> dict[str, str]:
+    """Return the word for each limit there is, and the formula of when it is broken."""
+    held = "held_" if is_degraded(book) else ""
+    stall, drain, restore = (f"{{{held}{key}}}" for key in ("stall", "drain", "restore"))
+    needed_tb = "(other_data_tb+checkpoints_held*{size}/1000)/fill_limit"
+    rules = {
+        "overlap": _at_most(f"{drain}/{{interval}}", "max_overlap"),
+        "interval": f"{stall}+{drain}>{{interval}}*{_ABOVE}",
+        "blocking": _at_most(f"{stall}/{{interval}}", "max_blocking"),
+        "restore": _at_most(restore, "max_restore_s"),
+        "ingest": f"{{read}}*{_ABOVE}<ingest_gb_per_s",
+        "capacity": f"{needed_tb}>{{usable}}*{_ABOVE}",
+    }
+    there = {
+        "overlap": book.has("max_overlap"),
+        "interval": True,
+        "blocking": book.has("max_blocking"),
+        "restore": book.has("max_restore_s"),
+        "ingest": scope.limited(book.plan, "ingest"),
+        "capacity": scope.limited(book.plan, "capacity") and _knows_capacity(book),
+    }
+    return {name: broken for name, broken in rules.items() if there[name]}
+
+
+def _at_most(value: str, limit: str) -> str:
+    return f"ISNUMBER({limit})*({value}>{limit}*{_ABOVE})"
+
+
+def _knows_capacity(book: Book) -> bool:
+    """Return whether the capacity can be judged: every line of storage says what it holds."""
+    names = ("other_data_tb", "checkpoints_held", "fill_limit", "usable_tb", "bom_usable_tb_flag")
+    return book.has(*names) and not book.value("bom_usable_tb_flag")
+
+
+def _degraded() -> list[Step]:
+    def formula(kind: str) -> str:
+        lost = f"{{rated_{kind}}}-lost_{kind}_gb_per_s"
+        return f"MIN({{share_{kind}}}*MAX(0,{lost}),client_{kind}_limit_gb_per_s)"
+
+    return [
+        Step("held_write", "Delivered write, degraded, GB/s", formula("write")),
+        Step("held_read", "Delivered read, degraded, GB/s", formula("read")),
+        Step("held_save", "Write of one checkpoint, degraded, s", "{size}/{held_write}", DECIMAL_3),
+        Step(
+            "held_stall",
+            "Stall, degraded, s",
+            'IF(save_mode="sync",{held_save},{stall_given})',
+            DECIMAL_3,
+        ),
+        Step("held_drain", "Drain, degraded, s", 'IF(save_mode="sync",0,{held_save})', DECIMAL_3),
+        Step("held_restore", "Restore read, degraded, s", "fan_out*{size}/{held_read}", DECIMAL_2),
+    ]
+
 
 VARIED = {
     "failures": ("failures_per_gpu_day", "Failures per GPU and day", SMALL),
@@ -167,3 +344,63 @@ def _best(book: Book) -> list[Step]:
             DECIMAL_1,
         ),
     ]
+
+
+LABEL, CASE, F1, F2, F3, F4, F5, F6, F7, F8, F9, F10, NOTE = range(13)
+"""Columns of the grid that all tables of the sheet share; F1 to F10 hold figures."""
+
+WIDTHS = (37.0, 8.0, *(10.2,) * 10, 40.0)
+"""Their widths in characters."""
+
+WHOLE_PERCENT = "0%"
+CHANGE = "+#,##0.00;-#,##0.00;0.00"
+
+_HEADER_HEIGHT = 42
+_WORKINGS_WIDTH = 13.0
+_MOST_WORKINGS = 40
+
+
+class GridPage(Page):
+    """A worksheet whose tables share their columns; a row's workings stand to its right.
+
+    Attributes:
+        widths: of the columns of the grid, in characters.
+        workings: first column of the workings, to the right of what is printed.
+        model: the sizing model, for the rows of `write_case`.
+        saving: the figure of the model that says how much of the interval saving takes.
+        saving_title: what it is called.
+    """
+
+    def __init__(self, book: Book, name: str, title: str, widths: Sequence[float]) -> None:
+        super().__init__(book, name, title)
+        self.widths = widths
+        self.workings = len(widths) + 1
+        self.model = steps(book)
+        self.saving, self.saving_title = saving(book)
+        for column, width in enumerate(widths):
+            self.sheet.set_column(column, column, width)
+        self.sheet.set_column(len(widths), len(widths), 3)
+        self.sheet.set_column(self.workings, self.workings + _MOST_WORKINGS, _WORKINGS_WIDTH)
+
+    def heading(self, row: int, text: str, *remarks: str) -> int:
+        """Write a table's heading with remarks under it; return the next free row."""
+        self.fill(row, (text,), "heading")
+        for remark in remarks:
+            row += 1
+            self.text(row, 0, remark, "subtitle")
+        return row + 1
+
+    def table(self, row: int, titles: Sequence[str], workings: Sequence[str] = ()) -> int:
+        """Write the headers of a table and of its workings; return the row under them."""
+        self.sheet.set_row(row, _HEADER_HEIGHT)
+        for column, title in enumerate(titles):
+            self.text(row, column, title, "header")
+        for place, title in enumerate(workings):
+            self.text(row, self.workings + place, title, "header")
+        if workings:
+            self.text(row - 1, self.workings, "Workings, not printed", "subtitle")
+        return row + 1
+
+    def fill(self, row: int, texts: Sequence[str], role: Role, columns: int | None = None) -> None:
+        """Write a row in one look, by default over the whole grid."""
+        super().fill(row, texts, role, columns or len(self.widths))

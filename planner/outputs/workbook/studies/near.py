@@ -15,7 +15,8 @@ from planner.outputs.alternatives_text import (
     units,
     what_it_is,
 )
-from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.studies import Sheet

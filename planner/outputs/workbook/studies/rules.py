@@ -10,7 +10,8 @@ from typing import Any
 
 from planner.figures import FIGURES, OBJECTIVES
 from planner.outputs.audience import MoneyWords
-from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.sensitivity.charts import (

@@ -11,7 +11,9 @@ from typing import Any
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 
 from planner.outputs.comparison_words import titled
-from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.text_safety import clean
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
     DECIMAL_2,
@@ -23,7 +25,6 @@ from planner.outputs.workbook.formats import (
 )
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.sensitivity.charts import FONT, GRID, TITLE_FONT, axis
-from planner.outputs.workbook.text import clean
 
 _LONGEST_CAPTION = 120
 _ADDRESS = re.compile(r"!(?=\$?[A-Za-z]+\$?\d)")

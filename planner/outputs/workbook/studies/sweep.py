@@ -34,7 +34,8 @@ from planner.outputs.sweep_rows import (
     stretches,
     varied,
 )
-from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
 from planner.outputs.workbook.sensitivity.charts import FONT, GREY, NAVY, ORANGE, SOLID
 from planner.outputs.workbook.studies import Sheet, sweep_table

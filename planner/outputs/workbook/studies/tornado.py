@@ -17,7 +17,8 @@ from planner.outputs.sensitivity_words import (
     sentence,
     units,
 )
-from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
 from planner.outputs.workbook.sensitivity.charts import FONT, GREY, SOLID, STRIPED
 from planner.outputs.workbook.studies import Sheet

@@ -11,7 +11,8 @@ from typing import Any
 from planner.outputs.scales import scale
 from planner.outputs.sensitivity_words import goal, named, units
 from planner.outputs.uncertain_text import describe_draw, findings, marks, outcomes
-from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_3, GENERAL, INTEGER, PERCENT, PERCENT_2
 from planner.outputs.workbook.sensitivity.charts import (
     FONT,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from planner.figures import FIGURES
 from planner.outputs.why_not_text import enters, verdict
-from planner.outputs.workbook.book import Book, Scalar
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, PERCENT_2
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.infeasibility import UNDECIDED

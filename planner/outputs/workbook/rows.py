@@ -1,4 +1,4 @@
-"""The rows of the sheet ``Checkpoint``: an input, or a result with its formula."""
+"""A row of the workbook as data: an input, or a result with its formula."""
 
 from __future__ import annotations
 

@@ -1,0 +1,609 @@
+"""A row of the bill of materials: the line it is of, its texts, inputs and formulas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from xlsxwriter.format import Format
+
+from planner.figures import BTU_PER_H_PER_KW
+from planner.outputs import scope
+from planner.outputs.numbering import Block, Entry
+from planner.outputs.scope import CORE_SECTIONS
+from planner.outputs.workbook import formulas
+from planner.outputs.workbook.bom.columns import Columns
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.formats import Role
+from planner.outputs.workbook.inputs import InputCell, Range
+from planner.outputs.workbook.page import Page
+from planner.schema.plan import Line, Plan
+
+PER_UNIT = {
+    "gpus": "unit_gpus",
+    "read": "unit_read",
+    "write": "unit_write",
+    "usable": "unit_usable",
+}
+"""Totals that the plan states per line, and the column of their value per unit."""
+
+
+def quantity_name(number: int) -> str:
+    """Return the defined name of the quantity cell of a line."""
+    return f"bom_quantity_{number}"
+
+
+def working_name(line: Line, number: int) -> str:
+    """Return a formula for the units of a line in the cluster: without owned ones that stand idle.
+
+    Args:
+        line: the line.
+        number: its number.
+    """
+    return without_idle(line, quantity_name(number))
+
+
+def without_idle(line: Line, quantity: str) -> str:
+    """Return a formula for what is left of a quantity without the line's idle units."""
+    return f"MAX(0,{quantity}-{line.idle})" if line.idle else quantity
+
+
+NAMED = ("unit_net", "unit_power", "power", "unit_rack_units", "racks", "extended_net",
+         "unit_gpus", "gpus", "unit_read", "read", "unit_write", "write",
+         "unit_usable")  # fmt: skip
+"""Cells of a line of GPU systems or storage that have a name, for other sheets to read."""
+
+
+SPANS = ("support", "support_from", "support_until")
+"""Columns whose cells have a name together, ``bom_<key>_column``, where support has its times."""
+
+
+def figure_name(key: str, number: int) -> str:
+    """Return the defined name of a figure of a line of GPU systems or storage.
+
+    Args:
+        key: one of `NAMED`.
+        number: the line's number.
+    """
+    return f"bom_{key}_{number}"
+
+
+def purchased_name(number: int) -> str:
+    """Return the defined name of what is bought of a line whose stock is limited."""
+    return f"bom_purchased_{number}"
+
+
+def has_stock(plan: Plan, line: Line) -> bool:
+    """Return whether there is a limited stock of what a line buys."""
+    return scope.limited(plan, f"stock.{line.sku}")
+
+
+def job_gpus(plan: Plan) -> int:
+    """Return the GPUs of the bill that the job can use, of the types it uses."""
+    if not plan.jobs:
+        return 0
+    job = plan.jobs[0]
+    lines = [line for line in scope.own_lines(plan) if line.gpus and line.sku in job.gpu_types]
+    return sum(job.most_gpus(line.sku, line.working) for line in lines)
+
+
+@dataclass(frozen=True)
+class Paid:
+    """When in the term the support of a line is paid; ``whole`` where it is to the very end."""
+
+    since_years: float
+    until_years: float
+    whole: bool
+
+
+def paid_support(plan: Plan, line: Line) -> Paid:
+    """Return when a line's support is paid, by default the whole term."""
+    years = plan.site.years or 0.0
+    since = min(line.support_from_years, years)
+    if line.support_years is None:
+        return Paid(since, years, True)
+    until = since + line.support_years
+    return Paid(since, min(until, years), line.support_years > 0 and until > years - 1e-9)
+
+
+def least_order(line: Line) -> int:
+    """Return the units bought at least, 0 where no more is bought than is needed, in packs."""
+    need = max(0, line.working + line.spares - line.installed)
+    return line.purchased if line.purchased > line.pack * -(-need // line.pack) else 0
+
+
+def figures(line: Line) -> dict[str, float | None]:
+    """Return what the plan says of a line by column, None where it is not known.
+
+    Nothing purchased costs nothing, whether or not there is a price.
+    """
+    return _money_figures(line) | _physical(line) | _performance(line)
+
+
+def _money_figures(line: Line) -> dict[str, float | None]:
+    bought = line.purchased > 0
+    support = line.support_usd_per_year if bought else 0.0
+    yearly = line.subscription_usd_per_year
+    return {
+        "unit_list": line.unit_list_usd,
+        "unit_net": line.unit_net_usd,
+        "extended_list": line.extended_list_usd if bought else 0.0,
+        "extended_net": line.extended_net_usd if bought else 0.0,
+        "unit_support": _each(line.support_usd_per_year, line.purchased),
+        "support": support,
+        "unit_subscription": _each(yearly, line.purchased),
+        "subscription": yearly,
+        "subscription_list": line.unit_subscription_list_usd,
+        "support_share": line.support_share,
+        "lead_days": line.lead_time_days,
+    }
+
+
+def _physical(line: Line) -> dict[str, float | None]:
+    typical = line.unit_typical_power_kw
+    typical = line.unit_it_power_kw if typical is None else typical
+    return {
+        "unit_power": line.unit_it_power_kw,
+        "power": line.it_power_kw,
+        "unit_typical": typical,
+        "liquid_share": line.liquid_share,
+        "heat": line.heat_btu_per_h,
+        "unit_rack_units": line.unit_rack_units,
+        "rack_units": line.rack_units,
+        "racks": line.racks,
+        "unit_weight": line.unit_weight_kg,
+        "weight": line.weight_kg,
+    }
+
+
+def _performance(line: Line) -> dict[str, float | None]:
+    return {
+        "gpus": line.gpus or None,
+        "read": line.read_gb_per_s or None,
+        "write": line.write_gb_per_s or None,
+        "usable": line.usable_tb,
+        "unit_gpus": _each(line.gpus or None, line.working),
+        "unit_read": _each(line.read_gb_per_s or None, line.working),
+        "unit_write": _each(line.write_gb_per_s or None, line.working),
+        "unit_usable": _each(line.usable_tb, line.working),
+    }
+
+
+def _each(total: float | None, count: int) -> float | None:
+    return None if total is None or count == 0 else total / count
+
+
+_RESTS_ON = {
+    "support_paid": "support",
+    "liquid": "power",
+    "facility": "power",
+    "typical": "unit_typical",
+    "metered": "unit_typical",
+}
+"""Columns of formulas, and the figure of the plan that each is known by."""
+
+
+def lacking(line: Line, known: Mapping[str, float | None]) -> set[str]:
+    """Return the columns whose sums are incomplete for want of a line's figure.
+
+    Args:
+        line: the line.
+        known: its figures.
+    """
+    return {key for key in needed(line) if known[_RESTS_ON.get(key, key)] is None}
+
+
+def needed(line: Line) -> tuple[str, ...]:
+    """Return the totals that a line must state for a sum to be complete."""
+    keys = ["extended_list", "extended_net", "support", "support_paid", "rack_units"]
+    keys += ["power", "typical", "liquid", "facility", "metered", "heat"]
+    if line.section != "Software":
+        keys.append("weight")
+    # Without a rack's size in the problem nothing can say how many racks a line takes. Companions
+    # share racks, which no line of theirs can count.
+    if line.rack_units is None and line.racks is None and line.section in CORE_SECTIONS:
+        keys.append("racks")
+    if line.section == "Storage":
+        keys.append("usable")
+    return tuple(keys)
+
+
+_FLAGS = {
+    "power": "power not known",
+    "rack_units": "rack units not known",
+    "weight": "weight not known",
+    "usable": "usable capacity not known",
+}
+
+
+def note(
+    plan: Plan, line: Line, bundle: int | None, known: Mapping[str, float | None], *, money: bool
+) -> str:
+    """Return the note of a line: what it is for, what is not known of it, then its own notes.
+
+    Args:
+        plan: the plan.
+        line: the line.
+        bundle: number of the line whose price and power include this one's, else None.
+        known: the line's figures.
+        money: whether this edition shows any.
+    """
+    notes = [line.role] if line.role else []
+    if bundle is not None:
+        what = "price, power, space and weight" if money else "power, space and weight"
+        notes.append(f"{what} are counted in line {bundle}.0")
+    elif money and line.unit_list_usd is None:
+        notes.append("price not known")
+    wanted = needed(line) if bundle is None else ("power", "rack_units", "weight")
+    notes += [text for key, text in _FLAGS.items() if key in wanted and known[key] is None]
+    least = least_order(line) if bundle is None else 0
+    notes += [f"least order {least:,}"] if least else []
+    notes += line.notes
+    if line.price is not None and line.price.note:
+        notes.append(line.price.note)
+    return "; ".join(text.rstrip(". ") for text in notes)
+
+
+ALLOWED = {
+    "quantity": Range(0, 10_000_000, whole=True),
+    "discount": Range(0, 1),
+    "unit_list": Range(0, 1e12),
+}
+"""What the inputs of a line may hold."""
+
+UNITS = {"quantity": "units", "discount": "share", "unit_list": "USD"}
+
+
+BOUGHT = ("extended_list", "extended_net", "support", "support_paid")
+"""Sums that an edited quantity leaves incomplete where what it buys has no price."""
+
+
+class BomPage(Page):
+    """A worksheet with named columns; ``limited`` are the catalog ids that a limit counts."""
+
+    def __init__(self, book: Book, columns: Columns) -> None:
+        super().__init__(book, "BOM", "Bill of materials")
+        self.columns = columns
+        limits = (limit.name.split(".") for limit in book.plan.limits)
+        self.limited = {parts[1] for parts in limits if len(parts) > 1}
+        self._styles: dict[tuple[str, Role], Format] = {}
+        self._known: dict[int, dict[str, float | None]] = {}
+
+    def style(self, key: str, role: Role) -> Format:
+        """Return the look of a column's cells in a role, looked up once."""
+        found = self._styles.get((key, role))
+        if found is None:
+            found = self.book.formats.get(role, self.columns.number[key])
+            self._styles[key, role] = found
+        return found
+
+    def known(self, line: Line) -> dict[str, float | None]:
+        """Return what the plan says of a line by column, gathered once."""
+        found = self._known.get(id(line))
+        if found is None:
+            found = self._known[id(line)] = figures(line)
+        return found
+
+    def may_lack(self, block: Block) -> set[str]:
+        """Return the columns of a section whose sums lack a line's figure, or do after an edit."""
+        found: set[str] = set()
+        for entry in block.entries:
+            found |= lacking(entry.line, self.known(entry.line))
+            if entry.line.unit_list_usd is None:
+                found.update(BOUGHT)
+        return found
+
+
+@dataclass(frozen=True)
+class BomRow:
+    """One row of it; a figure whose column the plan does not need is not written."""
+
+    page: BomPage
+    row: int
+    role: Role = "formula"
+    written: set[int] = field(default_factory=set)
+
+    def text(self, key: str, text: str) -> None:
+        """Write a string into a column that the plan needs."""
+        columns = self.page.columns
+        if text and columns.has(key):
+            role: Role = "part" if self.role == "part" else "text"
+            self.page.text(self.row, columns.index[key], text, role)
+            self.written.add(columns.index[key])
+
+    def fill(self) -> None:
+        """Give every cell that holds nothing the look of the row."""
+        style = self.page.book.formats.get("part" if self.role == "part" else "text")
+        blank = self.page.sheet.write_blank
+        for column in range(self.page.columns.last + 1):
+            if column not in self.written:
+                blank(self.row, column, None, style)
+
+    def has(self, key: str) -> bool:
+        """Return whether the plan needs this column."""
+        return self.page.columns.has(key)
+
+    def at(self, key: str) -> str:
+        """Return the address of the row's cell in a column."""
+        return self.page.columns.at(key, self.row)
+
+    def put(self, key: str, value: float | None, role: Role | None = None) -> None:
+        """Write a number into a column, in the row's own look by default."""
+        index = self.page.columns.index.get(key)
+        if index is None:
+            return
+        style = self.page.style(key, role or self.role)
+        if value is None or not math.isfinite(value):
+            self.page.sheet.write_blank(self.row, index, None, style)
+        else:
+            self.page.sheet.write_number(self.row, index, value, style)
+        self.written.add(index)
+
+    def input(self, key: Literal["quantity", "discount", "unit_list"], line: Line) -> None:
+        """Write a cell that the reader may change; its column's rule is laid over it later."""
+        value = {
+            "quantity": line.quantity,
+            "discount": line.discount,
+            "unit_list": line.unit_list_usd,
+        }[key]
+        self.put(key, value, "input")
+        if self.has(key):
+            title = self.page.columns.listed[self.page.columns.index[key]].title.lower()
+            label, unit = f"{title} of {line.model}", UNITS[key]
+            cell = self.at(key)
+            inputs = self.page.book.inputs
+            inputs.append(
+                InputCell(self.page.name, cell, key, line.sku, label, unit, value, ALLOWED[key])
+            )
+
+    def work_out(self, key: str, text: str, plan: float | None = None) -> None:
+        """Write a formula into a column; what the plan says is held against it."""
+        index = self.page.columns.index.get(key)
+        if index is not None:
+            self.page.sheet.write_formula(self.row, index, text, self.page.style(key, self.role))
+            if plan is not None:
+                self.page.book.expect(self.page.name, self.row, index, plan)
+            self.written.add(index)
+
+
+PART_OF = "in line "
+"""What the section of a component begins with; sums over a section leave it out."""
+
+_WRAPPED = ("vendor", "part_number", "model", "unit", "price_source", "lead_time", "note")
+
+
+def add_line(page: BomPage, number: int, entry: Entry) -> None:
+    """Write a line that counts: quantity and discount are inputs, the rest follows.
+
+    Args:
+        page: the sheet.
+        number: zero-based row.
+        entry: the line.
+    """
+    plan, line = page.book.plan, entry.line
+    known = page.known(line)
+    row = BomRow(page, number)
+    _identity(row, line, f"{entry.number}.0", line.section, _note_of(page, line, None))
+    _counts(row, line)
+    _add_money(row, plan, line, known)
+    row.put("lead_days", known["lead_days"])
+    _write_physical(row, known)
+    _heat_and_meter(row, known, scope.two_pues(plan))
+    _racks(row, line)
+    for key, unit_key in PER_UNIT.items():
+        _per_unit(row, line, key, unit_key, known)
+    row.put("solved_quantity", line.quantity, "fixed")
+    row.put("solved_unit_list", line.unit_list_usd, "fixed")
+    row.put("solved_discount", line.discount, "fixed")
+    row.fill()
+
+
+def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: int) -> None:
+    """Write a component: its count follows its bundle, its figures are informative.
+
+    Args:
+        page: the sheet.
+        number: zero-based row.
+        entry: the bundle.
+        index: which of its components.
+        bundle_row: the bundle's row.
+    """
+    line = entry.parts[index]
+    known = page.known(line)
+    row = BomRow(page, number, "part")
+    place, of = f"{entry.number}.{index + 1}", f"{PART_OF}{entry.number}.0"
+    _identity(row, line, place, of, _note_of(page, line, entry.number))
+    for key in ("quantity", "purchased"):
+        value = line.quantity if key == "quantity" else line.purchased
+        _part_count(row, key, value, entry.line, bundle_row)
+    _write_physical(row, known)
+    for key, unit_key in PER_UNIT.items():
+        _per_unit(row, line, key, unit_key, known)
+    row.fill()
+
+
+def _note_of(page: BomPage, line: Line, bundle: int | None) -> str:
+    return note(page.book.plan, line, bundle, page.known(line), money=page.book.money)
+
+
+def _identity(row: BomRow, line: Line, number: str, section: str, text: str) -> None:
+    """Write the texts of a row."""
+    price = line.price
+    described = f"{line.model} — {line.description}" if line.description else line.model
+    cells = {
+        "line": number,
+        "section": section,
+        "vendor": line.vendor,
+        "part_number": line.part_number or "",
+        "model": described,
+        "unit": line.unit,
+        "price_source": "" if price is None else price.source,
+        "price_date": "" if price is None else price.date,
+        "confidence": "" if price is None else price.confidence,
+        "lead_time": line.lead_time or "",
+        "note": text,
+        "sku": line.sku,
+    }
+    for key, shown in cells.items():
+        row.text(key, shown)
+    width = row.page.columns.width
+    row.page.grow(row.row, [(cells[key], width[key]) for key in _WRAPPED if row.has(key)])
+
+
+def _counts(row: BomRow, line: Line) -> None:
+    """Write what is in place, what is spare, and what that means for what is bought."""
+    row.input("quantity", line)
+    quantity = without_idle(line, row.at("quantity"))
+    row.put("spares", line.spares)
+    row.put("installed", line.installed)
+    row.put("pack", line.pack)
+    # Spares are as solved; without the thing itself none are bought. Spare parts are all there is.
+    spares = f"+IF({quantity}>0,{row.at('spares')},0)" if row.has("spares") else ""
+    if line.quantity == 0 and line.spares:
+        spares = f"+{row.at('spares')}"
+    text = f"MAX(0,{quantity}{spares}-{row.at('installed')})"
+    if line.pack > 1:
+        text = f"{row.at('pack')}*ROUNDUP({text}/{row.at('pack')},0)"
+    least = least_order(line)
+    if least:
+        text = f"IF({text}=0,0,MAX({text},{least}))"
+    row.work_out("purchased", f"={text}", line.purchased)
+
+
+def _write_physical(row: BomRow, known: dict[str, float | None]) -> None:
+    """Write power, heat, height and weight, each per unit and for the line."""
+    for key, unit_key in (
+        ("power", "unit_power"),
+        ("rack_units", "unit_rack_units"),
+        ("weight", "unit_weight"),
+    ):
+        _each_and_all(row, key, unit_key, known)
+    power = row.at("power")
+    row.work_out("heat", f'=IF(ISNUMBER({power}),{power}*{BTU_PER_H_PER_KW},"")', known["heat"])
+
+
+def _each_and_all(row: BomRow, key: str, unit_key: str, known: dict[str, float | None]) -> None:
+    row.put(unit_key, known[unit_key])
+    unit = row.at(unit_key)
+    row.work_out(key, f'=IF(ISNUMBER({unit}),{row.at("quantity")}*{unit},"")', known.get(key))
+
+
+def _heat_and_meter(row: BomRow, known: dict[str, float | None], two_pues: bool) -> None:
+    """Write the typical draw, where the heat goes, and the draw at the meter."""
+    power = row.at("power")
+    if row.has("typical"):
+        _each_and_all(row, "typical", "unit_typical", known)
+    factor = "pue"
+    if row.has("liquid"):
+        share = row.at("liquid_share")
+        row.put("liquid_share", known["liquid_share"])
+        text = f'=IF(ISNUMBER({power}),{power}*{share},"")'
+        row.work_out("liquid", text)
+        factor = f"({share}*pue_liquid+(1-{share})*pue)" if two_pues else "pue"
+    row.work_out("facility", f'=IF(ISNUMBER({power}),{power}*{factor},"")')
+    if row.has("metered"):
+        drawn = row.at("typical")
+        text = f'=IF(ISNUMBER({drawn}),{drawn}*{factor},"")'
+        row.work_out("metered", text)
+
+
+def _racks(row: BomRow, line: Line) -> None:
+    """Write the racks of a line, which follow its quantity where it has racks of its own."""
+    quantity = row.at("quantity")
+    if line.racks is not None and line.units_per_rack is not None:
+        text = f"=ROUNDUP({quantity}/{line.units_per_rack},0)"
+        row.work_out("racks", text, line.racks)
+    elif line.racks and line.quantity and line.racks % line.quantity == 0:
+        row.work_out("racks", f"={quantity}*{line.racks // line.quantity}", line.racks)
+    else:
+        row.put("racks", line.racks)
+
+
+def _per_unit(
+    row: BomRow, line: Line, key: str, unit_key: str, known: dict[str, float | None]
+) -> None:
+    row.put(unit_key, known[unit_key])
+    if known[unit_key] is None:
+        row.put(key, known[key])
+    else:
+        working = without_idle(line, row.at("quantity"))
+        row.work_out(key, f"={working}*{row.at(unit_key)}", known[key])
+
+
+def _part_count(row: BomRow, key: str, value: int, bundle: Line, bundle_row: int) -> None:
+    count = bundle.quantity if key == "quantity" else bundle.purchased
+    if count == 0 or value % count:
+        row.put(key, value)
+    else:
+        bundles = row.page.columns.at(key, bundle_row)
+        row.work_out(key, f"={bundles}*{value // count}", value)
+
+
+def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | None]) -> None:
+    """Write the money of a line.
+
+    Args:
+        row: its row.
+        plan: the plan.
+        line: the line.
+        known: its figures.
+    """
+    if not row.has("unit_list"):
+        return
+    unit_list, unit_net, discount = row.at("unit_list"), row.at("unit_net"), row.at("discount")
+    # A price that is not known may be filled in; one from a price book stays what its source says.
+    if line.unit_list_usd is None:
+        row.input("unit_list", line)
+    else:
+        row.put("unit_list", known["unit_list"])
+    row.input("discount", line)
+    net = f'=IF(ISNUMBER({unit_list}),ROUND({unit_list}*(1-{discount}),2),"")'
+    row.work_out("unit_net", net, known["unit_net"])
+    if line.support_share is None or line.purchased == 0:
+        row.put("unit_support", known["unit_support"])
+    else:
+        row.put("support_share", line.support_share)
+        text = f"=ROUND({row.at('support_share')}*{unit_net},2)"
+        row.work_out("unit_support", text, known["unit_support"])
+    bought = row.at("purchased")
+    for key, unit in (
+        ("extended_list", unit_list),
+        ("extended_net", unit_net),
+        ("support", row.at("unit_support")),
+    ):
+        text = f'=IF({bought}=0,0,IF(ISNUMBER({unit}),ROUND({unit}*{bought},2),""))'
+        row.work_out(key, text, known[key])
+    _by_year(row, plan, line, known)
+
+
+def _unit_subscription(row: BomRow, known: dict[str, float | None]) -> None:
+    listed = known["subscription_list"]
+    if listed is None:
+        row.put("unit_subscription", known["unit_subscription"])
+        return
+    row.put("subscription_list", listed)
+    text = f"=ROUND({row.at('subscription_list')}*(1-{row.at('discount')}),2)"
+    row.work_out("unit_subscription", text, known["unit_subscription"])
+
+
+def _by_year(row: BomRow, plan: Plan, line: Line, known: dict[str, float | None]) -> None:
+    """Write the subscription, and what support is worth over the term."""
+    if known["unit_subscription"] is not None:
+        unit, bought = row.at("unit_subscription"), row.at("purchased")
+        _unit_subscription(row, known)
+        row.work_out("subscription", f"=ROUND({unit}*{bought},2)", known["subscription"])
+    if not row.has("support_paid"):
+        return
+    support, factor = row.at("support"), row.at("support_factor")
+    if known["support"] != 0:
+        paid = paid_support(plan, line)
+        since, until = row.at("support_from"), row.at("support_until")
+        row.put("support_from", paid.since_years)
+        ends = "=years" if paid.whole else f"=MIN(years,{paid.until_years!r})"
+        row.work_out("support_until", ends, paid.until_years)
+        start = f"MIN({since},{until})" if paid.since_years > 0 else ""
+        row.work_out("support_factor", "=" + formulas.years(until, start))
+    text = f'=IF(ISNUMBER({support}),{support}*N({factor}),"")'
+    row.work_out("support_paid", text)
