@@ -14,8 +14,7 @@ import pytest
 from pydantic import BaseModel
 
 from planner import api
-from planner.audit.draft import Draft, EditError
-from planner.audit.limits import set_limit
+from planner.audit.draft import Draft, EditError, set_limit
 from planner.case import resolve
 from planner.case.money import SUMS
 from planner.figures import FIGURES, OBJECTIVES
