@@ -434,7 +434,7 @@ def _feeding_steps(quantities: tuple[Quantity, ...]) -> frozenset[str]:
 
 
 def purchased(build: Build, item: BillItem) -> Linear:
-    """Return what is bought of a good: with its spares, less what is installed, in packs.
+    """Return what is bought of an item: with its spares, less what is installed, in packs.
 
     ``p >= n + s - installed``, ``s >= share n``, ``p = pack k``, and none or the least order.
     """

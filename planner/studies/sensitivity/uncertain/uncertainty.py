@@ -235,7 +235,7 @@ def _scenario(unknowns: Sequence[Unknown], index: int, row: Sequence[float]) -> 
     changes: list[Change] = []
     refused = []
     for unknown, number in zip(unknowns, row, strict=True):
-        made, fault = unknown.drawn(number)
+        made, fault = unknown.draw(number)
         changes += made
         refused += [fault] if fault else []
     return Scenario(index, tuple(changes), refused="; ".join(refused))
