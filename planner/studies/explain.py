@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, did_you_mean
+from planner.infeasible.moves import threshold
 from planner.infeasible.oracle import Oracle, UndecidedError
-from planner.infeasible.single import threshold
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied, levers
 from planner.levers.numbers import read

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.assemble import assemble
-from planner.assemble.binding import systems_of_a_step
+from planner.assemble.limits import systems_of_a_step
 from planner.case import Case, resolve
 from planner.case.model import Limits
 from planner.case.resolve import limits_of
