@@ -9,14 +9,14 @@ from planner.case import Case, System, figures
 from planner.inputs import Inputs
 from planner.limits import named, of_group, path_of
 from planner.optimizer import operate, purchase
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill, largest_share
 from planner.schema.plan import JobPlan, LimitReport, Totals
 
 # Which limits bind: one unit more of what is wanted, or one less of what is bought, breaks it.
 
 
-def binding(case: Case, operation: Operation) -> frozenset[str]:
+def binding(case: Case, operation: Run) -> frozenset[str]:
     """Return the names of the limits that hold the plan where it is.
 
     Power, space and money bind where they leave no room for more GPUs of a type in use, if more is
@@ -29,7 +29,7 @@ def binding(case: Case, operation: Operation) -> frozenset[str]:
     return frozenset(names)
 
 
-def _exceeded(case: Case, operation: Operation) -> Iterator[str]:
+def _exceeded(case: Case, operation: Run) -> Iterator[str]:
     for system in case.systems:
         if system.id not in operation.used:
             continue
@@ -39,7 +39,7 @@ def _exceeded(case: Case, operation: Operation) -> Iterator[str]:
         yield from purchase.broken_rows(case, {**operation.units, system.id: count})
 
 
-def systems_of_a_step(case: Case, operation: Operation, system: System) -> int:
+def systems_of_a_step(case: Case, operation: Run, system: System) -> int:
     """Return how many more systems of a type let the job use more GPUs of it."""
     units = operation.units[system.id]
     now = case.job.most_gpus(system, operate.most_in_use(case, units))
@@ -49,7 +49,7 @@ def systems_of_a_step(case: Case, operation: Operation, system: System) -> int:
     return more
 
 
-def _missed(case: Case, operation: Operation) -> Iterator[str]:
+def _missed(case: Case, operation: Run) -> Iterator[str]:
     loose = _without_limits(case)
     for offer in case.offers():
         count = operation.units[offer.id] - 1
@@ -76,7 +76,7 @@ def _without_limits(case: Case) -> Case:
     return replace(case, job=job)
 
 
-def _broken(case: Case, run: Operation) -> Iterator[str]:
+def _broken(case: Case, run: Run) -> Iterator[str]:
     job, limits = case.job, case.limits
     transfer_s = job.checkpoint_gb / run.write_gb_per_s
     pflops = run.useful_pflops(job.mfu or 0.0)
@@ -112,7 +112,7 @@ CLOSE = 1e-6
 class _Context:
     inputs: Inputs
     case: Case
-    operation: Operation
+    operation: Run
     totals: Totals
     job: JobPlan
 
@@ -133,7 +133,7 @@ class _Entry:
 
 
 def limits(
-    inputs: Inputs, case: Case, operation: Operation, totals: Totals, job: JobPlan
+    inputs: Inputs, case: Case, operation: Run, totals: Totals, job: JobPlan
 ) -> tuple[LimitReport, ...]:
     """Return a report for each limit that the problem or the catalogs set."""
     context = _Context(inputs, case, operation, totals, job)

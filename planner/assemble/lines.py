@@ -18,7 +18,7 @@ from planner.case.money import (
 )
 from planner.case.quantities import ceil, total
 from planner.inputs import Inputs
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.purchase import Bill, bill
 from planner.paths import job_path
 from planner.schema.catalog import Item
@@ -129,7 +129,7 @@ Why = tuple[str, str]
 """Why units are not used, and what would use them; the latter may be nothing."""
 
 
-def idle_units(inputs: Inputs, case: Case, operation: Operation) -> tuple[IdleUnits, ...]:
+def idle_units(inputs: Inputs, case: Case, operation: Run) -> tuple[IdleUnits, ...]:
     """Return the owned units that the plan keeps in place and does not use."""
     known = {item.id: item for item in inputs.items}
     counts = bill(case, operation.units).counts
@@ -139,7 +139,7 @@ def idle_units(inputs: Inputs, case: Case, operation: Operation) -> tuple[IdleUn
 def _idle(
     inputs: Inputs,
     case: Case,
-    operation: Operation,
+    operation: Run,
     known: Mapping[str, Item],
     counts: Mapping[str, float],
 ) -> Iterator[IdleUnits]:
@@ -169,7 +169,7 @@ def _freed(offer: Offer, working: int, idle: int) -> str:
     return f"frees {' and '.join(parts)}" if parts else "takes them out"
 
 
-def _system(case: Case, operation: Operation, system: System, known: Mapping[str, Item]) -> Why:
+def _system(case: Case, operation: Run, system: System, known: Mapping[str, Item]) -> Why:
     job, used = case.job, operation.used
     if system.id in used:
         return _more_of(case, operation, system)
@@ -188,7 +188,7 @@ def _system(case: Case, operation: Operation, system: System, known: Mapping[str
     return reason, f"{more}; {alone}"
 
 
-def _more_of(case: Case, operation: Operation, system: System) -> Why:
+def _more_of(case: Case, operation: Run, system: System) -> Why:
     """Return why the job uses no more systems of a type that it uses."""
     job, step = case.job, case.job.step(system)
     if job.gpus_max is not None and operation.gpus + step > job.gpus_max:
@@ -199,7 +199,7 @@ def _more_of(case: Case, operation: Operation, system: System) -> Why:
     return "the plan is no better with more of them in use", ""
 
 
-def _storage(case: Case, operation: Operation, item: Storage, known: Mapping[str, Item]) -> Why:
+def _storage(case: Case, operation: Run, item: Storage, known: Mapping[str, Item]) -> Why:
     serving = {other.family for other in case.storage if operation.units[other.id]}
     if item.family in serving:
         return "the job needs no more of them", ""
@@ -242,7 +242,7 @@ ORDER: tuple[Section, ...] = (
 UNITS_OF = {"software": "licence"}
 
 
-def lines(inputs: Inputs, case: Case, operation: Operation) -> tuple[Line, ...]:
+def lines(inputs: Inputs, case: Case, operation: Run) -> tuple[Line, ...]:
     """Return a line for everything in the plan: GPU systems, storage, what comes with them."""
     known = {item.id: item for item in inputs.items}
     spent = bill(case, operation.units)

@@ -8,7 +8,7 @@ from typing import Literal
 from planner.case import Case
 from planner.case.model import nameplate
 from planner.inputs import Inputs
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill as bill_of
 from planner.schema.plan import JobPlan, Line, Loss, Totals
 from planner.sizing import goodput as goodput_model
@@ -24,7 +24,7 @@ from planner.sizing.reliability import daly_s, exact_period_s, young_s
 # How the job runs, with every figure of the sizing model.
 
 
-def job_plan(inputs: Inputs, case: Case, operation: Operation) -> JobPlan:
+def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
     """Return the job on the plan."""
     job, o, asked = case.job, operation, inputs.problem.job
     transfer_s = job.checkpoint_gb / o.write_gb_per_s
@@ -124,7 +124,7 @@ def _held(inputs: Inputs) -> dict[str, float]:
     }
 
 
-def _degraded(case: Case, o: Operation) -> dict[str, float | None]:
+def _degraded(case: Case, o: Run) -> dict[str, float | None]:
     """Return the figures that limits count on, with appliances down."""
     transfer_s = case.job.checkpoint_gb / o.safe_write_gb_per_s
     return {
@@ -136,13 +136,11 @@ def _degraded(case: Case, o: Operation) -> dict[str, float | None]:
     }
 
 
-def _families(case: Case, operation: Operation) -> tuple[str, ...]:
+def _families(case: Case, operation: Run) -> tuple[str, ...]:
     return tuple(sorted({i.family for i in case.storage if operation.units[i.id]}))
 
 
-def _limited(
-    clients: float, case: Case, o: Operation, side: int
-) -> Literal["appliances", "clients"]:
+def _limited(clients: float, case: Case, o: Run, side: int) -> Literal["appliances", "clients"]:
     shares = (case.delivered_read, case.delivered_write)
     plate = sum(nameplate(i, o.units[i.id])[side] for i in case.storage if o.units[i.id])
     return "appliances" if shares[side] * plate <= clients else "clients"
@@ -163,7 +161,7 @@ FLOPS_PER_PFLOPS = 1e15
 
 
 def totals(
-    inputs: Inputs, case: Case, operation: Operation, bill: Iterable[Line], job: JobPlan
+    inputs: Inputs, case: Case, operation: Run, bill: Iterable[Line], job: JobPlan
 ) -> Totals:
     """Return the totals of a bill."""
     lines = [line for line in bill if line.parent is None]
@@ -211,7 +209,7 @@ def _heat(lines: list[Line], power: float | None) -> dict[str, float | None]:
 def _money(
     inputs: Inputs,
     case: Case,
-    operation: Operation,
+    operation: Run,
     lines: list[Line],
     job: JobPlan,
     *,
@@ -259,7 +257,7 @@ def _tokens(case: Case, job: JobPlan, years: float) -> float | None:
     return job.useful_pflops * FLOPS_PER_PFLOPS * seconds / (6.0 * case.job.active_parameters)
 
 
-def _racks(case: Case, operation: Operation, lines: list[Line]) -> int | None:
+def _racks(case: Case, operation: Run, lines: list[Line]) -> int | None:
     chosen = [line for line in lines if line.section in ("Compute", "Storage")]
     if any(line.racks is None for line in chosen):
         return None

@@ -9,7 +9,7 @@ from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, fits
 from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.paths import job_path
 from planner.schema.catalog import Figure, Item, Source
@@ -21,7 +21,7 @@ from planner.sizing.reliability import FAILURES_PER_GPU_DAY
 # What the plan rests on: every input that matters, with value, unit, source and confidence.
 
 
-def assumptions(inputs: Inputs, case: Case, operation: Operation) -> tuple[Assumption, ...]:
+def assumptions(inputs: Inputs, case: Case, operation: Run) -> tuple[Assumption, ...]:
     """Return the assumptions of a plan: the problem's, then those of each item in it."""
     known = {item.id: item for item in inputs.items}
     result = [*_problem(inputs, case, operation)]
@@ -35,7 +35,7 @@ def assumptions(inputs: Inputs, case: Case, operation: Operation) -> tuple[Assum
     return tuple(result)
 
 
-def _problem(inputs: Inputs, case: Case, operation: Operation) -> Iterator[Assumption]:
+def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]:
     problem, job = inputs.problem, case.job
     origin = _where(inputs)
     yield _given("delivered_fraction.write", "delivered share of nameplate write",
@@ -101,7 +101,7 @@ def _bytes_note(inputs: Inputs) -> str | None:
     return f"{each:g} bytes per parameter"
 
 
-def _failures(inputs: Inputs, operation: Operation, source: str) -> Assumption:
+def _failures(inputs: Inputs, operation: Run, source: str) -> Assumption:
     given, note = inputs.problem.job.failures, None
     if isinstance(given, str):
         preset = FAILURES_PER_GPU_DAY[given]
@@ -158,7 +158,7 @@ SUPPORT_SHARE = 0.12
 def remarks(
     inputs: Inputs,
     case: Case,
-    operation: Operation,
+    operation: Run,
     lines: list[Line],
     job: JobPlan,
     fabrics: Sequence[FabricReport],
@@ -172,7 +172,7 @@ def remarks(
     yield from _lead_times(lines)
 
 
-def _idle(case: Case, operation: Operation, lines: list[Line]) -> Iterator[str]:
+def _idle(case: Case, operation: Run, lines: list[Line]) -> Iterator[str]:
     models = {line.sku: line.model for line in lines}
     for system in case.systems:
         bought, used = operation.units[system.id], operation.used.get(system.id, 0)
@@ -270,7 +270,7 @@ FIELD_GB_PER_S = 200.0
 def warnings(
     inputs: Inputs,
     case: Case,
-    operation: Operation,
+    operation: Run,
     bill: Iterable[Line],
     job: JobPlan,
     fabrics: Sequence[FabricReport],
@@ -334,7 +334,7 @@ def _unknown(lines: list[Line]) -> Iterator[str]:
             yield f"{label} not known, so left out of the totals: {', '.join(missing)}"
 
 
-def _figures(inputs: Inputs, operation: Operation) -> Iterator[str]:
+def _figures(inputs: Inputs, operation: Run) -> Iterator[str]:
     for item in sorted(inputs.items, key=lambda item: item.id):
         if not operation.units.get(item.id):
             continue

@@ -18,7 +18,7 @@ from planner.case.resolve import with_companions
 from planner.errors import VerificationError
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import measure
-from planner.optimizer.operate import Operation, run_at
+from planner.optimizer.operate import Run, run_at
 from planner.optimizer.purchase import bill
 from planner.schema.audit import Shortage, Stale
 from planner.schema.plan import Plan
@@ -126,7 +126,7 @@ def case_of(draft: Draft) -> Case:
     return replace(case, companions=with_companions(inputs, larger).companions)
 
 
-def _operation(case: Case, draft: Draft) -> Operation:
+def _operation(case: Case, draft: Draft) -> Run:
     units = {offer.id: draft.working(offer.id) for offer in case.offers()}
     _check_sizes(case, units)
     for offer in case.standing:

@@ -14,7 +14,7 @@ from planner.levers import Change, Lever, applied
 from planner.levers.numbers import grid
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import can_be_missed
-from planner.optimizer.operate import LOGARITHMIC, Operation, amount
+from planner.optimizer.operate import LOGARITHMIC, Run, amount
 from planner.schema.infeasibility import Named, Step
 from planner.sizing.demand import WEIGHTS_ONLY_BYTES_PER_PARAMETER
 
@@ -43,7 +43,7 @@ def price_of(inputs: Inputs, case: Case, lever: Lever, weight: float) -> Elastic
     return Elastic(lever.limit, value, abs(value), weight)
 
 
-def place_of(inputs: Inputs, case: Case, lever: Lever, run: Operation) -> float:
+def place_of(inputs: Inputs, case: Case, lever: Lever, run: Run) -> float:
     """Return about where a lever must stand to let an operation in, for `price_of` it."""
     each, reached = _per_unit(inputs, case, lever), amount(case, run, lever.limit)
     assert each is not None

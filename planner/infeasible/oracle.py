@@ -12,7 +12,7 @@ from planner.errors import InputError
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied
 from planner.optimizer.joint import fitted, optimise
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.solver import Effort, SolverName
 
 # Whether a changed problem has a plan at all: asked once, remembered, in whole numbers.
@@ -34,7 +34,7 @@ class Answer:
 
     possible: bool | None
     case: Case | None = None
-    operation: Operation | None = None
+    operation: Run | None = None
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Oracle:
     inputs: Inputs
     solver: SolverName
     effort: Effort
-    _plans: deque[Operation] = field(default_factory=lambda: deque(maxlen=MOST_PLANS))
+    _plans: deque[Run] = field(default_factory=lambda: deque(maxlen=MOST_PLANS))
     _known: dict[tuple[tuple[str, str], ...], Answer] = field(default_factory=dict)
 
     def ask(self, changes: tuple[Change, ...]) -> Answer:
