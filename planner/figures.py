@@ -15,6 +15,8 @@ from typing import Literal
 Group = Literal["work", "checkpoint", "storage", "loss", "site", "money"]
 Sense = Literal["maximize", "minimize"]
 
+BTU_PER_H_PER_KW = 3412.14
+"""How much heat a kW is in the unit of air conditioning."""
 BY_ITSELF = frozenset({"USD", "USD/year", "s", "share", ""})
 """Units that a written value brings along; all others stand with the label."""
 
@@ -42,7 +44,7 @@ class Figure:
     @property
     def title(self) -> str:
         """The label with its unit, where neither the values nor the label tell it."""
-        told = self.unit in BY_ITSELF or self.unit.casefold() in self.label.casefold()
+        told = self.unit in BY_ITSELF or self.says(self.unit)
         return self.label if told else f"{self.label}, {self.unit}"
 
     @property
@@ -57,8 +59,12 @@ class Figure:
 
     def column_in(self, unit: str) -> str:
         """Return the heading of a column in a unit of another size, such as minutes."""
-        told = unit in ("", "share") or unit.casefold() in self.label.casefold()
+        told = unit in ("", "share") or self.says(unit)
         return self.heading if told else f"{self.heading}, {unit}"
+
+    def says(self, unit: str) -> bool:
+        """Whether the label has a unit among its words."""
+        return unit.casefold() in self.label.casefold().split()
 
     @property
     def excel(self) -> str:
@@ -100,7 +106,7 @@ FIGURES: dict[str, Figure] = {
         Figure("failures_per_gpu_day", "job-interrupting failures per GPU and day", "1/day",
                "work"),
         # The rhythm of its checkpoints.
-        Figure("checkpoint_gb", "checkpoint size", "GB", "checkpoint", 1),
+        Figure("checkpoint_gb", "checkpoint size", "GB", "checkpoint", 2),
         Figure("bytes_per_parameter", "checkpoint bytes per parameter", "bytes", "checkpoint", 2),
         Figure("interval_s", "checkpoint interval", "s", "checkpoint", 1, "start to start"),
         Figure("young_s", "interval by Young", "s", "checkpoint"),
@@ -207,11 +213,17 @@ FIGURES: dict[str, Figure] = {
 
 @dataclass(frozen=True)
 class Objective:
-    """What a plan is best in: its name in the problem's file, the figure it is, and its sense."""
+    """What a plan is best in: its name in the problem's file, the figure it is, and its sense.
+
+    ``limit`` is the name of the limit by which a plan is kept no worse; one of the limit's unit is
+    ``per`` of the objective's.
+    """
 
     name: str
     figure: Figure
     sense: Sense
+    limit: str
+    per: float = 1.0
 
     @property
     def label(self) -> str:
@@ -226,19 +238,20 @@ class Objective:
     @property
     def counted(self) -> str:
         """What it is counted in: its unit of what it is, unless either tells the other."""
-        told = self.figure.money or self.unit.casefold() in self.label.casefold()
+        told = self.figure.money or self.figure.says(self.unit)
         return self.label if told else f"{self.unit} of {self.label}"
 
 
 OBJECTIVES: dict[str, Objective] = {
     objective.name: objective
     for objective in (
-        Objective("goodput", FIGURES["useful_pflops"], "maximize"),
-        Objective("useful_gpus", FIGURES["useful_gpus"], "maximize"),
-        Objective("gpus", FIGURES["gpus_used"], "maximize"),
-        Objective("cost", FIGURES["capex_usd"], "minimize"),
-        Objective("tco", FIGURES["tco_usd"], "minimize"),
-        Objective("power", FIGURES["it_power_kw"], "minimize"),
+        Objective("goodput", FIGURES["useful_pflops"], "maximize", "min_useful_pflops"),
+        Objective("useful_gpus", FIGURES["useful_gpus"], "maximize", "min_useful_gpus"),
+        Objective("gpus", FIGURES["gpus_used"], "maximize", "min_gpus"),
+        Objective("cost", FIGURES["capex_usd"], "minimize", "capex"),
+        Objective("tco", FIGURES["tco_usd"], "minimize", "tco"),
+        Objective("power", FIGURES["it_power_kw"], "minimize", "it_power"),
+        Objective("heat", FIGURES["heat_btu_per_h"], "minimize", "it_power", BTU_PER_H_PER_KW),
     )
 }
 """Every objective by its name, in the order in which the problem's schema lists them."""

@@ -13,11 +13,13 @@ from planner.case.bounds import Bounds
 from planner.case.model import BillItem, Key, Mode, Segment
 from planner.case.money import weights
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Run, Steps
-from planner.optimizer.curves import Log, NegativeExp
-from planner.optimizer.model import Linear, Model, Variable, combination, total
+from planner.optimizer.model import Linear, Log, Model, NegativeExp, Variable, combination, total
 from planner.sizing.packing import packing
 
 SMALLEST_INTERVAL_S = 1e-3
+
+STRICT = 1e-7
+"""A count may fall short of one more than its argument by this: fractions below it are noise."""
 
 
 @dataclass
@@ -289,10 +291,6 @@ def _range(least: float, most: float) -> tuple[float, float]:
     return low, max(most, low)
 
 
-STRICT = 1e-7
-"""A count may fall short of one more than its argument by this: fractions below it are noise."""
-
-
 @dataclass
 class Sizes:
     """The sizes of one fabric in a model: what they hold, and each run with its flag."""
@@ -436,7 +434,7 @@ def _feeding_steps(quantities: tuple[Quantity, ...]) -> frozenset[str]:
 
 
 def purchased(build: Build, item: BillItem) -> Linear:
-    """Return what is bought of a good: with its spares, less what is installed, in packs.
+    """Return what is bought of an item: with its spares, less what is installed, in packs.
 
     ``p >= n + s - installed``, ``s >= share n``, ``p = pack k``, and none or the least order.
     """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner import __version__
+from planner.audit import audit
 from planner.case import resolve
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
@@ -18,6 +19,7 @@ from planner.optimizer.solver import Effort, SolverName
 from planner.outputs import plan_json
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.verification import Check, Verification
+from planner.studies.request import Found, Request
 from planner.verify import faults, origin_faults, recheck_from_outside, unproven_faults
 
 _AGAIN = "solve the problem again"
@@ -262,14 +264,14 @@ def _compared(
 
     found = []
     if bound is not None and ahead(best, bound) > TOLERANCE:
-        found.append(f"objective.best: {_said(best)} {unit}, better than any plan can be")
+        found.append(f"objective.best: {_write_number(best)} {unit}, better than any plan can be")
     if value is not None and goal.bound is not None and ahead(value, goal.bound) > TOLERANCE:
-        stated = f"objective.bound: {_said(goal.bound)} {unit}"
-        found.append(f"{stated}, yet a plan is worth {_said(value)}")
+        stated = f"objective.bound: {_write_number(goal.bound)} {unit}"
+        found.append(f"{stated}, yet a plan is worth {_write_number(value)}")
     optimal = plan.status == "optimal"
     if value is not None and optimal and ahead(value, best) > goal.gap_asked + TOLERANCE:
-        worth = f"yet a plan is worth {_said(value)} {unit}"
-        found.append(f"status: optimal, {worth}, not {_said(best)}")
+        worth = f"yet a plan is worth {_write_number(value)} {unit}"
+        found.append(f"status: optimal, {worth}, not {_write_number(best)}")
     if found:
         text = f"{asked}, asked again, disagrees"
         return Check(name="bound", result="fails", text=text, findings=tuple(found))
@@ -278,7 +280,7 @@ def _compared(
         return Check(name="bound", result="not_checked", text=text)
     behind = max(0.0, ahead(bound, best))
     text = (
-        f"no plan is better than {_said(bound)} {unit}; the best value stated is "
+        f"no plan is better than {_write_number(bound)} {unit}; the best value stated is "
         f"{100 * behind:.2g} % behind"
     )
     if behind > GAP:
@@ -289,6 +291,32 @@ def _compared(
     return Check(name="bound", result="holds", text=f"{asked}, asked again: {text}")
 
 
-def _said(value: float) -> str:
+def _write_number(value: float) -> str:
     """Return a value of the objective with the digits that two solvers may differ in."""
     return f"{value:,.2f}" if abs(value) >= 1e6 else f"{value:,.8g}"
+
+
+def run(request: Request, *, solve_again: bool) -> Found:
+    """Check a plan file.
+
+    Raises:
+        InputError: the file is no plan's, or lacks what it takes to check it.
+    """
+    path = request.path
+    if path.suffix.lower() == ".xlsx":
+        message = "a workbook is checked by planner audit"
+        fix = f"planner audit {path}, or give its PROBLEM.plan.json"
+        raise InputError(Finding("file-kind", message, str(path), fix=fix))
+    found = verify_file(path, solve_again=solve_again, time_limit_s=request.time_limit_s)
+    return Found((found,), ("infeasible" if found.result == "fails" else "optimal",))
+
+
+def run_audit(request: Request, *, solve_again: bool) -> Found:
+    """Read an edited workbook back.
+
+    Raises:
+        InputError: it is no workbook of planner, or an edited cell cannot be read.
+    """
+    found = audit(request.path, request.options(), solve_again=solve_again)
+    broken = found.breaches or found.edited is None
+    return Found((found,), ("infeasible" if broken else "optimal",))

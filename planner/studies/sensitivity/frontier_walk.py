@@ -13,13 +13,12 @@ from planner.case.model import ObjectiveName
 from planner.errors import SolverError
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate, optimise, share
-from planner.optimizer.measure import measure
-from planner.optimizer.objective import natural
+from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Operation
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import FrontierMark, FrontierPoint
-from planner.studies.sensitivity.solve import SweepOptions
+from planner.studies.request import SweepOptions
 from planner.studies.why_not.question import keeping
 from planner.verify import verify
 

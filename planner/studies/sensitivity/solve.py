@@ -27,31 +27,12 @@ from planner.optimizer.objective import natural
 from planner.optimizer.operate import Operation
 from planner.optimizer.parametric import Found, Search
 from planner.optimizer.purchase import amounts, given, used
-from planner.optimizer.solver import Effort
 from planner.outputs.comparison_words import listed
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
+from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario
 from planner.verify import verify
-
-DEFAULT_GAP = 1e-3
-
-
-@dataclass(frozen=True)
-class SweepOptions:
-    """How exactly to solve each scenario (a share), how long at most, in how many processes.
-
-    0 of them: as many as there are cores.
-    """
-
-    gap: float = DEFAULT_GAP
-    time_limit_s: float | None = None
-    jobs: int = 0
-
-    @property
-    def effort(self) -> Effort:
-        """How far to go from now on, for one scenario."""
-        return Effort.within(self.time_limit_s)
 
 
 @dataclass(frozen=True)
@@ -337,14 +318,16 @@ def explained(asked: Asked, answers: Sequence[Answer]) -> list[Answer]:
         columns = [paths.index(lever.path) for lever in levers if lever.path in paths]
         for other in places:
             if other not in told and (points[other] <= points[place])[columns].all():
-                told[other] = said(levers, dict(zip(paths, points[other].tolist(), strict=True)))
+                told[other] = name_limits(
+                    levers, dict(zip(paths, points[other].tolist(), strict=True))
+                )
     found_out = list(answers)
     for place in places:
         found_out[place] = replace(answers[place], reason=told.get(place, NO_PLAN))
     return found_out
 
 
-def said(levers: Sequence[Lever], here: Mapping[str, float]) -> str:
+def name_limits(levers: Sequence[Lever], here: Mapping[str, float]) -> str:
     """Return that limits cannot hold together, with the values of ``here`` where it has any."""
     if not levers:
         return NO_PLAN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.figures import FIGURES
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.formats import DECIMAL_1, PERCENT_2
 from planner.outputs.workbook.rows import Result, Results
@@ -25,13 +26,13 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
                "(stall + slowdown x drain) / interval", PERCENT_2),
         Result("interval_per_mtti", "z = interval / MTTI", "", "interval_s/mtti_s", "", "0.000000",
                plan=job.interval_s / job.mtti_s),
-        Result("goodput", "Goodput", "share",
+        Result("goodput", FIGURES["goodput"].heading, "share",
                "MAX(0,1-stopped_share)*EXP(-(drain_s+recovery_s)/mtti_s)*rework_factor",
                "(1 - share lost) x exp(-(drain + recovery) / MTTI) x z / (exp(z) - 1)", PERCENT_2,
                plan=job.goodput),
         Result(
             "goodput_understated",
-            "Goodput is too low by",
+            FIGURES["goodput_understated"].heading,
             "share",
             "drain_slowdown*drain_s/mtti_s*EXP(-(recovery_s+interval_s+drain_s)/mtti_s)",
             "a slowdown while draining is charged to the first interval after a restart as well, "
@@ -39,15 +40,16 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
             "0.0000%",
             plan=job.goodput_understated,
         ),
-        Result("goodput_first_order", "Goodput, first order (for comparison only)", "share",
+        Result("goodput_first_order", FIGURES["goodput_first_order"].heading, "share",
                f"MAX(0,1-stopped_share)*(1-{first_order_loss})",
                "(1 - share lost) x (1 - (recovery + interval / 2 + drain) / MTTI)", PERCENT_2,
                plan=job.goodput_first_order),
-        Result("young_s", "Interval by Young", "s", "SQRT(2*charged_stall_s*mtti_s)",
+        Result("young_s", FIGURES["young_s"].heading, "s", "SQRT(2*charged_stall_s*mtti_s)",
                "sqrt(2 x stall x MTTI)", DECIMAL_1, plan=job.young_s),
-        Result("daly_s", "Interval by Daly", "s", formulas.daly_s("charged_stall_s", "mtti_s"),
+        Result("daly_s", FIGURES["daly_s"].heading, "s",
+               formulas.daly_s("charged_stall_s", "mtti_s"),
                "Daly 2006, doi 10.1016/j.future.2004.11.016", DECIMAL_1, plan=job.daly_s),
-        Result("exact_s", "Interval with the highest goodput", "s", "mtti_s*newton_6",
+        Result("exact_s", FIGURES["exact_s"].heading, "s", "mtti_s*newton_6",
                "MTTI x (1 + s/M + W0(-exp(-(1 + s/M)))); see the workings", DECIMAL_1,
                plan=job.exact_s),
     )  # fmt: skip
@@ -56,11 +58,11 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
 def _loss(job: JobPlan) -> tuple[Result, ...]:
     loss = job.loss
     parts = (
-        ("stall", "Stall", loss.stall, "-LN(1-stopped_share)"),
-        ("rework", "Work computed again", loss.rework, "-LN(rework_factor)"),
-        ("drain", "Newest checkpoint not yet drained", loss.drain, "drain_s/mtti_s"),
-        ("restart", "Restart", loss.restart, "restart_s/mtti_s"),
-        ("restore", "Restore read", loss.restore, "restore_s/mtti_s"),
+        ("stall", FIGURES["loss.stall"].heading, loss.stall, "-LN(1-stopped_share)"),
+        ("rework", FIGURES["loss.rework"].heading, loss.rework, "-LN(rework_factor)"),
+        ("drain", FIGURES["loss.drain"].heading, loss.drain, "drain_s/mtti_s"),
+        ("restart", FIGURES["loss.restart"].heading, loss.restart, "restart_s/mtti_s"),
+        ("restore", FIGURES["loss.restore"].heading, loss.restore, "restore_s/mtti_s"),
     )
     return tuple(
         Result(f"loss_{name}", label, "share",
@@ -72,16 +74,17 @@ def _loss(job: JobPlan) -> tuple[Result, ...]:
 
 def _useful(job: JobPlan) -> tuple[Result, ...]:
     return (
-        Result("useful_gpus", "Useful GPUs", "GPUs", "gpus_in_use*goodput",
+        Result("useful_gpus", FIGURES["useful_gpus"].heading, "GPUs", "gpus_in_use*goodput",
                "GPUs in use x goodput", DECIMAL_1, plan=job.useful_gpus),
-        Result("useful_pflops", "Useful training rate", "PFLOP/s",
+        Result("useful_pflops", FIGURES["useful_pflops"].heading, "PFLOP/s",
                "useful_gpus*tflops_per_gpu*mfu/1000", "useful GPUs x peak rate x MFU", DECIMAL_1,
                ("tflops_per_gpu", "mfu"), plan=job.useful_pflops),
         Result("training_pflops_days", "Work of the training run", "PFLOP/s-days",
                "6*active_parameters_billion*tokens_trillion*1E+6/86400",
                "6 x active parameters x tokens", DECIMAL_1,
                ("active_parameters_billion", "tokens_trillion"), plan=_work(job)),
-        Result("days_to_train", "Days to train", "days", "training_pflops_days/useful_pflops",
+        Result("days_to_train", FIGURES["days_to_train"].heading, "days",
+               "training_pflops_days/useful_pflops",
                "work of the training run / useful training rate", DECIMAL_1,
                ("training_pflops_days", "useful_pflops"), plan=job.days_to_train),
     )  # fmt: skip

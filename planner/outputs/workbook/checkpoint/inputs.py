@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.workbook.bom.rows import job_gpus
 from planner.outputs.workbook.checkpoint.model import degraded_inputs
@@ -52,44 +53,52 @@ def input_sections(plan: Plan, job: JobPlan, *, money: bool) -> list[Inputs]:
 def _checkpoint(job: JobPlan) -> tuple[Input, ...]:
     stall_s = job.stall_s if job.mode == "async" else None
     return (
-        Input("checkpoint_gb", "Checkpoint size", "GB", job.checkpoint_gb, DECIMAL_1, low=1e-9),
+        Input("checkpoint_gb", FIGURES["checkpoint_gb"].heading, "GB", job.checkpoint_gb,
+              DECIMAL_1, low=1e-9),
         Input("save_mode", "How checkpoints are saved", "", job.mode, GENERAL,
               "async: the GPUs go on while storage drains; sync: they wait for it",
               choices=("async", "sync")),
         Input("async_stall_s", "Stall of one asynchronous checkpoint", "s", stall_s, DECIMAL_2,
               "give it before switching from sync to async" if stall_s is None else ""),
-        Input("interval_s", "Checkpoint interval, start to start", "s", job.interval_s, DECIMAL_1,
-              f"policy of the plan: {job.interval_policy.replace('_', ' ')}; does not follow edits",
-              low=1e-9),
-        Input("drain_slowdown", "Slowdown of the GPUs while draining", "share", job.drain_slowdown,
+        Input(
+            "interval_s",
+            FIGURES["interval_s"].heading,
+            "s",
+            job.interval_s,
+            DECIMAL_1,
+            f"policy of the plan: {job.interval_policy.replace('_', ' ')}; does not follow edits; "
+            f"{FIGURES['interval_s'].note}",
+            low=1e-9,
+        ),
+        Input("drain_slowdown", FIGURES["drain_slowdown"].heading, "share", job.drain_slowdown,
               PERCENT, high=1.0),
     )  # fmt: skip
 
 
 def _restore(job: JobPlan) -> tuple[Input, ...]:
     return (
-        Input("failures_per_gpu_day", "Job-interrupting failures per GPU and day", "1/day",
+        Input("failures_per_gpu_day", FIGURES["failures_per_gpu_day"].heading, "1/day",
               job.failures_per_gpu_day, SMALL, low=1e-12),
-        Input("restart_s", "Restart without the read", "s", job.restart_s, DECIMAL_1),
+        Input("restart_s", FIGURES["restart_s"].heading, "s", job.restart_s, DECIMAL_1),
         Input("restore_fan_out", "How a restore reaches the replicas", "", job.fan_out_kind,
               GENERAL,
               "broadcast: read once; sharded_optimizer: each further replica reads 2 bytes per "
               "parameter; every_replica: each reads all", choices=get_args(FanOutKind)),
-        Input("bytes_per_parameter", "Checkpoint bytes per parameter", "B",
+        Input("bytes_per_parameter", FIGURES["bytes_per_parameter"].heading, "B",
               job.bytes_per_parameter, DECIMAL_2,
               "counts only where the optimizer is sharded; the checkpoint size does not follow it",
               low=2.0, high=64.0),
-        Input("checkpoints_held", "Checkpoints held, the one being written included", "",
-              job.checkpoints_held, INTEGER, low=1, whole=True),
-        Input("other_data_tb", "Other data held: data set and exports", "TB", job.other_data_tb,
-              DECIMAL_1),
+        Input("checkpoints_held", FIGURES["checkpoints_held"].heading, "", job.checkpoints_held,
+              INTEGER, FIGURES["checkpoints_held"].note, low=1, whole=True),
+        Input("other_data_tb", FIGURES["other_data_tb"].heading, "TB", job.other_data_tb,
+              DECIMAL_1, FIGURES["other_data_tb"].note),
     )  # fmt: skip
 
 
 _LIMITS = (
-    ("overlap", "max_overlap", "Largest overlap (drain / interval)", "share", PERCENT, 1.0),
-    ("blocking", "max_blocking", "Largest blocking (stall / interval)", "share", PERCENT, 0.99),
-    ("restore_time", "max_restore_s", "Longest restore read", "s", DECIMAL_1, 1e15),
+    ("overlap", "max_overlap", FIGURES["max_overlap"].heading, "share", PERCENT, 1.0),
+    ("blocking", "max_blocking", FIGURES["max_blocking"].heading, "share", PERCENT, 0.99),
+    ("restore_time", "max_restore_s", "Longest restore time", "s", DECIMAL_1, 1e15),
 )
 
 
@@ -119,8 +128,8 @@ def _cluster(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
               job_gpus(plan) - job.gpus_used, INTEGER,
               "GPUs in use = GPUs of the bill of materials that the job can use, less these",
               whole=True),
-        Input("replica_gpus", "GPUs that hold one replica (tensor x pipeline)", "GPUs",
-              job.replica_gpus, INTEGER, _given(job.replica_gpus), low=1, high=1e7, whole=True),
+        Input("replica_gpus", FIGURES["replica_gpus"].heading, "GPUs", job.replica_gpus, INTEGER,
+              _given(job.replica_gpus), low=1, high=1e7, whole=True),
         *_clients(
             "write",
             "writers",
@@ -151,24 +160,24 @@ def _clients(kind: str, name: str, who: str, each_gb_per_s: float) -> tuple[Inpu
 def _storage(plan: Plan) -> tuple[Input, ...]:
     site = plan.site
     return (
-        Input("delivered_fraction_write", "Delivered share of the rated write bandwidth", "share",
+        Input("delivered_fraction_write", FIGURES["delivered_fraction_write"].heading, "share",
               site.delivered_fraction_write, PERCENT, low=1e-6, high=1.0),
-        Input("delivered_fraction_read", "Delivered share of the rated read bandwidth", "share",
+        Input("delivered_fraction_read", FIGURES["delivered_fraction_read"].heading, "share",
               site.delivered_fraction_read, PERCENT, low=1e-6, high=1.0),
-        Input("fill_limit", "Largest share of the usable capacity in use", "share",
-              site.fill_limit, PERCENT, low=1e-6, high=1.0),
+        Input("fill_limit", FIGURES["fill_limit"].heading, "share", site.fill_limit, PERCENT,
+              low=1e-6, high=1.0),
     )  # fmt: skip
 
 
 def _training(job: JobPlan) -> tuple[Input, ...]:
     return (
-        Input("tflops_per_gpu", "Peak rate of one GPU", "TFLOP/s", job.tflops_per_gpu, DECIMAL_1,
-              "of every type in use" if len(job.gpu_types) > 1 else "", low=1e-6),
-        Input("mfu", "Model FLOP/s utilisation (MFU)", "share", job.mfu, PERCENT, _given(job.mfu),
-              low=1e-6, high=1.0),
-        Input("tokens_trillion", "Tokens to train on", "trillions", _in(job.tokens, 1e12),
+        Input("tflops_per_gpu", FIGURES["tflops_per_gpu"].heading, "TFLOP/s", job.tflops_per_gpu,
+              DECIMAL_1, "of every type in use" if len(job.gpu_types) > 1 else "", low=1e-6),
+        Input("mfu", FIGURES["mfu"].heading, "share", job.mfu, PERCENT, _given(job.mfu), low=1e-6,
+              high=1.0),
+        Input("tokens_trillion", FIGURES["tokens"].heading, "trillions", _in(job.tokens, 1e12),
               DECIMAL_3, _given(_in(job.tokens, 1e12)), low=1e-9),
-        Input("active_parameters_billion", "Parameters active per token", "billions",
+        Input("active_parameters_billion", FIGURES["active_parameters"].heading, "billions",
               _in(job.active_parameters, 1e9), DECIMAL_1, _given(_in(job.active_parameters, 1e9)),
               low=1e-9),
     )  # fmt: skip
@@ -187,7 +196,7 @@ def _prices(plan: Plan, *, money: bool) -> tuple[Input, ...]:
     """Return the inputs of cost, each where the plan has it; without money the PUE alone."""
     site = plan.site
     two = scope.two_pues(plan)
-    label = "Power usage effectiveness (PUE)"
+    label = FIGURES["pue"].heading
     rows = [
         Input("pue", f"{label} of heat to air" if two else label, "", site.pue, DECIMAL_3, low=1.0,
               high=5.0)
@@ -200,7 +209,7 @@ def _prices(plan: Plan, *, money: bool) -> tuple[Input, ...]:
     rows += [
         Input(
             "electricity_usd_per_kwh",
-            "Electricity price",
+            FIGURES["electricity_usd_per_kwh"].heading,
             "USD/kWh",
             site.electricity_usd_per_kwh,
             DECIMAL_3,
@@ -226,12 +235,13 @@ def _rates(plan: Plan) -> tuple[Input, ...]:
     site = plan.site
     rows = []
     if site.colocation_usd_per_kw_month > 0 or scope.limited(plan, "colocation"):
-        label, unit = "Colocation price", "USD/kW/month"
+        label, unit = FIGURES["colocation_usd_per_kw_month"].heading, "USD/kW/month"
         price = site.colocation_usd_per_kw_month
         rows.append(Input("colocation_usd_per_kw_month", label, unit, price, DECIMAL_2))
     if scope.over_time(plan):
         rate, note = site.discount_rate, "what is paid later counts less; 0 for none"
         rows.append(
-            Input("discount_rate", "Discount rate", "share", rate, PERCENT_2, note, high=1.0)
-        )
+            Input("discount_rate", FIGURES["discount_rate"].heading, "share", rate, PERCENT_2,
+                  note, high=1.0)
+        )  # fmt: skip
     return tuple(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from planner.figures import FIGURES
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
     DECIMAL_2,
@@ -34,10 +35,11 @@ def model_sections(plan: Plan, job: JobPlan) -> list[Results]:
 def _gpus(plan: Plan, job: JobPlan) -> tuple[Result, ...]:
     per_system, words = _per_system(plan.lines, job, None)
     return (
-        Result("gpus_in_use", "GPUs in use", "GPUs", "MAX(0,bom_job_gpus-gpus_idle)",
+        Result("gpus_in_use", FIGURES["gpus_used"].heading, "GPUs",
+               "MAX(0,bom_job_gpus-gpus_idle)",
                "GPUs on BOM that the job can use, less those it does not", INTEGER, cross=True,
                plan=job.gpus_used),
-        Result("systems_in_use", "GPU systems in use", "systems",
+        Result("systems_in_use", FIGURES["systems_used"].heading, "systems",
                f"ROUNDUP(MAX(0,gpus_in_use/{per_system}-1E-9),0)",
                f"GPUs in use / {words} per system, rounded up", INTEGER, plan=job.systems_used),
     )  # fmt: skip
@@ -109,8 +111,8 @@ def _direction(
                f"ROUNDUP(replica_gpus/{per_system[0]}-1E-9,0),systems_in_use),systems_in_use)",
                f"all in use, or GPUs of one replica / {per_system[1]} per system, rounded up",
                INTEGER, plan=systems),
-        Result(f"client_{kind}_limit_gb_per_s", f"What these systems can {kind}", "GB/s", limit,
-               "systems x limit per system", DECIMAL_1, plan=client_limit),
+        Result(f"client_{kind}_limit_gb_per_s", FIGURES[f"client_{kind}_limit_gb_per_s"].heading,
+               "GB/s", limit, "systems x limit per system", DECIMAL_1, plan=client_limit),
         Result(f"{kind}_gb_per_s", f"Delivered {kind} bandwidth", "GB/s",
                f"MIN({rated},client_{kind}_limit_gb_per_s)",
                "the lesser of rated x delivered share and the clients' limit", DECIMAL_2,
@@ -123,23 +125,22 @@ def _direction(
 
 def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
     return (
-        Result("stall_s", "Stall: the GPUs stop per checkpoint", "s",
+        Result("stall_s", FIGURES["stall_s"].heading, "s",
                'IF(save_mode="sync",checkpoint_gb/write_gb_per_s,async_stall_s)',
                "async: the input; sync: checkpoint size / delivered write bandwidth", DECIMAL_3,
                plan=job.stall_s),
-        Result("drain_s", "Drain: storage absorbs one checkpoint", "s",
+        Result("drain_s", FIGURES["drain_s"].heading, "s",
                'IF(save_mode="sync",0,checkpoint_gb/write_gb_per_s)',
                "checkpoint size / delivered write bandwidth; part of the stall when sync",
                DECIMAL_3, plan=0.0 if job.mode == "sync" else job.drain_s),
-        Result("overlap", "Overlap: share of the interval in which storage drains", "share",
-               "drain_s/interval_s", "drain / interval; the GPUs keep computing", PERCENT_2,
+        Result("overlap", FIGURES["overlap"].heading, "share", "drain_s/interval_s",
+               "drain / interval; the GPUs keep computing", PERCENT_2,
                plan=job.overlap),
-        Result("blocking", "Blocking: share of the interval in which the GPUs stand still",
-               "share", "stall_s/interval_s", "stall / interval", PERCENT_2,
-               plan=job.blocking),
+        Result("blocking", FIGURES["blocking"].heading, "share", "stall_s/interval_s",
+               "stall / interval", PERCENT_2, plan=job.blocking),
         Result("stall_and_drain_s", "Stall and drain together", "s", "stall_s+drain_s",
                "must not be longer than the interval", DECIMAL_3),
-        Result("write_volume_tb_per_day", "Checkpoint volume written", "TB/day",
+        Result("write_volume_tb_per_day", FIGURES["write_volume_tb_per_day"].heading, "TB/day",
                "checkpoint_gb*86400/interval_s/1000", "checkpoint size x 86,400 s / interval",
                DECIMAL_1, plan=job.write_volume_tb_per_day),
     )  # fmt: skip
@@ -147,10 +148,10 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
 
 def _restore(job: JobPlan) -> tuple[Result, ...]:
     return (
-        Result("mtti_s", "Mean time to interruption (MTTI)", "s",
+        Result("mtti_s", FIGURES["mtti_s"].heading, "s",
                "86400/(failures_per_gpu_day*gpus_in_use)",
                "86,400 s / (failures per GPU and day x GPUs in use)", DECIMAL_1, plan=job.mtti_s),
-        Result("replicas", "Data-parallel replicas", "", "gpus_in_use/replica_gpus",
+        Result("replicas", FIGURES["replicas"].heading, "", "gpus_in_use/replica_gpus",
                "GPUs in use / GPUs per replica", DECIMAL_2, ("replica_gpus",), plan=job.replicas),
         Result(
             "fan_out_per_replica",
@@ -161,18 +162,19 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
             "0 for broadcast; 1 for every_replica; 2 / bytes per parameter for sharded_optimizer",
             DECIMAL_3,
         ),
-        Result("fan_out", "Restore fan-out: times the checkpoint is read", "",
+        Result("fan_out", FIGURES["fan_out"].heading, "",
                "1+fan_out_per_replica*IF(ISNUMBER(replicas),replicas-1,0)",
                "1 + share per further replica x (replicas - 1)", DECIMAL_3, plan=job.fan_out),
-        Result("restore_s", "Restore read", "s", "fan_out*checkpoint_gb/read_gb_per_s",
+        Result("restore_s", FIGURES["restore_s"].heading, "s",
+               "fan_out*checkpoint_gb/read_gb_per_s",
                "fan-out x checkpoint size / delivered read bandwidth", DECIMAL_2,
                plan=job.restore_s),
         Result("recovery_s", "Recovery: restart and restore", "s", "restart_s+restore_s", "",
                DECIMAL_2),
-        Result("ingest_gb_per_s", "Training data read", "GB/s",
+        Result("ingest_gb_per_s", FIGURES["ingest_gb_per_s"].heading, "GB/s",
                "gpus_in_use*ingest_per_gpu_gb_per_s", "GPUs in use x data per GPU", DECIMAL_2,
                plan=job.ingest_gb_per_s),
-        Result("capacity_needed_tb", "Usable capacity needed", "TB",
+        Result("capacity_needed_tb", FIGURES["capacity_needed_tb"].heading, "TB",
                "(other_data_tb+checkpoints_held*checkpoint_gb/1000)/fill_limit",
                "(other data + checkpoints held x checkpoint size) / largest share in use",
                DECIMAL_1, plan=job.capacity_needed_tb),
@@ -253,20 +255,20 @@ def _degraded_checkpoint() -> tuple[Result, ...]:
     stalled = 'IF(save_mode="sync",degraded_save_s,stall_s)'
     drained = 'IF(save_mode="sync",0,degraded_save_s)'
     return (
-        Result("degraded_save_s", "Write of one checkpoint, degraded", "s",
+        Result("degraded_save_s", FIGURES["degraded_drain_s"].heading, "s",
                "checkpoint_gb/degraded_write_gb_per_s",
                "checkpoint size / degraded write bandwidth: the drain, or the stall when sync",
                DECIMAL_3),
-        Result("degraded_overlap", "Overlap, degraded", "share", f"{drained}/interval_s",
-               "drain / interval", PERCENT_2),
-        Result("degraded_blocking", "Blocking, degraded", "share", f"{stalled}/interval_s",
-               "stall / interval", PERCENT_2),
+        Result("degraded_overlap", FIGURES["degraded_overlap"].heading, "share",
+               f"{drained}/interval_s", "drain / interval", PERCENT_2),
+        Result("degraded_blocking", f"{FIGURES['blocking'].heading}, degraded", "share",
+               f"{stalled}/interval_s", "stall / interval", PERCENT_2),
         Result("degraded_stall_and_drain_s", "Stall and drain together, degraded", "s",
                f"{stalled}+{drained}", "must not be longer than the interval", DECIMAL_3),
     )  # fmt: skip
 
 
 def _degraded_restore() -> Result:
-    return Result("degraded_restore_s", "Restore read, degraded", "s",
+    return Result("degraded_restore_s", FIGURES["degraded_restore_s"].heading, "s",
                   "fan_out*checkpoint_gb/degraded_read_gb_per_s",
                   "fan-out x checkpoint size / degraded read bandwidth", DECIMAL_2)  # fmt: skip

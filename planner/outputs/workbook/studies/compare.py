@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import number_format, over, put, signed
 from planner.schema.comparison import (
     Comparison,
@@ -131,6 +133,14 @@ class _Grid:
         self.row += 1
 
 
+def sheets(found: Comparison, *, everything: bool = False) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    return {
+        SHEET: partial(add, found=found, everything=everything),
+        BILL_SHEET: partial(add_bill, found=found, everything=everything),
+    }
+
+
 def add(book: Book, found: Comparison, *, everything: bool = False) -> None:
     """Add the sheet.
 
@@ -145,7 +155,7 @@ def add(book: Book, found: Comparison, *, everything: bool = False) -> None:
     grid = _Grid(page, found)
     grid.heading("Compared")
     for side in found.sides:
-        grid.sentence(_told(side), f"{side.key}  {side.source}")
+        grid.sentence(_describe_side(side), f"{side.key}  {side.source}")
     sources = {side.key: side.source for side in found.sides}
     for each in found.explanations:
         grid.heading(f"What {each.key} changes and why it matters: {sources[each.key]}")
@@ -158,7 +168,7 @@ def add(book: Book, found: Comparison, *, everything: bool = False) -> None:
     page.finish(grid.last, (_HEADS + 1, 1))
 
 
-def _told(side: Side) -> str:
+def _describe_side(side: Side) -> str:
     edited = side.edits and not side.message
     status = "as edited" if edited else _STATUS.get(side.status, "no plan")
     text = f"{side.problem} ({status})"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from planner.outputs.scales import scale
 from planner.outputs.sensitivity_words import goal, named, units
-from planner.outputs.uncertain_text import drawn, findings, marks, outcomes
+from planner.outputs.uncertain_text import describe_draw, findings, marks, outcomes
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_3, GENERAL, INTEGER, PERCENT, PERCENT_2
@@ -24,6 +25,7 @@ from planner.outputs.workbook.sensitivity.charts import (
     add_bar_series,
     axis,
 )
+from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import RECORD, Stack, headed, legend, number_format
 from planner.schema.sensitivity import CandidatePlan, Percentiles, Uncertain, UncertainInput
 
@@ -154,6 +156,11 @@ _PERCENTILES = ("Outcome", "Unit", "Scenarios", "Mean", "Least", "5 %", "25 %", 
                 "95 %", "Most")  # fmt: skip
 
 
+def sheets(study: Uncertain) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    return {SHEET: partial(add, study=study)}
+
+
 def add(book: Book, study: Uncertain) -> None:
     """Add the sheet.
 
@@ -164,7 +171,10 @@ def add(book: Book, study: Uncertain) -> None:
     widths = (_LABEL, _TEXT, *[_NUMBER] * _NUMBERS)
     page = Stack(book, SHEET, "What becomes of the plan where inputs are not known exactly", widths)
     page.introduction(
-        [f"{named(study)}: {drawn(study)}; every scenario solved and proven on its own.", RECORD]
+        [
+            f"{named(study)}: {describe_draw(study)}; every scenario solved and proven on its own.",
+            RECORD,
+        ]
     )
     said = [study.message or "", *findings(study)]
     if any(said):
