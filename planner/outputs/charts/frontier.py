@@ -222,7 +222,7 @@ def tables(study: Frontier, _rows: Rows) -> dict[str, tuple[Table, ...]]:
 
 def _figures(name: str, values: Sequence[float | None]) -> Cells:
     figure = FIGURES[name]
-    return figures(figure.label, values, figure.unit)
+    return figures(figure.label, values, "" if figure.says(figure.unit) else figure.unit)
 
 
 def _spread(study: Frontier) -> list[int]:

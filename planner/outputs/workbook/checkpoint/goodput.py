@@ -155,7 +155,7 @@ def _useful(job: JobPlan) -> tuple[Result, ...]:
             FIGURES["days_to_train"].heading,
             "days",
             "training_pflops_days/useful_pflops",
-            "work of the training run / useful training rate",
+            "work of the training run / useful work",
             DECIMAL_1,
             ("training_pflops_days", "useful_pflops"),
             plan=job.days_to_train,
