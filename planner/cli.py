@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -12,11 +13,10 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from planner import __version__, cli_sensitivity, cli_simulation, cli_synthesis, cli_telemetry
+from planner import __version__
 from planner.cli_options import (
     AsJson,
     ChosenSolver,
-    EachTimeLimit,
     Gap,
     Output,
     ProblemFile,
@@ -24,17 +24,12 @@ from planner.cli_options import (
     Scenario,
     Settings,
     Solver,
-    StudyFolder,
-    StudyTimeLimit,
     TimeLimit,
     running_options,
-    seconds,
-    share,
-    solver_options,
-    tell,
 )
 from planner.commands import EXIT_CODES, interrupts
 from planner.errors import PlannerError, StoppedError
+from planner.studies.registry import BESIDE_PLANS, SCHEMAS, STUDIES, Study
 from planner.terminal import discard, follow, open_closed_streams, say
 
 app = typer.Typer(
@@ -63,35 +58,9 @@ class AudienceName(StrEnum):
     customer = "customer"
 
 
-class StudyKind(StrEnum):
-    """Studies that the workbook may hold."""
-
-    why = "why"
-    rules = "rules"
-    alternatives = "alternatives"
-
-
-class SchemaName(StrEnum):
-    """The files that have a schema."""
-
-    problem = "problem"
-    catalog = "catalog"
-    prices = "prices"
-    plan = "plan"
-    bill = "bill"
-    audit = "audit"
-    explanation = "explanation"
-    alternatives = "alternatives"
-    comparison = "comparison"
-    rules = "rules"
-    sweep = "sweep"
-    frontier = "frontier"
-    tornado = "tornado"
-    uncertain = "uncertain"
-    characterization = "characterization"
-    simulation = "simulation"
-    truth = "truth"
-    verification = "verification"
+# Choices that the registry names; only a literal would tell mypy which they are.
+StudyKind = StrEnum("StudyKind", {kind: kind for kind in BESIDE_PLANS})  # type: ignore[misc]
+SchemaName = StrEnum("SchemaName", {name: name for name in SCHEMAS})  # type: ignore[misc]
 
 
 def _version(wanted: bool) -> None:
@@ -150,6 +119,7 @@ def solve(
     options = running_options(solver, gap, time_limit, save_model=save_model, state_seconds=verbose)
     from planner import api
     from planner.commands import studies
+    from planner.commands.report import tell
     from planner.commands.solve import deliver
 
     inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
@@ -165,7 +135,7 @@ def solve(
         audience=audience.value,
         studies=list(studies.sheets(inputs, plan, options, [kind.value for kind in study or ()])),
     )
-    tell(written, quiet)
+    tell(written, quiet=quiet)
     raise typer.Exit(EXIT_CODES[plan.status])
 
 
@@ -203,213 +173,53 @@ def size(
     say(report(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json))
 
 
+def _register(study: Study) -> None:
+    """Add the command of a study: its parameters are the study's options."""
+
+    def run(**given: Any) -> None:
+        from planner.commands.report import command
+
+        raise typer.Exit(command(study, given))
+
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, kind, default, *_ in study.options
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    app.command(study.name, help=study.help)(run)
+
+
+for each in STUDIES.values():
+    _register(each)
+
+
 @app.command()
-def compare(
-    files: Annotated[
+def report(
+    results: Annotated[
         list[Path],
         typer.Argument(
-            help="Plans (.plan.json), problem files (.yaml) and workbooks (.xlsx), the first to "
-            "tell the others from. With --rules: one problem file.",
+            help="What other commands wrote: PROBLEM.plan.json, PROBLEM.sweep.json, ...",
             show_default=False,
         ),
     ],
-    rules: Annotated[
-        bool,
-        typer.Option(
-            "--rules",
-            help="Compare storage sized by what the job needs, by vendors' rules and otherwise.",
-        ),
-    ] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="List what is the same in all plans, too.")
-    ] = False,
-    set_: Settings = None,
-    scenario: Scenario = None,
-    output: StudyFolder = None,
-    as_json: AsJson = False,
-    gap: Gap = "2e-6",
-    time_limit: EachTimeLimit = None,
-    solver: ChosenSolver = Solver.highs,
+    file: Annotated[Path, typer.Option("--file", "-f", help="The HTML file to write.")] = Path(
+        "report.html"
+    ),
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", hidden=True, help="Refused: a report is one file."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compare plans side by side: what differs, by how much, and why it matters.
-    Problem files are solved first; --set and --scenario apply to each of them.
-    Exit code 3 where there is no plan to compare.
-    """
-    from planner.commands import compare as command
+    """Put plans, side by side, and studies into one HTML file that opens offline."""
+    from planner.commands.report import tell
+    from planner.commands.report_html import report as write_report
 
-    options = solver_options(solver, gap, time_limit)
-    request = command.Request(tuple(set_ or ()), scenario, options, as_json, everything, output)
-    report = (command.rules if rules else command.sides)(files, request)
-    say(report.text)
-    tell(report.written, quiet)
-    raise typer.Exit(report.code)
-
-
-@app.command()
-def alternatives(
-    problem: ProblemFile,
-    within: Annotated[
-        str, typer.Option(help="How far behind the best a plan may be, as a share or in percent.")
-    ] = "1 %",
-    most: Annotated[
-        int, typer.Option(min=1, max=100, help="How many plans to show, the best included.")
-    ] = 8,
-    set_: Settings = None,
-    scenario: Scenario = None,
-    output: StudyFolder = None,
-    as_json: AsJson = False,
-    gap: Gap = "2e-6",
-    time_limit: StudyTimeLimit = None,
-    solver: ChosenSolver = Solver.highs,
-    quiet: Quiet = False,
-) -> None:
-    """Find plans nearly as good as the best that differ from it: in vendors, GPUs, counts, money.
-    With -o it writes PROBLEM.alternatives.xlsx.
-    """
-    from planner.commands.alternatives import report
-
-    options = running_options(solver, gap, time_limit)
-    found = report(
-        problem,
-        options,
-        within=share("--within", within),
-        most=most,
-        settings=tuple(set_ or ()),
-        scenario=scenario,
-        folder=output,
-        as_json=as_json,
-    )
+    found = write_report(tuple(results), file, folder=output)
     say(found.text)
-    tell(found.written, quiet)
+    tell(found.written, quiet=quiet)
     raise typer.Exit(found.code)
-
-
-@app.command()
-def audit(
-    workbook: Annotated[
-        Path, typer.Argument(help="Workbook that planner wrote.", show_default=False)
-    ],
-    as_json: AsJson = False,
-    gap: Annotated[
-        str, typer.Option(help="Largest gap to prove of the plan compared with.")
-    ] = "2e-6",
-    time_limit: Annotated[
-        str | None, typer.Option(help="Stop solving with the best plan so far, e.g. '30 s'.")
-    ] = None,
-    solver: ChosenSolver = Solver.highs,
-    solve_again: Annotated[
-        bool,
-        typer.Option(
-            "--solve/--no-solve", help="Compare with the best plan under the edited inputs."
-        ),
-    ] = True,
-) -> None:
-    """Read an edited workbook back: what changed, which limits break, how far from the best plan.
-    Exit code 3 where the edited plan breaks a limit.
-    """
-    from planner.commands.audit import report
-
-    options = solver_options(solver, gap, time_limit)
-    text, code = report(workbook, options, as_json=as_json, solve_again=solve_again)
-    say(text)
-    raise typer.Exit(code)
-
-
-@app.command()
-def verify(
-    plan: Annotated[
-        Path,
-        typer.Argument(help="PROBLEM.plan.json that planner solve wrote.", show_default=False),
-    ],
-    solve_again: Annotated[
-        bool,
-        typer.Option("--solve/--no-solve", help="Solve for the bound again with the other solver."),
-    ] = True,
-    time_limit: Annotated[
-        str | None, typer.Option(help="Stop solving with the bound so far, e.g. '2 min'.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Check a plan file: every figure and limit computed again, prices against the catalogs it
-    names, the bound proven again by the other solver. What could not be checked is said.
-    Exit code 3 where anything does not hold.
-    """
-    from planner.commands.verify import report
-
-    text, code = report(
-        plan,
-        as_json=as_json,
-        solve_again=solve_again,
-        time_limit_s=seconds("--time-limit", time_limit),
-    )
-    say(text)
-    raise typer.Exit(code)
-
-
-@app.command()
-def explain(
-    problem: ProblemFile,
-    set_: Settings = None,
-    scenario: Scenario = None,
-    step: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="How far to move a limit: --step site.facility_power='1 kW'. Repeatable.",
-            metavar="PATH=VALUE",
-        ),
-    ] = None,
-    why_not: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Explain exactly why this item is not bought. Repeatable.", metavar="ITEM"
-        ),
-    ] = None,
-    weight: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Without a plan: what changing a limit counts beside others. Repeatable.",
-            metavar="PATH=NUMBER",
-        ),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(help="Without a plan: a limit that must stay. Repeatable.", metavar="PATH"),
-    ] = None,
-    output: StudyFolder = None,
-    as_json: AsJson = False,
-    gap: Gap = "2e-6",
-    time_limit: StudyTimeLimit = None,
-    solver: ChosenSolver = Solver.highs,
-    quiet: Quiet = False,
-) -> None:
-    """Explain the best plan: what binds, what one more unit is worth, why nothing else.
-    Without a plan: which limits cannot hold together, and the least changes that help.
-    """
-    from planner.commands.explain import report, weights
-
-    options = running_options(
-        solver, gap, time_limit, weights=weights(weight or ()), keep=tuple(keep or ())
-    )
-    found = report(
-        problem,
-        options,
-        settings=tuple(set_ or ()),
-        scenario=scenario,
-        steps=step or (),
-        asked=why_not or (),
-        folder=output,
-        as_json=as_json,
-    )
-    say(found.text)
-    tell(found.written, quiet)
-    raise typer.Exit(found.code)
-
-
-cli_telemetry.register(app)
-cli_synthesis.register(app)
-cli_simulation.register(app)
-cli_sensitivity.register(app)
 
 
 @app.command()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from planner.errors import Finding, InputError
-from planner.terminal import say
 
 if TYPE_CHECKING:
     from planner.api import Options
@@ -22,6 +23,71 @@ class Solver(StrEnum):
 
     highs = "highs"
     cbc = "cbc"
+
+
+REQUIRED = inspect.Parameter.empty
+"""The default of what has none."""
+
+
+class Option(NamedTuple):
+    """A parameter of a command: its name, its type as typer reads it, its default, how it is read.
+
+    What ``read`` returns is what the command gets instead of the text, under the name ``to`` where
+    it is not the parameter's own.
+    """
+
+    name: str
+    type: Any
+    default: Any = None
+    read: Callable[[Any], Any] | None = None
+    to: str = ""
+
+    @property
+    def several(self) -> bool:
+        """Whether it can be given several times."""
+        return "list[" in str(self.type)
+
+    @property
+    def target(self) -> str:
+        """What the command calls the value."""
+        return self.to or self.name
+
+
+def option(
+    name: str,
+    kind: Any,
+    help_: str,
+    *flags: str,
+    default: Any = None,
+    read: Callable[[Any], Any] | None = None,
+    to: str = "",
+    **more: Any,
+) -> Option:
+    """Return a parameter that is given by name.
+
+    Args:
+        name: of the parameter, after which its flag is named.
+        kind: its type.
+        help_: what it does.
+        flags: how it is given, where not by its name.
+        default: what it is where it is not given.
+        read: makes of it what the command gets.
+        to: what the command calls it, where not by its name.
+        more: what else typer takes, such as ``metavar``.
+    """
+    return Option(
+        name, Annotated[kind, typer.Option(*flags, help=help_, **more)], default, read, to
+    )
+
+
+def argument(name: str, kind: Any, help_: str) -> Option:
+    """Return a parameter that is given by its place, and must be."""
+    return Option(name, Annotated[kind, typer.Argument(help=help_, show_default=False)], REQUIRED)
+
+
+def least(flag: str, fewest: int) -> Callable[[int | None], int | None]:
+    """Return what reads a whole number that may not be smaller."""
+    return lambda number: None if number is None else count(flag, number, fewest)
 
 
 ProblemFile = Annotated[Path, typer.Argument(help="Problem file (YAML).", show_default=False)]
@@ -76,14 +142,6 @@ def solver_options(solver: Solver, gap: str, time_limit: str | None, **more: Any
     )
 
 
-def tell(written: Sequence[Path], quiet: bool) -> None:
-    """Say which files were written."""
-    if written and not quiet:
-        from planner.commands.solve import listed
-
-        say(f"wrote {listed(written)}", err=True)
-
-
 def share(option: str, text: str) -> float:
     """Return a share between 0 and 1.
 
@@ -120,13 +178,20 @@ def bandwidth(option: str, text: str | None) -> float | None:
     return None if text is None else _more_than_0(option, text, units.BANDWIDTH)
 
 
-def amount(option: str, text: str, dimension: Any) -> float:
+def amount(option: str, dimension: str, text: str) -> float:
     """Return a quantity that may be 0.
+
+    Args:
+        option: the option that has it.
+        dimension: its dimension, by the name that ``units`` gives it.
+        text: what is given.
 
     Raises:
         InputError: the text is none.
     """
-    value = _quantity(option, text, dimension)
+    from planner import units
+
+    value = _quantity(option, text, getattr(units, dimension))
     if value < 0:
         raise InputError(Finding("option", f"{option} {text} must be 0 or more"))
     return value
@@ -157,3 +222,30 @@ def count(option: str, number: int, least: int = 1) -> int:
     if number < least:
         raise InputError(Finding("option", f"{option} {number} must be {least} or more"))
     return number
+
+
+PROBLEM = Option("problem", ProblemFile, REQUIRED)
+SET = Option("set_", Settings)
+SCENARIO = Option("scenario", Scenario)
+GAP = Option("gap", Gap, "2e-6", partial(share, "--gap"))
+EACH_GAP = option(
+    "gap",
+    str,
+    "Largest gap to prove for each plan, as a share or in percent.",
+    default="0.1 %",
+    read=partial(share, "--gap"),
+)
+LIMIT = Option("time_limit", StudyTimeLimit, None, partial(seconds, "--time-limit"))
+EACH_LIMIT = Option("time_limit", EachTimeLimit, None, partial(seconds, "--time-limit"))
+SOLVER = Option("solver", ChosenSolver, Solver.highs)
+JOBS = option(
+    "jobs",
+    int,
+    "How many processes to use; 0 for as many as there are cores.",
+    default=0,
+    read=least("--jobs", 0),
+)
+FOLDER = Option("output", StudyFolder)
+FILES = Option("output", Output, Path())
+JSON = Option("as_json", AsJson, False)
+QUIET = Option("quiet", Quiet, False)

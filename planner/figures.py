@@ -15,6 +15,8 @@ from typing import Literal
 Group = Literal["work", "checkpoint", "storage", "loss", "site", "money"]
 Sense = Literal["maximize", "minimize"]
 
+BTU_PER_H_PER_KW = 3412.14
+"""How much heat a kW is in the unit of air conditioning."""
 BY_ITSELF = frozenset({"USD", "USD/year", "s", "share", ""})
 """Units that a written value brings along; all others stand with the label."""
 
@@ -211,11 +213,17 @@ FIGURES: dict[str, Figure] = {
 
 @dataclass(frozen=True)
 class Objective:
-    """What a plan is best in: its name in the problem's file, the figure it is, and its sense."""
+    """What a plan is best in: its name in the problem's file, the figure it is, and its sense.
+
+    ``limit`` is the name of the limit by which a plan is kept no worse; one of the limit's unit is
+    ``per`` of the objective's.
+    """
 
     name: str
     figure: Figure
     sense: Sense
+    limit: str
+    per: float = 1.0
 
     @property
     def label(self) -> str:
@@ -237,12 +245,13 @@ class Objective:
 OBJECTIVES: dict[str, Objective] = {
     objective.name: objective
     for objective in (
-        Objective("goodput", FIGURES["useful_pflops"], "maximize"),
-        Objective("useful_gpus", FIGURES["useful_gpus"], "maximize"),
-        Objective("gpus", FIGURES["gpus_used"], "maximize"),
-        Objective("cost", FIGURES["capex_usd"], "minimize"),
-        Objective("tco", FIGURES["tco_usd"], "minimize"),
-        Objective("power", FIGURES["it_power_kw"], "minimize"),
+        Objective("goodput", FIGURES["useful_pflops"], "maximize", "min_useful_pflops"),
+        Objective("useful_gpus", FIGURES["useful_gpus"], "maximize", "min_useful_gpus"),
+        Objective("gpus", FIGURES["gpus_used"], "maximize", "min_gpus"),
+        Objective("cost", FIGURES["capex_usd"], "minimize", "capex"),
+        Objective("tco", FIGURES["tco_usd"], "minimize", "tco"),
+        Objective("power", FIGURES["it_power_kw"], "minimize", "it_power"),
+        Objective("heat", FIGURES["heat_btu_per_h"], "minimize", "it_power", BTU_PER_H_PER_KW),
     )
 }
 """Every objective by its name, in the order in which the problem's schema lists them."""

@@ -22,6 +22,9 @@ from planner.schema.prices import Discount, Price
 from planner.schema.problem import Job, Problem, Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, checkpoint_gb
 
+WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0}
+"""Bytes per parameter that the weights alone take in the memory of the GPUs of one replica."""
+
 
 @dataclass
 class Document:
@@ -142,10 +145,6 @@ def demanded(problem: Problem, item_id: str) -> bool:
     return rule is not None and rule.least > rule.in_place
 
 
-WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0}
-"""Bytes per parameter that the weights alone take in the memory of the GPUs of one replica."""
-
-
 def weights_gb_per_gpu(job: Job) -> float | None:
     """Return what the weights of one replica take in each of its GPUs, GB; None if not known.
 
@@ -257,16 +256,16 @@ def key_of(changes: Iterable[Change]) -> tuple[tuple[str, str], ...]:
     return tuple((change.path, repr(change.value)) for change in changes)
 
 
-def applied(inputs: Inputs, changes: Iterable[Change], *, told: bool = False) -> Inputs:
+def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False) -> Inputs:
     """Return the inputs with changes made.
 
     Args:
         inputs: validated inputs.
         changes: what to change, in this order.
-        told: whether plans made of them tell the changes in their provenance.
+        recorded: whether plans made of them record the changes in their provenance.
     """
     for change in changes:
-        inputs = changed(inputs, change.path, change.value, change.text if told else None)
+        inputs = changed(inputs, change.path, change.value, change.text if recorded else None)
     return inputs
 
 
@@ -283,8 +282,8 @@ def changed(inputs: Inputs, path: str, value: Any, text: str | None = None) -> I
         KeyError: the problem has no such place.
     """
     problem = _replaced(inputs.problem, path.split("."), value, path)
-    told = () if text is None else (f"{path}={text}",)
-    return replace(inputs, problem=problem, overrides=(*inputs.overrides, *told))
+    setting = () if text is None else (f"{path}={text}",)
+    return replace(inputs, problem=problem, overrides=(*inputs.overrides, *setting))
 
 
 def value_at(inputs: Inputs, path: str) -> Any:

@@ -32,6 +32,8 @@ MILLION = 1e6
 class Limit:
     """One limit.
 
+    Of a ``known_part`` what nobody states counts for nothing, and the plan says so.
+
     ``figure`` is what it compares, by its name in a plan's totals or job; ``path`` where the
     problem file gives it ("" where it follows from products). ``asked`` is its label as a demand
     and ``written`` the unit of the file, both only where they differ from ``label`` and ``unit``.
@@ -53,6 +55,7 @@ class Limit:
     editable: bool = True
     reported: bool = True
     exact: bool = False
+    known_part: bool = False
 
     @property
     def field(self) -> str:
@@ -137,6 +140,10 @@ LIMITS: tuple[Limit, ...] = (
     _supply("heat_air", "heat to air", "heat_air_kw", "kW", "site.cooling.air_limit"),
     _supply("heat_liquid", "heat to liquid", "heat_liquid_kw", "kW", "site.cooling.liquid_limit"),
     _supply("racks", "racks", "racks", "racks", "site.racks"),
+    Limit(
+        "weight", "weight", "weight_kg", "<=", "kg", "site.weight_limit", "supply",
+        "share", known_part=True,
+    ),
     _supply("capex", "capital budget", "capex_usd", "USD", "budget.capex"),
     _yearly("opex", "operating budget", "opex_usd_per_year"),
     _supply("tco", "TCO budget", "tco_usd", "USD", "budget.tco"),
@@ -229,17 +236,10 @@ def named(name: str) -> Limit:
     Raises:
         KeyError: there is no such limit.
     """
-    found = known(name)
-    if found is None:
-        raise KeyError(name)
-    return found
-
-
-def known(name: str) -> Limit | None:
-    """Return the row of a limit, None for one of another version's plan that is here no more."""
+    if name in BY_NAME:
+        return BY_NAME[name]
     kind, _, rest = name.partition(".")
-    several = f"{kind}.*.{rest.rpartition('.')[2]}" if kind == "items" else f"{kind}.*"
-    return BY_NAME.get(name, BY_NAME.get(several))
+    return BY_NAME[f"{kind}.*.{rest.rpartition('.')[2]}" if kind == "items" else f"{kind}.*"]
 
 
 def path_of(name: str) -> str:
@@ -259,3 +259,23 @@ def of_group(*groups: Group) -> tuple[Limit, ...]:
 
 SUPPLIES = of_group("supply")
 """What a purchase alone uses up."""
+
+NO_LIMITS: Mapping[str, str] = {
+    "site.pue*": "a fact of the plant",
+    "site.feeds.*": "gives the limit at the meter: what the feeds leave",
+    "site.rack.*": "what one rack holds and is made of; every rack is placed within it",
+    "site.rack_classes.*": "what one rack of a class holds",
+    "site.cooling.cdu": "what is bought for cooling",
+    "site.cooling.redundancy": "how much of it may fail",
+    "storage.*": "how storage is judged and chosen: it shapes what must be reached",
+    "jobs.0.*": "what the job is and asks for: it follows in its figures",
+    "items.*.retire": "what is owned goes",
+    "items.*.support_years": "how long support is paid",
+    "items.*.required": "the least count is then 1",
+    "items.*.exclude": "the item is not on offer",
+    "policy.forbid_vendors": "their items are not on offer",
+    "policy.prefer.*": "a wish, at a price",
+    "policy.require_vendors": "a limit for each of them",
+    "policy.split.*": "of which category, by which measure",
+}
+"""Fields beside the limits in those parts of a problem that hold limits, and why they are none."""

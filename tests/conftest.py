@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -19,6 +21,7 @@ from planner.outputs.workbook import book
 from planner.outputs.workbook.data import Packed
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.plan import Plan
+from tests.world import solved
 from tests.world.files import FILES
 
 gc.set_threshold(100_000, 50, 50)  # as the command line does: most of what is made stays
@@ -37,6 +40,14 @@ LONGEST = ("test_exactness.py", "test_properties.py")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--all`."""
     parser.addoption("--all", action="store_true", help="run the exhaustive tests too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the folder in which all processes of this run keep the plans they found."""
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory(prefix="planner-tests-")
+        os.environ[solved.FOLDER] = folder.name
+        config.add_cleanup(folder.cleanup)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

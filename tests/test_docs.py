@@ -13,6 +13,7 @@ import yaml
 from planner import shipped
 from planner.loader import load_with_findings
 from planner.loader.market import load_catalogs, load_prices
+from tests.world.solved import solved
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
@@ -66,6 +67,7 @@ def test_every_command_and_option_is_explained() -> None:
             assert parameter.help, f"{name} {parameter.name}"
 
 
+@pytest.mark.exhaustive(keep=30)
 @pytest.mark.parametrize(("page", "line"), command_lines())
 def test_documented_commands_and_options_exist(page: str, line: str) -> None:
     known = make_commands.commands()
@@ -108,14 +110,13 @@ def test_the_curve_is_drawn_from_the_plans_of_today() -> None:
 
 
 def test_the_table_of_rules_in_the_readme_is_what_the_rules_cost() -> None:
-    from planner import api
 
     cells = r"(\d+) ([^|]+) \| ([\d,]+) \| ([\d,]+) \| ([\d.]+)"
     row = re.compile(rf"^\| .*`(\w+)`.* \| {cells} \|$", re.MULTILINE)
     rows = row.findall(PAGES[0].read_text("utf-8"))
     assert [name for name, *_ in rows] == ["demand", "light", "medium", "high"]
     for rule, count, model, gpus, pflops, spent in rows:
-        plan = api.solve(ROOT / "problems" / "10MW.yaml", settings=(f"storage.rule={rule}",))
+        plan = solved("10MW", f"storage.rule={rule}")
         job, storage = plan.jobs[0], next(x for x in plan.lines if x.section == "Storage")
         assert (int(count), model) == (storage.quantity, storage.model), rule
         assert gpus == f"{job.gpus_used:,}"

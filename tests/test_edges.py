@@ -18,12 +18,13 @@ from planner.schema.plan import Plan
 from planner.schema.prices import Price
 from planner.schema.problem import Problem
 from tests.world.catalog import figure
+from tests.world.solved import solved as solved_once
 
 HALL = Path(__file__).resolve().parents[1] / "problems" / "10MW.yaml"
 
 
 def solved(*settings: str) -> Plan:
-    return api.solve(HALL, settings=settings)
+    return solved_once("10MW", *settings)
 
 
 def bill(plan: Plan) -> dict[str, int]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
 
 import pytest
 
 from planner import api
+from planner.schema.catalog import Figure
 from planner.schema.plan import Line, Plan
+from planner.schema.problem import Objective
 from tests.oracle.enumerate import Best, best
 from tests.world.random_cases import Case, inputs_of, random_case
 
@@ -103,6 +107,7 @@ def faults(case: Case) -> list[str]:
         return [f"{type(error).__name__}: {error}; enumerated {truth}"]
 
 
+@pytest.mark.exhaustive(keep=5)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_optimiser_finds_the_enumerated_best(chunk: int) -> None:
     seeds = range(chunk * SEEDS_PER_CHUNK, (chunk + 1) * SEEDS_PER_CHUNK)
@@ -117,6 +122,7 @@ def test_harder_problems_are_proven_and_right() -> None:
     assert not wrong, "\n".join(f"seed {seed}: {said}" for seed, said in wrong.items())
 
 
+@pytest.mark.exhaustive(keep=5)
 @pytest.mark.parametrize("seed", CBC_SEEDS)
 def test_cbc_agrees_with_highs(seed: int) -> None:
     inputs = inputs_of(random_case(seed))
@@ -126,3 +132,69 @@ def test_cbc_agrees_with_highs(seed: int) -> None:
     if by_highs.objective.value is not None:
         expected = pytest.approx(by_highs.objective.value, rel=VALUE_TOLERANCE)
         assert by_cbc.objective.value == expected
+
+
+# Limits on what stands on the floor.
+
+
+def weighed(seed: int) -> tuple[Case, float | None]:
+    """Return a random case in which items weigh something, some unknown, and its best's weight."""
+    random, case = Random(seed), random_case(seed)
+    items = [
+        item.model_copy(update={"consumes": item.consumes.model_copy(update={"weight": weight})})
+        for item in case.items
+        for weight in (_weight(random) if random.random() < 0.8 else None,)
+    ]
+    case = replace(case, items=items)
+    plan = api.solve_inputs(inputs_of(case), explain=False)
+    lines = [line for line in plan.lines if line.parent is None]
+    kg = sum(line.weight_kg or 0.0 for line in lines)
+    return case, kg if plan.status == "optimal" and kg > 0 else None
+
+
+def _weight(random: Random) -> Figure[float]:
+    kg = round(random.uniform(20.0, 900.0), 1)
+    return Figure[float].model_construct(value=kg, source="made_up", confidence="low")
+
+
+def limited(case: Case, most_kg: float) -> Case:
+    site = case.problem.site.model_copy(update={"weight_limit_kg": most_kg})
+    return replace(case, problem=case.problem.model_copy(update={"site": site}))
+
+
+def test_what_stands_on_the_floor_is_limited() -> None:
+    """The best plan under a weight that the best without it passes, and what it says of it."""
+    tried, met = 0, 0
+    for seed in range(3000, 3012):
+        case, kg = weighed(seed)
+        if kg is None:
+            continue
+        tried += 1
+        for share in (0.6, 0.9):
+            light = limited(case, share * kg)
+            assert faults(light) == [], f"seed {seed}, at most {share} of {kg} kg"
+            plan = api.solve_inputs(inputs_of(light), explain=False)
+            for limit in plan.limits:
+                if limit.name == "weight":
+                    met += 1
+                    assert limit.value <= share * kg * (1 + 1e-9)
+                    assert plan.totals is not None
+                    assert ("known part" in limit.label) == (plan.totals.weight_kg is None)
+    assert tried >= 5 and met >= 5
+
+
+def test_the_least_heat_is_that_of_the_enumeration() -> None:
+    """Heat is what is drawn: the same plans as for power, counted in BTU/h."""
+    tried = 0
+    for seed in range(4000, 4014):
+        case = random_case(seed)
+        objective = Objective.model_validate({"minimize": "heat"})
+        case = replace(case, problem=case.problem.model_copy(update={"objective": objective}))
+        assert faults(case) == [], f"seed {seed}"
+        plan = api.solve_inputs(inputs_of(case), explain=False)
+        if plan.status == "optimal":
+            tried += 1
+            assert plan.totals is not None
+            assert plan.objective.value == pytest.approx(plan.totals.heat_btu_per_h, rel=1e-12)
+            assert plan.objective.unit == "BTU/h"
+    assert tried >= 5

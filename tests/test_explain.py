@@ -129,6 +129,7 @@ def test_worths_are_ordered_and_signed(problem: str) -> None:
             assert moved.setting == f"{row.path}={moved.to_text}"
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("name", "path"),
     [
@@ -232,6 +233,7 @@ def test_a_workbook_that_cannot_be_written(small: str, tmp_path: Path) -> None:
 # Names from elsewhere.
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_text(name: str, tmp_path: Path) -> None:
     path = lay_out(tmp_path, TEXTS[name])
@@ -243,6 +245,7 @@ def test_hostile_names_are_text(name: str, tmp_path: Path) -> None:
     assert no_formula(book)
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_text_where_there_is_no_plan(name: str, tmp_path: Path) -> None:
     path = lay_out(tmp_path, TEXTS[name])
@@ -272,6 +275,7 @@ def test_settings_and_scenarios_reach_the_explanation(small: str) -> None:
 # Steps.
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("path", "step", "looser", "tighter"),
     [
@@ -342,6 +346,7 @@ def line_of(done: Ran) -> str:
     return done.err
 
 
+@pytest.mark.exhaustive(keep=8)
 @pytest.mark.parametrize(("option", "value", "wrong", "right"), USAGE)
 def test_wrong_usage_is_one_line(
     option: str, value: str, wrong: str, right: str, small: str, tmp_path: Path

@@ -5,17 +5,16 @@ from __future__ import annotations
 import itertools
 import re
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from planner import cli, shipped
-from planner.api import Options, solve
 from planner.loader import load, load_with_findings
 from planner.loader.yaml12 import read
 from planner.schema.plan import JobPlan, LimitReport, Plan, Totals
 from planner.verify import verify
+from tests.world.solved import solved as solved_once
 
 PROBLEMS = shipped.problem_files()
 EXPECTED = {
@@ -37,15 +36,13 @@ SCENARIOS = [
 LARGEST_GAP = 1e-4
 
 
-@cache
 def solved(name: str, scenario: str | None = None, *settings: str) -> Plan:
-    return solve(PROBLEMS[name], scenario=scenario, settings=settings)
+    return solved_once(name, *settings, scenario=scenario)
 
 
-@cache
 def unexplained(name: str, *settings: str) -> Plan:
     """Return the plan, or that there is none without the reasons."""
-    return solve(PROBLEMS[name], settings=settings, options=Options(explain=False))
+    return solved_once(name, *settings, explain=False)
 
 
 def job(name: str, scenario: str | None = None) -> JobPlan:
@@ -106,11 +103,13 @@ def test_solves_to_the_expected_status(name: str) -> None:
     assert plan.status == EXPECTED[name]
 
 
+@pytest.mark.exhaustive(keep=5)
 @pytest.mark.parametrize(("name", "scenario"), SCENARIOS)
 def test_every_scenario_is_proven(name: str, scenario: str) -> None:
     assert_proven(name, scenario, solved(name, scenario))
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_init_into_an_empty_folder_and_solve_there(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,6 +16,7 @@ from planner.sizing.checkpoint import usable_gpus
 from planner.verify import verify
 from tests.world.random_cases import inputs_of, write_case
 from tests.world.requests import Request, gpu_system, price
+from tests.world.solved import solved as solved_once
 
 SHIPPED = [name for name in shipped.problem_files() if name != "infeasible_restore"]
 
@@ -151,7 +152,7 @@ def test_verification_counts_replicas_and_idle_gpus_itself() -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_plans_run_whole_replicas(name: str) -> None:
-    plan = api.solve(shipped.problem_files()[name])
+    plan = solved_once(name)
     for job in plan.jobs:
         assert job.replicas is not None
         assert job.replicas == int(job.replicas)

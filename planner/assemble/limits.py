@@ -74,10 +74,11 @@ def _report(inputs: Inputs, entry: _Entry, tight: frozenset[str]) -> LimitReport
 
 def _plant(c: _Context) -> Iterator[_Entry]:
     for row in of_group("supply", "ratio"):
-        limit, path = getattr(c.case.limits, row.field), None
-        if row.name == "facility_power":
-            path = _power_path(c)
-        yield _Entry(row.name, getattr(c.totals, row.figure), limit, path=path)
+        value, more = getattr(c.totals, row.figure), ""
+        if value is None and row.known_part:
+            value, more = bill(c.case, c.operation.units)[row.figure], ", known part"
+        path = _power_path(c) if row.name == "facility_power" else None
+        yield _Entry(row.name, value, getattr(c.case.limits, row.field), more=more, path=path)
     longest_days = c.inputs.problem.targets.max_lead_time_days
     yield _Entry("lead_time", c.totals.lead_time_days or 0.0, longest_days)
 

@@ -20,6 +20,9 @@ UNLIMITED_UNITS = 20_000
 GENEROUS = 4.0
 """How many times a demand an item that no limit holds back may cover alone."""
 
+Majorant = tuple[dict[str, float], float]
+ROOM = 1.0
+
 
 def cap(case: Case, offer: Offer) -> int:
     """Return the most units of ``offer`` that any plan can hold, idle ones included."""
@@ -101,16 +104,12 @@ def _by_sums(case: Case, offer: Offer) -> list[float]:
     """
     bounds = []
     for figure, parts in SUMS.items():
-        limit = getattr(case.limits, figure)
+        limit = getattr(case.limits, figure, None)
         each = sum(part.each(offer, case.rates) or 0.0 for part in parts)
         if limit is not None and each > 0:
             owned = offer.installed if any(part.bought for part in parts) else 0
             bounds.append(owned + limit / each)
     return bounds
-
-
-Majorant = tuple[dict[str, float], float]
-ROOM = 1.0
 
 
 @dataclass

@@ -17,15 +17,7 @@ from planner.case.builder import CompanionsBuilder
 from planner.case.fabrics import add_compute, add_ethernet, add_out_of_band
 from planner.case.model import Case, Companion, Companions, Storage, System
 from planner.case.money import BillItemFields, bill_item_fields
-from planner.case.quantities import (
-    ROUNDING,
-    AtLeast,
-    Device,
-    Packed,
-    Size,
-    Steps,
-    shares,
-)
+from planner.case.quantities import ROUNDING, AtLeast, Device, Packed, Size, Steps, shares
 from planner.inputs import Inputs, refusal
 from planner.schema.catalog import Item
 from planner.schema.problem import Extra, Redundancy
@@ -33,6 +25,10 @@ from planner.sizing.placement import Space
 
 if TYPE_CHECKING:
     from planner.case.builder import CompanionsBuilder
+
+
+MOST_CLUSTERS = 5_000
+"""Clusters of a storage family in one plan; more are not planned (docs/model.md)."""
 
 
 def derive_companions(inputs: Inputs, case: Case, tops: dict[str, int]) -> Companions:
@@ -101,10 +97,6 @@ def _companions(builder: CompanionsBuilder) -> tuple[Companion, ...]:
             )
         )
     return tuple(result)
-
-
-MOST_CLUSTERS = 5_000
-"""Clusters of a storage family in one plan; more are not planned (docs/model.md)."""
 
 
 def _add_clusters(builder: CompanionsBuilder) -> None:

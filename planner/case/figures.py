@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from planner.case.quantities import Device, RackUse
 from planner.case.quantities import rack_use as pack
+from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, needs_energy_cost, needs_flops, weights_gb_per_gpu
-from planner.paths import job_path
+from planner.limits import SUPPLIES
+from planner.paths import job_path, value_at
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
 from planner.schema.plan import RackClassName
@@ -287,15 +289,12 @@ def _missing_draw_and_height(item: Item, inputs: Inputs) -> list[str]:
 
 def needs_power(problem: Problem) -> bool:
     """Say whether draw matters: limited, paid for, cooled by CDUs, or what is to be least."""
-    site, cooling = problem.site, problem.site.cooling
-    limits = (
-        site.facility_limit_kw,
-        site.it_power_kw,
-        cooling.air_limit_kw,
-        cooling.liquid_limit_kw,
-    )
-    limited = any(limit is not None for limit in limits) or cooling.cdu is not None
-    return limited or needs_energy_cost(problem) or problem.objective.minimize == "power"
+    drawn = (value_at(problem, row.path) for row in SUPPLIES if row.unit == "kW")
+    limited = any(limit is not None for limit in drawn) or problem.site.feeds is not None
+    least = problem.objective.minimize
+    by_draw = least is not None and OBJECTIVES[least].limit == "it_power"
+    cooled = problem.site.cooling.cdu is not None
+    return limited or cooled or needs_energy_cost(problem) or by_draw
 
 
 def _no_fabric(item: Item, inputs: Inputs) -> str | None:

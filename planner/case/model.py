@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeVar
 
 from planner.case.quantities import Packed, Quantity, RackUse, Terms, ceil, evaluate, total
+from planner.figures import OBJECTIVES
 from planner.limits import of_group
+from planner.schema.problem import Maximized, Minimized
 from planner.sizing.fabric import FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
 
@@ -22,11 +24,7 @@ CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_sy
 """Objectives of questions about a problem, not of problem files: counts, all to be least."""
 AmountName = Literal["least_meter", "least_write", "most_write"]
 """The same for amounts: power at the meter, and the write bandwidth of the storage bought."""
-ObjectiveName = (
-    Literal["goodput", "useful_gpus", "gpus", "cost", "tco", "power", "overrun"]
-    | CountName
-    | AmountName
-)
+ObjectiveName = Literal[Maximized, Minimized, "overrun", CountName, AmountName]
 
 
 class Key(NamedTuple):
@@ -70,6 +68,7 @@ class BillItem:
     meter_kw: float
     energy_kw: float
     liquid_kw: float
+    weight_kg: float
     spare_share: float
     pack: int
     min_order: int
@@ -79,6 +78,11 @@ class BillItem:
     def place(self) -> str:
         """The name of the count that stands in place: of what follows from others its own."""
         return self.id
+
+    @property
+    def stands(self) -> bool:
+        """Say whether its count is in place: it draws, heats and weighs."""
+        return True
 
     @property
     def sold_plainly(self) -> bool:
@@ -185,6 +189,11 @@ class Companion(BillItem):
     roles: tuple[str, ...]
     racks_each: int
     stored: bool = False
+
+    @property
+    def stands(self) -> bool:
+        """Say whether its count is in place: spare parts in store are not."""
+        return not self.stored
 
 
 @dataclass(frozen=True)
@@ -409,6 +418,7 @@ class Limits:
     heat_air_kw: float | None
     heat_liquid_kw: float | None
     racks: int | None
+    weight_kg: float | None
     capex_usd: float | None
     support_usd_per_year: float | None
     subscriptions_usd_per_year: float | None
@@ -512,7 +522,7 @@ class Case:
     @property
     def maximise(self) -> bool:
         """Say whether more of the objective is better."""
-        return self.objective in ("goodput", "useful_gpus", "gpus")
+        return self.objective in OBJECTIVES and OBJECTIVES[self.objective].sense == "maximize"
 
     @property
     def needs_goodput(self) -> bool:

@@ -13,7 +13,7 @@ from planner.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Quantity
-from planner.sizing.facility import discounted_years
+from planner.sizing.facility import discounted_years, heat_btu_per_h
 
 
 def cents(amount_usd: float) -> float:
@@ -55,6 +55,7 @@ class BillItemFields(TypedDict):
     meter_kw: float
     energy_kw: float
     liquid_kw: float
+    weight_kg: float
     spare_share: float
     pack: int
     min_order: int
@@ -79,6 +80,7 @@ def bill_item_fields(item: Item, inputs: Inputs) -> BillItemFields:
         meter_kw=figures.meter_kw(item, inputs),
         energy_kw=figures.meter_kw(item, inputs, typical=typical),
         liquid_kw=figures.liquid_kw(item, inputs),
+        weight_kg=figures.weight_kg(item, inputs) or 0.0,
         # A bundle's spares are of its components: see _spare_parts.
         spare_share=0.0 if item.components else problem.spares.get(item.category, 0.0),
         pack=price.pack if price else 1,
@@ -167,6 +169,8 @@ SUMS: Mapping[str, tuple[Part, ...]] = {
     "facility_power_kw": (Part(lambda item, rates: item.meter_kw),),
     "heat_air_kw": (Part(lambda item, rates: item.it_power_kw - item.liquid_kw),),
     "heat_liquid_kw": (Part(lambda item, rates: item.liquid_kw),),
+    "heat_btu_per_h": (Part(lambda item, rates: heat_btu_per_h(item.it_power_kw)),),
+    "weight_kg": (Part(lambda item, rates: item.weight_kg),),
     "capex_usd": (_CAPEX,),
     "support_usd_per_year": (_SUPPORT,),
     "subscriptions_usd_per_year": (_SUBSCRIPTIONS,),
@@ -202,6 +206,7 @@ def weights(case: Case, figure: str, units: Named, purchased: Named) -> Weights:
         (part.each(item, case.rates), part.bought, item)
         for part in SUMS[figure]
         for item in case.bill_items()
+        if part.bought or item.stands
     )
     counted = [
         (each, purchased[item.id] if bought else units[item.place])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from planner.commands.progress import progress
-from planner.commands.report import Report, drawn
+from planner.commands.report import drawn
 from planner.errors import Finding, InputError, did_you_mean
+from planner.studies.request import Found, Request, stem_of
 from planner.whole_files import remove, write_all
 
 if TYPE_CHECKING:
@@ -17,12 +17,9 @@ if TYPE_CHECKING:
     from planner.outputs.charts.telemetry import Window
     from planner.schema.plan import Plan
     from planner.schema.telemetry import Calibration, Characterization, JobFound
-    from planner.telemetry import Characterized, Cluster, ReadOptions
+    from planner.telemetry import Characterized, Cluster
     from planner.telemetry.calibration import Known
     from planner.telemetry.job_log import JobLog
-
-NO_JOBS = 4
-"""Exit code where a trace shows no job."""
 
 _MOST_WINDOWS = 4
 _OF_JOBS = (
@@ -57,50 +54,45 @@ class Target:
     scenario: str | None = None
 
 
-def report(
-    traces: Sequence[Path],
-    options: ReadOptions,
-    target: Target,
-    *,
-    folder: Path | None = None,
-    as_json: bool = False,
-    quiet: bool = False,
-) -> Report:
+_OF_TARGETS = (
+    "problem", "job", "plan", "gpus", "write_gb_per_s", "read_gb_per_s", "log", "log_job",
+)  # fmt: skip
+
+
+def run(request: Request, **given: Any) -> Found:
     """Tell which checkpoints and jobs traces show, and what they say of a problem's inputs.
 
     Args:
-        traces: CSV, Parquet or HDF5 files.
-        options: how to read them.
-        target: what to calibrate.
-        folder: where files go, None for none.
-        as_json: print the record as JSON.
-        quiet: show no progress.
+        request: the traces: CSV, Parquet or HDF5 files.
+        given: how to read them, and what to calibrate, as ``ReadOptions`` and ``Target`` name it.
 
     Raises:
         InputError: a file or an option is wrong, or a file cannot be written.
     """
-    from planner.outputs import telemetry_text
-    from planner.telemetry import characterize
+    from planner.telemetry import ReadOptions, characterize
+    from planner.telemetry.raw import require
 
-    problem = _problem(target)
+    known = {name: given.pop(name) for name in _OF_TARGETS}
+    options = ReadOptions(**given)
+    require(options)
+    target = Target(**known, settings=request.settings, scenario=request.scenario)
+    problem, folder = _problem(target), request.folder
     windows: list[Window] = []
     done: list[str] = []
-    with progress("clusters", quiet=quiet) as told:
 
-        def seen(cluster: Cluster) -> None:
-            done.append(cluster.record.name)
-            told(len(done), max(len(done), len(traces)))
-            if folder is not None and len(windows) < _MOST_WINDOWS:
-                windows.append(_window(cluster))
+    def seen(cluster: Cluster) -> None:
+        done.append(cluster.record.name)
+        request.progress(len(done), max(len(done), len(request.paths)))
+        if folder is not None and len(windows) < _MOST_WINDOWS:
+            windows.append(_window(cluster))
 
-        found = characterize(traces, options, seen)
+    found = characterize(request.paths, options, seen)
     record = found.record
     if problem is not None and record.jobs:
         measured = _calibration(record, problem, target)
         record = record.model_copy(update={"calibration": measured})
-    text = record.model_dump_json(indent=2) if as_json else telemetry_text.render(record)
-    written = () if folder is None else _write(record, found, windows, folder, traces[0])
-    return Report(text.rstrip("\n"), written, 0 if record.jobs else NO_JOBS)
+    written = () if folder is None else _write(record, found, windows, folder, request.path)
+    return Found((record,), ("optimal" if record.jobs else "no_solution",), written=written)
 
 
 def _problem(target: Target) -> Inputs | None:
@@ -213,7 +205,6 @@ def _write(
     folder: Path,
     trace: Path,
 ) -> tuple[Path, ...]:
-    from planner.commands.solve import stem_of
     from planner.outputs.charts.telemetry import bandwidth, overlap
     from planner.outputs.charts.telemetry import trace as trace_chart
     from planner.outputs.telemetry_files import (

@@ -1,20 +1,42 @@
-"""What a command that studies a problem gives back: a text, a workbook, an exit code."""
+"""Studies from the command line: what is printed, which files are written, the exit code."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from planner.commands.solve import created_today
+from pydantic import BaseModel
+
+from planner.commands import EXIT_CODES
+from planner.commands.progress import progress
+from planner.commands.solve import created_today, listed
+from planner.errors import StoppedError
 from planner.schema.plan import Plan
+from planner.studies.registry import Result, Study, load
+from planner.studies.request import Found, Request
+from planner.terminal import say
 from planner.whole_files import write_all
 
 if TYPE_CHECKING:
     from planner.outputs.charts.model import Chart
     from planner.outputs.workbook.studies import Sheet
+
+_OF_REQUESTS = {
+    "set_": "settings",
+    "scenario": "scenario",
+    "gap": "gap",
+    "time_limit": "time_limit_s",
+    "solver": "solver",
+    "jobs": "jobs",
+    "output": "folder",
+    "quiet": "quiet",
+    "as_json": "as_json",
+}
+"""Options that every study may have, by what a request calls them."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +50,137 @@ class Report:
     written: tuple[Path, ...]
     code: int
     stopped: str = ""
+
+
+def command(study: Study, given: Mapping[str, Any]) -> int:
+    """Run a study as it is asked for on the command line; print it and return the exit code.
+
+    Args:
+        study: the study.
+        given: the values of its options by name, as the command line read them.
+
+    Raises:
+        InputError: an option or a file is wrong, or a file cannot be written.
+        StoppedError: the user stopped it half-way.
+    """
+    request, own = asked(study, given)
+    found = report(study, request, own)
+    if found.text:
+        say(found.text)
+    tell(found.written, quiet=request.quiet)
+    if found.stopped:
+        raise StoppedError(found.stopped)
+    return found.code
+
+
+def asked(study: Study, given: Mapping[str, Any]) -> tuple[Request, dict[str, Any]]:
+    """Return what a study is asked, and the values of its own options.
+
+    Raises:
+        InputError: the text of an option is wrong.
+    """
+    own: dict[str, Any] = {}
+    first, *options = study.options
+    paths = given[first.name]
+    values: dict[str, Any] = {"paths": tuple(paths) if isinstance(paths, list) else (paths,)}
+    for option in options:
+        value = _plain(given[option.name])
+        value = () if value is None and option.several else value
+        value = value if option.read is None else option.read(value)
+        if option.target in _OF_REQUESTS:
+            values[_OF_REQUESTS[option.target]] = value
+        else:
+            own[option.target] = value
+    values["settings"] = tuple(values.get("settings") or ())
+    return Request(**values), own
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without what is of the command line alone: names of choices, and lists."""
+    if isinstance(value, Enum):
+        return value.value
+    return tuple(map(_plain, value)) if isinstance(value, list) else value
+
+
+def report(study: Study, request: Request, own: Mapping[str, Any]) -> Report:
+    """Run a study and write its files.
+
+    Args:
+        study: the study.
+        request: what it is asked.
+        own: its own options by name.
+
+    Raises:
+        InputError: an option or a file is wrong, or a file cannot be written.
+    """
+    if study.counts:
+        with progress(study.counts, quiet=request.quiet) as told:
+            found: Found = load(study.run)(replace(request, progress=told), **own)
+    else:
+        found = load(study.run)(request, **own)
+    results = [_result(study, record) for record in found.records]
+    text = found.text or _text(found, results, as_json=request.as_json)
+    written = found.written
+    if request.folder is not None and found.records and not written:
+        written = _write(found, results, request.folder, found.stem or request.stem)
+    return Report(text, written, max(EXIT_CODES[each] for each in found.ended), found.stopped)
+
+
+def _result(study: Study, record: BaseModel) -> Result:
+    name = type(record).__name__
+    return next(each for each in study.results if each.record.endswith(f":{name}"))
+
+
+def _text(found: Found, results: Sequence[Result], *, as_json: bool) -> str:
+    """Return the records as JSON, several as a list, or as people read them."""
+    if as_json:
+        texts = [record.model_dump_json(indent=2) for record in found.records]
+        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    pairs = zip(results, found.records, strict=True)
+    screens = [load(result.view)(record, **found.shown) for result, record in pairs]
+    return "\n\n".join(screen.rstrip("\n") for screen in screens)
+
+
+def _write(found: Found, results: Sequence[Result], folder: Path, stem: str) -> tuple[Path, ...]:
+    """Write records, pictures and the workbook of a study; return their names."""
+    contents: dict[Path, bytes] = {}
+    sheets: list[Sheet] = []
+    for result, record in zip(results, found.records, strict=True):
+        if result.kept:
+            name = result.kept.format(stem=stem, record=record)
+            contents[folder / f"{name}.json"] = f"{record.model_dump_json(indent=2)}\n".encode()
+        contents |= pictures(result, record, found.shown, folder, stem)
+        if result.book and found.plan is not None:
+            sheets += load(result.sheets)(record, **found.shown).values()
+    plan = found.plan() if sheets and found.plan is not None else None
+    if contents:
+        write_all(contents)
+    if plan is None:
+        return tuple(contents)
+    book = f"{results[0].book.format(stem=stem)}.xlsx"
+    return (*contents, *write_workbook(folder, book, plan, sheets, found.title))
+
+
+def pictures(
+    result: Result, record: BaseModel, shown: Mapping[str, Any], folder: Path, stem: str
+) -> dict[Path, bytes]:
+    """Return the pictures of a record, by where they go; charts without anything drawn have none.
+
+    Args:
+        result: what is made of such records.
+        record: the record.
+        shown: what its charts take besides.
+        folder: where files go.
+        stem: how their names begin.
+    """
+    found: dict[Path, bytes] = {}
+    charts = load(result.charts)(record, **shown) if result.charts else ()
+    for chart in charts:
+        if not chart.panels:
+            continue
+        name = result.picture.format(stem=stem, record=record, chart=chart.name)
+        found |= drawn(chart, folder, name)
+    return found
 
 
 def write_workbook(
@@ -59,3 +212,9 @@ def drawn(chart: Chart, folder: Path, stem: str) -> dict[Path, bytes]:
     from planner.outputs.charts.picture import png, svg
 
     return {folder / f"{stem}.png": png(chart), folder / f"{stem}.svg": svg(chart)}
+
+
+def tell(written: Sequence[Path], *, quiet: bool) -> None:
+    """Say which files were written."""
+    if written and not quiet:
+        say(f"wrote {listed(written)}", err=True)

@@ -19,25 +19,16 @@ from planner.outputs.sensitivity_words import printable
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import INDENT, wrapped
 from planner.schema.plan import SCHEMA_VERSION, Plan
-from planner.schema.sensitivity import (
-    SENSITIVITY_SCHEMA_VERSION,
-    Frontier,
-    Sweep,
-    Tornado,
-    Uncertain,
-)
+from planner.schema.sensitivity import SENSITIVITY_SCHEMA_VERSION, Sweep
+from planner.studies.registry import RESULTS, load
 from planner.whole_files import write_all
 
-_STUDIES: dict[str, type[AnyStudy]] = {
-    "sweep": Sweep, "frontier": Frontier, "tornado": Tornado, "uncertain": Uncertain,
-}  # fmt: skip
+_STUDIES = {each.name: each for each in RESULTS if each.reported}
 _MOST_BYTES = 50_000_000
 ModelT = TypeVar("ModelT", bound=BaseModel)
 _PLAN_KEYS = frozenset(("provenance", "objective", "site", "lines"))
-_TAKES = (
-    "give what planner wrote: PROBLEM.plan.json, .sweep.json, .frontier.json, .tornado.json or "
-    ".uncertain.json"
-)
+_KINDS = [f".{name}.json" for name in _STUDIES]
+_TAKES = f"give what planner wrote: PROBLEM.plan.json, {', '.join(_KINDS[:-1])} or {_KINDS[-1]}"
 
 
 def report(
@@ -101,7 +92,7 @@ def _result(path: Path) -> Plan | AnyStudy:
     kind = data.get("kind") if isinstance(data, dict) else None
     model: type[AnyStudy] | None = None
     if isinstance(kind, str):
-        model = _STUDIES.get(kind)
+        model = load(_STUDIES[kind].record) if kind in _STUDIES else None
     elif isinstance(data, dict) and data.keys() >= _PLAN_KEYS:
         _same_version(path, data, SCHEMA_VERSION)
         return _plan(path, data)

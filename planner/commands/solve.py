@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,8 +14,8 @@ from planner.inputs import Inputs, inputs_to_text
 from planner.outputs import console, plan_json
 from planner.outputs.audience import Audience
 from planner.outputs.comparison_words import listed as listed_words
-from planner.outputs.text_safety import clean
 from planner.schema.plan import Plan
+from planner.studies.request import stem_of
 from planner.terminal import say
 from planner.whole_files import write_all
 
@@ -26,12 +25,6 @@ if TYPE_CHECKING:
 BillFormat = Literal["csv", "json"]
 Studies = Sequence[tuple[str, "Callable[[Book], None]"]]
 """Sheets of studies by name, and what fills them."""
-
-PROBLEMS = (".yaml", ".yml")
-"""How names of problem files end."""
-
-_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
-"""What a system does not take in the name of a file, or takes for a folder."""
 
 
 def deliver(
@@ -68,7 +61,14 @@ def deliver(
     carried = inputs_to_text(inputs)
     written: list[Path] = []
     if plan.lines:
-        contents = _contents(plan, carried, folder / stem(plan, problem), bills, audience, studies)
+        contents = _contents(
+            plan,
+            carried,
+            folder / stem_of(problem, plan.provenance.scenario),
+            bills,
+            audience,
+            studies,
+        )
         write_all(contents)
         written = list(contents)
     text = plan_json.to_bytes(plan, carried).decode() if as_json else console.render(plan)
@@ -80,27 +80,6 @@ def listed(paths: Sequence[Path]) -> str:
     """Return file names as a sentence lists them; nothing in them steers the terminal."""
     names = ["".join(c if c.isprintable() else "?" for c in str(path)) for path in paths]
     return listed_words(names)
-
-
-def stem(plan: Plan, problem: Path) -> str:
-    """Return how the names of a plan's files begin: the problem's, and the scenario's."""
-    return stem_of(problem, plan.provenance.scenario)
-
-
-def stem_of_side(path: Path, plan: Plan) -> str:
-    """Return how the names of files begin that are made of a plan's file, a workbook or a problem.
-
-    A plan's own file names its scenario already.
-    """
-    solved = path.suffix.lower() in PROBLEMS
-    named = path.with_name(path.stem.removesuffix(".plan") + path.suffix)
-    return stem_of(named, plan.provenance.scenario if solved else None)
-
-
-def stem_of(problem: Path, scenario: str | None) -> str:
-    """Return how the names of a problem's files begin under one of its scenarios."""
-    stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
-    return _NOT_IN_NAMES.sub("_", clean(stem, limit=None))
 
 
 def _contents(

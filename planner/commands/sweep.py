@@ -11,20 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from planner import __version__
-from planner.api import Options, load, solve_with
-from planner.commands import EXIT_CODES, interrupts
+from planner.api import Options, solve_with
+from planner.commands import interrupts
 from planner.commands.progress import progress
-from planner.commands.report import Report, drawn, write_workbook
-from planner.commands.solve import listed, stem_of
+from planner.commands.report import pictures, write_workbook
+from planner.commands.solve import listed
 from planner.errors import StoppedError
 from planner.inputs import Inputs
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Sweep
+from planner.studies.registry import SWEEP, load
+from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.journal import Journal
-from planner.studies.sensitivity.scenarios import scenarios
-from planner.studies.sensitivity.solve import SweepOptions
+from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
 from planner.studies.sensitivity.sweep import Course, Table, Workforce
 from planner.studies.sensitivity.workers import Workers
+from planner.whole_files import write_all
 
 SHOWN = 20_000
 """So many rows of a table are looked at for the workbook, the picture and the screen."""
@@ -39,54 +41,47 @@ class Asked:
     named: tuple[str, ...] | None = None
 
 
-def report(
-    problem: Path,
-    options: SweepOptions,
-    asked: Asked,
+def run(
+    request: Request,
     *,
-    settings: tuple[str, ...] = (),
-    scenario: str | None = None,
-    folder: Path = Path(),
-    dask: str | None = None,
-    as_json: bool = False,
-    quiet: bool = False,
-    workbook: bool = True,
-) -> Report:
+    vary: tuple[str, ...],
+    scenarios: Path | None,
+    named: tuple[str, ...],
+    dask: str | None,
+    workbook: bool,
+) -> Found:
     """Solve the scenarios of a problem and write the table of them.
 
     Args:
-        problem: the problem file.
-        options: how to solve each scenario.
-        asked: what to vary.
-        settings: changes laid over the problem.
-        scenario: a named scenario of the file that all others are laid over.
-        folder: where the files go.
+        request: the problem, how to solve each scenario, and where files go.
+        vary: what to vary, each as ``PATH=VALUES``.
+        scenarios: a table of scenarios.
+        named: scenarios of the problem by name, or ``all``.
         dask: the address of a Dask scheduler whose workers do the work.
-        as_json: print the record as JSON.
-        quiet: show no progress.
         workbook: whether to write the workbook and the picture, too.
 
     Raises:
         InputError: the problem or what to vary is wrong, or a file cannot be written.
     """
-    inputs = load(problem, settings=settings, scenario=scenario)
-    chosen = scenarios(
-        inputs, vary=asked.vary, table=asked.table, named=asked.named, problem=problem
+    every = tuple(name for name in named if name != "all") if named else None
+    asked, options = Asked(vary, scenarios, every), request.each()
+    inputs, folder = request.inputs, request.folder or Path()
+    chosen = scenarios_of(
+        inputs, vary=asked.vary, table=asked.table, named=asked.named, problem=request.path
     )
-    stem = stem_of(problem, scenario)
-    partial = folder / f".{stem}.sweep.partial"
+    partial = folder / f".{request.stem}.sweep.partial"
     with _journal(partial, _key(inputs, asked, options)) as journal:
-        with progress("scenarios", quiet=quiet) as told:
+        with progress("scenarios", quiet=request.quiet) as told:
             course = Course(inputs, chosen, options, journal, told)
             stopped = _run(course, dask)
         base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
-        study, rows, written = _write(course.table(), folder / f"{stem}.sweep", base)
+        study, rows, written = _write(course.table(), folder / f"{request.stem}.sweep", base)
         if base is not None and study.rows:
-            written += _shown(base, study, rows, folder, stem)
+            written += _shown(base, study, rows, folder, request.stem)
         if not stopped:
             journal.forget()
-    text = study.model_dump_json(indent=2) if as_json else _text(study, rows)
-    return Report(text, written, _code(study), _kept(study, partial) if stopped else "")
+    kept = _kept(study, partial) if stopped else ""
+    return Found((study,), (_ended(study),), shown={"rows": rows}, written=written, stopped=kept)
 
 
 @contextmanager
@@ -146,7 +141,6 @@ def _write(
     table: Table, stem: Path, base: Plan | None
 ) -> tuple[Sweep, dict[str, Sequence[Any]], tuple[Path, ...]]:
     from planner.outputs import sweep_files
-    from planner.whole_files import write_all
 
     names = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv", ".json")]
     counted = sweep_files.write(
@@ -163,25 +157,12 @@ def _write(
 def _shown(
     base: Plan, study: Sweep, rows: dict[str, Sequence[Any]], folder: Path, stem: str
 ) -> tuple[Path, ...]:
-    from functools import partial
-
-    from planner.outputs.charts.studies import charts
-    from planner.outputs.workbook.studies import sweep as sheet
-    from planner.whole_files import write_all
-
-    pictures: dict[Path, bytes] = {}
-    for chart in charts(study, rows):
-        pictures |= drawn(chart, folder, f"{stem}.sweep")
-    write_all(pictures)
-    add = partial(sheet.add, study=study, rows=rows)
-    book = write_workbook(folder, f"{stem}.sweep.xlsx", base, [add])
-    return (*pictures, *book)
-
-
-def _text(study: Sweep, rows: dict[str, Sequence[Any]]) -> str:
-    from planner.outputs.sweep_text import render
-
-    return render(study, rows).rstrip("\n")
+    """Write the pictures and the workbook of a sweep; return their names."""
+    shown = {"rows": rows}
+    drawn = pictures(SWEEP, study, shown, folder, stem)
+    write_all(drawn)
+    sheets = list(load(SWEEP.sheets)(study, **shown).values())
+    return (*drawn, *write_workbook(folder, f"{SWEEP.book.format(stem=stem)}.xlsx", base, sheets))
 
 
 def _kept(study: Sweep, folder: Path) -> str:
@@ -190,6 +171,6 @@ def _kept(study: Sweep, folder: Path) -> str:
     return f"interrupted after {done}, {kept}; the same command goes on from there"
 
 
-def _code(study: Sweep) -> int:
+def _ended(study: Sweep) -> str:
     worst = ("failed", "no_solution", "feasible")
-    return next((EXIT_CODES[name] for name in worst if study.statuses.get(name)), 0)
+    return next((name for name in worst if study.statuses.get(name)), "optimal")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.api import Options
-from planner.commands import EXIT_CODES
-from planner.commands.progress import progress
-from planner.commands.report import Report
-from planner.commands.solve import PROBLEMS, stem_of_side
 from planner.errors import Finding, InputError
 from planner.outputs.bill_csv import harmless
 from planner.outputs.sensitivity_words import printable
 from planner.outputs.words import DAY_S, duration, size, wrapped
+from planner.studies.request import PROBLEMS, Found, Request, stem_of_side
 
 if TYPE_CHECKING:
     from planner.schema.synthesis import JobTruth
@@ -24,64 +20,57 @@ if TYPE_CHECKING:
     from planner.synthesis.quality import Quality
 
 
-@dataclass(frozen=True)
-class Request:
-    """What to make: of how many clusters, in which format, with which seed, changes to problems."""
-
-    clusters: int = 1
-    kind: Format = "csv"
-    seed: int = 1
-    settings: tuple[str, ...] = ()
-    scenario: str | None = None
-    folder: Path = Path()
-    quiet: bool = False
-
-
-def report(files: Sequence[Path], quality: Quality, request: Request) -> Report:
+def run(
+    request: Request, *, clusters: int, seed: int, format_: Format, start: str, **sampled: Any
+) -> Found:
     """Write the telemetry of clusters that run plans.
 
     Args:
-        files: plans, problem files and workbooks, a job each; the storage is the first one's.
+        request: plans, problem files and workbooks, a job each; the storage is the first one's.
             Problem files are solved first.
-        quality: how it is sampled, and what is wrong with it.
-        request: what to make.
+        clusters: so many run the same, each with its own failures.
+        seed: the same one makes the same trace.
+        format_: of the trace.
+        start: when it begins.
+        sampled: how it is sampled and what is wrong with it, as ``Quality`` names it.
 
     Raises:
         InputError: a file or an option is wrong, or a file cannot be written.
     """
     from planner.synthesis.make import Targets, clusters_of, make
-    from planner.synthesis.quality import require
+    from planner.synthesis.quality import Quality, require, start_of
 
-    require(quality, request.clusters)
-    _no_idle_changes(files, request)
-    sides = [_read(path, request) for path in files]
+    quality = Quality(start=start_of(start), **sampled)
+    require(quality, clusters)
+    _no_idle_changes(request)
+    sides = [_read(path, request) for path in request.paths]
     for side in sides:
         if not side.there:
-            said = f"{side.source}: no plan, so nothing leaves a trace: "
-            said += side.reason or side.plan.status
-            return Report(said, (), EXIT_CODES[side.plan.status])
+            why = side.reason or side.plan.status
+            text = f"{side.source}: no plan, so nothing leaves a trace: {why}"
+            return Found(ended=(side.plan.status,), text=text)
     plans = [side.plan for side in sides]
-    stem = stem_of_side(files[0], plans[0])
-    names = (f"{stem}.trace.{request.kind}", f"{stem}.truth.json", f"{stem}.log.csv")
-    targets = Targets(*(request.folder / name for name in names))
-    with progress("samples", quiet=request.quiet) as told:
-        made = make(
-            clusters_of(plans, request.clusters),
-            quality,
-            targets,
-            plans=[path.name.encode(errors="replace").decode() for path in files],
-            kind=request.kind,
-            seed=request.seed,
-            progress=told,
-            written_as=harmless,
-        )
+    stem = stem_of_side(request.path, plans[0])
+    folder = request.folder or Path()
+    names = (f"{stem}.trace.{format_}", f"{stem}.truth.json", f"{stem}.log.csv")
+    targets = Targets(*(folder / name for name in names))
+    made = make(
+        clusters_of(plans, clusters),
+        quality,
+        targets,
+        plans=[path.name.encode(errors="replace").decode() for path in request.paths],
+        kind=format_,
+        seed=seed,
+        progress=request.progress,
+        written_as=harmless,
+    )
     written = (targets.trace, targets.truth, targets.log)
-    return Report(_text(stem, quality, made), written, 0)
+    return Found(text=_text(stem, quality, made), written=written)
 
 
-def _no_idle_changes(files: Sequence[Path], request: Request) -> None:
+def _no_idle_changes(request: Request) -> None:
     changes = request.settings or request.scenario is not None
-    if changes and not any(path.suffix.lower() in PROBLEMS for path in files):
+    if changes and not any(path.suffix.lower() in PROBLEMS for path in request.paths):
         message = "--set and --scenario change problem files, and none is given"
         raise InputError(Finding("option", message, fix="give the problem file, not its plan"))
 

@@ -20,6 +20,7 @@ _SCALES: dict[str, tuple[Dimension, tuple[tuple[float, str], ...]]] = {
     "days": (units.DAYS, ((0.0, "days"),)),
     "GB/s": (units.BANDWIDTH, ((0.0, "GB/s"),)),
     "TB": (units.CAPACITY, ((1e3, "PB"), (0.0, "TB"))),
+    "kg": (units.WEIGHT, ((1e3, "t"), (0.0, "kg"))),
     "share": (units.SHARE, ((0.0, "%"),)),
     "number": (units.NUMBER, ((0.0, ""),)),
 }
@@ -27,7 +28,8 @@ _SCALES: dict[str, tuple[Dimension, tuple[tuple[float, str], ...]]] = {
 
 _SIZES = {
     "MW": 1e3, "kW": 1.0, "MUSD": 1e6, "kUSD": 1e3, "USD": 1.0, "h": 3600.0, "min": 60.0,
-    "s": 1.0, "days": 1.0, "GB/s": 1.0, "PB": 1e3, "TB": 1.0, "%": 0.01, "": 1.0,
+    "s": 1.0, "days": 1.0, "GB/s": 1.0, "PB": 1e3, "TB": 1.0, "t": 1e3, "kg": 1.0,
+    "%": 0.01, "": 1.0,
 }  # fmt: skip
 
 

@@ -41,8 +41,8 @@ def load_with_findings(
     overrides.apply_settings(document, settings)
     problem = market.validated(Problem, document)
     offered, digests = _offered(problem, path.parent, document)
-    said = [_said(setting) for setting in settings]
-    parts = [market.digest(path), *digests, scenario or "", *said]
+    read = [_read_setting(setting) for setting in settings]
+    parts = [market.digest(path), *digests, scenario or "", *read]
     inputs = Inputs(
         problem=problem,
         **offered,
@@ -88,7 +88,7 @@ def _offered(problem: Problem, base: Path, document: Document) -> tuple[dict[str
     return fields, [*catalogs.digests, *prices.digests]
 
 
-def _said(setting: str) -> str:
+def _read_setting(setting: str) -> str:
     """Return what a setting says; of a file of them its contents."""
     mark = overrides.FILE_MARK
     return market.digest(Path(setting.removeprefix(mark))) if setting.startswith(mark) else setting

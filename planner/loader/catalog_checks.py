@@ -12,8 +12,25 @@ from planner.schema.catalog import Family, Figure, Item, Ports, Sizes, Source, S
 Fault = tuple[str, str | None, str]
 """What is wrong, what would be right, and the dotted part it is about."""
 
-
 LIST_IT = "list it there with its title"
+
+KW_PER_RACK_UNIT = 6.0
+RANGES = {
+    "provides.gpus": (1, 1024),
+    "provides.read": (0.5, 5000.0),
+    "provides.write": (0.2, 5000.0),
+    "provides.usable": (1.0, 100_000.0),
+    "consumes.it_power": (0.0, 300.0),
+    "consumes.rack_units": (0.0, 60.0),
+    "consumes.weight": (0.0, 5000.0),
+    "consumes.typical_power": (0.0, 300.0),
+    "provides.cooling": (1.0, 20_000.0),
+    "provides.feed": (0.5, 500.0),
+    "gpu.memory": (8.0, 2000.0),
+    "gpu.bf16_dense": (50.0, 50_000.0),
+    "gpu.fp8_dense": (50.0, 100_000.0),
+    "gpu.tdp": (0.1, 5.0),
+}
 
 
 def catalog_figures(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Figure[object]]]:
@@ -184,25 +201,6 @@ def check_family(
             "of a cluster"
         )
         yield message, "give cluster.max_units or fewer", "cluster"
-
-
-KW_PER_RACK_UNIT = 6.0
-RANGES = {
-    "provides.gpus": (1, 1024),
-    "provides.read": (0.5, 5000.0),
-    "provides.write": (0.2, 5000.0),
-    "provides.usable": (1.0, 100_000.0),
-    "consumes.it_power": (0.0, 300.0),
-    "consumes.rack_units": (0.0, 60.0),
-    "consumes.weight": (0.0, 5000.0),
-    "consumes.typical_power": (0.0, 300.0),
-    "provides.cooling": (1.0, 20_000.0),
-    "provides.feed": (0.5, 500.0),
-    "gpu.memory": (8.0, 2000.0),
-    "gpu.bf16_dense": (50.0, 50_000.0),
-    "gpu.fp8_dense": (50.0, 100_000.0),
-    "gpu.tdp": (0.1, 5.0),
-}
 
 
 def impossible_figures(item: Item) -> Iterator[tuple[str, str]]:

@@ -27,6 +27,9 @@ WEIGHT_BYTES = 2.0
 """Bytes per parameter of the weights, which every replica of a sharded optimizer reads."""
 STALL_FIX = "shorten the stall or lengthen the interval"
 
+Contradiction = tuple[str, str, str]
+"""(path in the problem file, what is wrong, what would be right)"""
+
 
 def check_problem(inputs: Inputs) -> list[Finding]:
     """Return the findings on how problem, catalogs and prices fit together."""
@@ -274,10 +277,6 @@ def _shipped_ids() -> set[str]:
     for path in shipped.price_files().values():
         ids |= set(re.findall(r"^  ([a-z][a-z0-9_]*):", path.read_text("utf-8"), re.MULTILINE))
     return ids
-
-
-Contradiction = tuple[str, str, str]
-"""(path in the problem file, what is wrong, what would be right)"""
 
 
 def contradictions(inputs: Inputs) -> Iterator[Contradiction]:

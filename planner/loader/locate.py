@@ -25,6 +25,28 @@ _TYPES = {
 }
 _BOUNDS = {"greater_than_equal": ("at least", "ge"), "less_than_equal": ("at most", "le")}
 
+ID_WORDS = "an id is lower-case letters, digits and _, and begins with a letter"
+PATTERNS = {
+    r"^[a-z][a-z0-9_]{0,63}$": ID_WORDS,
+    r"^\d{4}(-\d{2}(-\d{2})?)?$": 'write a date as "2026-01-31", "2026-01" or "2026"',
+    r"^\d+(-\d+)? (weeks|months)$": "write for example '12 weeks' or '8-16 weeks'",
+    r"^\d+(\.\d+)? ?%$": "write a number of systems, or a share such as '2 %'",
+}
+_GROUPS = {
+    "site": "site: {facility_power: 10 MW, pue: 1.25}",
+    "storage": "storage: {delivered_fraction: {read: 0.8, write: 0.8}}",
+    "delivered_fraction": "delivered_fraction: {read: 0.8, write: 0.8}",
+    "jobs": "jobs: with '- name: ...' and parameters or checkpoint.size",
+    "objective": "objective: {maximize: goodput} or {minimize: cost}",
+    "pue": "pue: 1.25",
+    "every": "every: 10 min",
+    "per_gpu_day": "per_gpu_day: 0.0001",
+    "name": "name: and a title",
+    "source": "source: and one of the names under sources",
+    "date": 'date: "2026-01-31"',
+    "id": "id: and a name; " + ID_WORDS,
+}
+
 
 def findings(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Finding]:
     """Return one finding per faulty place of ``document``, in the order of its lines."""
@@ -93,7 +115,7 @@ def _words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str, st
         return _choice(str(context.get("tag", value)), str(expected))
     if kind in _TYPES:
         fix = _quote_hint(kind, value) or _keys_hint(kind, model, path)
-        return "type", f"{_TYPES[kind]}, found {_shown(value)}", fix
+        return "type", f"{_TYPES[kind]}, found {_quote(value)}", fix
     return _limit_words(detail, path)
 
 
@@ -106,7 +128,7 @@ def _key_words(detail: Any, path: DataPath, model: type[BaseModel]) -> tuple[str
         return "missing-key", f"'{name}' is missing", hint(models_at(model, path), name)
     known = sorted(field_names(model, path[:-1]))
     fix = did_you_mean(str(path[-1]), known) or ("expected one of: " + ", ".join(known))
-    return "unknown-key", f"unknown key {_shown(path[-1])}", fix
+    return "unknown-key", f"unknown key {_quote(path[-1])}", fix
 
 
 def _limit_words(detail: Any, path: DataPath) -> tuple[str, str, str | None]:
@@ -121,7 +143,7 @@ def _limit_words(detail: Any, path: DataPath) -> tuple[str, str, str | None]:
         return "several-jobs", "several jobs on one cluster are not supported yet", "keep one job"
     if kind == "string_pattern_mismatch":
         words = PATTERNS.get(context["pattern"], f"it must match {context['pattern']}")
-        return "text", f"{_shown(value)} is not well formed", words
+        return "text", f"{_quote(value)} is not well formed", words
     text = str(detail["msg"]).removeprefix("Value error, ")
     return "value", text[:1].lower() + text[1:], None
 
@@ -144,7 +166,7 @@ def _keys_hint(kind: str, model: type[BaseModel], path: DataPath) -> str | None:
     return "its keys: " + ", ".join(sorted(field_names(model, path)))
 
 
-def _shown(value: object) -> str:
+def _quote(value: object) -> str:
     if isinstance(value, bool):
         return f"'{str(value).lower()}'"
     if isinstance(value, dict):
@@ -194,29 +216,6 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
     elif origin in (Union, types.UnionType, tuple) or origin in (dict, Mapping):
         for part in get_args(annotation):
             yield from _models(part)
-
-
-ID_WORDS = "an id is lower-case letters, digits and _, and begins with a letter"
-PATTERNS = {
-    r"^[a-z][a-z0-9_]{0,63}$": ID_WORDS,
-    r"^\d{4}(-\d{2}(-\d{2})?)?$": 'write a date as "2026-01-31", "2026-01" or "2026"',
-    r"^\d+(-\d+)? (weeks|months)$": "write for example '12 weeks' or '8-16 weeks'",
-    r"^\d+(\.\d+)? ?%$": "write a number of systems, or a share such as '2 %'",
-}
-_GROUPS = {
-    "site": "site: {facility_power: 10 MW, pue: 1.25}",
-    "storage": "storage: {delivered_fraction: {read: 0.8, write: 0.8}}",
-    "delivered_fraction": "delivered_fraction: {read: 0.8, write: 0.8}",
-    "jobs": "jobs: with '- name: ...' and parameters or checkpoint.size",
-    "objective": "objective: {maximize: goodput} or {minimize: cost}",
-    "pue": "pue: 1.25",
-    "every": "every: 10 min",
-    "per_gpu_day": "per_gpu_day: 0.0001",
-    "name": "name: and a title",
-    "source": "source: and one of the names under sources",
-    "date": 'date: "2026-01-31"',
-    "id": "id: and a name; " + ID_WORDS,
-}
 
 
 def hint(models: Iterable[type[BaseModel]], key: str) -> str | None:

@@ -78,7 +78,7 @@ def _existing(path: Path, base: Path, what: str, origin: Finding) -> Path:
     if there:
         return path
     near = did_you_mean(path.stem, [other.stem for other in path.parent.glob("*.y*ml")])
-    folder = yaml12.shown(base)
+    folder = yaml12.shorten_path(base)
     fix = near or f"the path counts from {'this folder' if folder == '.' else folder}"
     message = f"no such {what}: '{_clip(str(path))}'"
     raise InputError(Finding("not-found", message, origin.file, origin.line, origin.path, fix))
@@ -155,7 +155,7 @@ def _with_includes(
     def visit(path: Path, open_files: tuple[Path, ...], place: tuple[str, int | None]) -> None:
         real = Path(os.path.realpath(path))  # of links in a circle, too
         if real in open_files:
-            circle = " -> ".join(yaml12.shown(p) for p in (*open_files, real))
+            circle = " -> ".join(yaml12.shorten_path(p) for p in (*open_files, real))
             message, fix = f"circular include: {circle}", "remove one of these includes"
             raise InputError(Finding("circular-include", message, *place, fix=fix))
         if real in seen:
@@ -169,7 +169,7 @@ def _with_includes(
         seen[real] = document
 
     for path in files:
-        visit(path, (), (yaml12.shown(path), None))
+        visit(path, (), (yaml12.shorten_path(path), None))
     return list(seen.items())
 
 

@@ -41,7 +41,7 @@ _TAGS = frozenset(
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def shown(path: Path) -> str:
+def shorten_path(path: Path) -> str:
     """Return ``path`` as the user would write it: relative where that is shorter."""
     try:
         return str(Path(os.path.realpath(path)).relative_to(Path.cwd()))
@@ -51,7 +51,7 @@ def shown(path: Path) -> str:
 
 def read_text(path: Path, what: str) -> str:
     """Return the file's text; raise InputError in one line where that cannot be done."""
-    name = shown(path)
+    name = shorten_path(path)
     try:
         content = contents(path, most_bytes=MAX_BYTES, what=what, missing=f"no such {what}")
     except InputError as error:
@@ -80,8 +80,8 @@ def _binary(name: str, what: str) -> Finding:
 
 def read(path: Path, what: str = "problem file") -> Document:
     """Return the single YAML document of ``path``, which must be a mapping."""
-    _refuse_what_is_no_text(shown(path), what)
-    document = parse(read_text(path, what), shown(path), what)
+    _refuse_what_is_no_text(shorten_path(path), what)
+    document = parse(read_text(path, what), shorten_path(path), what)
     if not isinstance(document.data, dict):
         raise InputError(_no_mapping(document, what))
     return document

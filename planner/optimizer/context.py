@@ -19,6 +19,9 @@ from planner.sizing.packing import packing
 
 SMALLEST_INTERVAL_S = 1e-3
 
+STRICT = 1e-7
+"""A count may fall short of one more than its argument by this: fractions below it are noise."""
+
 
 @dataclass
 class Build:
@@ -287,10 +290,6 @@ def _range(least: float, most: float) -> tuple[float, float]:
     """Return a usable range; an empty one is left to the rows to refuse."""
     low = max(least, 1e-9)
     return low, max(most, low)
-
-
-STRICT = 1e-7
-"""A count may fall short of one more than its argument by this: fractions below it are noise."""
 
 
 @dataclass

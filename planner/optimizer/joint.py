@@ -19,12 +19,7 @@ from planner.optimizer.goal import Found, Goal
 from planner.optimizer.master import Master, session
 from planner.optimizer.measure import measure
 from planner.optimizer.model import Linear, Row, save_mps
-from planner.optimizer.objective import (
-    EXPRESSIONS,
-    LOGARITHMIC,
-    TIE_BREAKS,
-    disliked,
-)
+from planner.optimizer.objective import EXPRESSIONS, LOGARITHMIC, TIE_BREAKS, disliked
 from planner.optimizer.operate import Operation
 from planner.optimizer.solver import Effort, SolverName
 from planner.optimizer.stage import run

@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable
 from hashlib import sha256
 
+from planner.case.money import SUMS
+from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.limits import MILLION
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, total
@@ -31,19 +33,9 @@ def gpus(build: Build) -> Linear:
     return build.gpus + 0
 
 
-def capex_musd(build: Build) -> Linear:
-    """Return capex in millions of USD."""
-    return build.sum("capex_usd", MILLION)
-
-
 def tco_musd(build: Build) -> Linear:
     """Return TCO in millions of USD."""
     return build.sum("tco_usd", MILLION)
-
-
-def power_kw(build: Build) -> Linear:
-    """Return IT power in kW."""
-    return build.sum("it_power_kw")
 
 
 def count(build: Build) -> Linear:
@@ -64,11 +56,6 @@ def gpu_systems(build: Build) -> Linear:
 def systems_in_use(build: Build) -> Linear:
     """Return the GPU systems in use: idle ones are easily many."""
     return total(build.used.values())
-
-
-def meter_kw(build: Build) -> Linear:
-    """Return power at the meter in kW."""
-    return build.sum("facility_power_kw")
 
 
 def bought_write(build: Build) -> Linear:
@@ -95,24 +82,31 @@ def named(build: Build) -> Linear:
     return total(name_weight(offer.id) * build.units[offer.id] for offer in offers)
 
 
+def scale(figure: Figure) -> float:
+    """Return how many of a figure's unit the model counts as one."""
+    return MILLION if figure.money else 1.0
+
+
+def _sum(figure: Figure) -> Callable[[Build], Linear]:
+    return lambda build: build.sum(figure.name, scale(figure))
+
+
 EXPRESSIONS: dict[str, Callable[[Build], Linear]] = {
+    **{name: _sum(asked.figure) for name, asked in OBJECTIVES.items() if asked.figure.name in SUMS},
     "goodput": log_useful_pflops,
     "useful_gpus": log_useful_gpus,
     "gpus": gpus,
-    "cost": capex_musd,
-    "tco": tco_musd,
-    "power": power_kw,
     "fewest_storage": storage_units,
     "most_storage": lambda build: -1 * storage_units(build),
     "fewest_systems": gpu_systems,
     "most_systems": lambda build: -1 * systems_in_use(build),
-    "least_meter": meter_kw,
+    "least_meter": _sum(FIGURES["facility_power_kw"]),
     "least_write": bought_write,
     "most_write": lambda build: -1 * bought_write(build),
 }
 TIE_BREAKS: dict[str, Callable[[Build], Linear]] = {
-    "capex": capex_musd,
-    "power": power_kw,
+    "capex": _sum(FIGURES["capex_usd"]),
+    "power": _sum(FIGURES["it_power_kw"]),
     "units": count,
     "name": named,
 }
@@ -123,4 +117,4 @@ def natural(name: str, value: float) -> float:
     """Return an objective's value as the model scales it in the objective's own unit."""
     if name in LOGARITHMIC:
         return math.exp(value)
-    return value * MILLION if name in ("cost", "tco") else value
+    return value * scale(OBJECTIVES[name].figure) if name in OBJECTIVES else value

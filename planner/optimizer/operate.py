@@ -25,9 +25,14 @@ TOLERANCE = 9e-8
 MOST_STALLED = 0.999
 """No plan may lose more of its intervals to stalls; see docs/model.md."""
 
-
 SECTIONS = 60
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+FLOORS = frozenset(limit.name for limit in LIMITS if limit.sense == ">=")
+LOGARITHMIC = frozenset(limit.name for limit in LIMITS if limit.elastic == "log")
+"""Limits whose change counts as the logarithm of its factor."""
+OF_INTERVAL = LOGARITHMIC - {"restore_time"}
+"""Limits whose amounts depend on the interval."""
 
 
 @dataclass(frozen=True)
@@ -370,13 +375,6 @@ def _endurance_interval(case: Case, units: Mapping[str, int]) -> float:
             return 0.0
         endured += item.endurance_tb_per_day * units[item.id]
     return write_volume_tb_per_day(case.job.checkpoint_gb, 1.0) / endured if endured else 0.0
-
-
-FLOORS = frozenset(limit.name for limit in LIMITS if limit.sense == ">=")
-LOGARITHMIC = frozenset(limit.name for limit in LIMITS if limit.elastic == "log")
-"""Limits whose change counts as the logarithm of its factor."""
-OF_INTERVAL = LOGARITHMIC - {"restore_time"}
-"""Limits whose amounts depend on the interval."""
 
 
 def missed_by(case: Case, operation: Operation) -> float:

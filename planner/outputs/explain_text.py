@@ -97,8 +97,9 @@ def _next(found: Explanation) -> Iterator[str]:
     for row in found.marginals:
         step = row.next_step
         if step is not None:
-            better = "better" if found.plan.objective.sense == "maximize" else "cheaper"
-            if found.plan.objective.name == "power":
+            asked = OBJECTIVES[found.plan.objective.name]
+            better = "better" if asked.sense == "maximize" else "cheaper"
+            if asked.sense == "minimize" and not asked.figure.money:
                 better = "more frugal"
             gain = signed(found, step.gain).lstrip("+")
             text = (

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from planner.figures import FIGURES
+from planner.outputs.blocks import (
+    EVERYWHERE,
+    PAGE,
+    SCREEN,
+    Block,
+    Column,
+    Heading,
+    Medium,
+    Table,
+    Text,
+    screen,
+)
 from planner.outputs.comparison_words import relative
 from planner.outputs.scales import Scale, results
 from planner.outputs.sensitivity_words import (
     as_it_stands,
     asked_gap,
     named,
-    narrowed,
-    printable,
     sentence,
     units,
 )
-from planner.outputs.size_text import table
-from planner.outputs.words import INDENT, millions, number, wrapped
+from planner.outputs.words import gap, millions, number
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
 
@@ -91,64 +104,79 @@ def rules(study: Frontier) -> list[str]:
 MOST_ROWS = 40
 """Points on the screen; knee, best and the ends are always among them."""
 
-_BUYS = 7
+
+def view(study: Frontier) -> list[Block]:
+    """Return what a frontier says."""
+    title = f"{named(study)}  (frontier: {study.y_label} against {study.x_label})"
+    blocks: list[Block] = [Heading(title), Text((study.message or "",))]
+    if study.points:
+        marked = tuple(f"{mark.label}: {ruled(study, mark)}" for mark in study.marks)
+        blocks += [
+            _points(study),
+            Text(marked, "By a rule for storage, the best plan", points=True),
+            Text((knee(study), *rules(study), sentence(as_it_stands(study)))),
+        ]
+    return blocks
 
 
 def render(study: Frontier) -> str:
     """Return the whole screen, at most 100 columns wide."""
-    parts = [f"{named(study)}  (frontier: {study.y_label} against {study.x_label})"]
-    if study.message:
-        parts.append("\n".join(wrapped(study.message)))
-    if study.points:
-        said = [knee(study), *rules(study), sentence(as_it_stands(study))]
-        parts.append(_points(study))
-        parts.append(_rules(study))
-        parts.append("\n".join(line for text in said if text for line in wrapped(text)))
-    return printable("\n\n".join(part for part in parts if part) + "\n")
+    return screen(view(study))
 
 
-def _points(study: Frontier) -> str:
-    scales = across(study), up(study)
-    x, y = scales
-    other = ("at the", "meter kW") if study.x_name == "cost" else ("capex", "MUSD")
-    lines = [
-        ["", "", "", "", "no plan", "GPUs", other[0], ""],
-        ["", "", x.unit, y.unit, "passes", "in use", other[1], "buys"],
+def _points(study: Frontier) -> Table:
+    x, y = across(study), up(study)
+    points, against = study.points, study.x_name
+    ys = study.y_unit
+    columns = [
+        Column("point", tuple(range(1, len(points) + 1)), head=("",), on=SCREEN),
+        Column("", tuple(marks(study, at) for at in range(len(points))), words=True),
+        _axis(study.x_label, [point.x for point in points], study.x_unit, x),
+        _axis(study.y_label, [point.y for point in points], ys, y),
+        _axis("no plan passes", [each.bound for each in points], ys, y, ("no plan", "passes")),
+        Column("gap", tuple(gap(point.gap) for point in points), on=PAGE),
+        _figure("gpus_used", [each.gpus_in_use for each in points], ("GPUs", "in use"), EVERYWHERE),
+        _figure("goodput", [point.goodput for point in points], (), PAGE),
     ]
-    shown = _shown(study)
-    lines += [_row(study, place, scales) for place in shown]
+    if against != "cost":
+        capex = [point.capex_usd for point in points]
+        column = _figure("capex_usd", capex, ("capex", "MUSD"), EVERYWHERE)
+        columns.append(replace(column, texts=tuple(map(millions, capex))))
+    if against != "power":
+        meter = [point.facility_power_kw for point in points]
+        on = EVERYWHERE if against == "cost" else PAGE
+        column = _figure("facility_power_kw", meter, ("at the", "meter kW"), on)
+        columns.append(replace(column, texts=tuple(map(number, meter))))
+    bought = tuple(units(point.counts, len(point.counts)) for point in points)
+    short = tuple(units(point.counts) for point in points)
+    columns.append(Column("buys", bought, texts=short, words=True, gives_way=True))
+    kept = tuple(at for at in (study.knee, study.best) if at is not None)
     title = f"{study.y_label[:1].upper()}{study.y_label[1:]} against {study.x_label}"
-    if len(shown) < len(study.points):
-        title += f": {len(shown)} of {len(study.points):,} points; the files have all"
-    return "\n".join([*wrapped(title, "", ""), *table(narrowed(lines, _BUYS), left=(1, _BUYS))])
+    return Table(
+        title,
+        tuple(columns),
+        most=MOST_ROWS,
+        kept=kept,
+        rows="points",
+        near="frontier",
+        called="Plans on the curve",
+    )
 
 
-def _rules(study: Frontier) -> str:
-    """Return where the vendors' rules land."""
-    said = [f"{mark.label}: {ruled(study, mark)}" for mark in study.marks]
-    lines = [line for text in said for line in wrapped(text, f"{INDENT}- ", f"{INDENT}  ")]
-    return "\n".join(["By a rule for storage, the best plan", *lines]) if said else ""
+def _figure(
+    name: str, values: Sequence[float | None], head: tuple[str, ...], on: frozenset[Medium]
+) -> Column:
+    figure = FIGURES[name]
+    unit = "" if figure.unit in figure.label else figure.unit
+    return Column(figure.label, tuple(values), unit, head=head, on=on)
 
 
-def _shown(study: Frontier) -> list[int]:
-    """Return the places of the points to show, evenly chosen where there are many."""
-    count = len(study.points)
-    if count <= MOST_ROWS:
-        return list(range(count))
-    chosen = {at * (count - 1) // (MOST_ROWS - 3) for at in range(MOST_ROWS - 2)}
-    return sorted(chosen | {at for at in (study.knee, study.best) if at is not None})
-
-
-def _row(study: Frontier, place: int, scales: tuple[Scale, Scale]) -> list[str]:
-    point, (x, y) = study.points[place], scales
-    spent = study.x_name == "cost"
-    return [
-        f"{place + 1}",
-        marks(study, place),
-        x.text(point.x),
-        y.text(point.y),
-        y.text(point.bound),
-        f"{point.gpus_in_use:,}",
-        number(point.facility_power_kw) if spent else millions(point.capex_usd),
-        units(point.counts),
-    ]
+def _axis(
+    label: str,
+    values: Sequence[float | None],
+    unit: str,
+    scale: Scale,
+    head: tuple[str, ...] = (),
+) -> Column:
+    texts = tuple(scale.text(value) for value in values)
+    return Column(label, tuple(values), unit, texts, head or ("", scale.unit))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from planner.outputs.blocks import Block, Column, Heading, Table, Text, screen
 from planner.outputs.comparison_words import counted, fitted, listed
 from planner.outputs.scales import Scale, results, scale
 from planner.outputs.sensitivity_words import (
@@ -14,11 +15,8 @@ from planner.outputs.sensitivity_words import (
     ended,
     goal,
     named,
-    narrowed,
-    printable,
     scenarios,
 )
-from planner.outputs.size_text import table
 from planner.outputs.sweep_rows import (
     Rows,
     Stretch,
@@ -32,8 +30,8 @@ from planner.outputs.sweep_rows import (
     told,
     varied,
 )
-from planner.outputs.words import INDENT, wrapped
-from planner.schema.sensitivity import PLANNED, Column, Sweep
+from planner.schema.sensitivity import PLANNED, Sweep
+from planner.schema.sensitivity import Column as Varied
 
 MOST_ROWS = 20
 """Rows of the table on the screen."""
@@ -44,8 +42,8 @@ _FEW = 6
 """Values of a list of choices that are named one by one."""
 
 
-def render(study: Sweep, rows: Rows) -> str:
-    """Return the whole screen, at most 100 columns wide.
+def view(study: Sweep, rows: Rows) -> list[Block]:
+    """Return what a sweep says.
 
     Args:
         study: what the columns are and how the scenarios ended.
@@ -53,14 +51,20 @@ def render(study: Sweep, rows: Rows) -> str:
     """
     inputs = varied(study, rows)
     one = inputs[0] if len(inputs) == 1 and numeric(rows, inputs[0]) else None
-    parts = [f"{named(study)}  (sweep of {scenarios(study.asked)})", _about(study, rows, inputs)]
+    title = f"{named(study)}  (sweep of {scenarios(study.asked)})"
+    blocks: list[Block] = [Heading(title), Text(tuple(_about(study, rows, inputs)))]
     if length(rows):
-        parts.append(_stretches(study, rows, one) if one else _first(study, rows, inputs))
-        parts.append(_why_none(study, rows, one))
-    return printable("\n\n".join(part for part in parts if part) + "\n")
+        blocks.append(_stretches(study, rows, one) if one else _first(study, rows, inputs))
+        blocks.append(_why_none(study, rows, one))
+    return blocks
 
 
-def _about(study: Sweep, rows: Rows, inputs: Sequence[Column]) -> str:
+def render(study: Sweep, rows: Rows) -> str:
+    """Return the whole screen, at most 100 columns wide."""
+    return screen(view(study, rows))
+
+
+def _about(study: Sweep, rows: Rows, inputs: Sequence[Varied]) -> list[str]:
     """Return what was varied, how it ended, and between which values the objective lies."""
     texts = [f"varied: {_values(rows, column)}" for column in inputs] or ["varied: nothing"]
     stands = [as_it_stands(study)] if study.base is not None else []
@@ -69,10 +73,10 @@ def _about(study: Sweep, rows: Rows, inputs: Sequence[Column]) -> str:
     if at is not None and length(rows) > 1:
         where = ", ".join(f"{c.label} {_one(rows, c, at)}" for c in inputs[:_MOST_INPUTS])
         texts.append(f"best of all: {amount(study, cell(rows, 'objective', at))} with {where}")
-    return "\n".join(line for text in texts for line in wrapped(text))
+    return texts
 
 
-def _values(rows: Rows, column: Column) -> str:
+def _values(rows: Rows, column: Varied) -> str:
     """Return an input with its place and the values it takes."""
     values = list(dict.fromkeys(rows.get(column.name, ())))
     path = "" if column.path in ("", column.label) else f" ({column.path})"
@@ -98,7 +102,7 @@ def _proof(study: Sweep) -> str:
     return f"{text}; {scenarios(missing)} of {study.asked:,} not answered" if missing > 0 else text
 
 
-def _one(rows: Rows, column: Column, place: int) -> str:
+def _one(rows: Rows, column: Varied, place: int) -> str:
     value = cell(rows, column.name, place)
     if not numeric(rows, column):
         return told(value)
@@ -109,19 +113,30 @@ def _objectives(study: Sweep, rows: Rows) -> Scale:
     return results([cell(rows, "objective", at) for at in range(length(rows))], study.unit)
 
 
-def _stretches(study: Sweep, rows: Rows, over: Column) -> str:
+def _stretches(study: Sweep, rows: Rows, over: Varied) -> Table:
     """Return the table of where the plan changes."""
     found = stretches(study, rows, over)
-    values, worth = scale(rows[over.name], over.unit), _objectives(study, rows)
-    lines = [
-        [values.unit, values.unit, "", worth.unit, worth.unit, "GPUs", ""],
-        ["from", "to", "rows", "at from", "at to", "in use", "buys"],
-    ]
-    lines += [_stretch(study, rows, over, each, (values, worth)) for each in _spread(found)]
+    shown, at = _spread(found), rows[over.name]
+    values, worth = scale(at, over.unit), _objectives(study, rows)
     title = f"Where the plan changes with {over.label}"
     if len(found) > MOST_ROWS:
         title += f": {MOST_ROWS} of {len(found):,} stretches; the files have every row"
-    return "\n".join([*wrapped(title, "", ""), *table(narrowed(lines, 6), left=(6,))])
+    gpus = tuple(_gpus(rows, each) for each in shown)
+    bought_ = tuple(_buys(study, rows, each) for each in shown)
+    columns = (
+        _texts("from", values.unit, (values.text(at[each.first]) for each in shown)),
+        _texts("to", values.unit, (values.text(at[each.last]) for each in shown)),
+        _texts("rows", "", (f"{each.rows:,}" for each in shown)),
+        _texts("at from", worth.unit, (_worth(rows, e, e.first, worth) for e in shown)),
+        _texts("at to", worth.unit, (_worth(rows, e, e.last, worth) for e in shown)),
+        Column("GPUs in use", gpus, head=("GPUs", "in use")),
+        Column("buys", bought_, words=True, gives_way=True),
+    )
+    return Table(title, columns)
+
+
+def _texts(label: str, unit: str, texts: Iterable[str]) -> Column:
+    return Column(label, tuple(texts), head=(unit, label))
 
 
 def _spread(found: Sequence[Stretch]) -> Sequence[Stretch]:
@@ -131,80 +146,79 @@ def _spread(found: Sequence[Stretch]) -> Sequence[Stretch]:
     return [found[at * (len(found) - 1) // (MOST_ROWS - 1)] for at in range(MOST_ROWS)]
 
 
-def _stretch(
-    study: Sweep, rows: Rows, over: Column, each: Stretch, scales: tuple[Scale, Scale]
-) -> list[str]:
-    values, worth = scales
-    planned = each.status in PLANNED
-    ends = [cell(rows, "objective", at) if planned else None for at in (each.first, each.last)]
+def _worth(rows: Rows, each: Stretch, place: int, scale_: Scale) -> str:
+    return scale_.text(cell(rows, "objective", place) if each.status in PLANNED else None)
+
+
+def _gpus(rows: Rows, each: Stretch) -> str:
     gpus = cell(rows, "gpus_in_use", each.first)
-    what = bought(study, rows, each.first) if planned else STATUS.get(each.status, each.status)
+    return "-" if gpus is None or each.status not in PLANNED else f"{gpus:,.0f}"
+
+
+def _buys(study: Sweep, rows: Rows, each: Stretch) -> str:
+    if each.status not in PLANNED:
+        return STATUS.get(each.status, each.status)
     mark = f" ({STATUS[each.status]})" if each.status == "feasible" else ""
-    return [
-        *(values.text(rows[over.name][at]) for at in (each.first, each.last)),
-        f"{each.rows:,}",
-        *(worth.text(value) for value in ends),
-        "-" if gpus is None or not planned else f"{gpus:,.0f}",
-        what + mark,
-    ]
+    return bought(study, rows, each.first) + mark
 
 
-def _first(study: Sweep, rows: Rows, inputs: Sequence[Column]) -> str:
+def _first(study: Sweep, rows: Rows, inputs: Sequence[Varied]) -> Table:
     """Return the first rows, and how many more there are in the files."""
-    shown, worth = inputs[:_MOST_INPUTS], _objectives(study, rows)
-    scales = [scale(rows[c.name], c.unit) if numeric(rows, c) else None for c in shown]
-    units = [each.unit if each else "" for each in scales]
-    lines = [
-        [*(fitted(column.label, _INPUT_WIDTH) for column in shown), "", goal(study), "GPUs", ""],
-        [*units, "ended", worth.unit, "in use", "buys"],
+    count, worth = length(rows), _objectives(study, rows)
+    places = range(min(count, MOST_ROWS))
+    statuses = [str(cell(rows, "status", at)) for at in places]
+    gpus = [cell(rows, "gpus_in_use", at) for at in places]
+    bought_ = tuple(
+        bought(study, rows, at) if status in PLANNED else ""
+        for at, status in zip(places, statuses, strict=True)
+    )
+    columns = [
+        *(_input(rows, column, places) for column in inputs[:_MOST_INPUTS]),
+        Column("ended", tuple(STATUS.get(each, each) for each in statuses), words=True),
+        Column(
+            goal(study),
+            tuple(worth.text(cell(rows, "objective", at)) for at in places),
+            head=(goal(study), worth.unit),
+        ),
+        Column(
+            "GPUs in use",
+            tuple("-" if each is None else f"{each:,.0f}" for each in gpus),
+            head=("GPUs", "in use"),
+        ),
+        Column("buys", bought_, words=True, gives_way=True),
     ]
-    count = length(rows)
-    for at in range(min(count, MOST_ROWS)):
-        own = [
-            each.text(value) if each else fitted(told(value), _INPUT_WIDTH)
-            for value, each in zip((cell(rows, c.name, at) for c in shown), scales, strict=True)
-        ]
-        lines.append([*own, *_answer(study, rows, at, worth)])
-    words = [place for place, each in enumerate(scales) if each is None]
-    last = len(lines[0]) - 1
-    body = table(narrowed(lines, last), left=(*words, len(shown), last))
-    hidden = [c.label for c in inputs[_MOST_INPUTS:]]
     more = [f"{count - MOST_ROWS:,} more rows"] if count > MOST_ROWS else []
-    also = [line for line in wrapped(f"in the files: {listed([*more, *hidden])}") if more or hidden]
+    hidden = [*more, *(column.label for column in inputs[_MOST_INPUTS:])]
+    note = f"in the files: {listed(hidden)}" if hidden else ""
     title = f"The first {MOST_ROWS} scenarios" if more else "Scenarios"
-    return "\n".join([title, *body, *also])
+    return Table(title, tuple(columns), (note,))
 
 
-def _answer(study: Sweep, rows: Rows, at: int, worth: Scale) -> list[str]:
-    status = str(cell(rows, "status", at))
-    gpus = cell(rows, "gpus_in_use", at)
-    return [
-        STATUS.get(status, status),
-        worth.text(cell(rows, "objective", at)),
-        "-" if gpus is None else f"{gpus:,.0f}",
-        bought(study, rows, at) if status in PLANNED else "",
-    ]
+def _input(rows: Rows, column: Varied, places: Iterable[int]) -> Column:
+    values = [cell(rows, column.name, at) for at in places]
+    label = fitted(column.label, _INPUT_WIDTH)
+    if not numeric(rows, column):
+        texts = tuple(fitted(told(value), _INPUT_WIDTH) for value in values)
+        return Column(column.label, texts, head=(label, ""), words=True)
+    written = scale(rows[column.name], column.unit)
+    texts = tuple(written.text(value) for value in values)
+    return Column(column.label, texts, head=(label, written.unit))
 
 
-def _why_none(study: Sweep, rows: Rows, over: Column | None) -> str:
+def _why_none(study: Sweep, rows: Rows, over: Varied | None) -> Text:
     """Return why there is no plan: by stretch of one input, otherwise by how often."""
     if over is not None:
-        said = [_stretch_reason(rows, over, e) for e in stretches(study, rows, over) if e.reasons]
+        found = [_stretch_reason(rows, over, e) for e in stretches(study, rows, over) if e.reasons]
     else:
-        said = [
+        found = [
             f"{scenarios(each.rows)}, {STATUS.get(each.status, each.status)}: {each.said}"
             for each in reasons(rows)
             if each.text
         ]
-    if not said:
-        return ""
-    lines = [line for text in said[:_MOST_REASONS] for line in wrapped(text, f"{INDENT}- ", "    ")]
-    if len(said) > _MOST_REASONS:
-        lines.append(f"{INDENT}- {len(said) - _MOST_REASONS:,} more in the files")
-    return "\n".join(["Why there is no plan", *lines])
+    return Text(tuple(found), "Why there is no plan", points=True, most=_MOST_REASONS)
 
 
-def _stretch_reason(rows: Rows, over: Column, each: Stretch) -> str:
+def _stretch_reason(rows: Rows, over: Varied, each: Stretch) -> str:
     written = scale(rows[over.name], over.unit)
     first, last = (rows[over.name][at] for at in (each.first, each.last))
     where = written.with_unit(first)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
+from planner.outputs.blocks import PAGE, SCREEN, Block, Column, Heading, Table, Text, screen
 from planner.outputs.comparison_words import changed_by, fitted, shown
 from planner.outputs.sensitivity_words import (
     STATUS,
+    amount,
     as_it_stands,
     asked_gap,
     changes,
@@ -15,11 +18,8 @@ from planner.outputs.sensitivity_words import (
     goal,
     named,
     no_plan,
-    printable,
     sentence,
 )
-from planner.outputs.size_text import table
-from planner.outputs.words import INDENT, wrapped
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 
 _HALF = 12
@@ -30,58 +30,67 @@ _LOW, _HIGH = "=", "#"
 _MOST_REASONS = 8
 
 
+def view(study: Tornado) -> list[Block]:
+    """Return what a tornado says."""
+    blocks: list[Block] = [Heading(f"{named(study)}  (inputs one at a time, from low to high)")]
+    blocks.append(Text((study.message or "",)))
+    if study.swings:
+        blocks += [_swings(study), _notes(study), _why_none(study)]
+    return blocks
+
+
 def render(study: Tornado) -> str:
     """Return the whole screen, at most 100 columns wide."""
-    parts = [f"{named(study)}  (inputs one at a time, from low to high)"]
-    if study.message:
-        parts.append("\n".join(wrapped(study.message)))
-    if study.swings:
-        parts += [_bars(study), _notes(study), _why_none(study)]
-    return printable("\n\n".join(part for part in parts if part) + "\n")
+    return screen(view(study))
 
 
-def _bars(study: Tornado) -> str:
-    moved = [changes(study, swing) for swing in study.swings]
+def _swings(study: Tornado) -> Table:
+    swings, unit = study.swings, "" if study.unit == "USD" else f", {study.unit}"
+    moved = [changes(study, swing) for swing in swings]
     most = max((abs(each) for pair in moved for each in pair if each is not None), default=0.0)
-    lines = [
-        [
-            "",
-            "",
-            "low",
-            f"{'= at low':<{_HALF}} {'at high #':>{_HALF}}",
-            "high",
-            "at low",
-            "at high",
-        ]
+    there = f"{goal(study)} there"
+    lows, highs = ([getattr(swing, side) for swing in swings] for side in ("low", "high"))
+    columns = [
+        Column("rank", tuple(range(1, len(swings) + 1)), head=("",), on=SCREEN),
+        _words("input", [swing.label for swing in swings], _LABEL, head=("",), words=True),
+        Column("now", tuple(swing.base_text for swing in swings), on=PAGE),
+        _words("low", [end.text for end in lows], _TEXT),
+        Column(there, tuple(_objective(study, end) for end in lows), on=PAGE),
+        Column(
+            "change",
+            tuple(_bar(pair, most) for pair in moved),
+            head=(f"{'= at low':<{_HALF}} {'at high #':>{_HALF}}",),
+            on=SCREEN if study.base is not None else frozenset(),
+        ),
+        _words("high", [end.text for end in highs], _TEXT),
+        Column(there, tuple(_objective(study, end) for end in highs), on=PAGE),
+        Column("at low", _changes(study, lows, [pair[0] for pair in moved]), on=SCREEN),
+        Column("at high", _changes(study, highs, [pair[1] for pair in moved]), on=SCREEN),
+        Column("swing", tuple(_swing(study, swing) for swing in swings), on=PAGE),
     ]
-    for place, (swing, pair) in enumerate(zip(study.swings, moved, strict=True), start=1):
-        lines.append(_row(study, place, swing, (pair, most)))
-    if study.base is None:
-        lines = [[*row[:3], *row[4:]] for row in lines]
     what = f"Change of {goal(study)}" if study.base is not None else goal(study).capitalize()
-    unit = "" if study.unit == "USD" else f", {study.unit}"
-    return "\n".join([f"{what}{unit}", *table(lines, left=(1,))])
+    called = "Inputs by how much they move it"
+    return Table(f"{what}{unit}", tuple(columns), near="tornado", called=called)
 
 
-def _row(
-    study: Tornado,
-    place: int,
-    swing: Swing,
-    drawn: tuple[tuple[float | None, float | None], float],
-) -> list[str]:
-    pair, most = drawn
-    return [
-        f"{place}",
-        fitted(swing.label, _LABEL),
-        fitted(swing.low.text, _TEXT),
-        _bar(pair, most),
-        fitted(swing.high.text, _TEXT),
-        _told(study, swing.low, pair[0]),
-        _told(study, swing.high, pair[1]),
-    ]
+def _words(label: str, texts: Sequence[str], width: int, **more: Any) -> Column:
+    short = tuple(fitted(text, width) for text in texts)
+    return Column(label, tuple(texts), texts=short, **more)
 
 
-def _told(study: Tornado, end: End, change: float | None) -> str:
+def _objective(study: Tornado, end: End) -> str:
+    return no_plan(end) if end.objective is None else amount(study, end.objective)
+
+
+def _swing(study: Tornado, swing: Swing) -> str:
+    return "" if swing.width is None else amount(study, swing.width)
+
+
+def _changes(study: Tornado, ends: Sequence[End], moved: Sequence[float | None]) -> tuple[str, ...]:
+    return tuple(_change(study, end, change) for end, change in zip(ends, moved, strict=True))
+
+
+def _change(study: Tornado, end: End, change: float | None) -> str:
     """Return the change at an end, the objective where there is no base, or that it has no plan."""
     if end.objective is None:
         return STATUS[end.status]
@@ -103,17 +112,18 @@ def _bar(pair: Sequence[float | None], most: float) -> str:
     return "".join(cells)
 
 
-def _notes(study: Tornado) -> str:
+def _notes(study: Tornado) -> Text:
     statuses: dict[str, int] = {}
     for end in (end for swing in study.swings for end in (swing.low, swing.high)):
         statuses[end.status] = statuses.get(end.status, 0) + 1
-    texts = [
-        sentence(as_it_stands(study)),
-        f"Each bar is two plans of the same problem with one input changed, each proven within "
-        f"{asked_gap(study)}: {ended(statuses)}.",
-        *_alike(study),
-    ]
-    return "\n".join(line for text in texts for line in wrapped(text))
+    return Text(
+        (
+            sentence(as_it_stands(study)),
+            f"Each bar is two plans of the same problem with one input changed, each proven within "
+            f"{asked_gap(study)}: {ended(statuses)}.",
+            *_alike(study),
+        )
+    )
 
 
 def _alike(study: Tornado) -> Iterator[str]:
@@ -128,14 +138,11 @@ def _alike(study: Tornado) -> Iterator[str]:
         yield f"Too near to each other to rank within that: {'; '.join(unsure)}."
 
 
-def _why_none(study: Tornado) -> str:
-    said = [
+def _why_none(study: Tornado) -> Text:
+    reasons = (
         f"{swing.label} {end.text}: {no_plan(end)}"
         for swing in study.swings
         for end in (swing.low, swing.high)
         if end.status not in PLANNED
-    ]
-    lines = [line for text in said[:_MOST_REASONS] for line in wrapped(text, f"{INDENT}- ", "    ")]
-    if len(said) > _MOST_REASONS:
-        lines.append(f"{INDENT}- {len(said) - _MOST_REASONS:,} more in the files")
-    return "\n".join(["Where there is no plan", *lines]) if said else ""
+    )
+    return Text(tuple(reasons), "Where there is no plan", points=True, most=_MOST_REASONS)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from planner.outputs.comparison_words import counted, fitted, titled
-from planner.outputs.scales import Scale, results, scale
+from planner.outputs.blocks import (
+    EVERYWHERE,
+    PAGE,
+    SCREEN,
+    Block,
+    Column,
+    Heading,
+    Table,
+    Text,
+    screen,
+)
+from planner.outputs.comparison_words import counted, fitted, plain, titled
+from planner.outputs.scales import results, scale
 from planner.outputs.sensitivity_words import (
     amount,
     ended,
     goal,
     named,
-    narrowed,
-    printable,
     scenarios,
     units,
 )
-from planner.outputs.size_text import table
-from planner.outputs.words import INDENT, gap, number, percent, wrapped
-from planner.schema.sensitivity import CandidatePlan, Index, Percentiles, Uncertain, UncertainInput
+from planner.outputs.words import gap, number, percent
+from planner.schema.sensitivity import CandidatePlan, Percentiles, Uncertain, UncertainInput
 
 METHODS = {"lhs": "Latin hypercube", "sobol": "Sobol sequence"}
 """What the ways to draw are called."""
@@ -125,117 +133,202 @@ def marks(study: Uncertain, place: int) -> str:
     return ", ".join(name for name, holds in names if holds)
 
 
+_PERCENTILES = {
+    "least": "least",
+    "p5": "5 %",
+    "p25": "25 %",
+    "p50": "50 %",
+    "p75": "75 %",
+    "p95": "95 %",
+    "most": "most",
+    "mean": "mean",
+}
+_SHOWN = ("p5", "p25", "p50", "p75", "p95", "mean")
+"""Those of them that the screen has room for."""
+
 _LABEL = 34
 _BAR = 20
 
 
+def view(study: Uncertain) -> list[Block]:
+    """Return what an uncertainty study says."""
+    return [
+        Heading(f"{named(study)}  (uncertain inputs: {drawn(study)})"),
+        Text((study.message or "",)),
+        Text(tuple(findings(study))),
+        _inputs(study.inputs),
+        *(_outcomes(title, several) for title, several in outcomes(study)),
+        _breaks(study),
+        _candidates(study),
+        *_indices(study),
+    ]
+
+
 def render(study: Uncertain) -> str:
     """Return the whole screen, at most 100 columns wide."""
-    parts = [f"{named(study)}  (uncertain inputs: {drawn(study)})"]
-    if study.message:
-        parts.append("\n".join(wrapped(study.message)))
-    said = [line for text in findings(study) for line in wrapped(text)]
-    parts += ["\n".join(said), _inputs(study.inputs)]
-    parts += [_outcomes(title, several) for title, several in outcomes(study)]
-    parts += [_breaks(study), _candidates(study), _indices(study)]
-    return printable("\n\n".join(part for part in parts if part) + "\n")
+    return screen(view(study))
 
 
-def _inputs(inputs: Sequence[UncertainInput]) -> str:
+def _inputs(inputs: Sequence[UncertainInput]) -> Table:
     """Return what was drawn of each input, and of which distribution."""
-    if not inputs:
-        return ""
-    lines = [["", "low", "median", "high"]]
-    for each in inputs:
-        figures = (each.low, each.median, each.high)
-        written = scale(figures, each.unit)
-        lines.append([titled(fitted(each.label, _LABEL), written.unit), *_texts(written, figures)])
-    head, *rows = table(lines, left=(0,))
-    told = [
-        line
-        for row, each in zip(rows, inputs, strict=True)
-        for line in (row, *wrapped(each.distribution, f"{INDENT}  ", f"{INDENT}  "))
+    written = [scale((each.low, each.median, each.high), each.unit) for each in inputs]
+    titles = _titled([each.label for each in inputs], [one.unit for one in written])
+    columns = [
+        Column("input", tuple(each.label for each in inputs), texts=titles, head=("",), words=True),
+        Column("distribution", tuple(each.distribution for each in inputs), words=True, under=True),
     ]
-    return "\n".join(["Not known exactly", head, *told])
+    for name in ("low", "median", "high"):
+        values = [getattr(each, name) for each in inputs]
+        pairs = list(zip(written, inputs, values, strict=True))
+        shown = tuple(_drawn_value(each, value) for _, each, value in pairs)
+        columns.append(Column(name, shown, texts=tuple(one.text(v) for one, _, v in pairs)))
+    return Table("Not known exactly", tuple(columns), near="outcomes")
 
 
-def _texts(written: Scale, figures: Sequence[float | None]) -> list[str]:
-    return [written.text(figure) for figure in figures]
+def _titled(labels: Sequence[str], units: Sequence[str]) -> tuple[str, ...]:
+    return tuple(
+        titled(fitted(label, _LABEL), unit) for label, unit in zip(labels, units, strict=True)
+    )
 
 
-def _outcomes(title: str, several: Sequence[Percentiles]) -> str:
+def _drawn_value(each: UncertainInput, value: float) -> str:
+    """Return a value that was drawn, with its unit."""
+    if each.unit == "choice":
+        return f"choice {plain(value)}"
+    return results([value], each.unit).with_unit(value)
+
+
+def _outcomes(title: str, several: Sequence[Percentiles]) -> Table:
     """Return the percentiles of every outcome, in the unit that suits it."""
-    lines = [["", "5 %", "25 %", "50 %", "75 %", "95 %", "mean", "of"]]
-    for each in several:
-        figures = (each.p5, each.p25, each.p50, each.p75, each.p95, each.mean)
-        written = results(figures, each.unit)
-        label = titled(fitted(each.label, _LABEL), written.unit)
-        lines.append([label, *_texts(written, figures), f"{each.count:,}"])
-    return "\n".join([title, *table(narrowed(lines, 0), left=(0,))])
+    steps = [tuple(getattr(each, step) for step in _PERCENTILES) for each in several]
+    on_screen = [tuple(getattr(each, step) for step in _SHOWN) for each in several]
+    scales = [results(values, each.unit) for values, each in zip(on_screen, several, strict=True)]
+    columns = [
+        Column(
+            "outcome",
+            tuple(each.label for each in several),
+            texts=_titled([each.label for each in several], [one.unit for one in scales]),
+            head=("",),
+            words=True,
+            gives_way=True,
+        ),
+        Column("unit", tuple(one.unit for one in scales), words=True, on=PAGE),
+    ]
+    whole = [results(values, each.unit) for values, each in zip(steps, several, strict=True)]
+    for step, label in _PERCENTILES.items():
+        values = [getattr(each, step) for each in several]
+        columns.append(
+            Column(
+                label,
+                tuple(one.text(value) for one, value in zip(whole, values, strict=True)),
+                texts=tuple(one.text(value) for one, value in zip(scales, values, strict=True)),
+                on=EVERYWHERE if step in _SHOWN else PAGE,
+            )
+        )
+    counts = tuple(each.count for each in several)
+    columns.append(
+        Column("scenarios", counts, texts=tuple(f"{each:,}" for each in counts), head=("of",))
+    )
+    return Table(title, tuple(columns), near="outcomes")
 
 
-def _breaks(study: Uncertain) -> str:
-    if not study.breaks:
-        return ""
-    lines = [["", "breaks", "share", "passed by at worst"]]
-    for each in sorted(study.breaks, key=lambda each: -each.share):
-        worst = "-" if each.worst is None else percent(each.worst)
-        lines.append([fitted(each.label, 48), f"{each.breaks:,}", percent(each.share), worst])
+def _breaks(study: Uncertain) -> Table:
+    ranked = sorted(study.breaks, key=lambda each: -each.share)
+    labels = [each.label for each in ranked]
+    worst = tuple("-" if each.worst is None else percent(each.worst) for each in ranked)
+    columns = (
+        Column(
+            "limit",
+            tuple(labels),
+            texts=tuple(fitted(label, 48) for label in labels),
+            head=("",),
+            words=True,
+        ),
+        Column("breaks", tuple(each.breaks for each in ranked)),
+        Column(
+            "share",
+            _shares([each.share for each in ranked]),
+        ),
+        Column("passed by at worst", worst),
+    )
     title = "Limits that the nominal plan breaks where inputs turn out so"
-    return "\n".join([title, *table(lines, left=(0,))])
+    return Table(title, columns, near="breaks")
 
 
-def _candidates(study: Uncertain) -> str:
-    if not study.candidates:
-        return ""
-    there = [v for each in study.candidates for v in (each.mean, each.worst)]
-    worth = results(there, study.unit)
-    lines = [
-        ["", "best", "within", "mean", "worst", "mean", "most", ""],
-        ["", "in", "limits", worth.unit, worth.unit, "regret", "regret", ""],
-    ]
-    for place, each in enumerate(study.candidates):
-        lines.append(_candidate(each, marks(study, place), worth))
-    body = table(narrowed(lines, 7), left=(0, 7))
-    buys = [
-        line
-        for each in study.candidates
-        for line in wrapped(f"{each.name}: {units(each.counts, 6)}", INDENT, f"{INDENT}  ")
-    ]
-    return "\n".join(["Plans kept as they are in every scenario", *body, *buys])
+def _shares(values: Sequence[float], digits: int = 1) -> tuple[str, ...]:
+    return tuple(percent(value, digits) for value in values)
 
 
-def _candidate(each: CandidatePlan, mark: str, worth: Scale) -> list[str]:
-    return [
-        fitted(each.name, 24),
-        f"{each.best_in:,}",
-        percent(each.feasible),
-        worth.text(each.mean),
-        worth.text(each.worst),
-        percent(each.mean_regret, 2),
-        percent(each.most_regret, 2),
-        mark,
-    ]
+def _candidates(study: Uncertain) -> Table:
+    plans = study.candidates
+    worth = results([v for each in plans for v in (each.mean, each.worst)], study.unit)
+    names = [each.name for each in plans]
+    means = tuple(worth.text(each.mean) for each in plans)
+    worsts = tuple(worth.text(each.worst) for each in plans)
+    whole = tuple(
+        "breaks a limit" if each.worst is None else worth.text(each.worst) for each in plans
+    )
+    unit = f", {worth.unit}" if worth.unit else ""
+    columns = (
+        Column(
+            "plan",
+            tuple(names),
+            texts=tuple(fitted(name, 24) for name in names),
+            head=("",),
+            words=True,
+        ),
+        Column("best in", tuple(f"{each.best_in:,}" for each in plans), head=("best", "in")),
+        Column(
+            "within limits", _shares([each.feasible for each in plans]), head=("within", "limits")
+        ),
+        Column(f"mean {goal(study)}{unit}", means, head=("mean", worth.unit)),
+        Column(f"worst {goal(study)}{unit}", whole, texts=worsts, head=("worst", worth.unit)),
+        Column("mean regret", _shares([p.mean_regret for p in plans], 2), head=("mean", "regret")),
+        Column("most regret", _shares([p.most_regret for p in plans], 2), head=("most", "regret")),
+        Column(
+            "",
+            tuple(marks(study, place) for place in range(len(plans))),
+            words=True,
+            gives_way=True,
+        ),
+        Column(
+            "buys",
+            tuple(units(each.counts, len(each.counts)) for each in plans),
+            words=True,
+            on=PAGE,
+        ),
+    )
+    bought = tuple(f"{each.name}: {units(each.counts, 6)}" for each in plans)
+    title = "Plans kept as they are in every scenario"
+    return Table(title, columns, near="candidates", items=bought)
 
 
-def _indices(study: Uncertain) -> str:
-    """Return what share of the variance each input explains, and a bar of the whole of it."""
-    lines = [["", "alone", "", "in all", "", ""]]
-    for each in sorted(study.indices, key=lambda each: -each.total):
-        lines.append(_index(each))
-    notes = wrapped(study.indices_note) if study.indices_note else []
-    if not study.indices:
-        return "\n".join(["What explains the spread", *notes]) if notes else ""
+def _indices(study: Uncertain) -> Iterator[Block]:
+    """Yield what share of the variance each input explains, and a bar of the whole of it."""
+    ranked = sorted(study.indices, key=lambda each: -each.total)
+    note = study.indices_note
+    if not ranked:
+        yield Text((note,), "What explains the spread")
+        return
+    labels = [each.label for each in ranked]
+    columns = (
+        Column(
+            "input",
+            tuple(labels),
+            texts=tuple(fitted(label, 40) for label in labels),
+            head=("",),
+            words=True,
+        ),
+        Column("alone", tuple(number(each.first, 3) for each in ranked)),
+        Column("±", tuple(f"± {number(e.first_confidence, 3)}" for e in ranked), head=("",)),
+        Column("in all", tuple(number(each.total, 3) for each in ranked)),
+        Column("±", tuple(f"± {number(e.total_confidence, 3)}" for e in ranked), head=("",)),
+        Column(
+            "",
+            tuple("#" * max(0, min(_BAR, round(_BAR * each.total))) for each in ranked),
+            words=True,
+            on=SCREEN,
+        ),
+    )
     title = "What explains the spread: share of the variance, with its 95 % confidence"
-    return "\n".join([title, *table(lines, left=(0, 5)), *notes])
-
-
-def _index(each: Index) -> list[str]:
-    return [
-        fitted(each.label, 40),
-        number(each.first, 3),
-        f"± {number(each.first_confidence, 3)}",
-        number(each.total, 3),
-        f"± {number(each.total_confidence, 3)}",
-        "#" * max(0, min(_BAR, round(_BAR * each.total))),
-    ]
+    yield Table(title, columns, (note,), near="indices")

@@ -39,7 +39,8 @@ def share(value: float) -> str:
 def by_how_much(why: WhyNot, loss: float, *, at_least: bool = False) -> str:
     """Return a loss in words: how much less work, or how much more money."""
     said = f"at least {share(loss)}" if at_least else share(loss)
-    return _WORSE[why.objective].format(share=said)
+    more = f"has {{share}} more {OBJECTIVES[why.objective].label}"
+    return _WORSE.get(why.objective, more).format(share=said)
 
 
 def difference(why: WhyNot, row: Forced) -> str:

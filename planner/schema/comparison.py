@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from planner.schema.plan import Status
+from planner.schema.problem import Minimized
 from planner.schema.record import Record
 
 COMPARISON_SCHEMA_VERSION = 1
@@ -25,7 +26,7 @@ class Bought(Record):
 class Measure(Record):
     """What the rows of a table are measured by, and whether more of it is better."""
 
-    name: Literal["useful_pflops", "useful_gpus", "cost", "tco", "power"]
+    name: Literal["useful_pflops", "useful_gpus", Minimized]
     label: str
     unit: str
     sense: Literal["maximize", "minimize"]

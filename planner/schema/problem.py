@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from planner import units
+from planner.figures import OBJECTIVES
 from planner.schema.base import (
     Bandwidth,
     BandwidthOrZero,
@@ -144,6 +145,7 @@ class Site(Model):
     pue: AnyPue
     feeds: Feeds | None = None
     racks: Whole | None = None
+    weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")
     rack: Rack | None = None
     rack_classes: RackClasses = RackClasses.model_construct()
     cooling: Cooling = Cooling.model_construct()
@@ -484,6 +486,10 @@ DEFAULT_INDIFFERENCE = 0.005
 """Far below what any figure of a job is known to, and worth much money at the last watt."""
 
 
+Maximized = Literal["goodput", "useful_gpus", "gpus"]
+Minimized = Literal["cost", "tco", "power", "heat"]
+
+
 class Objective(Model):
     """What is best: exactly one of the two; plans within ``indifference`` of it count as equal.
 
@@ -491,8 +497,8 @@ class Objective(Model):
     asked for.
     """
 
-    maximize: Literal["goodput", "useful_gpus", "gpus"] | None = None
-    minimize: Literal["cost", "tco", "power"] | None = None
+    maximize: Maximized | None = None
+    minimize: Minimized | None = None
     indifference: Indifference | None = None
 
     @property
@@ -500,14 +506,15 @@ class Objective(Model):
         """The share of the objective within which plans count as equal."""
         if self.indifference is not None:
             return self.indifference
-        return 0.0 if self.minimize in ("cost", "tco") else DEFAULT_INDIFFERENCE
+        money = self.minimize is not None and OBJECTIVES[self.minimize].figure.money
+        return 0.0 if money else DEFAULT_INDIFFERENCE
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Objective:
         if (self.maximize is None) == (self.minimize is None):
             raise ValueError(
-                "give exactly one of maximize (goodput, useful_gpus, gpus) "
-                "or minimize (cost, tco, power)"
+                f"give exactly one of maximize ({', '.join(get_args(Maximized))}) "
+                f"or minimize ({', '.join(get_args(Minimized))})"
             )
         return self
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from planner.figures import BTU_PER_H_PER_KW
 from planner.sizing.checks import require_non_negative
 
-BTU_PER_H_PER_KW = 3412.14
 HOURS_PER_YEAR = 8760.0
 
 

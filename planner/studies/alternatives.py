@@ -25,6 +25,7 @@ from planner.schema.alternatives import Alternative, Alternatives, Direction, Di
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.changes import apply, no_worse, storage_of, systems_of
+from planner.studies.request import Found, Request
 from planner.verify import verify
 
 LABELS: dict[DirectionName, str] = {
@@ -421,3 +422,30 @@ def _plan(search: Search, best: Certificate, operation: Operation, options: Opti
     plan = assemble(search.inputs, case, proven, solver=options.solver, gap=asked)
     verify(search.inputs, plan)
     return plan
+
+
+def run(request: Request, *, within: float, most: int) -> Found:
+    """Find plans of a problem that are nearly as good as the best and differ from it.
+
+    Args:
+        request: the problem, and how to solve.
+        within: how far behind the best a plan may be, as a share of the objective.
+        most: how many plans to show.
+
+    Raises:
+        InputError: the problem is wrong.
+    """
+    options = request.running()
+    found = alternatives(request.inputs, options, within=within, most=most)
+    best = found.alternatives[0].plan if found.alternatives else None
+    return Found((found,), (found.status,), plan=None if best is None else lambda: best)
+
+
+NEAR, SEVERAL = 0.01, 8
+"""How far behind the best, and how many, where a plan's workbook has them."""
+
+
+def beside(inputs: Inputs, plan: Plan, options: Options) -> Alternatives | None:
+    """Return the plans near a problem's best one, for its workbook; None where there is none."""
+    found = alternatives(inputs, options, within=NEAR, most=SEVERAL)
+    return found if found.alternatives else None

@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterable
 
 from planner.case import Case
 from planner.case.model import ObjectiveName
-from planner.inputs import Change, Inputs, applied
+from planner.figures import OBJECTIVES
+from planner.inputs import Change, Inputs, applied, value_at
+from planner.limits import BY_NAME, COUNTED_IN
 
 
 def apply(inputs: Inputs, changes: Iterable[Change]) -> Inputs:
     """Return the inputs with every change made, told in the provenance of their plans."""
-    return applied(inputs, changes, told=True)
+    return applied(inputs, changes, recorded=True)
 
 
 def storage_of(case: Case, vendors: Collection[str]) -> tuple[Change, ...]:
@@ -41,22 +43,16 @@ def no_worse(inputs: Inputs, objective: ObjectiveName, worst: float, margin: flo
         worst: the worst value that will do, in the objective's own unit.
         margin: how much tighter than that to ask, as a share.
     """
-    targets, budget, site = inputs.problem.targets, inputs.problem.budget, inputs.problem.site
-    low, high = worst * (1.0 + margin), worst * (1.0 - margin)
-    if objective == "goodput":
-        value = max(low, targets.min_useful_pflops or 0.0)
-        return Change("targets.min_useful_pflops", value, f"{value:.9g}")
-    if objective == "useful_gpus":
-        value = max(low, targets.min_useful_gpus or 0.0)
-        return Change("targets.min_useful_gpus", value, f"{value:.9g}")
-    if objective == "gpus":
-        gpus = max(math.ceil(worst - 1e-6), targets.min_gpus or 1)
-        return Change("targets.min_gpus", gpus, f"{gpus}")
-    if objective == "power":
-        value = min(high, site.it_power_kw or math.inf)
-        return Change("site.it_power", value, f"{value:.9g} kW")
-    if objective == "tco":
-        value = min(high, budget.tco_usd or math.inf)
-        return Change("budget.tco", value, f"{value:.2f} USD")
-    value = min(high, budget.capex_usd or math.inf)
-    return Change("budget.capex", value, f"{value:.2f} USD")
+    asked = OBJECTIVES[objective]
+    row = BY_NAME[asked.limit]
+    own, worst = value_at(inputs, row.path), worst / asked.per
+    if row.file_unit in COUNTED_IN:
+        count = max(math.ceil(worst - 1e-6), own or 1)
+        return Change(row.path, count, f"{count}")
+    if row.sense == ">=":
+        value = max(worst * (1.0 + margin), own or 0.0)
+    else:
+        value = min(worst * (1.0 - margin), own or math.inf)
+    if asked.figure.money:
+        return Change(row.path, value, f"{value:.2f} USD")
+    return Change(row.path, value, f"{value:.9g} {'kW' if row.file_unit == 'kW' else ''}".rstrip())

@@ -23,6 +23,7 @@ from planner.paths import job_path
 from planner.schema.explanation import Explanation, Marginal, Moved, NextStep
 from planner.schema.plan import Plan
 from planner.studies.changes import no_worse
+from planner.studies.request import Found, Request
 from planner.studies.why_not import why_not
 from planner.units import QuantityError
 
@@ -391,8 +392,6 @@ def _ends(value: float, bound: float, other: float, other_bound: float) -> tuple
     return min(changes), max(changes)
 
 
-__all__ = ["explain"]
-
 FOR_THE_PLAN = 0.5
 """The share of a time limit that finding the plan may take; the rest is for questions about it."""
 QUESTIONS = 4
@@ -437,3 +436,72 @@ def explain(
         undecided=base.undecided,
         why_not=why_not(inputs, plan, options, asked=asked, questions=questions),
     )
+
+
+def run(
+    request: Request,
+    *,
+    step: Sequence[str],
+    why_not: Sequence[str],
+    weight: Sequence[str],
+    keep: Sequence[str],
+) -> Found:
+    """Explain the plan of a problem, or why there is none.
+
+    Args:
+        request: the problem, and how to solve.
+        step: how far to move limits, each as ``path=value``.
+        why_not: items whose absence to explain exactly.
+        weight: without a plan, what a change counts beside others, each as ``path=number``.
+        keep: without a plan, limits that must stay.
+
+    Raises:
+        InputError: the problem or what is asked of it is wrong.
+    """
+    options = request.running(weights=weights(weight), keep=tuple(keep))
+    inputs = request.inputs
+    check_names([name for name, _ in options.weights], levers(inputs), "--weight")
+    check_names(list(options.keep), levers(inputs), "--keep")
+    found = explain(inputs, options, steps=dict(pairs("--step", step)), asked=tuple(why_not))
+    plan = found.plan
+    return Found((found,), (plan.status,), plan=lambda: plan, title=f"{plan.problem}: why")
+
+
+def beside(inputs: Inputs, plan: Plan, options: Options) -> Explanation:
+    """Return why a problem's plan is what it is, for its workbook."""
+    return explain(inputs, options, plan=plan)
+
+
+def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Return ``path=value`` texts as pairs.
+
+    Raises:
+        InputError: one is not of that form.
+    """
+    found = []
+    for text in texts:
+        path, separator, value = text.partition("=")
+        if not separator or not path.strip() or not value.strip():
+            fix = f"write for example {option} site.facility_power='100 kW'"
+            raise InputError(Finding("option", f"'{text[:80]}' is not PATH=VALUE", option, fix=fix))
+        found.append((path.strip(), value.strip()))
+    return found
+
+
+def weights(texts: Sequence[str]) -> tuple[tuple[str, float], ...]:
+    """Return ``path=number`` texts as pairs.
+
+    Raises:
+        InputError: one is not of that form, or no positive number.
+    """
+    found = []
+    for path, text in pairs("--weight", texts):
+        try:
+            number = float(text)
+        except ValueError:
+            number = -1.0
+        if not 0.0 < number < 1e6:
+            fix = "give a number above 0, such as 2"
+            raise InputError(Finding("weight", f"'{text[:40]}' is no weight", "--weight", fix=fix))
+        found.append((path, number))
+    return tuple(found)

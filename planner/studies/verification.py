@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner import __version__
+from planner.audit import audit
 from planner.case import resolve
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
@@ -18,6 +19,7 @@ from planner.optimizer.solver import Effort, SolverName
 from planner.outputs import plan_json
 from planner.schema.plan import SCHEMA_VERSION, Plan
 from planner.schema.verification import Check, Verification
+from planner.studies.request import Found, Request
 from planner.verify import faults, origin_faults, recheck_from_outside, unproven_faults
 
 _AGAIN = "solve the problem again"
@@ -292,3 +294,29 @@ def _compared(
 def _said(value: float) -> str:
     """Return a value of the objective with the digits that two solvers may differ in."""
     return f"{value:,.2f}" if abs(value) >= 1e6 else f"{value:,.8g}"
+
+
+def run(request: Request, *, solve_again: bool) -> Found:
+    """Check a plan file.
+
+    Raises:
+        InputError: the file is no plan's, or lacks what it takes to check it.
+    """
+    path = request.path
+    if path.suffix.lower() == ".xlsx":
+        message = "a workbook is checked by planner audit"
+        fix = f"planner audit {path}, or give its PROBLEM.plan.json"
+        raise InputError(Finding("file-kind", message, str(path), fix=fix))
+    found = verify_file(path, solve_again=solve_again, time_limit_s=request.time_limit_s)
+    return Found((found,), ("infeasible" if found.result == "fails" else "optimal",))
+
+
+def run_audit(request: Request, *, solve_again: bool) -> Found:
+    """Read an edited workbook back.
+
+    Raises:
+        InputError: it is no workbook of planner, or an edited cell cannot be read.
+    """
+    found = audit(request.path, request.options(), solve_again=solve_again)
+    broken = found.breaches or found.edited is None
+    return Found((found,), ("infeasible" if broken else "optimal",))

@@ -17,6 +17,10 @@ from planner.verify.ledger import Ledger
 from planner.verify.money import owned, purchased
 from planner.verify.racks import place
 
+# One buffered thread per GPU: 8 GB/s with 8 threads on 8 GPUs (S. Kartik and C. Tartow, VAST Data,
+# "A Checkpoint on Checkpoints in LLMs", 2024-01-10).
+_DEFAULT_GB_PER_S_PER_GPU = 1.0
+
 
 @dataclass(frozen=True)
 class Decisions:
@@ -219,11 +223,6 @@ def _check_families(ledger: Ledger, basis: Basis, job: JobPlan, counts: Mapping[
     max_families = storage.exact_families or storage.max_families
     if not 1 <= len(bought) <= max_families:
         ledger.fail(f"jobs.storage_families: {len(bought)} serve the job, allowed 1-{max_families}")
-
-
-# One buffered thread per GPU: 8 GB/s with 8 threads on 8 GPUs (S. Kartik and C. Tartow, VAST Data,
-# "A Checkpoint on Checkpoints in LLMs", 2024-01-10).
-_DEFAULT_GB_PER_S_PER_GPU = 1.0
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,23 @@ from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand
 from planner.verify.basis import DECIDED, Basis
 from planner.verify.ledger import Ledger, at_least, close, divisors
 
+_REPORTED = (
+    "planes",
+    "tiers",
+    "units",
+    "radix",
+    "leaf_switches",
+    "spine_switches",
+    "core_switches",
+    "endpoints",
+    "parts_per_port",
+    "capacity",
+    "uplinks_per_leaf",
+    "system_links",
+    "leaf_spine_links",
+    "spine_core_links",
+)
+
 
 @dataclass
 class Bill:
@@ -513,24 +530,6 @@ def oob_uplinks(basis: Basis, asked: OutOfBand, switches: int) -> Plugged | None
         return None
     end = top.link.switch_end if top.link else None
     return Plugged(asked.switch, switches, asked.uplinks, top.speed_gbit_per_s, end)
-
-
-_REPORTED = (
-    "planes",
-    "tiers",
-    "units",
-    "radix",
-    "leaf_switches",
-    "spine_switches",
-    "core_switches",
-    "endpoints",
-    "parts_per_port",
-    "capacity",
-    "uplinks_per_leaf",
-    "system_links",
-    "leaf_spine_links",
-    "spine_core_links",
-)
 
 
 def check_fabrics(ledger: Ledger, basis: Basis, fabrics: Iterable[Fabric], plan: Plan) -> None:

@@ -9,12 +9,7 @@ from dataclasses import dataclass, fields
 from planner.limits import TIMED
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
-from planner.schema.problem import (
-    FixedInterval,
-    Job,
-    LostWorkInterval,
-    OptimalInterval,
-)
+from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.reliability import FAILURES_PER_GPU_DAY
 from planner.verify import progress
@@ -24,6 +19,8 @@ from planner.verify.ledger import Ledger, at_least, close
 
 SECONDS_PER_DAY = 86400
 EXPORT_BYTES_PER_PARAMETER = 2
+
+BEST_WITHIN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -464,9 +461,6 @@ def endurance_tb_per_day(basis: Basis, decisions: Decisions) -> float | None:
             return None
         total += item.provides.endurance.value * count
     return total
-
-
-BEST_WITHIN = 1e-6
 
 
 def check_interval(

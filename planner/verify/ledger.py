@@ -7,6 +7,10 @@ from collections.abc import Iterable
 
 _NOISE = 1e-9
 
+RELATIVE = 1e-9
+"""Far above the noise of summing floats in another order, far below any real difference."""
+_NEARLY_ZERO = 1e-12
+
 
 def at_least(amount: float) -> int:
     """Return the least whole number that is not less than ``amount``."""
@@ -21,12 +25,6 @@ def at_most(amount: float) -> int:
 def divisors(number: int) -> list[int]:
     """Return the divisors of a number, rising."""
     return [each for each in range(1, number + 1) if number % each == 0]
-
-
-RELATIVE = 1e-9
-"""Far above the noise of summing floats in another order, far below any real difference."""
-
-_NEARLY_ZERO = 1e-12
 
 
 def close(stated: float | None, computed: float | None, tolerance: float = RELATIVE) -> bool:

@@ -98,7 +98,7 @@ def check_limits(
     """
     totals, figures = found.totals, found.figures
     expected = (
-        *_plant_limits(basis.problem, totals, found.ratios),
+        *_plant_limits(basis, decisions, found),
         *_storage_limits(basis, decisions, totals, figures, found.degraded),
         *_target_limits(basis.problem, decisions, figures),
         *_count_limits(basis, decisions, found.companions),
@@ -148,21 +148,26 @@ def _check_report(ledger: Ledger, name: str, report: LimitReport, limit: Reached
             ledger.fail(f"{name}.binding: nothing is left, yet the plan says it does not bind")
 
 
-def _plant_limits(problem: Problem, totals: TotalFigures, ratios: Ratios) -> Iterator[Reached]:
+def _plant_limits(basis: Basis, decisions: Decisions, found: Found) -> Iterator[Reached]:
     """Yield the limits of the site, of the budget and of the delivery.
 
     Args:
-        problem: the user's problem.
-        totals: the plan's sums as re-computed.
-        ratios: what the cluster's work costs, as re-computed.
+        basis: the problem and the catalogs.
+        decisions: what the plan decided.
+        found: the sums as re-computed, and what the cluster's work costs.
     """
+    problem, totals = basis.problem, found.totals
     for row in of_group("supply", "ratio"):
-        figures = totals if row.group == "supply" else ratios
-        limit = value_at(problem, row.path)
+        figures = totals if row.group == "supply" else found.ratios
+        limit, value = value_at(problem, row.path), getattr(figures, row.figure)
         if row.name == "facility_power":
             limit = facility_limit_kw(problem.site)
+        if row.name == "weight":
+            counts = {**decisions.standing, **found.companions}
+            units = ((basis.unit_weight_kg(basis.items[sku]), n) for sku, n in counts.items())
+            value = sum((unit_kg or 0.0) * n for unit_kg, n in units)
         if limit is not None:
-            yield Reached(row.name, getattr(figures, row.figure), limit)
+            yield Reached(row.name, value, limit)
     longest_days, limit = totals.lead_time_days, problem.targets.max_lead_time_days
     if limit is not None:
         # Without a stated lead time nothing is known to be late.

@@ -50,6 +50,13 @@ _NOTHING_OF_ITS_OWN = (
     "price",
 )
 
+MONEY_FIELDS = (
+    "extended_list_usd",
+    "extended_net_usd",
+    "support_usd_per_year",
+    "subscription_usd_per_year",
+)
+
 
 def check_lines(
     ledger: Ledger, basis: Basis, decisions: Decisions, companions: Companions, plan: Plan
@@ -241,14 +248,6 @@ def _check_component(
     ):
         value = getattr(line, field)
         ledger.require(not value, f"{name}.{field}: counted in the bundle's line, not here")
-
-
-MONEY_FIELDS = (
-    "extended_list_usd",
-    "extended_net_usd",
-    "support_usd_per_year",
-    "subscription_usd_per_year",
-)
 
 
 def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: Line) -> None:

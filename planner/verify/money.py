@@ -11,6 +11,10 @@ from planner.schema.prices import Price, SupportMoney, SupportShare
 from planner.verify.basis import Basis
 from planner.verify.ledger import at_least
 
+# Half a cent may be rounded either way; the floats do not tell on which side it lies.
+_HALF_CENT_NOISE = 1e-6
+_FLOAT_NOISE = 1e-15
+
 
 def cold_spares(basis: Basis, item: Item, count: int) -> int:
     """Return how many more than ``count`` units lie in store; of bundles their components do."""
@@ -76,11 +80,6 @@ def stock(basis: Basis, item: Item) -> int | None:
     if asked is not None:
         return asked
     return None if price is None else price.stock
-
-
-# Half a cent may be rounded either way; the floats do not tell on which side it lies.
-_HALF_CENT_NOISE = 1e-6
-_FLOAT_NOISE = 1e-15
 
 
 @dataclass(frozen=True)

@@ -62,15 +62,9 @@ def check_objective(
 
 
 def _value(name: str, totals: TotalFigures, figures: JobFigures) -> float | None:
-    values: dict[str, float | None] = {
-        "goodput": figures.useful_pflops,
-        "useful_gpus": figures.useful_gpus,
-        "gpus": totals.gpus_used,
-        "cost": totals.capex_usd,
-        "tco": totals.tco_usd,
-        "power": totals.it_power_kw,
-    }
-    return values[name]
+    figure = OBJECTIVES[name].figure.name
+    value: float | None = getattr(totals if hasattr(totals, figure) else figures, figure)
+    return value
 
 
 def _check_best_capex(

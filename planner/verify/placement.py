@@ -12,8 +12,10 @@ from planner.verify.decisions import Decisions
 from planner.verify.ledger import Ledger
 from planner.verify.racks import Space, first_fit, pdus_per_rack, space
 
-Key = tuple[str | None, str]
+RackKind = tuple[str | None, str]
 """What stands in racks (None for the mixed ones of the network), and their class."""
+
+_NOISE = 1e-9
 
 
 def shared_racks(basis: Basis, plan: Plan) -> int:
@@ -83,7 +85,7 @@ def _check_devices(
 def _check_sets(ledger: Ledger, basis: Basis, companions: Companions, plan: Plan) -> None:
     """Require as many racks of each kind as the rule says, each with its PDUs."""
     sets = {(each.sku, each.rack_class): each for each in companions.room.sets}
-    counted: Counter[Key] = Counter()
+    counted: Counter[RackKind] = Counter()
     for group in plan.racks:
         name, kinds = f"racks.{group.first}", _kinds(basis, companions, group)
         fitting = [key for key in sets if key in kinds]
@@ -103,11 +105,11 @@ def _check_sets(ledger: Ledger, basis: Basis, companions: Companions, plan: Plan
             ledger.fail(f"racks: network devices stand in {each.racks} racks, where {enough} do")
 
 
-def _kinds(basis: Basis, companions: Companions, group: RackGroup) -> set[Key]:
+def _kinds(basis: Basis, companions: Companions, group: RackGroup) -> set[RackKind]:
     """Return the kinds of racks that a group may be of: of one item, or mixed."""
     skus, name = {device.sku for device in group.devices}, group.rack_class
     network = name == "network"
-    kinds: set[Key] = {(None, name)} if network and skus <= set(companions.counts) else set()
+    kinds: set[RackKind] = {(None, name)} if network and skus <= set(companions.counts) else set()
     for each in companions.room.sets:
         if each.sku is None or not skus:
             continue
@@ -119,9 +121,6 @@ def _kinds(basis: Basis, companions: Companions, group: RackGroup) -> set[Key]:
         elif skus <= parts and not group.product:
             kinds.add((each.sku, name))
     return kinds
-
-
-_NOISE = 1e-9
 
 
 def check_content(ledger: Ledger, basis: Basis, name: str, group: RackGroup) -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 import openpyxl
 from openpyxl.workbook import Workbook
 
-from planner.api import Options, solve_with
 from planner.inputs import inputs_to_text
 from planner.loader import load
 from planner.outputs.workbook import write
 from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.schema.plan import Plan
+from tests.world.solved import solved
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
 SOLVABLE = sorted(
@@ -42,8 +42,7 @@ class Book:
 @lru_cache
 def book(problem: str, *settings: str) -> Book:
     """Return the workbook of a shipped problem."""
-    inputs = load(PROBLEMS / f"{problem}.yaml", settings=settings)
-    plan = solve_with(inputs, Options())
+    inputs, plan = load(PROBLEMS / f"{problem}.yaml", settings=settings), solved(problem, *settings)
     stream = io.BytesIO()
     cells = write(plan, stream, created=datetime(2026, 3, 1), inputs=inputs_to_text(inputs))
     return Book(plan, stream.getvalue(), cells)

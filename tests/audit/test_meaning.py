@@ -25,6 +25,7 @@ from planner.schema.audit import Audit, Edit
 from tests.audit.books import PROBLEMS, SOLVABLE, Edits, book, edited
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("problem", SOLVABLE)
 def test_a_round_trip_without_edits_changes_nothing(problem: str, tmp_path: Path) -> None:
     source = book(problem)
@@ -94,6 +95,7 @@ CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", sorted(CHANGES))
 def test_the_best_plan_is_that_of_the_changed_problem(name: str, tmp_path: Path) -> None:
     change = CHANGES[name]

@@ -172,6 +172,7 @@ BOOKS = {
 }  # fmt: skip
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", BOOKS)
 def test_workbooks_that_would_not_fit(name: str, run: Runner, tmp_path: Path) -> None:
     part, data, said = BOOKS[name]

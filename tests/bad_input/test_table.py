@@ -62,6 +62,7 @@ def faults(row: Row, answer: Answer) -> list[str]:
     return [*(fault for fault, fine in checks.items() if not fine)]
 
 
+@pytest.mark.exhaustive(keep=105)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_one_clear_line(row: Row, run_row: RowRunner) -> None:
     answer = run_row(row)

@@ -15,6 +15,7 @@ def test_there_are_enough_problems() -> None:
     assert len(SINGLE) >= 28
 
 
+@pytest.mark.exhaustive(keep=5)
 @pytest.mark.parametrize("planted", SINGLE, ids=lambda p: p.name)
 def test_a_single_fault(planted: Planted) -> None:
     (path,) = planted.limits

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from planner import shipped
-from planner.api import solve
 from planner.inputs import Inputs, changed, value_at
 from planner.levers import Change, Lever, applied, levers
 from planner.loader import load, market, overrides, yaml12
 from planner.schema.problem import Problem
 from tests.world.random_cases import random_case, write_case
+from tests.world.solved import solved
 
 PROBLEMS = shipped.problem_files()
 SEEDS = range(40)
@@ -27,7 +27,7 @@ RARE = (
     "budget.energy_per_year=3 MUSD", "budget.colocation_per_year=4 MUSD",
     "budget.subscriptions_per_year=1.5 MUSD", "policy.require_vendors=[DDN]",
     "policy.split=[{category: gpu_system, max_share: 67 %}]",
-    "jobs.0.gpus.whole=systems", "jobs.0.restore.fan_out=broadcast",
+    "jobs.0.gpus.whole=systems", "jobs.0.restore.fan_out=broadcast", "site.weight_limit=900 t",
 )  # fmt: skip
 """Limits that neither a shipped problem nor a drawn one has, as changes of `full_bill`."""
 WITHOUT_LEVER = ("drain_fits", "hot_spares.", "rule_read", "rule_write", "replica_fits")
@@ -94,6 +94,7 @@ def faults(inputs: Inputs, path: Path, made: tuple[str, ...] = ()) -> Iterator[s
             yield from (f"{settings}: {fault}" for fault in differences(here, there))
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_shipped_problems_change_alike_in_memory_and_by_set(name: str) -> None:
     assert list(faults(inputs_of(name), PROBLEMS[name])) == []
@@ -104,6 +105,7 @@ def test_rare_limits_change_alike_in_memory_and_by_set() -> None:
     assert list(faults(load(path, settings=RARE), path, RARE)) == []
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("seeds", [SEEDS[start::4] for start in range(4)], ids=str)
 def test_random_problems_change_alike_in_memory_and_by_set(
     seeds: tuple[int, ...], tmp_path: Path
@@ -129,7 +131,7 @@ def test_the_loader_takes_a_lever_as_set(tmp_path: Path) -> None:
         changes = lever.off if lever.value is None else lever.to(lever.value)
         settings = tuple(change.setting for change in changes)
         loaded = load(PROBLEMS["space_limited"], settings=settings)
-        told = applied(inputs, changes, told=True)
+        told = applied(inputs, changes, recorded=True)
         assert loaded.problem == told.problem, settings
         assert loaded.overrides == told.overrides == settings
 
@@ -162,7 +164,8 @@ def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
     for seed in SEEDS:
         found |= kinds(load(write_case(random_case(seed), tmp_path)))
     assert found >= {
-        "site.facility_power", "site.it_power", "site.racks", "site.cooling.air_limit",
+        "site.facility_power", "site.it_power", "site.racks", "site.weight_limit",
+        "site.cooling.air_limit",
         "site.cooling.liquid_limit", "site.feeds.power", "site.rack.power",
         "site.rack.whole_rack_power", "budget.capex", "budget.opex_per_year", "budget.tco",
         "budget.support_per_year", "budget.subscriptions_per_year", "budget.energy_per_year",
@@ -240,9 +243,10 @@ def test_looser_and_loosest(name: str) -> None:
         assert lever.loosest == (lever.most if lever.looser > 0 else lever.least)
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "infeasible_restore"])
 def test_every_limit_of_a_plan_that_the_file_states_can_be_moved(name: str) -> None:
-    plan = solve(PROBLEMS[name])
+    plan = solved(name)
     known = {lever.limit for lever in levers(inputs_of(name))}
     missing = {limit.name for limit in plan.limits if limit.source and limit.name not in known}
     assert {name for name in missing if not name.startswith(WITHOUT_LEVER)} == set()

@@ -77,6 +77,7 @@ def faults(inputs: Inputs, seed: int) -> Iterator[str]:
                 yield f"{said}: {before.top} becomes {after.top}"
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("start", range(CHUNKS))
 def test_looser_limits_lose_no_plan(start: int) -> None:
     found = [fault for seed in SEEDS[start::CHUNKS] for fault in faults(drawn(seed), seed)]
@@ -86,6 +87,7 @@ def test_looser_limits_lose_no_plan(start: int) -> None:
 # The shipped catalogs know more of their items than drawn ones do: memory above all.
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize(("name", "settings"), WITH_PLAN)
 def test_no_shipped_problem_loses_its_plan(name: str, settings: tuple[str, ...]) -> None:
     inputs = load(PROBLEMS[name], settings=settings)

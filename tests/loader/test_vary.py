@@ -147,8 +147,8 @@ def test_what_may_be_a_number_or_a_word_is_shown_as_one_of_them(inputs: Inputs) 
     assert numbers_of(inputs, "site.pue=1.1:1.3:0.1") == [1.1, 1.2, 1.3]
     support = "prices.gpu_box.support_per_year"
     assert numbers_of(inputs, f"{support}=4 %,x0.5") == [0.04, 0.04]
-    assert values(inputs, f"{support}=4 %,x0.5").inputs[0].shown.unit == "share"
-    assert values(inputs, f"{support}=100 USD:300 USD:100 USD").inputs[0].shown.unit == "USD"
+    assert values(inputs, f"{support}=4 %,x0.5").inputs[0].display.unit == "share"
+    assert values(inputs, f"{support}=100 USD:300 USD:100 USD").inputs[0].display.unit == "USD"
     assert numbers_of(inputs, f"{support}=4 %,100 USD,x0.5") == ["4 %", "100 USD", "4 %"]
 
 
@@ -430,7 +430,7 @@ def test_figures_and_prices_are_those_of_files_that_say_so(small: str, tmp_path:
         )
         for change in values(inputs, option).point(0).changes
     ]
-    new = applied(inputs, changes, told=True)
+    new = applied(inputs, changes, recorded=True)
     files = {
         **FILES,
         "own.yaml": changed(CATALOG, "value: 10 kW", "value: 11 kW"),
@@ -455,7 +455,7 @@ def test_figures_and_prices_are_those_of_files_that_say_so(small: str, tmp_path:
 def test_all_that_state_a_value_take_a_factor_of_it(inputs: Inputs) -> None:
     axis = values(inputs, "prices.*.list=x0.8,x1.2")
     assert [axis.point(index).cells for index in range(2)] == [(0.8,), (1.2,)]
-    assert axis.inputs[0].shown.unit == "x"
+    assert axis.inputs[0].display.unit == "x"
     cheaper = applied(inputs, axis.point(0).changes)
     assert {name: price.list_usd for name, price in cheaper.prices.items()} == {
         "gpu_box": 240_000.0, "quick_store": 160_000.0, "slow_store": 80_000.0,
@@ -542,7 +542,7 @@ def test_values_that_do_not_go_together_are_refused_as_by_the_front_door(
         about = {f.file for f in caught.value.findings if f.file and f.file.startswith("with ")}
         assert about or "consider" in settings_[0] or "rack" in settings_[0] or len(settings_) > 1
         return
-    new = checked(inputs, changes, told=True)
+    new = checked(inputs, changes, recorded=True)
     assert new.problem == wanted.problem
     assert new.overrides == wanted.overrides == settings_
     assert new.warnings == wanted.warnings

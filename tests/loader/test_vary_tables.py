@@ -180,7 +180,7 @@ def test_samples_that_are_no_numbers_are_refused(inputs: Inputs) -> None:
     said = [rows.point(index).refused for index in range(3)]
     assert said[0] == ""
     assert all(one.startswith(f"sample {n}: site.pue: ") for n, one in ((2, said[1]), (3, said[2])))
-    assert [column.shown.number for column in rows.inputs] == [True]
+    assert [column.display.number for column in rows.inputs] == [True]
 
 
 def test_samples_that_do_not_fit_together(inputs: Inputs) -> None:

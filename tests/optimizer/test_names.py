@@ -37,10 +37,12 @@ def everything_limited(**more: Raw) -> Request:
     """Return a whole bill with every limit there is, each of them generous."""
     request = furnish(Request(maximize="useful_gpus"))
     request.site |= {
-        "it_power": "200 kW", "racks": 40, "pue": {"air": 1.5, "liquid": 1.2},
+        "it_power": "200 kW", "racks": 40, "weight_limit": "900 t",
+        "pue": {"air": 1.5, "liquid": 1.2},
         "feeds": {"count": 2, "power": "200 kW"},
     }  # fmt: skip
     request.site["cooling"] |= {"air_limit": "190 kW", "liquid_limit": "190 kW"}
+    request.items[0]["consumes"]["weight"] = figure("130 kg")
     request.items[1]["provides"]["endurance"] = figure("90 TB/day")
     request.items[1] |= {"min_units": figure(2), "max_units": figure(30)}
     request.families[0]["max_units"] = figure(29)

@@ -244,6 +244,7 @@ LIMITS: dict[str, tuple[Raw, str]] = {
     "cooling.air_limit": ({"site": {"cooling": {"air_limit": "90 kW"}}}, "heat_air"),
     "cooling.liquid_limit": ({"site": {"cooling": {"liquid_limit": "90 kW"}}}, "heat_liquid"),
     "site.racks": ({"site": {"racks": 9, "rack": {"height": "48 RU"}}}, "racks"),
+    "site.weight_limit": ({"site": {"weight_limit": "9 t"}}, "weight"),
     "budget.capex": ({"budget": {"capex": "1 MUSD"}}, "capex"),
     "budget.opex_per_year": (
         {"budget": {"opex_per_year": "1 MUSD"}, "term": TERM},

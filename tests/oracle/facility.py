@@ -91,6 +91,13 @@ def weight_kg(item: Item, catalog: Catalog) -> float | None:
     return sum(known) if known else None
 
 
+def floor_kg(item: Item, catalog: Catalog) -> float:
+    """Return what one unit weighs on the floor; nothing where any part of it is not known."""
+    if item.category in ("transceiver", "cable", "software"):
+        return 0.0
+    return _figure(item, catalog, "weight") or 0.0
+
+
 def typical_kw(item: Item, catalog: Catalog) -> float:
     """Return the typical draw of one unit, the maximum where it is not known."""
     if item.components:

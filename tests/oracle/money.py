@@ -1,4 +1,4 @@
-"""What units cost, and what a purchase adds up to: power, heat, racks and money."""
+"""What units cost, and what a purchase adds up to: power, heat, racks, weight and money."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ HOURS_PER_YEAR = 8760.0
 MONTHS_PER_YEAR = 12.0
 DAYS_PER_WEEK, DAYS_PER_MONTH = 7.0, 30.4375
 POWER, FACILITY, LIQUID, AIR, RACKS, CAPEX = range(6)
-SUPPORT, SUBSCRIPTIONS, ENERGY, COLOCATION, OPEX, TCO = range(6, 12)
-RESOURCES = 12
+SUPPORT, SUBSCRIPTIONS, ENERGY, COLOCATION, OPEX, TCO, WEIGHT = range(6, 13)
+RESOURCES = 13
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,7 @@ class Market:
             found[:, column] = each * units
         found[:, AIR] = found[:, POWER] - found[:, LIQUID]
         found[:, RACKS] = racks
+        found[:, WEIGHT] = facility.floor_kg(item, self.catalog) * units
         if term is not None:
             typical_kw = facility.typical_kw(item, self.catalog)
             paid_kw = typical_kw if term.energy_basis == "typical" else draw_kw
@@ -188,6 +189,7 @@ class Market:
             COLOCATION: budget.colocation_usd_per_year,
             OPEX: budget.opex_usd_per_year,
             TCO: budget.tco_usd,
+            WEIGHT: site.weight_limit_kg,
         }
         values = [given[column] for column in range(RESOURCES)]
         return np.array([math.inf if value is None else float(value) for value in values])

@@ -12,6 +12,7 @@ from tests.oracle.money import CAPEX, HOURS_PER_YEAR, POWER, TCO, Array, Mask
 from tests.oracle.stores import Stores
 
 ROUNDING = 1e-9
+BTU_PER_H = 3412.14
 SECONDS_PER_DAY = 86_400.0
 
 # DDN guidance per GPU and NVIDIA DGX SuperPOD H100 guidance per 256 GPUs: read, write, GPUs.
@@ -42,8 +43,8 @@ def value(problem: Problem, choice: Compute, rate: Array, consumed: Array) -> Ar
         return choice.gpus_used * rate
     if goal.maximize == "gpus":
         return np.full(len(rate), float(choice.gpus_used))
-    column = {"cost": CAPEX, "tco": TCO, "power": POWER}[goal.minimize or "cost"]
-    return np.asarray(consumed[:, column])
+    column = {"cost": CAPEX, "tco": TCO, "power": POWER, "heat": POWER}[goal.minimize or "cost"]
+    return np.asarray(consumed[:, column] * (BTU_PER_H if goal.minimize == "heat" else 1.0))
 
 
 def reaches(problem: Problem, choice: Compute, rate: Array) -> Mask:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from planner import api
 from planner.outputs.audience import HIDDEN_OBJECTIVE, RULES, MoneyWords, for_audience
 from planner.schema.plan import (
     Assumption,
@@ -19,9 +17,7 @@ from planner.schema.plan import (
 )
 from tests.world.gear_plans import infeasible, plan
 from tests.world.setups import CASES
-
-PROBLEM = Path(__file__).resolve().parents[2] / "problems" / "10MW.yaml"
-
+from tests.world.solved import solved
 
 # Every field is decided.
 
@@ -208,7 +204,7 @@ def test_what_does_not_speak_of_money(text: str) -> None:
 
 
 def test_no_warning_of_the_shipped_example_is_lost_for_nothing() -> None:
-    whole = api.solve(PROBLEM)
+    whole = solved("10MW")
     shown = for_audience(whole, "customer")
     gone = [text for text in whole.warnings if text not in shown.warnings]
     words = ("price", "capex", "quote")

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from planner import api
 from planner.commands.schema import document
 from planner.outputs import bill_csv, bill_json
 from planner.outputs.audience import Audience
@@ -24,9 +23,9 @@ from tests.outputs.leaks import opened
 from tests.workbook.conftest import written
 from tests.world.gear_plans import plan
 from tests.world.setups import CASES
+from tests.world.solved import solved as solved_once
 
 ROOT = Path(__file__).resolve().parents[2]
-PROBLEM = ROOT / "problems" / "10MW.yaml"
 COLUMNS_THAT_STAY = """
 line section site period parent_line sku manufacturer part_number model description unit quantity
 spares installed pack purchased currency unit_list discount unit_net extended_list extended_net
@@ -147,7 +146,7 @@ def test_many_bundles_keep_their_parts() -> None:
 
 
 def test_every_value_of_the_shipped_example_survives() -> None:
-    solved = api.solve(PROBLEM)
+    solved = solved_once("10MW")
     table, found = rows(solved), lines(solved)
     assert len(table) == len(found) == len(solved.lines)
     known = {line.sku: line for line in solved.lines}

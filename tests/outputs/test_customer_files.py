@@ -111,6 +111,7 @@ def summary(found: list[tuple[str, str]]) -> list[str]:
     return texts
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_customers_plan_has_no_money(name: str, plans: dict[str, Plan]) -> None:
     shown = for_audience(plans[name], "customer").model_dump(exclude_defaults=True)
@@ -127,6 +128,7 @@ def _strings(part: object) -> list[str]:
     return [repr(part) if isinstance(part, float) else str(part)]
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ["x.bill.csv", "x.bill.json"])
 def test_the_customers_bill_has_no_money(name: str, kind: str, plans: dict[str, Plan]) -> None:
@@ -134,6 +136,7 @@ def test_the_customers_bill_has_no_money(name: str, kind: str, plans: dict[str, 
     assert summary(found_in(plans[name], kind, content)) == []
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_customers_workbook_has_no_money(name: str, plans: dict[str, Plan]) -> None:
     content = files(plans[name], "customer")["x.xlsx"]

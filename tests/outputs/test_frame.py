@@ -1,17 +1,13 @@
-from pathlib import Path
-
 import pytest
 
-from planner import api
 from planner.outputs import frame
 from tests.world.gear_plans import plan
 from tests.world.setups import CASES
-
-PROBLEM = Path(__file__).resolve().parents[2] / "problems" / "10MW.yaml"
+from tests.world.solved import solved as solved_once
 
 
 def test_frames_carry_the_bill_and_foot_with_the_totals() -> None:
-    solved = api.solve(PROBLEM)
+    solved = solved_once("10MW")
     assert solved.totals is not None
     bill = frame.bill(solved)
     assert list(bill["sku"]) == [line.sku for line in solved.lines]

@@ -91,6 +91,7 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> Solver:
     return solve
 
 
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("name", TEXTS)
 def test_no_text_becomes_a_formula(name: str, solved: Solver) -> None:
     assert solved(name).formulas == solved(HARMLESS).formulas
@@ -105,6 +106,7 @@ def test_no_name_of_a_component_becomes_a_formula(solved: Solver) -> None:
             assert cells_of_row[title].data_type in ("s", "n"), key
 
 
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_json_has_the_text_and_the_csv_a_harmless_one(name: str, solved: Solver) -> None:
     content, rows = solved(name).bill, solved(name).table
@@ -130,6 +132,7 @@ def test_no_cell_of_the_csv_begins_like_a_formula(solved: Solver) -> None:
             assert not re.match(r'[\s"]*[=+\-@\uff0b\uff0d\uff1d\uff20]', cell), cell[:40]
 
 
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("name", [*TEXTS, EVERYTHING])
 def test_nothing_unseen_reaches_a_file(name: str, solved: Solver) -> None:
     unseen = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -144,6 +147,7 @@ def bom_row(workbook: Workbook, sku: str) -> dict[str, Any]:
     return {str(title.value): cell for title, cell in zip(header, found, strict=True)}
 
 
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("name", TEXTS)
 def test_the_workbook_shows_the_text_as_text(name: str, solved: Solver) -> None:
     cell = bom_row(solved(EVERYTHING).book, f"part_{name}")["Part number"]
@@ -154,6 +158,7 @@ def test_the_workbook_shows_the_text_as_text(name: str, solved: Solver) -> None:
     assert cell.data_type == "s"
 
 
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("name", TEXTS)
 def test_footers_and_names_of_sheets_are_the_planners_own(name: str, solved: Solver) -> None:
     assert solved(name).book.sheetnames == solved(HARMLESS).book.sheetnames

@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import openpyxl
@@ -19,19 +18,14 @@ from planner.inputs import inputs_to_text
 from planner.outputs import plan_json
 from planner.outputs.compare_text import render
 from planner.schema.comparison import Comparison, FigureRow, LimitRow, LineRow
-from planner.schema.plan import Plan
 from planner.studies.compare.side_by_side import compare
 from planner.studies.compare.sides import read_sides
 from tests.audit.books import book, edited
+from tests.world.solved import solved
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
 OFFICE = "enterprise_1MW"
 INFEASIBLE = PROBLEMS / "infeasible_restore.yaml"
-
-
-@lru_cache
-def solved(problem: str, *settings: str) -> Plan:
-    return api.solve(PROBLEMS / f"{problem}.yaml", settings=settings)
 
 
 def written(folder: Path, name: str, problem: str, *settings: str) -> Path:

@@ -5,23 +5,27 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from planner.case import Case, resolve
-from planner.commands.frontier import report
+from planner.commands.report import Report, report
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate, optimise
 from planner.schema.catalog import Item
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import Frontier, FrontierPoint
+from planner.studies import request as asked_of
+from planner.studies.registry import STUDIES
+from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.frontier import AGAINST, Against, knee, study
 from planner.studies.sensitivity.frontier_walk import Question
-from planner.studies.sensitivity.solve import SweepOptions
 from tests.oracle.candidates import candidates
 from tests.oracle.money import Array, Market
 from tests.studies.test_alternatives import enumerated
@@ -299,10 +303,15 @@ def test_a_walk_that_is_stopped_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     assert answer.points[-1] == found(0, "cost").points[-1]
 
 
+def reported(path: Path, against: Sequence[Against], **more: Any) -> Report:
+    request = asked_of.Request((path,), gap=0.01, jobs=1, **more)
+    return report(STUDIES["frontier"], request, {"against": against, "points": 3})
+
+
 def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
-    problem, roughly = Path(small), SweepOptions(gap=0.01, jobs=1)
+    problem = Path(small)
     both: tuple[Against, ...] = ("cost", "power")
-    ended = report(problem, roughly, against=both, points=3, folder=tmp_path)
+    ended = reported(problem, both, folder=tmp_path)
     assert ended.code == 0
     assert {path.name for path in ended.written} == {
         *(f"problem.frontier-{name}.{kind}" for name in both for kind in ("json", "png", "svg")),
@@ -311,13 +320,13 @@ def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     assert all(path.stat().st_size for path in ended.written)
     record = (tmp_path / "problem.frontier-cost.json").read_text("utf-8")
     assert Frontier.model_validate_json(record).points
-    printed = report(problem, roughly, against=("cost",), points=3, as_json=True)
+    printed = reported(problem, ("cost",), as_json=True)
     assert f"{printed.text}\n" == record
     assert printed.written == ()
-    two = report(problem, roughly, against=both, points=3, as_json=True)
+    two = reported(problem, both, as_json=True)
     assert [each["x_name"] for each in json.loads(two.text)] == list(both)
     none = ("targets.min_gpus=100000",)
-    hopeless = report(problem, roughly, points=3, settings=none, folder=tmp_path / "none")
+    hopeless = reported(problem, ("storage",), settings=none, folder=tmp_path / "none")
     assert (hopeless.code, [path.name for path in hopeless.written]) == (
         3, ["problem.frontier-storage.json"],
     )  # fmt: skip

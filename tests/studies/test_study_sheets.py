@@ -10,13 +10,16 @@ import pytest
 from planner import api, shipped
 from planner.audit import audit
 from planner.commands import studies
+from planner.commands.report import report
 from planner.commands.solve import deliver
 from planner.errors import InputError
 from planner.schema.plan import Plan
+from planner.studies.registry import STUDIES
+from planner.studies.request import Request
 from tests.workbook.excel import cached, unlike
 
 PROBLEM = shipped.problem_files()["gpt3_octet"]
-NAMES: tuple[studies.StudyName, ...] = ("why", "rules", "alternatives")
+NAMES = ("why", "rules", "alternatives")
 SHEETS = ("Why", "Why not", "Rules", "Near-optimal")
 
 
@@ -87,8 +90,7 @@ def test_a_problem_without_a_plan_has_no_studies() -> None:
 
 
 def test_a_study_workbook_is_no_plan_to_audit(tmp_path: Path) -> None:
-    from planner.commands.explain import report
-
-    found = report(PROBLEM, api.Options(), folder=tmp_path)
+    own: dict[str, tuple[str, ...]] = {"step": (), "why_not": (), "weight": (), "keep": ()}
+    found = report(STUDIES["explain"], Request((PROBLEM,), folder=tmp_path), own)
     with pytest.raises(InputError, match="record of a study"):
         audit(found.written[0])

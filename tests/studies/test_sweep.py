@@ -22,9 +22,10 @@ from planner import api, whole_files
 from planner.commands import sweep as command
 from planner.outputs import sweep_parquet
 from planner.schema.sensitivity import VARIED, Sweep
+from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import Row, scenarios
-from planner.studies.sensitivity.solve import SweepOptions, pieces
+from planner.studies.sensitivity.solve import pieces
 from planner.studies.sensitivity.workers import Numbered, Work, Workers
 from tests.world.commands import Ran, ran
 
@@ -392,7 +393,7 @@ def test_a_script_needs_no_guard_to_use_several_processes(small: str, tmp_path: 
         "from pathlib import Path\n"
         "from planner import api\n"
         "from planner.studies.sensitivity.scenarios import scenarios\n"
-        "from planner.studies.sensitivity.solve import SweepOptions\n"
+        "from planner.studies.request import SweepOptions\n"
         "from planner.studies.sensitivity.workers import answers\n"
         f"inputs = api.load(Path({small!r}))\n"
         "some = list(scenarios(inputs, vary=('site.pue=1.1:1.5:lin:20',)))\n"

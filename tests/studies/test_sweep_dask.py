@@ -14,9 +14,10 @@ import pytest
 
 from planner import api
 from planner.errors import InputError
+from planner.studies.request import SweepOptions
 from planner.studies.sensitivity import workers as cluster_module
 from planner.studies.sensitivity.scenarios import scenarios
-from planner.studies.sensitivity.solve import SweepOptions, pieces
+from planner.studies.sensitivity.solve import pieces
 from planner.studies.sensitivity.workers import Cluster, Work
 
 distributed = pytest.importorskip("distributed") if not os.environ.get("CI") else None

@@ -10,9 +10,10 @@ from planner.case import resolve
 from planner.inputs import Change, Inputs, applied, value_at
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
+from planner.studies.request import SweepOptions
 from planner.studies.sensitivity import workers as work_module
 from planner.studies.sensitivity.scenarios import Row, Scenario
-from planner.studies.sensitivity.solve import FIELDS, Answer, Asked, SweepOptions, groups, pieces
+from planner.studies.sensitivity.solve import FIELDS, Answer, Asked, groups, pieces
 from planner.studies.sensitivity.workers import Work
 from tests.world.random_cases import inputs_of, random_case
 

@@ -169,4 +169,4 @@ def test_alternatives_leave_time_to_look_for_others(
     monkeypatch.setattr("planner.studies.alternatives.optimise", noted)
     found = alternatives(load(Path(small)), Options(time_limit_s=1000.0))
     assert found.status == "optimal"
-    assert seen == [pytest.approx(500.0, abs=50.0)]
+    assert seen[0] == pytest.approx(500.0, abs=50.0)  # the first of all is the best plan's

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from planner.case import resolve
-from planner.commands.tornado import report
+from planner.commands.report import Report, report
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.loader.vary import Variable, checked
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
 from planner.schema.sensitivity import End, Swing, Tornado
+from planner.studies import request as asked_of
+from planner.studies.registry import STUDIES
+from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.scenarios import Scenario
-from planner.studies.sensitivity.solve import Answer, SweepOptions
+from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.tornado import study, width
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, store
@@ -216,18 +221,23 @@ def test_a_width_is_certain_as_far_as_its_ends_are() -> None:
     assert width(answer(None, None), answer(11.0, 13.0)) == (None, None, None)
 
 
+def reported(path: Path, ranges: Sequence[str], **more: Any) -> Report:
+    request = asked_of.Request((path,), gap=EXACT.gap, jobs=EXACT.jobs, **more)
+    return report(STUDIES["tornado"], request, {"vary": ranges, "by": 0.2})
+
+
 def test_the_command_prints_and_writes(small: str, tmp_path: Path) -> None:
     problem, ranges = Path(small), ("site.facility_power=+-20%", "targets.min_gpus=1:100000")
-    ended = report(problem, EXACT, ranges=ranges, folder=tmp_path)
+    ended = reported(problem, ranges, folder=tmp_path)
     assert ended.code == 0
     names = {f"problem.tornado.{kind}" for kind in ("json", "xlsx", "png", "svg")}
     assert {path.name for path in ended.written} == names
     record = (tmp_path / "problem.tornado.json").read_text("utf-8")
     assert len(Tornado.model_validate_json(record).swings) == 2
-    printed = report(problem, EXACT, ranges=ranges, as_json=True)
+    printed = reported(problem, ranges, as_json=True)
     assert (f"{printed.text}\n", printed.written) == (record, ())
     none = ("targets.min_gpus=100000",)
-    assert report(problem, EXACT, ranges=ranges[:1], settings=none).code == 3
+    assert reported(problem, ranges[:1], settings=none).code == 3
 
 
 def test_record_types_stay_plain() -> None:

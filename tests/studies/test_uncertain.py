@@ -15,7 +15,7 @@ from scipy import stats
 
 from planner.api import Options, solve_with
 from planner.case import resolve
-from planner.commands import uncertain as command
+from planner.commands.report import report
 from planner.errors import InputError
 from planner.inputs import Change, Inputs, value_at
 from planner.loader import load
@@ -27,8 +27,10 @@ from planner.outputs.charts import picture
 from planner.schema.plan import Plan
 from planner.schema.problem import FailureRate, Quantity
 from planner.schema.sensitivity import Uncertain
+from planner.studies.registry import STUDIES
+from planner.studies.request import Request, SweepOptions
 from planner.studies.sensitivity.scenarios import Scenario
-from planner.studies.sensitivity.solve import Answer, SweepOptions
+from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.uncertain import Draw, study, uncertainty, unknowns
 from planner.studies.sensitivity.uncertain.distributions import (
     Discrete,
@@ -639,8 +641,9 @@ def test_report_prints_and_writes(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
     for kind in ("png", "svg"):  # drawing has tests of its own
         monkeypatch.setattr(picture, kind, lambda chart, kind=kind: f"{chart.name} {kind}".encode())
-    asked = {"dists": (POWER,), "samples": 4, "seed": 7}
-    made = command.report(Path(small), EXACT, folder=tmp_path, **asked)  # type: ignore[arg-type]
+    asked = {"dist": (POWER,), "samples": 4, "seed": 7, "method": "lhs", "indices": False}
+    request = Request((Path(small),), gap=EXACT.gap, jobs=EXACT.jobs)
+    made = report(STUDIES["uncertain"], replace(request, folder=tmp_path), asked)
     assert made.code == 0
     written = {path.name: path.read_bytes() for path in made.written}
     assert written["problem.uncertain.outcomes.png"] == b"outcomes png"
@@ -650,6 +653,6 @@ def test_report_prints_and_writes(
     found = Uncertain.model_validate_json(written["problem.uncertain.json"])
     assert found.status == "optimal"
     assert made.text == uncertain_text.render(found).rstrip("\n")
-    printed = command.report(Path(small), EXACT, as_json=True, **asked)  # type: ignore[arg-type]
+    printed = report(STUDIES["uncertain"], replace(request, as_json=True), asked)
     assert Uncertain.model_validate_json(printed.text) == found
     assert printed.written == ()

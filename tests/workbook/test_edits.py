@@ -12,6 +12,7 @@ from openpyxl.workbook import Workbook
 
 from tests.workbook.office import Cells, convert, named, needs_office, values
 from tests.workbook.test_recalculation import figures_of, more_of, totals_of
+from tests.world.chosen import chosen
 from tests.world.gear import Setup, job, totals
 from tests.world.gear_plans import limit_value
 from tests.world.setups import ASYNC, CASES, COMPLETE, SYNC
@@ -181,21 +182,29 @@ def apply(edit: Edit, book: Workbook) -> None:
         cell.value = value
 
 
+FILLED_IN = "price_filled_in"
+
+
 @pytest.fixture(scope="module")
-def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    base = tmp_path_factory.mktemp("edits")
+def results(
+    request: pytest.FixtureRequest, folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """Return the edited workbooks that tests ask for, recalculated."""
+    base, wanted = tmp_path_factory.mktemp("edits"), {FILLED_IN, *chosen(request, "name")}
+    edits = {name: edit for name, edit in EDITS.items() if name in wanted}
     files = [
         edited(
             folder / f"{edit.case}.xlsx",
             base / f"{name}.xlsx",
             lambda book, edit=edit: apply(edit, book),
         )
-        for name, edit in EDITS.items()
+        for name, edit in edits.items()
     ]
-    return dict(zip(EDITS, convert(base, files), strict=True))
+    return dict(zip(edits, convert(base, files), strict=True))
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("name", sorted(EDITS))
 def test_totals_and_the_sizing_model_follow(name: str, results: dict[str, Path]) -> None:
     after = EDITS[name].after
@@ -217,6 +226,7 @@ def checks(cells: Cells) -> dict[str, tuple[object, ...]]:
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("name", sorted(EDITS))
 def test_checks_follow(name: str, results: dict[str, Path]) -> None:
     edit = EDITS[name]
@@ -245,6 +255,7 @@ def test_checks_follow(name: str, results: dict[str, Path]) -> None:
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_edits_break_limits_in_both_directions(results: dict[str, Path]) -> None:
     over = {
         limit
@@ -257,6 +268,7 @@ def test_edits_break_limits_in_both_directions(results: dict[str, Path]) -> None
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("name", sorted(EDITS))
 def test_the_banner_counts_the_edits(name: str, results: dict[str, Path]) -> None:
     cells = values(results[name])
@@ -272,7 +284,7 @@ def test_a_price_filled_in_completes_the_sum(
 ) -> None:
     before = recalculated["sync"][1]
     assert named(before, values(before))["bom_capex_usd_flag"] == "known part"
-    after = named(results["price_filled_in"], values(results["price_filled_in"]))
+    after = named(results[FILLED_IN], values(results[FILLED_IN]))
     assert after["bom_capex_usd_flag"] is None
     assert after["bom_it_power_kw_flag"] == "known part"
 

@@ -424,6 +424,7 @@ def part(file: bytes, name: str) -> str:
         return archive.read(name).decode()
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_are_texts(name: str) -> None:
     text = HOSTILE[name]

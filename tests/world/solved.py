@@ -1,17 +1,48 @@
-"""Plan files as `planner solve` writes them."""
+"""Shipped problems solved: once in a run of the tests, whichever process and file asks first."""
 
 from __future__ import annotations
 
+import os
+import pickle
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
-from planner import api
+from planner import api, shipped
 from planner.inputs import inputs_to_text
 from planner.outputs import plan_json
 from planner.schema.plan import Plan
 
+FOLDER = "PLANNER_TESTS_SOLVED"
+"""Names the folder in which the processes of a run keep plans for one another."""
+
+
+@cache
+def solved(problem: str, *settings: str, scenario: str | None = None, explain: bool = True) -> Plan:
+    """Return the plan of a shipped problem.
+
+    Not for tests of solving itself, such as whether it gives the same twice.
+    """
+    key = sha256(repr((problem, settings, scenario, explain)).encode()).hexdigest()
+    kept = Path(os.environ[FOLDER]) / key
+    if kept.exists():
+        plan: Plan = pickle.loads(kept.read_bytes())
+        return plan
+    plan = api.solve(
+        shipped.problem_files()[problem],
+        settings=settings,
+        scenario=scenario,
+        options=api.Options(explain=explain),
+    )
+    # Another process may do the same at the same time: a file is there whole or not at all.
+    begun = kept.with_suffix(f".{os.getpid()}")
+    begun.write_bytes(pickle.dumps(plan))
+    begun.replace(kept)
+    return plan
+
 
 def write_plan(path: Path, problem: Path | str, *settings: str) -> Plan:
-    """Solve a problem file and write the plan to ``path``; return it."""
+    """Solve a problem file and write the plan to ``path`` as `planner solve` does; return it."""
     inputs = api.load(Path(problem), settings=settings)
     plan = api.solve_with(inputs, api.Options())
     path.write_bytes(plan_json.to_bytes(plan, inputs_to_text(inputs)))

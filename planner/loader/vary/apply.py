@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from planner.errors import Finding, InputError
 from planner.inputs import Change, Document, Inputs, changed
+from planner.limits import SUPPLIES
 from planner.loader import locate
 from planner.loader.catalog_checks import Fault, check_family, check_item
 from planner.loader.checks import check_problem
@@ -23,7 +24,7 @@ from planner.schema.problem import Problem
 Parts = dict[str, list[Change]]
 
 
-def applied(inputs: Inputs, changes: Iterable[Change], *, told: bool = False) -> Inputs:
+def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False) -> Inputs:
     """Return the inputs with changes made, to the problem, to catalogs and to prices.
 
     Nothing is checked: see ``checked``. A figure of a catalog keeps its source and confidence.
@@ -31,7 +32,7 @@ def applied(inputs: Inputs, changes: Iterable[Change], *, told: bool = False) ->
     Args:
         inputs: validated inputs.
         changes: what to change, in this order.
-        told: whether plans made of them tell the changes in their provenance.
+        recorded: whether plans made of them record the changes in their provenance.
     """
     changes = tuple(changes)
     items, prices = _by_part(changes, CATALOG), _by_part(changes, PRICES)
@@ -43,7 +44,7 @@ def applied(inputs: Inputs, changes: Iterable[Change], *, told: bool = False) ->
     if prices:
         new = {name: _with_all(inputs.prices[name], made) for name, made in prices.items()}
         inputs = replace(inputs, prices={**inputs.prices, **new})
-    settings = tuple(change.setting for change in changes) if told else ()
+    settings = tuple(change.setting for change in changes) if recorded else ()
     return replace(inputs, overrides=(*inputs.overrides, *settings))
 
 
@@ -101,19 +102,19 @@ def _with(here: Any, steps: list[str], change: Change) -> Any:
 _CLIP = 160
 
 
-def checked(inputs: Inputs, changes: Iterable[Change], *, told: bool = False) -> Inputs:
+def checked(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False) -> Inputs:
     """Return the inputs with changes made, as reading them from files would check them.
 
     Args:
         inputs: validated inputs.
         changes: what to change, in this order, each value as its own field takes it.
-        told: whether plans made of them tell the changes in their provenance.
+        recorded: whether plans made of them record the changes in their provenance.
 
     Raises:
         InputError: the values do not go together.
     """
     changes = tuple(changes)
-    new = applied(inputs, changes, told=told)
+    new = applied(inputs, changes, recorded=recorded)
     _refuse(_mismatches(new), changes)
     _refuse(_catalog_faults(inputs, new), changes)
     findings = check_problem(new)
@@ -139,23 +140,56 @@ def check_key(changes: Iterable[Change]) -> tuple[tuple[str, str], ...]:
 
 
 _PLAIN = (
-    "site.facility_power", "site.it_power", "site.racks", "site.pue", "site.pue.*",
-    "site.feeds.power", "site.rack.power", "site.rack.weight", "site.rack.whole_rack_power",
-    "site.rack_classes.*", "site.cooling.*_limit", "budget.*", "term.*",
-    "storage.delivered_fraction.*", "storage.fill_limit", "storage.tolerate_down",
-    "storage.client_limit.*", "storage.rule", "storage.rule.*", "items.*.support_years",
-    "jobs.*.checkpoint.max_overlap", "jobs.*.checkpoint.max_blocking",
-    "jobs.*.checkpoint.drain_slowdown", "jobs.*.checkpoint.keep_last",
-    "jobs.*.checkpoint.milestones", "jobs.*.restore.max_time", "jobs.*.restore.restart",
-    "jobs.*.failures", "jobs.*.failures.*", "jobs.*.gpus.hot_spares", "jobs.*.dataset",
-    "jobs.*.ingest_per_gpu", "network.*.oversubscription", "spares.*", "policy.split.*.max_share",
-    "objective.indifference", "targets.min_useful_pflops", "targets.max_lead_time",
-    "catalog.*.consumes.*", "catalog.*.provides.read", "catalog.*.provides.write",
-    "catalog.*.provides.usable", "catalog.*.provides.endurance", "catalog.*.client.*",
-    "catalog.*.client_factor.*", "catalog.*.gpu.failures_per_day", "prices.*.list",
-    "prices.*.per_year", "prices.*.support_*", "prices.*.pack", "prices.*.min_order",
+    *(limit.path for limit in SUPPLIES),
+    "site.pue",
+    "site.pue.*",
+    "site.feeds.power",
+    "site.rack.power",
+    "site.rack.weight",
+    "site.rack.whole_rack_power",
+    "site.rack_classes.*",
+    "budget.*",
+    "term.*",
+    "storage.delivered_fraction.*",
+    "storage.fill_limit",
+    "storage.tolerate_down",
+    "storage.client_limit.*",
+    "storage.rule",
+    "storage.rule.*",
+    "items.*.support_years",
+    "jobs.*.checkpoint.max_overlap",
+    "jobs.*.checkpoint.max_blocking",
+    "jobs.*.checkpoint.drain_slowdown",
+    "jobs.*.checkpoint.keep_last",
+    "jobs.*.checkpoint.milestones",
+    "jobs.*.restore.max_time",
+    "jobs.*.restore.restart",
+    "jobs.*.failures",
+    "jobs.*.failures.*",
+    "jobs.*.gpus.hot_spares",
+    "jobs.*.dataset",
+    "jobs.*.ingest_per_gpu",
+    "network.*.oversubscription",
+    "spares.*",
+    "policy.split.*.max_share",
+    "objective.indifference",
+    "targets.min_useful_pflops",
+    "targets.max_lead_time",
+    "catalog.*.consumes.*",
+    "catalog.*.provides.read",
+    "catalog.*.provides.write",
+    "catalog.*.provides.usable",
+    "catalog.*.provides.endurance",
+    "catalog.*.client.*",
+    "catalog.*.client_factor.*",
+    "catalog.*.gpu.failures_per_day",
+    "prices.*.list",
+    "prices.*.per_year",
+    "prices.*.support_*",
+    "prices.*.pack",
+    "prices.*.min_order",
     "prices.*.lead_time",
-)  # fmt: skip
+)
 
 
 @lru_cache(maxsize=4096)
@@ -211,5 +245,5 @@ def _blamed(finding: Finding, changes: Sequence[Change]) -> Finding:
     if not about:
         return finding
     text = ", ".join(change.setting for change in about)
-    shown = text if len(text) <= _CLIP else text[: _CLIP - 3] + "..."
-    return replace(finding, file=f"with {shown}", line=None)
+    clipped = text if len(text) <= _CLIP else text[: _CLIP - 3] + "..."
+    return replace(finding, file=f"with {clipped}", line=None)

@@ -19,11 +19,11 @@ from planner.loader.vary.place import (
     Cell,
     NoPlaceError,
     Place,
+    name_unit,
     number_of,
     places,
     raw,
     short,
-    shown_unit,
     written,
 )
 from planner.loader.vary.values import Range, SpecError, factor, texts
@@ -35,6 +35,8 @@ _SIGNS = ("+", "-")
 _PERCENT = re.compile(r"[+-].*%\s*\Z")
 FACTOR = "x"
 """The unit of a column that holds factors of values as they stand."""
+
+VARY_FIX = "write for example --vary site.facility_power=5MW:20MW:1MW"
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Display:
     """How a column shows values: ``number`` of a ``unit``, or as text."""
 
     number: bool = True
@@ -83,35 +85,35 @@ class Variable:
         except InvalidOperation:
             return str(number)
 
-    def shown(self, texts: Iterable[str]) -> Shown:
+    def choose_display(self, texts: Iterable[str]) -> Display:
         """Return how to show values in one column, so that all of it is of one kind."""
         if self.first.slot.only_numbers and not self.several:
-            return Shown(True, shown_unit(None, self.first.slot))
+            return Display(True, name_unit(None, self.first.slot))
         readings = [reading for text in texts if not (reading := self.read(text)).faults]
         factors = [reading.factor is not None for reading in readings]
         if self.several and any(factors):
-            return Shown(True, FACTOR) if all(factors) else Shown(False)
+            return Display(True, FACTOR) if all(factors) else Display(False)
         values = [v for r in readings if (v := self._value(r)) is not None]
-        measures = {shown_unit(v, self.first.slot) for v in values if number_of(v) is not None}
+        measures = {name_unit(v, self.first.slot) for v in values if number_of(v) is not None}
         alike = len(measures) == 1 and all(number_of(value) is not None for value in values)
-        return Shown(True, measures.pop()) if alike else Shown(False)
+        return Display(True, measures.pop()) if alike else Display(False)
 
-    def cell(self, reading: Reading, shown: Shown) -> Cell:
+    def cell(self, reading: Reading, display: Display) -> Cell:
         """Return what a column shows of a value that was read."""
-        if shown.unit == FACTOR:
+        if display.unit == FACTOR:
             return reading.factor
-        if not shown.number:
+        if not display.number:
             return None if self._value(reading) is None and not reading.faults else reading.text
         if reading.faults:
             return self._number(reading.text)
         return number_of(self._value(reading))
 
-    def standing(self, shown: Shown) -> Cell:
+    def standing(self, display: Display) -> Cell:
         """Return what a column shows where the value is as it stands."""
         value = self.first.standing
-        if shown.unit == FACTOR:
+        if display.unit == FACTOR:
             return 1.0
-        if value is None or shown.number:
+        if value is None or display.number:
             return number_of(value)
         return short(value)
 
@@ -143,10 +145,10 @@ class Variable:
                 return _refused(text, f"there is no number here to take {text[:40]} of")
             reading = _at(place, own)
             if reading.faults:
-                return reading if share is None else _told(reading, text, float(share))
+                return reading if share is None else _blame_factor(reading, text, float(share))
             changes += reading.changes
-        said = text if self.several or share is None else changes[0].text
-        return Reading(said, tuple(changes), None if share is None else float(share))
+        read = text if self.several or share is None else changes[0].text
+        return Reading(read, tuple(changes), None if share is None else float(share))
 
 
 def _times(place: Place, share: Decimal) -> str | None:
@@ -172,7 +174,7 @@ def _at(place: Place, text: str) -> Reading:
         return Reading(text, faults=faults)
 
 
-def _told(reading: Reading, text: str, share: float) -> Reading:
+def _blame_factor(reading: Reading, text: str, share: float) -> Reading:
     """Return a refused reading that says which factor led to it."""
     before = f"{text} gives {reading.text}: "
     faults = tuple(replace(fault, message=before + fault.message) for fault in reading.faults)
@@ -183,15 +185,12 @@ def _refused(text: str, message: str, fix: str | None = None) -> Reading:
     return Reading(text, faults=(Finding("vary", message, fix=fix),))
 
 
-VARY_FIX = "write for example --vary site.facility_power=5MW:20MW:1MW"
-
-
 @dataclass(frozen=True)
 class Input:
     """A column of inputs: the path that is varied, and how its values are shown."""
 
     path: str
-    shown: Shown
+    display: Display
 
 
 @dataclass(frozen=True)
@@ -233,16 +232,16 @@ class Values(Axis):
         self.values = values
         self.origin = origin
         some = _first_good(variable, values, origin)
-        shown = variable.shown([some] if isinstance(values, Range) else values)
-        super().__init__([Input(variable.path, shown)], [variable], len(values))
+        display = variable.choose_display([some] if isinstance(values, Range) else values)
+        super().__init__([Input(variable.path, display)], [variable], len(values))
 
     def _point(self, index: int) -> Point:
-        variable, shown = self.variables[0], self.inputs[0].shown
+        variable, display = self.variables[0], self.inputs[0].display
         reading = variable.read(self.values[index])
-        cells = (variable.cell(reading, shown),)
+        cells = (variable.cell(reading, display),)
         if not reading.faults:
             return Point(reading.changes, cells)
-        refused = said(replace(fault, path=variable.path) for fault in reading.faults)
+        refused = join_faults(replace(fault, path=variable.path) for fault in reading.faults)
         return Point((), cells, refused=refused)
 
 
@@ -326,6 +325,6 @@ def _about_least(variable: Variable, values: Range) -> list[str]:
     return [values[index] for index in order[at : at + 3]]
 
 
-def said(faults: Iterable[Finding]) -> str:
+def join_faults(faults: Iterable[Finding]) -> str:
     """Return what is wrong as one line."""
     return "; ".join(fault.text() for fault in faults)

@@ -29,6 +29,13 @@ _TEXT = re.compile(r"-?\d{1,30}(\.\d{1,30})? [A-Za-z%][A-Za-z%/]{0,20}\Z")
 _WHOLE = re.compile(r"-?\d{1,18}\Z")
 _DECIMAL = re.compile(r"-?\d{1,30}\.\d{1,30}\Z")
 
+CATALOG, PRICES = "catalog", "prices"
+ALL = "*"
+_FIXED = {"id", "extends", "source", "support_source", "components"}
+"""What other parts of the input refer to, and what nothing is computed from."""
+_READ_ONCE = {"catalogs": "catalogs", "prices": "price books"}
+ADD_FIGURE = "add the figure and its source to a catalog"
+
 
 @dataclass(frozen=True)
 class Slot:
@@ -159,7 +166,7 @@ def symbol_of(value: Any, slot: Slot) -> str:
     return slot.symbol
 
 
-def shown_unit(value: Any, slot: Slot) -> str:
+def name_unit(value: Any, slot: Slot) -> str:
     """Return the unit of a value's number as a table names it: shares are called so."""
     if isinstance(value, SupportShare) or (slot.unit and slot.unit.dimension is units.SHARE):
         return "share"
@@ -195,13 +202,6 @@ def _flow(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     return f"{value:.12g}" if isinstance(value, float) else str(value)
-
-
-CATALOG, PRICES = "catalog", "prices"
-ALL = "*"
-_FIXED = {"id", "extends", "source", "support_source", "components"}
-"""What other parts of the input refer to, and what nothing is computed from."""
-_READ_ONCE = {"catalogs": "catalogs", "prices": "price books"}
 
 
 class NoPlaceError(ValueError):
@@ -407,9 +407,6 @@ def _ended(node: _Node) -> Place:
         return Place(node.path, slot, value)
     parent, model, name = node.made
     return Place(node.path, slot, value, parent, (model, name))
-
-
-ADD_FIGURE = "add the figure and its source to a catalog"
 
 
 def key_of(model: type[BaseModel], name: str) -> str:

@@ -12,7 +12,7 @@ from planner.errors import Finding, InputError
 from planner.foreign_files import regular
 from planner.inputs import Change, Inputs
 from planner.loader import yaml12
-from planner.loader.vary.axis import Axis, Input, Point, Reading, Variable, said
+from planner.loader.vary.axis import Axis, Input, Point, Reading, Variable, join_faults
 from planner.loader.vary.place import Cell, NoPlaceError
 
 NAME = "name"
@@ -20,6 +20,9 @@ _MOST_BYTES, _MOST_CELLS = 50_000_000, 4_000_000
 """A table is kept in memory; more scenarios are asked for with --vary."""
 
 _FIX = "begin with a line of paths, such as site.facility_power,storage.rule"
+
+_MOST_TOLD = 3
+"""Rows that an error names where all are wrong."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ def read_table(path: Path) -> Table:
     Raises:
         InputError: the file cannot be read, has no paths or no scenarios.
     """
-    file = yaml12.shown(path)
+    file = yaml12.shorten_path(path)
     lines = [
         (number, [cell.strip() for cell in row])
         for number, row in _numbered(path, file)
@@ -88,10 +91,6 @@ def _numbered(path: Path, file: str) -> Iterator[tuple[int, list[str]]]:
         raise InputError(Finding("csv", message, file, reader.line_num)) from None
 
 
-_SHOWN = 3
-"""Rows that an error names where all are wrong."""
-
-
 class Rows(Axis):
     """Rows of texts: several paths change together."""
 
@@ -123,11 +122,11 @@ class Rows(Axis):
             texts = self._column(column, count)
             if alike:
                 texts = islice((text for text in texts if not variable.read(text).faults), 1)
-            inputs.append(Input(variable.path, variable.shown(texts)))
+            inputs.append(Input(variable.path, variable.choose_display(texts)))
         super().__init__(inputs, variables, count)
         if all(self._read(row)[1] for row in range(count)):
-            shown = range(min(count, _SHOWN))
-            raise InputError([fault for row in shown for fault in self._read(row)[1]])
+            first = range(min(count, _MOST_TOLD))
+            raise InputError([fault for row in first for fault in self._read(row)[1]])
 
     def _column(self, column: int, count: int) -> Iterator[str]:
         for row in range(count):
@@ -155,17 +154,17 @@ class Rows(Axis):
         name = self._names[index] if self._names else ""
         readings, faults = self._read(index)
         if not readings:
-            return Point((), (None,) * len(self.variables), name, said(faults))
+            return Point((), (None,) * len(self.variables), name, join_faults(faults))
         cells: list[Cell] = []
         changes: list[Change] = []
         parts = zip(self.variables, readings, self.inputs, strict=True)
         for variable, reading, column in parts:
             if reading is None:
-                cells.append(variable.standing(column.shown))
+                cells.append(variable.standing(column.display))
             else:
-                cells.append(variable.cell(reading, column.shown))
+                cells.append(variable.cell(reading, column.display))
                 changes += reading.changes
-        return Point(() if faults else tuple(changes), tuple(cells), name, said(faults))
+        return Point(() if faults else tuple(changes), tuple(cells), name, join_faults(faults))
 
 
 def of_table(inputs: Inputs, table: Table) -> Rows:

@@ -22,6 +22,13 @@ PRECISION = 60
 ROUNDING = Decimal("1e-9")
 """A step that ends so near to the end of a range, as a share of a step, ends there."""
 
+MOST = 10_000_000
+"""More scenarios than this are a slip of the keyboard."""
+_NUMBER = re.compile(
+    r"\s*(x?)\s*([+-]?(?:\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][+-]?\d{1,2})?)\s*(\S.*?)?\s*\Z"
+)
+FORMS = "write LOW:HIGH:STEP, LOW:HIGH:lin:COUNT, LOW:HIGH:log:COUNT or a,b,c"
+
 
 @dataclass(frozen=True)
 class Range(Sequence[str]):
@@ -81,14 +88,6 @@ def rounded(number: Decimal) -> Decimal:
     """Return a number without digits that units cannot hold."""
     with localcontext(prec=15):
         return +number
-
-
-MOST = 10_000_000
-"""More scenarios than this are a slip of the keyboard."""
-_NUMBER = re.compile(
-    r"\s*(x?)\s*([+-]?(?:\d{1,25}\.?\d{0,25}|\.\d{1,25})(?:[eE][+-]?\d{1,2})?)\s*(\S.*?)?\s*\Z"
-)
-FORMS = "write LOW:HIGH:STEP, LOW:HIGH:lin:COUNT, LOW:HIGH:log:COUNT or a,b,c"
 
 
 class SpecError(ValueError):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
-from planner.figures import FIGURES
 from planner.outputs.charts.axes import powers
-from planner.outputs.charts.markup import MOST_ROWS, Cells, Table, bought, figures, words
+from planner.outputs.charts.markup import Table, tables_under
 from planner.outputs.charts.model import (
     Axis,
     Band,
@@ -34,8 +33,7 @@ from planner.outputs.charts.words import (
     shows,
 )
 from planner.outputs.comparison_words import counted, listed
-from planner.outputs.frontier_text import knee, ruled
-from planner.outputs.frontier_text import marks as frontier_marks
+from planner.outputs.frontier_text import knee, ruled, view
 from planner.outputs.scales import Scale
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import duration, percent
@@ -199,37 +197,5 @@ def findings(study: Frontier, _rows: Rows) -> Iterator[str]:
 
 
 def tables(study: Frontier, _rows: Rows) -> dict[str, tuple[Table, ...]]:
-    """Return the table that follows the chart."""
-    places = _spread(study)
-    points = [study.points[place] for place in places]
-    columns = [
-        figures(study.x_label, [point.x for point in points], study.x_unit),
-        words("", [frontier_marks(study, place) for place in places]),
-        figures(study.y_label, [point.y for point in points], study.y_unit),
-        figures("no plan has more than", [point.bound for point in points], study.y_unit),
-        Cells("gap", tuple(gap(point.gap) for point in points)),
-        _figures("gpus_used", [point.gpus_in_use for point in points]),
-        _figures("goodput", [point.goodput for point in points]),
-    ]
-    if study.x_name != "cost":
-        columns.append(_figures("capex_usd", [point.capex_usd for point in points]))
-    if study.x_name != "power":
-        columns.append(_figures("facility_power_kw", [p.facility_power_kw for p in points]))
-    columns.append(bought([point.counts for point in points]))
-    table = Table("Plans on the curve", tuple(columns), len(study.points), "evenly chosen")
-    return {"frontier": (table,)}
-
-
-def _figures(name: str, values: Sequence[float | None]) -> Cells:
-    figure = FIGURES[name]
-    return figures(figure.label, values, "" if figure.says(figure.unit) else figure.unit)
-
-
-def _spread(study: Frontier) -> list[int]:
-    """Return the places of the points to show: the ends, the knee, the best, evenly between."""
-    count = len(study.points)
-    if count <= MOST_ROWS:
-        return list(range(count))
-    even = MOST_ROWS - 2
-    chosen = {at * (count - 1) // (even - 1) for at in range(even)}
-    return sorted(chosen | {at for at in (study.knee, study.best) if at is not None})
+    """Return the table of the points, under the chart."""
+    return tables_under(view(study))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from planner.outputs import blocks
 from planner.outputs.charts.words import short
 from planner.outputs.comparison_words import counted
 from planner.outputs.scales import results, scale
@@ -75,13 +76,6 @@ class Table:
         return list(zip(*(column.texts for column in self.columns), strict=True))
 
 
-def cut(title: str, *columns: Cells) -> Table:
-    """Return a table of the first rows of columns."""
-    total = len(columns[0].texts)
-    kept = (Cells(each.head, each.texts[:MOST_ROWS], each.words) for each in columns)
-    return Table(title, tuple(kept), total)
-
-
 def words(head: str, texts: Sequence[str]) -> Cells:
     """Return a column of words."""
     return Cells(head, tuple(texts), words=True)
@@ -104,10 +98,30 @@ def figures(
     return Cells(head if told else f"{head}, {written.unit}", texts)
 
 
-def bought(counts: Sequence[Mapping[str, int]]) -> Cells:
-    """Return a column of what is bought."""
-    lists = ([f"{count:,} × {name}" for name, count in each.items() if count] for each in counts)
-    return words("buys", [", ".join(names) or "nothing" for names in lists])
+def tables_under(view: Iterable[blocks.Block]) -> dict[str, tuple[Table, ...]]:
+    """Return the tables of a view that a page puts under its charts, by the chart's name."""
+    found: dict[str, tuple[Table, ...]] = {}
+    for block in view:
+        if isinstance(block, blocks.Table) and block.near and block.count:
+            found[block.near] = (*found.get(block.near, ()), _of_block(block))
+    return found
+
+
+def _of_block(block: blocks.Table) -> Table:
+    """Return a table as a page has it."""
+    which, places = "the first", list(range(min(block.count, MOST_ROWS)))
+    if block.most is not None:
+        which, places = "evenly chosen", blocks.chosen(block.count, MOST_ROWS, block.kept)
+    columns = tuple(_of_column(column) for column in block.of(places).on("page"))
+    return Table(block.called or block.title, columns, block.count, which)
+
+
+def _of_column(column: blocks.Column) -> Cells:
+    texts = tuple(value for value in column.values if isinstance(value, str))
+    if len(texts) == len(column.values):
+        return Cells(column.label, texts, column.words)
+    values = [None if isinstance(value, str) else value for value in column.values]
+    return figures(column.label, values, column.unit)
 
 
 def render_table(table: Table, totals: Sequence[str] = ()) -> str:

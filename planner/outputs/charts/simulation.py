@@ -134,3 +134,8 @@ def _lost(name: str, shares: list[float], shift: float, tone: Tone) -> Bars:
         False,
         _THIN,
     )
+
+
+def charts(study: Simulation) -> tuple[Chart, ...]:
+    """Return the charts of a simulation."""
+    return timeline(study), loss(study)

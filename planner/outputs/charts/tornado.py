@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from planner.outputs.charts.markup import Cells, Table, cut, words
+from planner.outputs.charts.markup import Table, tables_under
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
 from planner.outputs.charts.words import axis_scale, capital, counted_lines, in_scale, proof, short
 from planner.outputs.comparison_words import counted, listed
 from planner.outputs.scales import Scale
-from planner.outputs.sensitivity_words import STATUS, goal, no_plan
+from planner.outputs.sensitivity_words import STATUS, goal
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sweep_rows import Rows
-from planner.schema.sensitivity import End, Study, Swing, Tornado
+from planner.outputs.tornado_text import view
+from planner.schema.sensitivity import End, Swing, Tornado
 
 MOST_ROWS = 20
 """Inputs that one picture shows; the widest come first."""
@@ -163,23 +164,5 @@ def _is_open(swing: Swing) -> bool:
 
 
 def tables(study: Tornado, _rows: Rows) -> dict[str, tuple[Table, ...]]:
-    """Return the table that follows the chart."""
-    swings = study.swings
-    table = cut(
-        "Inputs by how much they move it",
-        words("input", [swing.label for swing in swings]),
-        Cells("now", tuple(swing.base_text for swing in swings)),
-        Cells("low", tuple(swing.low.text for swing in swings)),
-        Cells(f"{goal(study)} there", tuple(_end(study, swing.low) for swing in swings)),
-        Cells("high", tuple(swing.high.text for swing in swings)),
-        Cells(f"{goal(study)} there", tuple(_end(study, swing.high) for swing in swings)),
-        Cells(
-            "swing",
-            tuple("" if swing.width is None else objective(study, swing.width) for swing in swings),
-        ),
-    )
-    return {"tornado": (table,)}
-
-
-def _end(study: Study, end: End) -> str:
-    return no_plan(end) if end.objective is None else objective(study, end.objective)
+    """Return the table of the swings, under the chart."""
+    return tables_under(view(study))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.outputs.charts.axes import is_wide, powers
-from planner.outputs.charts.markup import Cells, Table, bought, cut, figures, words
+from planner.outputs.charts.markup import Table, tables_under
 from planner.outputs.charts.model import (
     Axis,
     Bars,
@@ -24,7 +24,7 @@ from planner.outputs.scales import results, scale
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import goal
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.uncertain_text import drawn, marks, outcomes, proof
+from planner.outputs.uncertain_text import drawn, proof, view
 from planner.outputs.uncertain_text import findings as all_findings
 from planner.outputs.words import percent
 from planner.schema.sensitivity import (
@@ -33,7 +33,6 @@ from planner.schema.sensitivity import (
     Index,
     Percentiles,
     Uncertain,
-    UncertainInput,
 )
 
 MOST_ROWS = 20
@@ -314,9 +313,6 @@ def _index(index: Index) -> str:
     )
 
 
-_PERCENTILES = {"least": "least", "p5": "5 %", "p25": "25 %", "p50": "median", "mean": "mean",
-                "p75": "75 %", "p95": "95 %", "most": "most"}  # fmt: skip
-
 _MOST_FOUND = 4
 
 
@@ -332,87 +328,5 @@ def findings(study: Uncertain, _rows: Rows) -> Iterator[str]:
 
 
 def tables(study: Uncertain, _rows: Rows) -> dict[str, tuple[Table, ...]]:
-    """Return the tables that follow each chart."""
-    return {
-        "outcomes": (_input_table(study), *(_outcome_table(*titled) for titled in outcomes(study))),
-        "breaks": (_break_table(study),),
-        "candidates": (_candidate_table(study),),
-        "indices": (_index_table(study),),
-    }
-
-
-def _input_table(study: Uncertain) -> Table:
-    inputs = study.inputs
-    return cut(
-        "Inputs that are not known exactly",
-        words("input", [each.label for each in inputs]),
-        words("distribution", [each.distribution for each in inputs]),
-        Cells("least drawn", tuple(_sample_text(each, each.low) for each in inputs)),
-        Cells("median", tuple(_sample_text(each, each.median) for each in inputs)),
-        Cells("most drawn", tuple(_sample_text(each, each.high) for each in inputs)),
-    )
-
-
-def _sample_text(each: UncertainInput, value: float) -> str:
-    return f"choice {plain(value)}" if each.unit == "choice" else amount(value, each.unit)
-
-
-def _outcome_table(title: str, several: Sequence[Percentiles]) -> Table:
-    scales = [results([getattr(one, step) for step in _PERCENTILES], one.unit) for one in several]
-    columns = (
-        Cells(
-            head,
-            tuple(
-                written.text(getattr(one, step))
-                for one, written in zip(several, scales, strict=True)
-            ),
-        )
-        for step, head in _PERCENTILES.items()
-    )
-    return cut(
-        title,
-        words("outcome", [one.label for one in several]),
-        words("unit", [written.unit for written in scales]),
-        *columns,
-        figures("scenarios", [one.count for one in several]),
-    )
-
-
-def _break_table(study: Uncertain) -> Table:
-    ranked = sorted(study.breaks, key=lambda rate: -rate.share)
-    return cut(
-        "Limits of the nominal plan",
-        words("limit", [rate.label for rate in ranked]),
-        figures("scenarios that break it", [rate.breaks for rate in ranked]),
-        figures("share", [rate.share for rate in ranked], "share"),
-        figures("passed at worst by", [rate.worst for rate in ranked], "share"),
-    )
-
-
-def _candidate_table(study: Uncertain) -> Table:
-    plans = study.candidates
-    worst = figures(f"worst {goal(study)}", [plan.worst for plan in plans], study.unit)
-    return cut(
-        "Plans kept as they are in every scenario",
-        words("plan", [plan.name for plan in plans]),
-        words("", [marks(study, place) for place in range(len(plans))]),
-        figures("mean regret", [plan.mean_regret for plan in plans], "share"),
-        figures("regret at worst", [plan.most_regret for plan in plans], "share"),
-        figures("meets every limit in", [plan.feasible for plan in plans], "share"),
-        figures("scenarios it is best in", [plan.best_in for plan in plans]),
-        figures(f"mean {goal(study)}", [plan.mean for plan in plans], study.unit),
-        Cells(worst.head, tuple(text or "breaks a limit" for text in worst.texts)),
-        bought([plan.counts for plan in plans]),
-    )
-
-
-def _index_table(study: Uncertain) -> Table:
-    ranked = sorted(study.indices, key=lambda index: -index.total)
-    return cut(
-        "Share of the variance",
-        words("input", [index.label for index in ranked]),
-        figures("alone", [index.first for index in ranked]),
-        figures("±", [index.first_confidence for index in ranked]),
-        figures("in all", [index.total for index in ranked]),
-        figures("±", [index.total_confidence for index in ranked]),
-    )
+    """Return the tables of what was found, each under the chart of it."""
+    return tables_under(view(study))

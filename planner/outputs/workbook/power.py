@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.figures import FIGURES
+from planner.figures import BTU_PER_H_PER_KW, FIGURES
 from planner.outputs import scope
 from planner.outputs.numbering import Block, blocks
 from planner.outputs.workbook.bom import KNOWN_PART, subtotal_name
@@ -26,7 +26,7 @@ from planner.outputs.workbook.formats import (
 from planner.outputs.workbook.page import BANNER_ROW, FIRST_ROW, Page
 from planner.outputs.workbook.rows import Input, Result
 from planner.schema.plan import Line, RackGroup
-from planner.sizing.facility import BTU_PER_H_PER_KW, HOURS_PER_YEAR
+from planner.sizing.facility import HOURS_PER_YEAR
 
 _HEADERS = ("Figure", "Value", "Unit", "Limit", "In use", "How it comes about")
 _LABEL, _VALUE, _UNIT, _LIMIT, _USED, _NOTE = range(len(_HEADERS))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planner.api import Options, solve_with
-from planner.errors import InputError
+from planner.errors import Finding, InputError
 from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
 from planner.outputs.comparison_words import counted, listed, relative, shown
@@ -18,7 +18,9 @@ from planner.schema.problem import CustomRule, Problem
 from planner.sizing.demand import VENDOR_RULES
 from planner.studies.compare import side_by_side as families
 from planner.studies.compare.differences import measure_of, measured, outcome
-from planner.studies.compare.side_by_side import proven_alike, said, worse_by
+from planner.studies.compare.side_by_side import compare, proven_alike, said, worse_by
+from planner.studies.compare.sides import read_sides
+from planner.studies.request import PROBLEMS, Found, Request
 
 _RULE, _MODE, _FAMILIES = "storage.rule", job_path("checkpoint.mode"), "consider.storage_families"
 _VENDORS = {"ddn_per_gpu": "DDN", "nvidia_superpod_h100": "NVIDIA"}
@@ -42,7 +44,7 @@ class Ask:
 
     def applied(self, inputs: Inputs) -> Inputs:
         """Return the inputs with the changes."""
-        return applied(inputs, self.changes, told=True)
+        return applied(inputs, self.changes, recorded=True)
 
 
 def asks(inputs: Inputs) -> tuple[Ask, ...]:
@@ -445,3 +447,44 @@ def _row(answer: _Answer, measure: Measure, reference: float | None) -> RuleRow:
         reason=answer.reason,
         outcome=outcome(plan, measure, reference) if plan is not None else None,
     )
+
+
+def run(request: Request, *, rules: bool, everything: bool) -> Found:
+    """Compare plans, problem files and workbooks with the first, or a problem's plan by rules.
+
+    Args:
+        request: the files, and how to solve.
+        rules: whether to compare one problem's plan with those by other rules, modes and storage.
+        everything: whether to list what is the same in all, too.
+
+    Raises:
+        InputError: a file is wrong or of another kind.
+    """
+    if rules:
+        return _by_other_rules(request, everything=everything)
+    read = read_sides(
+        request.paths,
+        settings=request.settings,
+        scenario=request.scenario,
+        options=request.options(),
+    )
+    return Found(
+        (compare(read),),
+        ("optimal" if any(side.there for side in read) else "infeasible",),
+        stem="compare",
+        plan=lambda: read[0].plan,
+        shown={"everything": everything},
+    )
+
+
+def _by_other_rules(request: Request, *, everything: bool) -> Found:
+    if len(request.paths) != 1 or request.path.suffix.lower() not in PROBLEMS:
+        message = "--rules takes one problem file (.yaml)"
+        raise InputError(Finding("files", message, fix="planner compare --rules 10MW.yaml"))
+    if everything:
+        message = "--all lists what plans have in common, and --rules compares no files"
+        raise InputError(Finding("option", message, fix="leave out --all"))
+    options = request.options()
+    base = solve_with(request.inputs, options)
+    found = rules_table(request.inputs, base, options)
+    return Found((found,), ("optimal" if base.jobs else "infeasible",), plan=lambda: base)

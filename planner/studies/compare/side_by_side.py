@@ -45,7 +45,8 @@ def said(worse: float, measure: Measure, amount: str = "", *, many: bool = False
         amount: the difference in words, where it is not this one alone.
         many: whether the subject is a plural.
     """
-    one, several, rest = _SAID[measure.name]
+    other = ("has", "have", f"{{}} {{}} {measure.label}")
+    one, several, rest = _SAID.get(measure.name, other)
     more = (worse > 0) == (measure.sense == "minimize")
     told = rest.format(amount or relative(worse), "more" if more else "less")
     return f"{several if many else one} {told}"

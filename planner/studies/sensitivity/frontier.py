@@ -19,6 +19,7 @@ from planner.optimizer.objective import natural
 from planner.schema.plan import Status
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 from planner.sizing.demand import VENDOR_RULES
+from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.frontier_walk import (
     COST,
     LESS_STORAGE,
@@ -38,7 +39,7 @@ from planner.studies.sensitivity.frontier_walk import (
     without_dominated,
 )
 from planner.studies.sensitivity.scenarios import Scenario
-from planner.studies.sensitivity.solve import NO_PLAN, SweepOptions
+from planner.studies.sensitivity.solve import NO_PLAN
 from planner.studies.sensitivity.workers import answers
 
 
@@ -336,3 +337,21 @@ def _head(inputs: Inputs, question: Question, against: Against) -> Frontier:
         y_unit=y.unit,
         points=(),
     )
+
+
+def run(request: Request, *, against: Sequence[Against], points: int) -> Found:
+    """Tell the most useful work of a problem against storage bandwidth, money or power.
+
+    Args:
+        request: the problem, and how to solve.
+        against: what work is held against, each once; a frontier for each, for all if empty.
+        points: how many plans to find at most for each.
+
+    Raises:
+        InputError: the problem is wrong.
+    """
+    names = dict.fromkeys(against or AGAINST)
+    inputs, options = request.inputs, request.each()
+    tasks = [partial(study, inputs, options, against=name, points=points) for name in names]
+    found: list[Frontier] = at_once(tasks, options.jobs)
+    return Found(tuple(found), tuple(each.status for each in found), plan=request.plan)

@@ -19,7 +19,7 @@ from planner.optimizer.operate import Operation
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import FrontierMark, FrontierPoint
-from planner.studies.sensitivity.solve import SweepOptions
+from planner.studies.request import SweepOptions
 from planner.studies.why_not.question import keeping
 from planner.verify import verify
 

@@ -18,11 +18,11 @@ from planner.loader.vary import (
     MOST,
     Axis,
     Cell,
+    Display,
     Input,
     Missing,
     NoPlaceError,
     Point,
-    Shown,
     Variable,
     check_key,
     checked,
@@ -32,7 +32,7 @@ from planner.loader.vary import (
     refuse_overlap,
     values,
 )
-from planner.loader.vary.place import number_of, short, shown_unit
+from planner.loader.vary.place import name_unit, number_of, short
 from planner.schema.sensitivity import Column, Kind
 
 Row = dict[str, Any]
@@ -306,7 +306,7 @@ def scenario_inputs(inputs: Inputs, scenario: Scenario) -> Inputs:
     """
     if scenario.refused:
         raise InputError(Finding("scenario", scenario.refused))
-    return checked(inputs, scenario.changes, told=True)
+    return checked(inputs, scenario.changes, recorded=True)
 
 
 def fate(scenario: Scenario) -> tuple[object, ...]:
@@ -424,11 +424,11 @@ def _column(
     places = [variable.first for variable in variables if variable is not None]
     given = [place.standing for place in places if place.standing is not None]
     if given and all(number_of(value) is not None for value in given):
-        shown = Shown(True, shown_unit(given[0], places[0].slot))
+        shown = Display(True, name_unit(given[0], places[0].slot))
         cells = [None if variable is None else variable.standing(shown) for variable in variables]
         return Input(places[0].path, shown), cells
     texts = [None if (value := _at(each, path)) is None else short(value) for each in data]
-    return Input(places[0].path if places else path, Shown(False)), list(texts)
+    return Input(places[0].path if places else path, Display(False)), list(texts)
 
 
 def _at(data: Any, path: str) -> Any:
@@ -571,7 +571,7 @@ def _meet(one: Input, other: Input) -> bool:
 
 
 def _shown_column(inputs: Inputs, column: Input, known: dict[str, str]) -> Column:
-    unit = column.shown.unit
+    unit = column.display.unit
     name = f"{column.path} [{unit}]" if unit else column.path
     if name in ANSWERS:  # what is asked for is not what comes out: an objective and its value
         name = f"{name} (varied)"

@@ -27,31 +27,12 @@ from planner.optimizer.objective import natural
 from planner.optimizer.operate import Operation
 from planner.optimizer.parametric import Found, Search
 from planner.optimizer.purchase import amounts, given, used
-from planner.optimizer.solver import Effort
 from planner.outputs.comparison_words import listed
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import PLANNED, RowStatus
+from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.scenarios import COUNT_PREFIX, Row, Scenario
 from planner.verify import verify
-
-DEFAULT_GAP = 1e-3
-
-
-@dataclass(frozen=True)
-class SweepOptions:
-    """How exactly to solve each scenario (a share), how long at most, in how many processes.
-
-    0 of them: as many as there are cores.
-    """
-
-    gap: float = DEFAULT_GAP
-    time_limit_s: float | None = None
-    jobs: int = 0
-
-    @property
-    def effort(self) -> Effort:
-        """How far to go from now on, for one scenario."""
-        return Effort.within(self.time_limit_s)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from planner.figures import objective_unit
+from planner.figures import OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
 from planner.schema.sensitivity import VARIED, Column, Sweep
+from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import (
     COUNT_PREFIX,
@@ -23,7 +24,7 @@ from planner.studies.sensitivity.scenarios import (
     items_on_offer,
     types,
 )
-from planner.studies.sensitivity.solve import SweepOptions, pieces
+from planner.studies.sensitivity.solve import pieces
 from planner.studies.sensitivity.workers import Numbered, Work
 
 BLOCK = 20_000
@@ -31,7 +32,7 @@ BLOCK = 20_000
 REMEMBERED = 100_000
 """Up to so many scenarios it is remembered which piece each belongs to."""
 _OBJECTIVES = ("objective", "objective.maximize", "objective.minimize")
-_MINIMIZED = ("cost", "tco", "power")
+_MINIMIZED = [name for name, asked in OBJECTIVES.items() if asked.sense == "minimize"]
 NUMBERS = 100_000
 """Pieces of a block are numbered from this multiple of the block's own number."""
 

@@ -20,8 +20,9 @@ from planner.loader.vary.place import NoPlaceError, short
 from planner.paths import job_path
 from planner.schema.plan import Status
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
+from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.scenarios import Scenario, label, labels
-from planner.studies.sensitivity.solve import NO_PLAN, Answer, SweepOptions, said
+from planner.studies.sensitivity.solve import NO_PLAN, Answer, said
 from planner.studies.sensitivity.uncertain.distributions import Field
 from planner.studies.sensitivity.workers import answers
 
@@ -165,7 +166,7 @@ def _read(field: Field, text: str, origin: str) -> Side:
     reading = field.read(text)
     if reading.faults:
         raise InputError([replace(f, file=origin, path=field.path) for f in reading.faults])
-    value = field.variable.cell(reading, field.variable.shown([text]))
+    value = field.variable.cell(reading, field.variable.choose_display([text]))
     if isinstance(value, float | int) and not isinstance(value, bool):
         return Side(_shown(field, float(value)), float(value), reading.changes)
     return Side(text, text, reading.changes)
@@ -378,3 +379,21 @@ def _status(base: Answer, swings: Sequence[Swing]) -> Status:
     ends = [end.status for swing in swings for end in (swing.low, swing.high)]
     proven = all(status in ("optimal", "infeasible", "unbounded", "invalid") for status in ends)
     return "optimal" if base.status == "optimal" and proven else "feasible"
+
+
+def run(request: Request, *, vary: Sequence[str], by: float) -> Found:
+    """Tell which inputs the best plan of a problem depends on most.
+
+    Args:
+        request: the problem, and how to solve.
+        vary: what to vary, each as ``PATH=LOW:HIGH`` or ``PATH=+-20%``; none for every number that
+            may matter.
+        by: how far those go to either side, as a share.
+
+    Raises:
+        InputError: the problem or a range is wrong.
+    """
+    found = study(request.inputs, vary, request.each(), by=by, told=request.progress)
+    ends = {end.status for swing in found.swings for end in (swing.low, swing.high)}
+    ended = "failed" if "failed" in ends else found.status
+    return Found((found,), (ended,), plan=request.plan)

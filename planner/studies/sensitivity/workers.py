@@ -19,13 +19,12 @@ from typing import Any, Literal
 from planner.errors import Finding, InputError, PlannerError
 from planner.inputs import Inputs
 from planner.processes import LOST, Processes
+from planner.studies.request import DEFAULT_GAP, SweepOptions
 from planner.studies.sensitivity.scenarios import Row, Scenario
 from planner.studies.sensitivity.solve import (
-    DEFAULT_GAP,
     Answer,
     Asked,
     Group,
-    SweepOptions,
     blank,
     explained,
     groups,

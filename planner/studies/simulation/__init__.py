@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from planner.api import Options
 from planner.errors import Finding, InputError
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.simulation import (
@@ -38,6 +40,8 @@ from planner.simulation.world import (
     world_of,
 )
 from planner.sizing.goodput import goodput, goodput_loss
+from planner.studies.compare.sides import read_side
+from planner.studies.request import Found, Request, stem_of_side
 from planner.studies.sensitivity.workers import cores
 from planner.studies.simulation.options import (
     YEAR_S,
@@ -386,3 +390,29 @@ def _storage(world: World, runs: Runs, length_s: float) -> StorageSeen:
         some_down=float(runs.some_down_s.mean()) / length_s,
         all_down=float(runs.all_down_s.mean()) / length_s,
     )
+
+
+def run(request: Request, **given: Any) -> Found:
+    """Run a plan's job event by event, many times.
+
+    Args:
+        request: the plan's file; a problem file is solved first, a workbook read as it stands.
+        given: what to simulate, and how often, as ``SimulationOptions`` names it.
+
+    Raises:
+        InputError: a file or an option is wrong.
+    """
+    options = SimulationOptions(processes=request.jobs, **given)
+    require_numbers(options)
+    read = read_side(
+        request.path,
+        settings=request.settings,
+        scenario=request.scenario,
+        options=Options(explain=False),
+    )
+    if not read.there:
+        why = read.reason or read.plan.status
+        text = f"{request.path}: no plan, so nothing to simulate: {why}"
+        return Found(ended=(read.plan.status,), text=text)
+    found = study(read.plan, options, request.progress)
+    return Found((found,), stem=stem_of_side(request.path, read.plan))

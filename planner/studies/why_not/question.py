@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from planner.api import Options
 from planner.case import Case, Storage, resolve
 from planner.case.figures import it_power_kw
 from planner.errors import InputError
+from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, changed
+from planner.limits import BY_NAME
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill
@@ -301,18 +303,14 @@ def keeping(case: Case, worst: float) -> Case:
         worst: the worst value of its objective that will do, in the objective's own unit.
     """
     limits, job = case.limits, case.job
-    if case.objective == "goodput":
-        limits = replace(limits, min_useful_pflops=_most(limits.min_useful_pflops, worst))
-    elif case.objective == "useful_gpus":
-        limits = replace(limits, min_useful_gpus=_most(limits.min_useful_gpus, worst))
-    elif case.objective == "gpus":
+    asked = OBJECTIVES[case.objective]
+    if case.objective == "gpus":
         job = replace(job, gpus_min=max(job.gpus_min, math.ceil(worst * (1 - ROUNDING))))
-    elif case.objective == "power":
-        limits = replace(limits, it_power_kw=_least(limits.it_power_kw, worst))
-    elif case.objective == "tco":
-        limits = replace(limits, tco_usd=_least(limits.tco_usd, worst))
     else:
-        limits = replace(limits, capex_usd=_least(limits.capex_usd, worst))
+        row = BY_NAME[asked.limit]
+        closer = _most if row.sense == ">=" else _least
+        kept: dict[str, Any] = {row.field: closer(getattr(limits, row.field), worst / asked.per)}
+        limits = replace(limits, **kept)
     return replace(case, limits=limits, job=job, objective=money_of(case), indifference=0.0)
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from xlsxwriter.format import Format
 
+from planner.figures import BTU_PER_H_PER_KW
 from planner.outputs import scope
 from planner.outputs.numbering import Block, Entry
 from planner.outputs.scope import CORE_SECTIONS
@@ -19,7 +20,6 @@ from planner.outputs.workbook.formats import Role
 from planner.outputs.workbook.inputs import InputCell, Range
 from planner.outputs.workbook.page import Page
 from planner.schema.plan import Line, Plan
-from planner.sizing.facility import BTU_PER_H_PER_KW
 
 PER_UNIT = {
     "gpus": "unit_gpus",

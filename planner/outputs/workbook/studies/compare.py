@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import number_format, over, put, signed
 from planner.schema.comparison import (
     Comparison,
@@ -129,6 +131,14 @@ class _Grid:
         texts = [(value, self.widths[_FIRST]) for value in values if isinstance(value, str)]
         page.grow(self.row, [(label, _LABEL_WIDTH), *texts])
         self.row += 1
+
+
+def sheets(found: Comparison, *, everything: bool = False) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    return {
+        SHEET: partial(add, found=found, everything=everything),
+        BILL_SHEET: partial(add_bill, found=found, everything=everything),
+    }
 
 
 def add(book: Book, found: Comparison, *, everything: bool = False) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from planner.figures import FIGURES
@@ -15,6 +16,7 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
 from planner.outputs.workbook.sensitivity.charts import FONT, GREY, NAVY, ORANGE
+from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import (
     RECORD,
     Stack,
@@ -149,6 +151,11 @@ class _Column:
     unit: str
     read: Callable[[FrontierPoint], Scalar]
     number: str = ""
+
+
+def sheets(study: Frontier) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    return {SHEETS[study.x_name]: partial(add, study=study)} if study.points else {}
 
 
 def _figure(name: str, width: float, read: Callable[[FrontierPoint], Scalar]) -> _Column:

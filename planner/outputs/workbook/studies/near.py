@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from planner.figures import FIGURES
 from planner.outputs.alternatives_text import (
@@ -18,6 +19,7 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.outputs.workbook.studies import Sheet
 from planner.schema.alternatives import Alternative, Alternatives
 from planner.schema.plan import JobPlan, Totals
 
@@ -56,6 +58,11 @@ _COLUMNS = (
     _figure("racks", 9, lambda a, t, j: t.racks),
     _figure("days_to_train", 10, lambda a, t, j: j.days_to_train),
 )
+
+
+def sheets(study: Alternatives) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    return {SHEET: partial(add, study=study)}
 
 
 def add(book: Book, study: Alternatives) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from planner.figures import FIGURES, OBJECTIVES
@@ -21,6 +22,7 @@ from planner.outputs.workbook.sensitivity.charts import (
     add_bar_series,
     axis,
 )
+from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import over
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
 
@@ -152,6 +154,11 @@ _SPEAKS = MoneyWords(())
 _LABEL, _BESIDE = 0, 4
 _DRAWN = 5e-5
 """Smallest difference that is more than an empty chart."""
+
+
+def sheets(table: RulesTable) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    return {SHEET: partial(add, table=table)}
 
 
 def add(book: Book, table: RulesTable) -> None:

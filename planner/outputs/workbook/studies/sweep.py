@@ -6,6 +6,7 @@ The rows themselves stand on a sheet of their own, ``Sweep table``, where they c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -37,7 +38,7 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
 from planner.outputs.workbook.sensitivity.charts import FONT, GREY, NAVY, ORANGE, SOLID
-from planner.outputs.workbook.studies import sweep_table
+from planner.outputs.workbook.studies import Sheet, sweep_table
 from planner.outputs.workbook.studies.stack import (
     RECORD,
     Stack,
@@ -194,6 +195,11 @@ _PATH = 5
 
 _LABEL, _NUMBER, _NUMBERS = 46.0, 13.0, 10
 _MOST_STRETCHES, _MOST_REASONS, _MOST_BARS = 500, 40, 30
+
+
+def sheets(study: Sweep, rows: Rows) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    return {SHEET: partial(add, study=study, rows=rows)}
 
 
 def add(book: Book, study: Sweep, rows: Rows) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from planner.outputs.comparison_words import changed_by
@@ -20,6 +21,7 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL, INTEGER
 from planner.outputs.workbook.sensitivity.charts import FONT, GREY, SOLID, STRIPED
+from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import (
     RECORD,
     Stack,
@@ -141,6 +143,11 @@ _HEADS = (
     ("Bought at low, or why there is no plan", _TEXTS),
     ("Bought at high, or why there is no plan", _TEXTS), ("In the problem file", 36.0),
 )  # fmt: skip
+
+
+def sheets(study: Tornado) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    return {SHEET: partial(add, study=study)}
 
 
 def add(book: Book, study: Tornado) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,7 @@ from planner.outputs.workbook.sensitivity.charts import (
     add_bar_series,
     axis,
 )
+from planner.outputs.workbook.studies import Sheet
 from planner.outputs.workbook.studies.stack import RECORD, Stack, headed, legend, number_format
 from planner.schema.sensitivity import CandidatePlan, Percentiles, Uncertain, UncertainInput
 
@@ -152,6 +154,11 @@ _NUMBERS = 9
 _FROZEN = 2
 _PERCENTILES = ("Outcome", "Unit", "Scenarios", "Mean", "Least", "5 %", "25 %", "50 %", "75 %",
                 "95 %", "Most")  # fmt: skip
+
+
+def sheets(study: Uncertain) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    return {SHEET: partial(add, study=study)}
 
 
 def add(book: Book, study: Uncertain) -> None:

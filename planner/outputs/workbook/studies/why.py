@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from planner.figures import OBJECTIVES
 from planner.outputs.infeasible_text import combined_proof, conflict_title
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import DECIMAL_2, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
-from planner.outputs.workbook.studies import why_not
+from planner.outputs.workbook.studies import Sheet, why_not
 from planner.outputs.workbook.studies.stack import signed
 from planner.outputs.worth_words import holds
 from planner.schema.explanation import Explanation, Marginal, Moved
@@ -95,21 +96,15 @@ _WITHOUT_FIGURE = {"no_plan": "no plan", "at_its_end": "at its end", "not_decide
 _MONEY = ("cost", "tco")
 
 
-def sheets(found: Explanation) -> Sequence[Callable[..., None]]:
-    """Return what adds each sheet of an explanation, called with the book and ``found``."""
-    if found.plan.infeasibility is not None:
-        return (_no_plan,)
-    return (add, _why_not) if found.why_not is not None else (add,)
-
-
-def _no_plan(book: Book, found: Explanation) -> None:
-    assert found.plan.infeasibility is not None
-    add_no_plan(book, found.plan.infeasibility)
-
-
-def _why_not(book: Book, found: Explanation) -> None:
-    assert found.why_not is not None
-    why_not.add(book, found.why_not)
+def sheets(found: Explanation) -> dict[str, Sheet]:
+    """Return what adds each sheet, by its name."""
+    plan = found.plan
+    if plan.infeasibility is not None:
+        return {NO_PLAN_SHEET: partial(add_no_plan, found=plan.infeasibility)}
+    added: dict[str, Sheet] = {SHEET: partial(add, found=found)}
+    if found.why_not is not None:
+        added[why_not.SHEET] = partial(why_not.add, study=found.why_not)
+    return added
 
 
 def add(book: Book, found: Explanation) -> None:

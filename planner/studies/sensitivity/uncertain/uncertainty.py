@@ -23,11 +23,19 @@ from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import given
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import PLANNED, Index, Percentiles, Uncertain, UncertainInput
+from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.scenarios import Scenario
-from planner.studies.sensitivity.solve import Answer, SweepOptions
+from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.uncertain import purchases as regret
 from planner.studies.sensitivity.uncertain.distributions import Numbers, Unknown
-from planner.studies.sensitivity.uncertain.draw import EDGE, Draw, points, power_of_two, unknowns
+from planner.studies.sensitivity.uncertain.draw import (
+    EDGE,
+    Draw,
+    Method,
+    points,
+    power_of_two,
+    unknowns,
+)
 from planner.studies.sensitivity.uncertain.purchases import (
     Tried,
     break_rates,
@@ -466,3 +474,40 @@ def _message(plan: Plan, found: Sequence[Answer]) -> str | None:
     if refused:
         said.append(f"{len(refused):,} could not be asked, the first because: {refused[0].reason}.")
     return " ".join(said) or None
+
+
+def run(
+    request: Request,
+    *,
+    dist: Sequence[str],
+    samples: int,
+    method: Method,
+    seed: int,
+    indices: bool,
+) -> Found:
+    """Tell what becomes of a problem's plan where inputs are not known exactly.
+
+    Args:
+        request: the problem, and how to solve.
+        dist: ``PATH=DISTRIBUTION`` of each input; none for what is usually not known.
+        samples: how many scenarios to draw.
+        method: how they are drawn.
+        seed: the same one draws the same.
+        indices: whether to explain the spread by inputs, which takes more scenarios.
+
+    Raises:
+        InputError: the problem, a distribution or an option is wrong.
+    """
+    inputs, draw = request.inputs, Draw(method, samples, seed, indices)
+    asked = draw.scenarios(len(unknowns(inputs, dist, draw)))  # refused before anything is solved
+    plan = request.plan()
+    found = study(
+        inputs,
+        dist,
+        request.each(),
+        draw,
+        plan=plan,
+        told=lambda done: request.progress(done, asked),
+    )
+    ended = "failed" if found.statuses.get("failed") else found.status
+    return Found((found,), (ended,), plan=lambda: plan)

@@ -1,0 +1,233 @@
+"""Results as blocks: what a record says, told once, for the screen, pages and sheets to lay out.
+
+A view turns a record into blocks. Figures keep their values and units, so that each renderer writes
+them as its medium does: aligned text, HTML, cells with a number format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from planner.outputs.comparison_words import fitted
+from planner.outputs.scales import results
+from planner.outputs.words import INDENT, wrapped
+from planner.terminal import width
+
+Medium = Literal["screen", "page", "sheet"]
+Value = float | int | str | None
+EVERYWHERE: frozenset[Medium] = frozenset(("screen", "page", "sheet"))
+SCREEN: frozenset[Medium] = frozenset(("screen",))
+PAGE: frozenset[Medium] = frozenset(("page",))
+
+_FOR_KEPT = 2
+"""Rows of a table that is cut that are left for those that are kept."""
+
+_LEAST_ROOM = 10
+"""Characters that a column of words keeps where it gives way."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """What the result is of."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs, or points of a list, of which the screen shows the first ``most``."""
+
+    texts: tuple[str, ...]
+    title: str = ""
+    points: bool = False
+    most: int | None = None
+    on: frozenset[Medium] = EVERYWHERE
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: words, or figures in one unit.
+
+    Attributes:
+        label: what it is.
+        values: by row; texts are words, figures stand in ``unit``.
+        unit: of the figures.
+        texts: the same as the screen writes them, where not as results in a common unit.
+        head: the lines over it on the screen, where not its label alone.
+        words: whether it is aligned to the left.
+        gives_way: whether the screen cuts it where the table is too wide.
+        under: whether the screen writes it under its row instead of beside.
+        on: the media that have it.
+    """
+
+    label: str
+    values: tuple[Value, ...]
+    unit: str = ""
+    texts: tuple[str, ...] | None = None
+    head: tuple[str, ...] = ()
+    words: bool = False
+    gives_way: bool = False
+    under: bool = False
+    on: frozenset[Medium] = EVERYWHERE
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines over it on the screen."""
+        return self.head or (self.label,)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Its values as the screen writes them."""
+        if self.texts is not None:
+            return self.texts
+        figures = [value for value in self.values if isinstance(value, (int, float))]
+        scale = results(figures, self.unit)
+        return tuple(
+            value if isinstance(value, str) else scale.text(value) for value in self.values
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns side by side.
+
+    Attributes:
+        title: what it shows.
+        columns: from left to right; each medium has those that are on it.
+        notes: paragraphs under it.
+        items: what the screen says of its rows under it, each hanging.
+        most: how many rows the screen shows; evenly chosen, ``kept`` always among them.
+        kept: places of rows that are never left out.
+        rows: what its rows are called.
+        near: the chart that a page puts it under.
+        called: its title on a page, where not the same.
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...] = ()
+    most: int | None = None
+    kept: tuple[int, ...] = ()
+    rows: str = "rows"
+    near: str = ""
+    called: str = ""
+    items: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.columns[0].values) if self.columns else 0
+
+    def on(self, medium: Medium) -> tuple[Column, ...]:
+        """Return the columns that a medium has."""
+        return tuple(column for column in self.columns if medium in column.on)
+
+    def of(self, places: Sequence[int]) -> Table:
+        """Return the table of some of its rows."""
+        columns = (
+            replace(
+                column,
+                values=tuple(column.values[at] for at in places),
+                texts=None if column.texts is None else tuple(column.texts[at] for at in places),
+            )
+            for column in self.columns
+        )
+        return replace(self, columns=tuple(columns))
+
+
+Block = Heading | Text | Table
+
+
+def chosen(count: int, most: int | None, kept: Collection[int] = ()) -> list[int]:
+    """Return the places of rows to show: all, or evenly chosen with those kept among them.
+
+    Args:
+        count: how many rows there are.
+        most: how many to show.
+        kept: places of rows that are never left out.
+    """
+    if most is None or count <= most:
+        return list(range(count))
+    even = most - _FOR_KEPT
+    return sorted({at * (count - 1) // (even - 1) for at in range(even)} | set(kept))
+
+
+def screen(blocks: Iterable[Block]) -> str:
+    """Return blocks as plain text, as wide as the terminal; nothing in it steers one."""
+    parts = [part for block in blocks if (part := _part(block))]
+    text = "\n\n".join(parts) + "\n"
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+
+
+def _part(block: Block) -> str:
+    if isinstance(block, Heading):
+        return block.text
+    if isinstance(block, Text):
+        return "\n".join(_paragraphs(block)) if "screen" in block.on else ""
+    return "\n".join(_table(block)) if block.count else ""
+
+
+def _paragraphs(block: Text) -> list[str]:
+    texts = [text for text in block.texts if text]
+    first, rest = (f"{INDENT}- ", f"{INDENT}  ") if block.points else (INDENT, INDENT)
+    lines = [line for text in texts[: block.most] for line in wrapped(text, first, rest)]
+    if block.most is not None and len(texts) > block.most:
+        lines.append(f"{INDENT}- {len(texts) - block.most:,} more in the files")
+    return [block.title, *lines] if block.title and lines else lines
+
+
+def _table(block: Table) -> list[str]:
+    """Return a table as aligned lines under its title."""
+    places = chosen(block.count, block.most, block.kept)
+    title = block.title
+    if len(places) < block.count:
+        title += f": {len(places)} of {block.count:,} {block.rows}; the files have all"
+    shown = block.of(places)
+    columns = [column for column in shown.on("screen") if not column.under]
+    under = [column.written for column in shown.on("screen") if column.under]
+    high = max(len(column.lines) for column in columns)
+    cells = [("",) * (high - len(column.lines)) + column.lines + column.written
+             for column in columns]  # fmt: skip
+    rows = [list(row) for row in zip(*cells, strict=True)]
+    gives_way = next((at for at, column in enumerate(columns) if column.gives_way), None)
+    if gives_way is not None:
+        rows = narrowed(rows, gives_way)
+    lines = aligned(rows, [at for at, column in enumerate(columns) if column.words])
+    body = lines[:high]
+    for at, line in enumerate(lines[high:]):
+        body.append(line)
+        for texts in under:
+            body += wrapped(texts[at], f"{INDENT}  ", f"{INDENT}  ")
+    body += [line for item in block.items for line in wrapped(item, INDENT, f"{INDENT}  ")]
+    body += [line for note in block.notes if note for line in wrapped(note)]
+    return [*wrapped(title, "", ""), *body]
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
+    """Return aligned lines; the columns in ``left`` are words, the others numbers."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width_) if column in left else cell.rjust(width_)
+            for column, (cell, width_) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append(f"{INDENT}{'  '.join(cells)}".rstrip())
+    return lines
+
+
+def narrowed(rows: list[list[str]], column: int) -> list[list[str]]:
+    """Return a table's rows, a column of words cut so that the table keeps to the width.
+
+    Args:
+        rows: the cells, heads included.
+        column: the place of that column.
+    """
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    excess = len(INDENT) + sum(widths) + 2 * (len(widths) - 1) - width()
+    if excess <= 0:
+        return rows
+    room = max(_LEAST_ROOM, widths[column] - excess)
+    return [[*row[:column], fitted(row[column], room), *row[column + 1 :]] for row in rows]

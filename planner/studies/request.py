@@ -1,0 +1,177 @@
+"""What every study is asked, and what it gives back: one form for all of them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.outputs.text_safety import clean
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from planner.api import Options
+    from planner.inputs import Inputs
+    from planner.optimizer.solver import Effort
+    from planner.schema.plan import Plan
+
+Progress = Callable[[int, int], None]
+"""Is told how many are done, of how many."""
+
+PROBLEMS = (".yaml", ".yml")
+"""How names of problem files end."""
+
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
+"""What a system does not take in the name of a file, or takes for a folder."""
+
+
+def _ignore(done: int, asked: int) -> None:
+    """Show nothing."""
+
+
+def _now() -> tuple[float, float]:
+    return time.monotonic(), time.process_time()
+
+
+DEFAULT_GAP = 1e-3
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """How exactly to solve each scenario (a share), how long at most, in how many processes.
+
+    0 of them: as many as there are cores.
+    """
+
+    gap: float = DEFAULT_GAP
+    time_limit_s: float | None = None
+    jobs: int = 0
+
+    @property
+    def effort(self) -> Effort:
+        """How far to go from now on, for one scenario."""
+        from planner.optimizer.solver import Effort
+
+        return Effort.within(self.time_limit_s)
+
+
+@dataclass(frozen=True)
+class Request:
+    """Of which files a study is, what is laid over them, how to solve, whom to tell.
+
+    Attributes:
+        paths: the files it is about, the first the one that is studied.
+        settings, scenario: changes laid over a problem file.
+        gap, time_limit_s, solver: how to solve.
+        jobs: how many processes to use, 0 for as many as there are cores.
+        folder: where files go, None for none.
+        quiet: whether to show no progress.
+        as_json: whether records are printed as JSON.
+        progress: is told how far the study has come.
+        begun: when the command began, by ``time.monotonic`` and ``time.process_time``.
+    """
+
+    paths: tuple[Path, ...]
+    settings: tuple[str, ...] = ()
+    scenario: str | None = None
+    gap: float | None = None
+    time_limit_s: float | None = None
+    solver: str = "highs"
+    jobs: int = 0
+    folder: Path | None = None
+    quiet: bool = False
+    as_json: bool = False
+    progress: Progress = _ignore
+    begun: tuple[float, float] = field(default_factory=_now)
+
+    @property
+    def path(self) -> Path:
+        """The file that is studied."""
+        return self.paths[0]
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """The problem with its catalogs and prices.
+
+        Raises:
+            InputError: a file is wrong.
+        """
+        from planner.api import load
+
+        return load(self.path, settings=self.settings, scenario=self.scenario)
+
+    @property
+    def stem(self) -> str:
+        """How the names of the problem's files begin."""
+        return stem_of(self.path, self.scenario)
+
+    def each(self) -> SweepOptions:
+        """Return how each of many scenarios is solved."""
+        gap = DEFAULT_GAP if self.gap is None else self.gap
+        return SweepOptions(gap=gap, time_limit_s=self.time_limit_s, jobs=self.jobs)
+
+    def options(self, **more: Any) -> Options:
+        """Return how to solve, with the time limit for each solve."""
+        from planner.api import Options
+
+        exact = {} if self.gap is None else {"gap": self.gap}
+        given: dict[str, Any] = exact | {"time_limit_s": self.time_limit_s, "solver": self.solver}
+        return Options(**given, **more)
+
+    def running(self, **more: Any) -> Options:
+        """Return how to solve, with one clock for the whole command."""
+        return self.options(**more).started(self.begun)
+
+    def plan(self) -> Plan:
+        """Return the best plan of the problem, for the workbook of a study of scenarios."""
+        from planner.api import Options, solve_with
+
+        return solve_with(self.inputs, Options(time_limit_s=self.time_limit_s, explain=False))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a study, for whoever shows it and writes its files.
+
+    Attributes:
+        records: the results, as ``--json`` prints them.
+        ended: the statuses they ended with; the exit code is the highest of theirs.
+        stem: how the names of its files begin, by default as the problem's.
+        plan: makes the plan that its workbook is about; without it there is no workbook.
+        shown: what views, sheets and charts take besides the record, by name.
+        title: of the workbook, by default the problem's name.
+        text: what to print where there is no record.
+        written: files that are there already.
+        stopped: what is kept and how to go on, where the user stopped it half-way.
+    """
+
+    records: tuple[BaseModel, ...] = ()
+    ended: tuple[str, ...] = ("optimal",)
+    stem: str = ""
+    plan: Callable[[], Plan] | None = None
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+    text: str = ""
+    written: tuple[Path, ...] = ()
+    stopped: str = ""
+
+
+def stem_of(problem: Path, scenario: str | None) -> str:
+    """Return how the names of a problem's files begin under one of its scenarios."""
+    stem = problem.stem if scenario is None else f"{problem.stem}.{scenario}"
+    return _NOT_IN_NAMES.sub("_", clean(stem, limit=None))
+
+
+def stem_of_side(path: Path, plan: Plan) -> str:
+    """Return how the names of files begin that are made of a plan's file, a workbook or a problem.
+
+    A plan's own file names its scenario already.
+    """
+    solved = path.suffix.lower() in PROBLEMS
+    named = path.with_name(path.stem.removesuffix(".plan") + path.suffix)
+    return stem_of(named, plan.provenance.scenario if solved else None)

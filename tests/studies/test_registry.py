@@ -1,0 +1,52 @@
+"""The registry of studies: what its rows name is there, and fits the options of their commands."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+from pydantic import BaseModel
+
+from planner.cli_options import REQUIRED
+from planner.commands.report import _OF_REQUESTS, asked
+from planner.studies.registry import BESIDE_PLANS, RESULTS, SCHEMAS, STUDIES, Result, Study, load
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.name)
+def test_what_a_result_names_is_there(result: Result) -> None:
+    assert issubclass(load(result.record), BaseModel)
+    for name in (result.view, result.sheets, result.charts, result.beside):
+        assert not name or callable(load(name))
+    assert bool(result.sheets) >= bool(result.book or result.kind)
+    assert bool(result.charts) == bool(result.picture)
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.name)
+def test_a_study_takes_its_own_options_by_name(study: Study) -> None:
+    given = {option.name: None if option.default is REQUIRED else option.default
+             for option in study.options}  # fmt: skip
+    request, own = asked(study, given)
+    inspect.signature(load(study.run)).bind(request, **own)
+    assert len({option.name for option in study.options}) == len(study.options)
+    assert None not in [own[option.target] for option in study.options if option.several
+                        and option.target in own]  # fmt: skip
+    assert not set(own) & set(_OF_REQUESTS.values()) - {"jobs"}
+
+
+def test_every_result_belongs_to_one_study() -> None:
+    made = [result for study in STUDIES.values() for result in study.results]
+    assert sorted(each.name for each in made) == sorted(each.name for each in RESULTS)
+    assert set(BESIDE_PLANS.values()) <= set(RESULTS)
+    assert {each.name for each in RESULTS} <= set(SCHEMAS)
+
+
+def test_the_help_loads_no_study() -> None:
+    code = (
+        "import sys, planner.cli\n"
+        "heavy = ('pydantic', 'numpy', 'planner.api', 'planner.studies.explain', 'xlsxwriter')\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,178 @@
+"""The table of limits is complete: each is a row, a lever, a check, a cell, or says why not."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import datetime
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from pydantic import BaseModel
+
+from planner import api
+from planner.audit.draft import Draft, EditError
+from planner.audit.limits import set_limit
+from planner.case import resolve
+from planner.case.money import SUMS
+from planner.figures import FIGURES, OBJECTIVES
+from planner.inputs import Inputs, value_at
+from planner.levers import levers
+from planner.limits import BY_NAME, LIMITS, NO_LIMITS, SUPPLIES, Limit, of_group, path_of
+from planner.optimizer.build import build
+from planner.optimizer.elastic import can_be_missed
+from planner.optimizer.objective import EXPRESSIONS
+from planner.outputs.workbook import write
+from planner.schema import problem as schema
+from planner.schema.plan import Plan, Totals
+from tests.optimizer.test_names import BOUNDS, everything_limited, row_name
+from tests.world.random_cases import inputs_of
+
+PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
+    ("site", schema.Site), ("budget", schema.Budget), ("targets", schema.Targets),
+    ("storage", schema.Storage), ("jobs.0", schema.Job), ("items.*", schema.Quantity),
+    ("policy", schema.Policy),
+)  # fmt: skip
+NOT_NOW = {
+    "blocking": "of the other way to save checkpoints",
+    "rule_read": "of a vendor's rule",
+    "rule_write": "of a vendor's rule",
+    "gpu_types": "where the user asks for a number of types",
+    "exact_families": "a number of families that is asked for exactly is given up, not moved",
+}
+WITHOUT_LEVER = {
+    "drain_fits": "follows from interval, stall and bandwidth",
+    "endurance": "follows from products",
+    "replica_fits": "follows from the parallelism, which has levers of its own",
+    **NOT_NOW,
+}
+DOCS = Path(__file__).parents[1] / "docs" / "model.md"
+
+
+def leaves(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    """Yield the path of every field of a part of a problem that holds no further part."""
+    for name, field in model.model_fields.items():
+        path, kinds = f"{prefix}.{field.alias or name}", [field.annotation]
+        kinds += get_args(field.annotation)
+        parts = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        for part in parts:
+            yield from leaves(part, path)
+        if not parts:
+            yield path
+
+
+@pytest.mark.parametrize(("prefix", "model"), PARTS)
+def test_each_field_is_a_limit_or_says_why_not(prefix: str, model: type[BaseModel]) -> None:
+    paths = {limit.path for limit in LIMITS}
+    for path in leaves(model, prefix):
+        reasons = [why for place, why in NO_LIMITS.items() if fnmatch(path, place)]
+        assert path in paths or any(reasons), f"{path} is no limit of the table: say why not"
+
+
+def test_each_reason_is_of_a_field() -> None:
+    paths = {path for prefix, model in PARTS for path in leaves(model, prefix)}
+    assert [place for place in NO_LIMITS if not any(fnmatch(path, place) for path in paths)] == []
+
+
+def test_each_limit_has_its_place_in_the_file() -> None:
+    for limit in LIMITS:
+        if limit.path and "*" not in limit.path:
+            value_at(everything(), limit.path)  # a KeyError where the problem has no such place
+
+
+@cache
+def everything() -> Inputs:
+    request = everything_limited()
+    request.job["gpus"] |= {"max_types": 1}
+    request.checkpoint["interval"] = {"policy": "optimal", "min": "60 s", "max": "4 h"}
+    return inputs_of(request.case())
+
+
+@cache
+def solved() -> Plan:
+    return api.solve_inputs(everything(), explain=False)
+
+
+SINGLE = [limit for limit in LIMITS if "*" not in limit.name]
+
+
+@pytest.mark.parametrize("limit", SINGLE, ids=lambda limit: str(limit.name))
+def test_each_limit_is_a_row_and_is_reported(limit: Limit) -> None:
+    rows = {row.name for row in build(resolve(everything()), "async").model.rows}
+    if limit.reported and limit.name not in ("blocking", "rule_read", "rule_write"):
+        implied = limit.name == "drain_fits"  # by the overlap limit, where the interval is chosen
+        assert row_name(limit.name) in rows or BOUNDS.fullmatch(limit.name) or implied
+        report = {each.name: each for each in solved().limits}[limit.name]
+        assert (report.unit, report.sense) == (limit.unit, limit.sense)
+        assert report.label.startswith(limit.label)
+
+
+@pytest.mark.parametrize("limit", SINGLE, ids=lambda limit: str(limit.name))
+def test_each_limit_is_a_lever(limit: Limit) -> None:
+    known = {lever.limit: lever for lever in levers(everything())}
+    if limit.name not in WITHOUT_LEVER:
+        assert limit.name in known
+    if limit.name in known and known[limit.name].path == limit.path and limit.group != "storage":
+        lever = known[limit.name]
+        assert (lever.looser, lever.label) == (limit.looser, limit.demand)
+        assert lever.text(lever.value or 0.0)
+
+
+def test_each_elastic_limit_can_be_missed_and_no_other() -> None:
+    case = resolve(everything())
+    for limit in SINGLE:
+        assert can_be_missed(case, limit.name) == (limit.elastic != ""), limit.name
+
+
+def test_each_editable_limit_is_a_cell_and_no_other() -> None:
+    cells = write(solved(), io.BytesIO(), created=datetime(2026, 3, 1))
+    keys = {cell.key for cell in cells if cell.kind == "limit"}
+    reported = {limit.name for limit in solved().limits}
+    assert {name for name in reported if name in BY_NAME and BY_NAME[name].editable} == {
+        key for key in keys if key in BY_NAME
+    }
+    assert "weight" in keys
+
+
+@pytest.mark.parametrize("limit", SINGLE, ids=lambda limit: str(limit.name))
+def test_an_edit_reaches_the_file(limit: Limit) -> None:
+    draft = Draft(inputs=everything(), plan=solved())
+    if not limit.editable:
+        with pytest.raises(EditError):
+            set_limit(draft, limit.name, 7.0)
+        return
+    set_limit(draft, limit.name, 7.0)
+    assert value_at(draft.inputs, path_of(limit.name)) == 7.0
+    set_limit(draft, limit.name, None)
+    assert value_at(draft.inputs, path_of(limit.name)) is None
+
+
+def test_figures_and_sums_have_their_names() -> None:
+    for limit in of_group("supply", "ratio"):
+        assert limit.figure in Totals.model_fields
+    for limit in SUPPLIES:
+        assert limit.figure in SUMS or limit.figure == "racks"
+        assert FIGURES[limit.figure].money == limit.unit.startswith("USD")
+    for objective in OBJECTIVES.values():
+        assert objective.name in EXPRESSIONS
+        assert BY_NAME[objective.limit].sense == ("<=" if objective.sense == "minimize" else ">=")
+
+
+def table() -> str:
+    """Return the table of limits as ``docs/model.md`` has it."""
+    lines = ["| limit | in the file | holds | unit | on `Checks` |", "|---|---|---|---|---|"]
+    for limit in LIMITS:
+        if limit.reported:
+            place = f"`{limit.path.replace('jobs.0', 'jobs[]')}`" if limit.path else "by products"
+            sense = "=" if limit.exact else {"<=": "≤", ">=": "≥"}[limit.sense]
+            cell = "input" if limit.editable else "shown"
+            label = f"{limit.label.replace('*', '…')} (`{limit.name}`)"
+            lines.append(f"| {label} | {place} | {sense} | {limit.unit} | {cell} |")
+    return "\n".join(lines)
+
+
+def test_the_table_in_the_documents_is_this_one() -> None:
+    assert table() in DOCS.read_text("utf-8")
