@@ -208,7 +208,7 @@ def test_sections_and_what_the_money_buys() -> None:
 
 def test_without_a_term_the_sheet_says_what_is_missing() -> None:
     texts = [str(row[0].value) for row in opened(plan(SYNC))["TCO"].iter_rows()]
-    assert "No cost of ownership over the years: the problem lacks a term (term.years) and an " \
+    assert "No cost of ownership over the years: the problem lacks a term (term.years) and a " \
         "price of electricity (term.electricity)." in texts  # fmt: skip
     assert "Year" not in texts and "Capex by section" in texts
     lacking = replace(ASYNC, electricity=None, limits={})
