@@ -25,6 +25,43 @@ class Solver(StrEnum):
     cbc = "cbc"
 
 
+class AgainstName(StrEnum):
+    """What useful work may be held against."""
+
+    storage = "storage"
+    cost = "cost"
+    power = "power"
+
+
+class MethodName(StrEnum):
+    """How scenarios are drawn."""
+
+    lhs = "lhs"
+    sobol = "sobol"
+
+
+class ReadAsName(StrEnum):
+    """What the figures of a trace are."""
+
+    rate = "rate"
+    bytes = "bytes"
+    counter = "counter"
+
+
+class Stamp(StrEnum):
+    """Which end of its sample a time is."""
+
+    start = "start"
+    end = "end"
+
+
+class TraceFormat(StrEnum):
+    """The formats of a trace."""
+
+    csv = "csv"
+    parquet = "parquet"
+
+
 REQUIRED = inspect.Parameter.empty
 """The default of what has none."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.commands.report import drawn
+from planner.commands.report import draw
 from planner.errors import Finding, InputError, did_you_mean
 from planner.studies.request import Found, Request, stem_of
 from planner.whole_files import remove, write_all
@@ -224,8 +224,8 @@ def _write(
     }
     if record.jobs:
         contents[folder / f"{stem}.jobs.yaml"] = jobs_yaml(record).encode()
-        contents |= drawn(bandwidth(record, found.table), folder, f"{stem}.bandwidth")
-        contents |= drawn(overlap(record), folder, f"{stem}.overlap")
+        contents |= draw(bandwidth(record, found.table), folder, f"{stem}.bandwidth")
+        contents |= draw(overlap(record), folder, f"{stem}.overlap")
     if record.calibration is not None and record.calibration.overrides:
         text = overrides_yaml(record.calibration)
         contents[folder / f"{stem}.overrides.yaml"] = text.encode()
@@ -233,7 +233,7 @@ def _write(
         name = (
             stem if len(record.clusters) == 1 else f"{stem}.{stem_of(Path(window.cluster), None)}"
         )
-        contents |= drawn(trace_chart(record, window), folder, f"{name}.trace")
+        contents |= draw(trace_chart(record, window), folder, f"{name}.trace")
     write_all(contents)
     for old in _OF_JOBS:  # of an earlier run that found jobs, or calibrated a problem
         if (path := folder / f"{stem}.{old}") not in contents:

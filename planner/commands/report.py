@@ -179,7 +179,7 @@ def pictures(
         if not chart.panels:
             continue
         name = result.picture.format(stem=stem, record=record, chart=chart.name)
-        found |= drawn(chart, folder, name)
+        found |= draw(chart, folder, name)
     return found
 
 
@@ -207,7 +207,7 @@ def write_workbook(
     return (path,)
 
 
-def drawn(chart: Chart, folder: Path, stem: str) -> dict[Path, bytes]:
+def draw(chart: Chart, folder: Path, stem: str) -> dict[Path, bytes]:
     """Return a chart as the two pictures of it, by where they go."""
     from planner.outputs.charts.picture import png, svg
 

@@ -13,9 +13,9 @@ from pydantic import BaseModel, ValidationError
 from planner.commands.report import Report
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
+from planner.outputs.blocks import printable
 from planner.outputs.charts.scenarios import beside
 from planner.outputs.charts.studies import AnyStudy, heading, headline
-from planner.outputs.sensitivity_words import printable
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import INDENT, wrapped
 from planner.schema.plan import SCHEMA_VERSION, Plan

@@ -77,7 +77,7 @@ def run(
         base = solve_with(inputs, Options(gap=options.gap, explain=False)) if workbook else None
         study, rows, written = _write(course.table(), folder / f"{request.stem}.sweep", base)
         if base is not None and study.rows:
-            written += _shown(base, study, rows, folder, request.stem)
+            written += _write_shown(base, study, rows, folder, request.stem)
         if not stopped:
             journal.forget()
     kept = _kept(study, partial) if stopped else ""
@@ -154,7 +154,7 @@ def _write(
     return study, dict(counted.first), tuple(names)
 
 
-def _shown(
+def _write_shown(
     base: Plan, study: Sweep, rows: dict[str, Sequence[Any]], folder: Path, stem: str
 ) -> tuple[Path, ...]:
     """Write the pictures and the workbook of a sweep; return their names."""

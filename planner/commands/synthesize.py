@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.api import Options
 from planner.errors import Finding, InputError
 from planner.outputs.bill_csv import harmless
-from planner.outputs.sensitivity_words import printable
+from planner.outputs.blocks import printable
 from planner.outputs.words import DAY_S, duration, size, wrapped
 from planner.studies.request import PROBLEMS, Found, Request, stem_of_side
 

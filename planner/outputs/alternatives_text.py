@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from planner.figures import OBJECTIVES
-from planner.outputs.size_text import table
+from planner.outputs.blocks import aligned
 from planner.outputs.words import INDENT, millions, money, number, wrapped
 from planner.schema.alternatives import Alternative, Alternatives, Direction
 from planner.schema.plan import Line, Plan
@@ -131,7 +131,7 @@ def _figures(found: Alternatives) -> str:
     rows = [_FIRST, _second(found)]
     rows += [_row(place, each) for place, each in enumerate(found.alternatives, start=1)]
     shown = [index for index in range(len(_FIRST)) if _says_something(rows, index)]
-    return "\n".join(table([[row[index] for index in shown] for row in rows], left=()))
+    return "\n".join(aligned([[row[index] for index in shown] for row in rows], left=()))
 
 
 def _says_something(rows: list[tuple[str, ...]], index: int) -> bool:

@@ -157,8 +157,17 @@ def chosen(count: int, most: int | None, kept: Collection[int] = ()) -> list[int
 def screen(blocks: Iterable[Block]) -> str:
     """Return blocks as plain text, as wide as the terminal; nothing in it steers one."""
     parts = [part for block in blocks if (part := _part(block))]
-    text = "\n\n".join(parts) + "\n"
+    return printable("\n\n".join(parts) + "\n")
+
+
+def printable(text: str) -> str:
+    """Return a text in which no name from a file can steer the terminal."""
     return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+
+
+def titled_text(title: str, *texts: str) -> str:
+    """Return a title with its paragraphs."""
+    return "\n".join([title, *(line for text in texts for line in wrapped(text))])
 
 
 def _part(block: Block) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planner.outputs.comparison_words import changed_by, fitted, shown, titled, valued
-from planner.outputs.size_text import table
+from planner.outputs.blocks import aligned
+from planner.outputs.comparison_words import changed_by, fitted, titled, valued, write_figure
 from planner.outputs.words import INDENT, wrapped
 from planner.schema.comparison import Comparison, FigureRow, LimitRow, LimitSide, LineRow, Side
 from planner.terminal import width
@@ -85,7 +85,7 @@ def _figures(rows: Sequence[FigureRow], keys: Sequence[str]) -> list[str]:
     texts = [
         (
             titled(row.label, row.unit),
-            *(shown(value, row.unit) for value in row.series.values),
+            *(write_figure(value, row.unit) for value in row.series.values),
             *(changed_by(change, row.unit) for change in row.series.changes[1:]),
         )
         for row in short
@@ -105,14 +105,14 @@ def _stacked(row: FigureRow, keys: Sequence[str]) -> Iterator[str]:
     yield f"{INDENT}{row.label}"
     for key, value in zip(keys, row.series.values, strict=True):
         first = f"{INDENT * 2}{key}  "
-        yield from wrapped(shown(value, row.unit), first, " " * len(first))
+        yield from wrapped(write_figure(value, row.unit), first, " " * len(first))
 
 
 def _units(rows: Sequence[LineRow], keys: Sequence[str]) -> list[str]:
     texts = [
         (
             row.product,
-            *(shown(value, "") for value in row.quantity.values),
+            *(write_figure(value, "") for value in row.quantity.values),
             *(changed_by(change, "") for change in row.quantity.changes[1:]),
         )
         for row in rows
@@ -159,14 +159,14 @@ def _limits(rows: Sequence[LimitRow], keys: Sequence[str]) -> list[str]:
 def _reached(side: LimitSide | None, unit: str) -> str:
     if side is None:
         return "-"
-    return f"{shown(side.value, unit)}{'*' if side.binding else ''}"
+    return f"{write_figure(side.value, unit)}{'*' if side.binding else ''}"
 
 
 def _aligned(rows: Sequence[Row]) -> list[str]:
     """Return a table whose labels are cut to what the figures leave of the screen's width."""
     figures = sum(max(len(row[place]) for row in rows) + 2 for place in range(1, len(rows[0])))
     room = max(_LEAST_LABEL, width() - len(INDENT) - figures)
-    return table([(fitted(row[0], room), *row[1:]) for row in rows], left=(0,))
+    return aligned([(fitted(row[0], room), *row[1:]) for row in rows], left=(0,))
 
 
 def _explanations(found: Comparison) -> Iterator[str]:

@@ -18,11 +18,11 @@ def titled(label: str, unit: str) -> str:
 
 def valued(value: float | str, unit: str) -> str:
     """Return a figure with its unit, as a sentence states it."""
-    text = shown(value, unit)
+    text = write_figure(value, unit)
     return text if isinstance(value, str) or unit in _BY_ITSELF else f"{text} {unit}"
 
 
-def shown(value: float | str | None, unit: str) -> str:
+def write_figure(value: float | str | None, unit: str) -> str:
     """Return a figure as a table shows it, a dash where there is none."""
     if value is None:
         return "-"
@@ -53,7 +53,7 @@ def changed_by(change: float | None, unit: str) -> str:
         return "-"
     if change == 0:
         return "="
-    size = shown(abs(change), unit)
+    size = write_figure(abs(change), unit)
     if unit == "share":
         size = size.removesuffix(" %") + " pt"
     return f"{'+' if change > 0 else '-'}{size}"

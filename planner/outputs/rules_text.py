@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from planner.outputs.comparison_words import fitted, shown, signed
-from planner.outputs.size_text import table
+from planner.outputs.blocks import aligned
+from planner.outputs.comparison_words import fitted, signed, write_figure
 from planner.outputs.words import INDENT, duration, gap, money, number, percent, wrapped
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
 from planner.terminal import width
@@ -92,7 +92,7 @@ def _does(measure: Measure) -> Header:
 
 def _done(plan: Outcome, measure: Measure) -> tuple[str, ...]:
     return (
-        shown(plan.measured, "USD" if "USD" in measure.unit else "number"),
+        write_figure(plan.measured, "USD" if "USD" in measure.unit else "number"),
         signed(plan.difference),
         "-" if plan.days_to_train is None else number(plan.days_to_train, 1),
         duration(plan.interval_s),
@@ -122,19 +122,19 @@ def _doing(rows: Sequence[RuleRow], measure: Measure) -> str:
     """Return the table of what is done with it, of the rows that have a plan."""
     planned = [(row, row.outcome) for row in rows if row.outcome]
     texts = [(_label(row), *_done(plan, measure)) for row, plan in planned]
-    lines = table([("", *line) for line in _does(measure)] + texts, left=(0,))
+    lines = aligned([("", *line) for line in _does(measure)] + texts, left=(0,))
     grouped = _grouped([row for row, _ in planned], [[line] for line in lines[2:]])
     return "\n".join(["What each does", *lines[:2], *grouped]) if planned else ""
 
 
 def _narrow(texts: list[tuple[str, ...]]) -> list[str]:
     """Return an aligned table whose column of words is cut to what the width leaves."""
-    excess = max(len(line) for line in table(texts, left=(0, _STORAGE))) - width()
+    excess = max(len(line) for line in aligned(texts, left=(0, _STORAGE))) - width()
     if excess > 0:
         widest = max(len(text[_STORAGE]) for text in texts)
         room = max(_LEAST_WIDTH, widest - excess)
         texts = [(text[0], fitted(text[_STORAGE], room), *text[_STORAGE + 1 :]) for text in texts]
-    return table(texts, left=(0, _STORAGE))
+    return aligned(texts, left=(0, _STORAGE))
 
 
 def _grouped(rows: Sequence[RuleRow], lines: Sequence[list[str]]) -> list[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planner.figures import objective_label
-from planner.outputs.comparison_words import counted, fitted, listed
-from planner.outputs.words import INDENT, money
+from planner.outputs.comparison_words import counted, listed
+from planner.outputs.words import money
 from planner.schema.sensitivity import End, Study, Swing, Tornado
-from planner.terminal import width
 
 STATUS = {
     "optimal": "proven best",
@@ -22,7 +21,6 @@ STATUS = {
 """How a scenario ended, in the order in which they are told."""
 
 _MOST_UNITS = 3
-_LEAST_ROOM = 10
 
 
 def named(study: Study) -> str:
@@ -103,23 +101,3 @@ def scenarios(count: int) -> str:
 def sentence(text: str) -> str:
     """Return a text as a sentence of its own."""
     return f"{text[:1].upper()}{text[1:]}."
-
-
-def narrowed(rows: list[list[str]], column: int) -> list[list[str]]:
-    """Return a table's rows, a column of words cut so that the table keeps to the width.
-
-    Args:
-        rows: the cells, heads included.
-        column: the place of that column.
-    """
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    excess = len(INDENT) + sum(widths) + 2 * (len(widths) - 1) - width()
-    if excess <= 0:
-        return rows
-    room = max(_LEAST_ROOM, widths[column] - excess)
-    return [[*row[:column], fitted(row[column], room), *row[column + 1 :]] for row in rows]
-
-
-def printable(text: str) -> str:
-    """Return a text in which no name from a file can steer the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)

@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator
 
 from planner.figures import FIGURES
+from planner.outputs.blocks import aligned, printable
 from planner.outputs.comparison_words import counted, listed
-from planner.outputs.sensitivity_words import printable
-from planner.outputs.size_text import table
 from planner.outputs.words import DAY_S, duration, number, percent, size, wrapped
 from planner.schema.simulation import (
     FailuresAssumed,
@@ -49,7 +48,7 @@ def span(seconds: float) -> str:
     return duration(seconds)
 
 
-def drawn(study: Simulation) -> str:
+def describe_runs(study: Simulation) -> str:
     """Return what was simulated: how many runs of what length."""
     runs = counted(study.replications, "run")
     return f"simulated event by event: {runs} of {span(study.length_s)}, seed {study.seed}"
@@ -173,7 +172,7 @@ def advice(study: Simulation) -> str:
 def render(study: Simulation) -> str:
     """Return the whole screen, at most 100 columns wide."""
     name = study.problem if study.scenario is None else f"{study.problem}, {study.scenario}"
-    parts = [f"{name}  ({drawn(study)})"]
+    parts = [f"{name}  ({describe_runs(study)})"]
     for job in study.jobs:
         parts += [_goodput(study, job), _budget(job)]
     parts += [_events(study), _intervals(study)]
@@ -195,7 +194,7 @@ def _goodput(study: Simulation, job: JobSimulated) -> str:
     )
     said = " ".join(part for part in (verdict(study, job), single, other_plan(job)) if part)
     head = wrapped(f"{job.name}: {saved}, {assumed(job.failures)}", "", "  ")
-    return "\n".join([*head, *table(lines, left=(0, 2)), *wrapped(said)])
+    return "\n".join([*head, *aligned(lines, left=(0, 2)), *wrapped(said)])
 
 
 def _budget(job: JobSimulated) -> str:
@@ -208,7 +207,7 @@ def _budget(job: JobSimulated) -> str:
             lines.append(_row(words, before, after, places))
         if cause == "stall" and job.waits:
             lines.append(["  of it waiting for a drain", "", percent(job.waits, places)])
-    return "\n".join(["Where time goes", *table(lines, left=(0,)), *wrapped(SPLIT)])
+    return "\n".join(["Where time goes", *aligned(lines, left=(0,)), *wrapped(SPLIT)])
 
 
 def _both(predicted: LossBudget, simulated: LossBudget, cause: str) -> tuple[float, float]:
@@ -232,7 +231,7 @@ def _intervals(study: Simulation) -> str:
     lines += [_interval(study, each) for each in study.intervals]
     title = "Other intervals under the same failures"
     note = "± holds for all of them together with 95 % confidence."
-    body = table(lines, left=(5,))
+    body = aligned(lines, left=(5,))
     return "\n".join([title, *body, *wrapped(f"{note} {advice(study)}")])
 
 

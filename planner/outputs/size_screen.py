@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from planner.figures import FIGURES
-from planner.outputs.size_text import Rows, block, narrowed, table, wrapped
-from planner.outputs.words import INDENT, duration, money, number, percent, size, too_low
+from planner.outputs.blocks import aligned, narrowed, titled_text
+from planner.outputs.words import INDENT, duration, money, number, percent, size, too_low, wrapped
 from planner.sizing_report.model import (
     ApplianceRow,
     Cluster,
@@ -27,6 +27,8 @@ _POLICIES = {
     "fixed": "as given",
     "lost_work": "as a given part of the time between interruptions",
 }
+
+Lines = Sequence[Sequence[str]]
 
 
 def render(report: SizeReport) -> str:
@@ -48,10 +50,10 @@ def _gpus(report: SizeReport) -> str:
     ]
     if held.gpus_bought != held.gpus:
         texts.append(f"vendor rules count the {held.gpus_bought:,} GPUs bought")
-    lines = [block("GPUs", *texts)]
+    lines = [titled_text("GPUs", *texts)]
     if len(report.gpu_types) > 1:
         lines.append(f"{INDENT}the most of each type on offer:")
-        lines += table(_type_rows(report), (0,))
+        lines += aligned(_type_rows(report), (0,))
     return "\n".join(lines)
 
 
@@ -66,7 +68,7 @@ def _layout(held: Cluster) -> str:
     return f"{held.replicas:,} whole replicas of {held.replica_gpus:,} GPUs; {clients}"
 
 
-def _type_rows(report: SizeReport) -> Rows:
+def _type_rows(report: SizeReport) -> Lines:
     rows = [["  type", "systems", "GPUs", "peak PFLOP/s"]]
     for kind in report.gpu_types:
         counts = [f"{kind.systems:,}", f"{kind.gpus:,}"] if kind.limited else ["no limit", ""]
@@ -87,7 +89,7 @@ def _checkpoint(report: SizeReport) -> str:
     ]
     if saved.ingest_gb_per_s:
         texts.append(f"training data {number(saved.ingest_gb_per_s, 1)} GB/s")
-    return block("Checkpoint", *texts)
+    return titled_text("Checkpoint", *texts)
 
 
 def _restore(report: SizeReport) -> str:
@@ -100,7 +102,7 @@ def _restore(report: SizeReport) -> str:
         rows.append([mark, _FAN_OUTS[way.fan_out], times, size(way.read_gb), asks])
     within = report.restore[0].max_restore_s
     title = "Restore" if within is None else f"Restore within {duration(within)}"
-    return "\n".join([f"{title}  (* this problem)", *table(rows, (0, 1))])
+    return "\n".join([f"{title}  (* this problem)", *aligned(rows, (0, 1))])
 
 
 def _rate(gb_per_s: float | None) -> str:
@@ -116,7 +118,7 @@ def _mode(mode: ModeReport) -> str:
         "sync": f"Synchronous checkpoints: the blocking law, at most {_limit(mode)} of the "
         "interval stalled",
     }[mode.mode]
-    return "\n".join([block(title, *_mode_texts(mode)), *table(_interval_rows(mode), (0,))])
+    return "\n".join([titled_text(title, *_mode_texts(mode)), *aligned(_interval_rows(mode), (0,))])
 
 
 def _limit(mode: ModeReport) -> str:
@@ -150,7 +152,7 @@ def _mode_texts(mode: ModeReport) -> Iterator[str]:
         yield f"time lost with just that bandwidth: {', '.join(shares)}"
 
 
-def _interval_rows(mode: ModeReport) -> Rows:
+def _interval_rows(mode: ModeReport) -> Lines:
     share = "waiting" if mode.mode == "sync" else "overlap"
     head = ["", "every", "write GB/s", "MB/s per GPU", "TB a day", "stall", "drain", share]
     rows = [[*head, "goodput", "1st order"]]
@@ -200,9 +202,9 @@ def _asked(report: SizeReport) -> str:
     for group, members in groupby(report.rules, lambda rule: rule.group):
         groups.append((len(rows), GROUPS[group]))
         rows += [_rule_cells(rule) for rule in members]
-    aligned = table(rows, (0, 1))
+
     starts = dict(groups)
-    for index, line in enumerate(aligned):
+    for index, line in enumerate(aligned(rows, (0, 1))):
         if index in starts:
             lines.append(f"{INDENT}{starts[index]}")
         lines.append(line)
@@ -278,7 +280,7 @@ def _appliance_lines(rules: list[RuleRow]) -> list[str]:
         if not fitting:
             rows.append([label, "-", "none", "", "", "", "", ""])
         below[len(rows) - 1] = _failing([row for row in best if row.units is None])
-    lines = table(narrowed(rows, 2), (0, 2, 7))
+    lines = aligned(narrowed(rows, 2), (0, 2, 7))
     return [line for index, row in enumerate(lines) for line in (row, *below.get(index, []))]
 
 
@@ -294,7 +296,7 @@ def _intro(report: SizeReport) -> str:
     held = report.cluster
     each = held.system_it_power_kw
     power = "not known" if each is None else f"{each:g} kW per {held.gpus_per_system}"
-    return block(
+    return titled_text(
         "What that takes in appliances",
         "The item of each storage family that draws least, alone. Capacity and the limit on "
         "restore hold under every rule; 'set by' names what decides the number, 'feeds GPUs' how "

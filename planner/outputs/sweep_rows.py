@@ -87,7 +87,7 @@ def numeric(rows: Rows, column: Column) -> bool:
     return len(values) > 0 and all(is_number(known(value)) for value in values)
 
 
-def told(value: Any) -> str:
+def write_value(value: Any) -> str:
     """Return the value of an input that is not a number everywhere."""
     value = known(value)
     if value is None:

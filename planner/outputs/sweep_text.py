@@ -27,8 +27,8 @@ from planner.outputs.sweep_rows import (
     numeric,
     reasons,
     stretches,
-    told,
     varied,
+    write_value,
 )
 from planner.schema.sensitivity import PLANNED, Sweep
 from planner.schema.sensitivity import Column as Varied
@@ -86,7 +86,7 @@ def _values(rows: Rows, column: Varied) -> str:
         if len(values) > 1:
             span = f"{written.text(min(values))} to {written.with_unit(max(values))}"
         return f"{column.label}{path}, {span}, {counted(len(values), 'value')}"
-    named_values = [fitted(told(value), 40) for value in values[:_FEW]]
+    named_values = [fitted(write_value(value), 40) for value in values[:_FEW]]
     more = [f"{len(values) - _FEW} more"] if len(values) > _FEW else []
     return f"{column.label}{path}: {listed([*named_values, *more]) or 'no value'}"
 
@@ -105,7 +105,7 @@ def _proof(study: Sweep) -> str:
 def _one(rows: Rows, column: Varied, place: int) -> str:
     value = cell(rows, column.name, place)
     if not numeric(rows, column):
-        return told(value)
+        return write_value(value)
     return scale(rows[column.name], column.unit).with_unit(value)
 
 
@@ -198,7 +198,7 @@ def _input(rows: Rows, column: Varied, places: Iterable[int]) -> Column:
     values = [cell(rows, column.name, at) for at in places]
     label = fitted(column.label, _INPUT_WIDTH)
     if not numeric(rows, column):
-        texts = tuple(fitted(told(value), _INPUT_WIDTH) for value in values)
+        texts = tuple(fitted(write_value(value), _INPUT_WIDTH) for value in values)
         return Column(column.label, texts, head=(label, ""), words=True)
     written = scale(rows[column.name], column.unit)
     texts = tuple(written.text(value) for value in values)

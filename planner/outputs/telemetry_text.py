@@ -6,9 +6,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
+from planner.outputs.blocks import aligned, narrowed, printable, titled_text
 from planner.outputs.comparison_words import counted, fitted, listed
-from planner.outputs.sensitivity_words import narrowed, printable
-from planner.outputs.size_text import Rows, block, table
 from planner.outputs.telemetry_words import (
     USUAL_OVERLAP,
     day,
@@ -41,6 +40,8 @@ MOST_ROWS = 20
 _NAME, _LEAST_NAME = 24, 10
 _SPREAD_FROM = 3
 
+Lines = Sequence[Sequence[str]]
+
 
 def jobs(record: Characterization) -> list[str]:
     """Return the tables of jobs: what they write, how they ran, what their restores read."""
@@ -64,14 +65,14 @@ def jobs(record: Characterization) -> list[str]:
     return ["\n".join(lines) for lines in texts]
 
 
-def _named(record: Characterization, shown: Sequence[JobFound], rows: Rows) -> list[str]:
+def _named(record: Characterization, shown: Sequence[JobFound], rows: Lines) -> list[str]:
     """Return a table with the jobs' names, as long as there is room, in front of its rows."""
     heads = [""] * (len(rows) - len(shown))
     names = [*heads, *labels(record, shown, max(_LEAST_NAME, min(_NAME, _room(rows))))]
-    return table([[name, *row] for name, row in zip(names, rows, strict=True)], (0,))
+    return aligned([[name, *row] for name, row in zip(names, rows, strict=True)], (0,))
 
 
-def _room(rows: Rows) -> int:
+def _room(rows: Lines) -> int:
     """Return how many columns of the screen are left for names."""
     widths = (max(map(len, column)) for column in zip(*rows, strict=True))
     return width() - len(INDENT) - sum(2 + each for each in widths)
@@ -144,7 +145,7 @@ def clusters(record: Characterization) -> str:
     if len(order) > MOST_ROWS:
         title += f": the {MOST_ROWS} with most checkpoints of {len(order):,}"
     rows += _spread(record) if len(order) >= _SPREAD_FROM else []
-    return "\n".join([title, *table(rows, (0,))])
+    return "\n".join([title, *aligned(rows, (0,))])
 
 
 def _cluster(record: Characterization, each: ClusterFound) -> list[str]:
@@ -193,7 +194,7 @@ def calibration(found: Calibration) -> str:
     parts = [title]
     if found.overrides:
         parts += [
-            *table(narrowed(_rows(found.overrides), 0), (0,)),
+            *aligned(narrowed(_rows(found.overrides), 0), (0,)),
             *_sources(found.overrides),
             "",
             *_use(found),
@@ -312,7 +313,7 @@ def _kept(record: Characterization) -> str:
 def _read(record: Characterization) -> str:
     if not record.clusters:
         return ""
-    return block("What was read", *_read_texts(record))
+    return titled_text("What was read", *_read_texts(record))
 
 
 def _read_texts(record: Characterization) -> Iterator[str]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from planner.outputs.blocks import PAGE, SCREEN, Block, Column, Heading, Table, Text, screen
-from planner.outputs.comparison_words import changed_by, fitted, shown
+from planner.outputs.comparison_words import changed_by, fitted, write_figure
 from planner.outputs.sensitivity_words import (
     STATUS,
     amount,
@@ -95,7 +95,7 @@ def _change(study: Tornado, end: End, change: float | None) -> str:
     if end.objective is None:
         return STATUS[end.status]
     if study.base is None or change is None:
-        return shown(end.objective, study.unit)
+        return write_figure(end.objective, study.unit)
     return changed_by(change, study.unit)
 
 

@@ -32,7 +32,7 @@ METHODS = {"lhs": "Latin hypercube", "sobol": "Sobol sequence"}
 """What the ways to draw are called."""
 
 
-def drawn(study: Uncertain) -> str:
+def describe_draw(study: Uncertain) -> str:
     """Return how the scenarios were drawn."""
     method = METHODS[study.method]
     return f"{counted(study.samples, 'sample')}, {method}, seed {study.seed}"
@@ -153,7 +153,7 @@ _BAR = 20
 def view(study: Uncertain) -> list[Block]:
     """Return what an uncertainty study says."""
     return [
-        Heading(f"{named(study)}  (uncertain inputs: {drawn(study)})"),
+        Heading(f"{named(study)}  (uncertain inputs: {describe_draw(study)})"),
         Text((study.message or "",)),
         Text(tuple(findings(study))),
         _inputs(study.inputs),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.outputs.sensitivity_words import printable
+from planner.outputs.blocks import printable
 from planner.outputs.words import INDENT, wrapped
 from planner.schema.verification import Check, Verification
 

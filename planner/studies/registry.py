@@ -9,7 +9,6 @@ all follow from these rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -29,7 +28,12 @@ from planner.cli_options import (
     SCENARIO,
     SET,
     SOLVER,
+    AgainstName,
+    MethodName,
     Option,
+    ReadAsName,
+    Stamp,
+    TraceFormat,
     amount,
     argument,
     bandwidth,
@@ -229,43 +233,6 @@ SCHEMAS = {
     "bill": "planner.schema.bill:Bill",
 } | {each.name: each.record for each in RESULTS}
 """The files that have a JSON Schema."""
-
-
-class AgainstName(StrEnum):
-    """What useful work may be held against."""
-
-    storage = "storage"
-    cost = "cost"
-    power = "power"
-
-
-class MethodName(StrEnum):
-    """How scenarios are drawn."""
-
-    lhs = "lhs"
-    sobol = "sobol"
-
-
-class ReadAsName(StrEnum):
-    """What the figures of a trace are."""
-
-    rate = "rate"
-    bytes = "bytes"
-    counter = "counter"
-
-
-class Stamp(StrEnum):
-    """Which end of its sample a time is."""
-
-    start = "start"
-    end = "end"
-
-
-class TraceFormat(StrEnum):
-    """The formats of a trace."""
-
-    csv = "csv"
-    parquet = "parquet"
 
 
 _STUDIES = (

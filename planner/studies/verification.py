@@ -264,14 +264,14 @@ def _compared(
 
     found = []
     if bound is not None and ahead(best, bound) > TOLERANCE:
-        found.append(f"objective.best: {_said(best)} {unit}, better than any plan can be")
+        found.append(f"objective.best: {_write_number(best)} {unit}, better than any plan can be")
     if value is not None and goal.bound is not None and ahead(value, goal.bound) > TOLERANCE:
-        stated = f"objective.bound: {_said(goal.bound)} {unit}"
-        found.append(f"{stated}, yet a plan is worth {_said(value)}")
+        stated = f"objective.bound: {_write_number(goal.bound)} {unit}"
+        found.append(f"{stated}, yet a plan is worth {_write_number(value)}")
     optimal = plan.status == "optimal"
     if value is not None and optimal and ahead(value, best) > goal.gap_asked + TOLERANCE:
-        worth = f"yet a plan is worth {_said(value)} {unit}"
-        found.append(f"status: optimal, {worth}, not {_said(best)}")
+        worth = f"yet a plan is worth {_write_number(value)} {unit}"
+        found.append(f"status: optimal, {worth}, not {_write_number(best)}")
     if found:
         text = f"{asked}, asked again, disagrees"
         return Check(name="bound", result="fails", text=text, findings=tuple(found))
@@ -280,7 +280,7 @@ def _compared(
         return Check(name="bound", result="not_checked", text=text)
     behind = max(0.0, ahead(bound, best))
     text = (
-        f"no plan is better than {_said(bound)} {unit}; the best value stated is "
+        f"no plan is better than {_write_number(bound)} {unit}; the best value stated is "
         f"{100 * behind:.2g} % behind"
     )
     if behind > GAP:
@@ -291,7 +291,7 @@ def _compared(
     return Check(name="bound", result="holds", text=f"{asked}, asked again: {text}")
 
 
-def _said(value: float) -> str:
+def _write_number(value: float) -> str:
     """Return a value of the objective with the digits that two solvers may differ in."""
     return f"{value:,.2f}" if abs(value) >= 1e6 else f"{value:,.8g}"
 

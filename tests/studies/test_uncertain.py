@@ -193,7 +193,7 @@ def test_how_to_draw_is_checked(small: str, draw: Draw, said: str) -> None:
 def test_values_are_written_as_the_file_has_them(small: str) -> None:
     def first(dist: str, number: float) -> Change:
         unknown = unknowns(read(small)[0], [dist], Draw())[0]
-        changes, fault = unknown.drawn(number)
+        changes, fault = unknown.draw(number)
         assert not fault
         return changes[0]
 

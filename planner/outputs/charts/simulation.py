@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
 from planner.outputs.charts.words import capital, short
 from planner.outputs.scales import Scale, scale
-from planner.outputs.simulation_text import CAUSES, SPLIT, assumed, drawn, span, verdict
+from planner.outputs.simulation_text import CAUSES, SPLIT, assumed, describe_runs, span, verdict
 from planner.outputs.words import duration, percent
 from planner.schema.simulation import Doing, JobSimulated, Simulation, TimelineBar
 
@@ -86,7 +86,7 @@ def _hover(study: Simulation, bar: TimelineBar, name: str) -> str:
 def loss(study: Simulation) -> Chart:
     """Return the chart of where time is lost, of each job what is predicted and simulated."""
     about = f"{study.jobs[0].name}: " if len(study.jobs) > 1 else ""
-    words = [f"{capital(drawn(study))}.", f"{about}{verdict(study, study.jobs[0])}", SPLIT]
+    words = [f"{capital(describe_runs(study))}.", f"{about}{verdict(study, study.jobs[0])}", SPLIT]
     causes = [cause for cause in CAUSES if any(_ever(job, cause) for job in study.jobs)]
     panels = tuple(_losses(study, job, causes) for job in study.jobs)
     title = f"{short(study.problem, _LABEL)}: where time is lost"

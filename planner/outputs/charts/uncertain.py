@@ -24,7 +24,7 @@ from planner.outputs.scales import results, scale
 from planner.outputs.sensitivity_words import amount as objective
 from planner.outputs.sensitivity_words import goal
 from planner.outputs.sweep_rows import Rows
-from planner.outputs.uncertain_text import drawn, proof, view
+from planner.outputs.uncertain_text import describe_draw, proof, view
 from planner.outputs.uncertain_text import findings as all_findings
 from planner.outputs.words import percent
 from planner.schema.sensitivity import (
@@ -56,7 +56,7 @@ def charts(study: Uncertain, _rows: Rows) -> tuple[Chart, ...]:
 
 def _outcomes(study: Uncertain) -> Chart:
     parts = [
-        f"{capital(drawn(study))}.",
+        f"{capital(describe_draw(study))}.",
         "Box: the middle half of the scenarios; line in it: the median; diamond: the mean; thin "
         "line: from 5 to 95 %; squares: least and most.",
     ]

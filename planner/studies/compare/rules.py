@@ -9,7 +9,7 @@ from planner.api import Options, solve_with
 from planner.errors import Finding, InputError
 from planner.inputs import Change, Inputs, applied
 from planner.loader.checks import check_problem
-from planner.outputs.comparison_words import counted, listed, relative, shown
+from planner.outputs.comparison_words import counted, listed, relative, write_figure
 from planner.paths import job_path
 from planner.schema.catalog import Family
 from planner.schema.comparison import Measure, Outcome, RowGroup, RuleRow, RulesTable
@@ -18,7 +18,7 @@ from planner.schema.problem import CustomRule, Problem
 from planner.sizing.demand import VENDOR_RULES
 from planner.studies.compare import side_by_side as families
 from planner.studies.compare.differences import measure_of, measured, outcome
-from planner.studies.compare.side_by_side import compare, proven_alike, said, worse_by
+from planner.studies.compare.side_by_side import compare, proven_alike, worse_by, write_loss
 from planner.studies.compare.sides import read_sides
 from planner.studies.request import PROBLEMS, Found, Request
 
@@ -204,7 +204,7 @@ def _variant(plain: _Found, variant: _Found, measure: Measure) -> str:
     worse = _worse(variant[1], plain[1], measure)
     if proven_alike(worse, plain[1].gap, variant[1].gap):
         return f"{variant[0].label} does as well as {plain[0].label}, within what is proven"
-    return f"{variant[0].label} {said(worse, measure)} than {plain[0].label}"
+    return f"{variant[0].label} {write_loss(worse, measure)} than {plain[0].label}"
 
 
 @dataclass(frozen=True)
@@ -260,10 +260,10 @@ def _sentence(text: str) -> str:
 def _worst(worst: _Told) -> str:
     """Return what the rule that does worst costs."""
     plan, demand, measure = worst.plan, worst.demand, worst.measure
-    what = said(worst.worse, measure)
+    what = write_loss(worst.worse, measure)
     if measure.sense == "minimize":
-        what += f" ({shown(plan.measured, measure.unit)} instead of " \
-                f"{shown(demand.measured, measure.unit)})"  # fmt: skip
+        what += f" ({write_figure(plan.measured, measure.unit)} instead of " \
+                f"{write_figure(demand.measured, measure.unit)})"  # fmt: skip
     text = f"sized by the {worst.row.label} rule, the same job {listed([*_gpus(worst), what])}"
     kw, needed_kw = plan.storage_it_power_kw, demand.storage_it_power_kw
     if kw is not None and needed_kw is not None and kw != needed_kw:
@@ -293,7 +293,7 @@ def _rules(rules: Sequence[_Told], max_overlap: float) -> Iterator[str]:
     if worse:
         least, most = min(each.worse for each in worse), max(each.worse for each in worse)
         ends = dict.fromkeys((relative(least), relative(most)))
-        does = said(most, worse[0].measure, " to ".join(ends), many=len(worse) > 1)
+        does = write_loss(most, worse[0].measure, " to ".join(ends), many=len(worse) > 1)
         yield f"{_named([each.row for each in worse])} {does}"
     if alike:
         subject = _named([each.row for each in alike])
@@ -301,7 +301,8 @@ def _rules(rules: Sequence[_Told], max_overlap: float) -> Iterator[str]:
         yield f"{subject} {plans} as good as the demand law's, within what is proven"
     for each in rules:
         if not each.alike and each.worse < 0:
-            yield f"{_named([each.row])} {said(each.worse, each.measure)}{_why(each, max_overlap)}"
+            loss = write_loss(each.worse, each.measure)
+            yield f"{_named([each.row])} {loss}{_why(each, max_overlap)}"
 
 
 def _named(rows: Sequence[RuleRow]) -> str:
@@ -338,7 +339,11 @@ def _mode(told: _Told) -> str:
         storage = f" and buys {bought} for storage"
         if [e.sku for e in told.plan.storage] == [e.sku for e in told.demand.storage]:
             storage = f" and takes {counted(units, 'storage unit')} instead of {needed:,}"
-    does = "does as well, within what is proven" if told.alike else said(told.worse, told.measure)
+    does = (
+        "does as well, within what is proven"
+        if told.alike
+        else write_loss(told.worse, told.measure)
+    )
     return f"with {told.row.label} checkpoints the same job {does}{storage}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from planner.case.figures import why_not
 from planner.inputs import Inputs, demanded
-from planner.outputs.comparison_words import counted, listed, plain, relative, shown, valued
+from planner.outputs.comparison_words import counted, listed, plain, relative, valued, write_figure
 from planner.outputs.words import money, percent
 from planner.schema.catalog import Family, Item
 from planner.schema.comparison import Comparison, Explanation, FigureRow, LineRow, Measure, Side
@@ -36,7 +36,7 @@ def worse_by(difference: float, measure: Measure) -> float:
     return difference if measure.sense == "minimize" else -difference
 
 
-def said(worse: float, measure: Measure, amount: str = "", *, many: bool = False) -> str:
+def write_loss(worse: float, measure: Measure, amount: str = "", *, many: bool = False) -> str:
     """Return a difference as a verb and what follows it: ``does 5.0 % less useful work``.
 
     Args:
@@ -302,10 +302,10 @@ def _bought(place: int, lines: Sequence[LineRow]) -> str:
 def _line(row: LineRow, place: int) -> str:
     before, after = row.quantity.values[0], row.quantity.values[place]
     if not before:
-        return f"{shown(after, '')} {row.product} instead of none"
+        return f"{write_figure(after, '')} {row.product} instead of none"
     if not after:
-        return f"no {row.product} instead of {shown(before, '')}"
-    return f"{shown(after, '')} {row.product} instead of {shown(before, '')}"
+        return f"no {row.product} instead of {write_figure(before, '')}"
+    return f"{write_figure(after, '')} {row.product} instead of {write_figure(before, '')}"
 
 
 def _limits(side: Read, first: Read | None = None) -> Iterator[str]:

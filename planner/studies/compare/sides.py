@@ -9,7 +9,7 @@ from pathlib import Path
 from planner.api import Options, load, solve_with
 from planner.audit import audit
 from planner.errors import Finding, InputError
-from planner.outputs.comparison_words import shown
+from planner.outputs.comparison_words import write_figure
 from planner.schema.audit import Audit, Edit
 from planner.schema.comparison import SideKind
 from planner.schema.plan import Plan
@@ -166,5 +166,5 @@ def _without_plan(found: Audit) -> Plan:
 
 def _edit(edit: Edit) -> str:
     """Return an edit in words."""
-    before, after = shown(edit.before, edit.unit), shown(edit.after, edit.unit)
+    before, after = write_figure(edit.before, edit.unit), write_figure(edit.after, edit.unit)
     return f"{edit.label}: {after} instead of {before}"

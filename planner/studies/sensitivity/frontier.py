@@ -240,8 +240,6 @@ def _storage_points(
         yield point(place, stop, stop.level, stop.x, gap)
 
 
-__all__ = ["AGAINST", "POINTS", "Against", "study"]
-
 Against = Literal["storage", "cost", "power"]
 AGAINST: tuple[Against, ...] = get_args(Against)
 POINTS = 50

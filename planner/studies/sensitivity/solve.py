@@ -318,14 +318,16 @@ def explained(asked: Asked, answers: Sequence[Answer]) -> list[Answer]:
         columns = [paths.index(lever.path) for lever in levers if lever.path in paths]
         for other in places:
             if other not in told and (points[other] <= points[place])[columns].all():
-                told[other] = said(levers, dict(zip(paths, points[other].tolist(), strict=True)))
+                told[other] = name_limits(
+                    levers, dict(zip(paths, points[other].tolist(), strict=True))
+                )
     found_out = list(answers)
     for place in places:
         found_out[place] = replace(answers[place], reason=told.get(place, NO_PLAN))
     return found_out
 
 
-def said(levers: Sequence[Lever], here: Mapping[str, float]) -> str:
+def name_limits(levers: Sequence[Lever], here: Mapping[str, float]) -> str:
     """Return that limits cannot hold together, with the values of ``here`` where it has any."""
     if not levers:
         return NO_PLAN

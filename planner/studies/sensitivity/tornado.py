@@ -22,7 +22,7 @@ from planner.schema.plan import Status
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.scenarios import Scenario, label, labels
-from planner.studies.sensitivity.solve import NO_PLAN, Answer, said
+from planner.studies.sensitivity.solve import NO_PLAN, Answer, name_limits
 from planner.studies.sensitivity.uncertain.distributions import Field
 from planner.studies.sensitivity.workers import answers
 
@@ -35,7 +35,7 @@ def why(inputs: Inputs, changes: tuple[Change, ...]) -> str:
         found = clash(checked(inputs, changes), work=WORK)
     except InputError:
         return NO_PLAN
-    return said(found, {})
+    return name_limits(found, {})
 
 
 def width(one: Answer, other: Answer) -> tuple[float | None, float | None, float | None]:
@@ -139,7 +139,7 @@ def around(
 
 def _span(inputs: Inputs, field: Field, low: Side, high: Side) -> Span:
     base = field.variable.first.standing
-    text = short(base) if field.base is None else _shown(field, field.base)
+    text = short(base) if field.base is None else _write_value(field, field.base)
     name = label(inputs, field.path, labels(inputs))
     return Span(field.path, name, _unit(field), text, low, high)
 
@@ -153,8 +153,8 @@ def _at(field: Field, number: float) -> Side:
     reading = field.read(field.text(number))
     if reading.faults:
         assert field.base is not None
-        return Side(_shown(field, field.base), field.base, ())
-    return Side(_shown(field, number), number, reading.changes)
+        return Side(_write_value(field, field.base), field.base, ())
+    return Side(_write_value(field, number), number, reading.changes)
 
 
 def _read(field: Field, text: str, origin: str) -> Side:
@@ -168,11 +168,11 @@ def _read(field: Field, text: str, origin: str) -> Side:
         raise InputError([replace(f, file=origin, path=field.path) for f in reading.faults])
     value = field.variable.cell(reading, field.variable.choose_display([text]))
     if isinstance(value, float | int) and not isinstance(value, bool):
-        return Side(_shown(field, float(value)), float(value), reading.changes)
+        return Side(_write_value(field, float(value)), float(value), reading.changes)
     return Side(text, text, reading.changes)
 
 
-def _shown(field: Field, number: float) -> str:
+def _write_value(field: Field, number: float) -> str:
     """Return a number as a problem file has it, in a unit that keeps it short."""
     if field.unit in _WRITTEN and not field.slot.whole:
         return written(number, _WRITTEN[field.unit])

@@ -259,9 +259,6 @@ def _since(history: History, struck: Interruption, sync: bool) -> float:
     return since
 
 
-__all__ = ["SimulationOptions", "study"]
-
-
 def study(plan: Plan, options: SimulationOptions, progress: Progress | None = None) -> Simulation:
     """Simulate a plan that has a job.
 

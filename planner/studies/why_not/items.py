@@ -9,8 +9,7 @@ from planner import api
 from planner.case import with_companions
 from planner.case.money import unit_net_usd
 from planner.optimizer.entry import Bound, bounds_with
-from planner.optimizer.measure import measure
-from planner.optimizer.objective import natural
+from planner.optimizer.objective import measure, natural
 from planner.schema.why_not import BreakEven, Forced, Item, ItemKind
 from planner.studies.why_not.plans import Contest, Rival
 from planner.studies.why_not.question import (
@@ -37,7 +36,7 @@ class Reason:
     name: str
     asked: bool
     impossible: bool = False
-    told: str | None = None
+    because: str | None = None
     at_least: float | None = None
     at_most: float | None = None
     exact: bool = False
@@ -56,19 +55,19 @@ class Reason:
 def left_out(study: Study, asked: Sequence[str]) -> Iterator[Item]:
     """Yield the items that cannot be planned with."""
     for name, reason in study.case.not_considered:
-        shown = _shown(study, name, "left_out", asked=name in asked)
+        shown = _make_shown_item(study, name, "left_out", asked=name in asked)
         yield shown.model_copy(update={"reason": reason})
 
 
-def told(study: Study, reason: Reason) -> Item:
+def make_item(study: Study, reason: Reason) -> Item:
     """Return what is known of an item as the answer has it."""
     if reason.impossible:
-        shown = _shown(study, reason.name, "no_plan", asked=reason.asked)
-        return shown.model_copy(update={"reason": reason.told, "exact": True})
+        shown = _make_shown_item(study, reason.name, "no_plan", asked=reason.asked)
+        return shown.model_copy(update={"reason": reason.because, "exact": True})
     kind = _kind(study, reason)
     exact = kind != "open" and (reason.exact or _known_well(reason))
     disliked = kind == "as_good" and reason.name in study.case.policy.disliked
-    return _shown(study, reason.name, kind, asked=reason.asked).model_copy(
+    return _make_shown_item(study, reason.name, kind, asked=reason.asked).model_copy(
         update={
             "reason": NOT_PREFERRED if disliked else None,
             "at_least": reason.at_least,
@@ -94,7 +93,7 @@ def _known_well(reason: Reason) -> bool:
     return reason.at_most - reason.at_least <= ENOUGH
 
 
-def _shown(study: Study, name: str, kind: ItemKind, *, asked: bool) -> Item:
+def _make_shown_item(study: Study, name: str, kind: ItemKind, *, asked: bool) -> Item:
     """Return what is told of an item whatever is known of plans with it."""
     item, price = study.catalog[name], study.inputs.prices.get(name)
     net_usd = None if price is None else unit_net_usd(item, price, study.inputs.discounts)
@@ -220,7 +219,7 @@ def items(study: Study, forced: Sequence[Forced], asked: Sequence[str]) -> tuple
         if reason.asked:
             _settle(study, reason)
     _in_time(study, reasons)
-    shown = [*left_out(study, asked), *(told(study, reason) for reason in reasons)]
+    shown = [*left_out(study, asked), *(make_item(study, reason) for reason in reasons)]
     return tuple(sorted(shown, key=lambda item: (item.category, item.sku)))
 
 
@@ -341,7 +340,7 @@ def _stands_in_the_way(study: Study, reason: Reason) -> None:
     if insisted is not None:
         inputs, path = insisted
         found = api.why_infeasible(inputs, replace(study.options, keep=(path,)))
-        reason.told = found.summary.removeprefix(IN_THE_WAY)
+        reason.because = found.summary.removeprefix(IN_THE_WAY)
 
 
 def _in_time(study: Study, reasons: Sequence[Reason]) -> None:

@@ -155,7 +155,7 @@ def add(book: Book, found: Comparison, *, everything: bool = False) -> None:
     grid = _Grid(page, found)
     grid.heading("Compared")
     for side in found.sides:
-        grid.sentence(_told(side), f"{side.key}  {side.source}")
+        grid.sentence(_describe_side(side), f"{side.key}  {side.source}")
     sources = {side.key: side.source for side in found.sides}
     for each in found.explanations:
         grid.heading(f"What {each.key} changes and why it matters: {sources[each.key]}")
@@ -168,7 +168,7 @@ def add(book: Book, found: Comparison, *, everything: bool = False) -> None:
     page.finish(grid.last, (_HEADS + 1, 1))
 
 
-def _told(side: Side) -> str:
+def _describe_side(side: Side) -> str:
     edited = side.edits and not side.message
     status = "as edited" if edited else _STATUS.get(side.status, "no plan")
     text = f"{side.problem} ({status})"

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from planner.outputs.comparison_words import shown
+from planner.outputs.comparison_words import write_figure
 from planner.outputs.scales import scale
 from planner.outputs.sensitivity_words import (
     STATUS,
@@ -170,7 +170,7 @@ def add_lines(page: Stack, study: Sweep, found: Matrix, top: int, at: int) -> No
 def _value(column: Column, value: Any, found: Matrix) -> str:
     """Return a value of the input across, with its unit."""
     if not all(map(is_number, found.across)):
-        return shown(str(value), "")
+        return write_figure(str(value), "")
     return scale([float(each) for each in found.across], column.unit).with_unit(float(value))
 
 
@@ -214,7 +214,9 @@ def add(book: Book, study: Sweep, rows: Rows) -> None:
     found = matrix(study, rows, inputs)
     across = max(_NUMBERS, 0 if found is None else len(found.across))
     page = Stack(book, SHEET, _title(study, inputs), [_LABEL, *[_NUMBER] * across])
-    page.introduction([f"{named(study)}. {sentence(as_it_stands(study))}", *_told(study), RECORD])
+    page.introduction(
+        [f"{named(study)}. {sentence(as_it_stands(study))}", *_describe_proofs(study), RECORD]
+    )
     _inputs(page, rows, [column for column in study.columns if column.kind == "input"])
     _ended(page, study)
     table = sweep_table.add(book, study, rows)
@@ -232,7 +234,7 @@ def _title(study: Sweep, inputs: Sequence[Column]) -> str:
     return f"{goal(study).capitalize()} over {names}{more}" if names else "Sweep"
 
 
-def _told(study: Sweep) -> list[str]:
+def _describe_proofs(study: Sweep) -> list[str]:
     """Return how the rows were proven, and where all of them are."""
     said = [
         f"{scenarios(study.rows)}: {study.solved:,} needed a search, {study.reused:,} are "

@@ -48,7 +48,7 @@ Label = dict[str, Any]
 _NONE: Label = {"delete": True}
 
 
-def drawn(study: Tornado) -> list[Swing]:
+def choose_swings(study: Tornado) -> list[Swing]:
     """Return the swings that the chart shows: the first of those that move somewhere known."""
     there = [each for each in study.swings if any(c is not None for c in changes(study, each))]
     return there[:MOST_BARS]
@@ -56,7 +56,7 @@ def drawn(study: Tornado) -> list[Swing]:
 
 def chart_rows(study: Tornado) -> int:
     """Return how many rows the chart takes, none where there is nothing to draw."""
-    count = len(drawn(study))
+    count = len(choose_swings(study))
     return round(_AROUND + _PER_BAR * count) if count else 0
 
 
@@ -70,7 +70,7 @@ def add_bars(page: Stack, study: Tornado, first: int, place: tuple[int, int]) ->
         place: the first row of the chart, and how many it takes.
     """
     assert study.base is not None
-    swings, at = drawn(study), page.workings
+    swings, at = choose_swings(study), page.workings
     last = first + len(swings) - 1
     for row, swing in enumerate(swings, start=first):
         titles = _TITLES if row == first else ()
@@ -108,7 +108,7 @@ def _lengths(low: float | None, high: float | None) -> tuple[float | None, ...]:
 def _labels(study: Tornado, swing: Swing) -> tuple[Label, Label, Label]:
     """Return the label of each bar; the longer of two to one side speaks for both."""
     low, high = changes(study, swing)
-    texts = [_told(study, end, c) for end, c in ((swing.low, low), (swing.high, high))]
+    texts = [_write_change(study, end, c) for end, c in ((swing.low, low), (swing.high, high))]
     both = _label("; ".join(texts))
     if high is None:
         return both, _NONE, _NONE
@@ -124,7 +124,7 @@ def _label(text: str) -> Label:
     return {"value": caption(text)}
 
 
-def _told(study: Tornado, end: End, change: float | None) -> str:
+def _write_change(study: Tornado, end: End, change: float | None) -> str:
     """Return an end and what it changes; the parts do not break apart."""
     said = STATUS[end.status] if change is None else changed_by(change, study.unit)
     said = "no change" if change == 0 else said.replace("-", _MINUS)
@@ -200,11 +200,11 @@ def _row(study: Tornado, place: int, swing: Swing, number: str) -> list[tuple[Sc
         cells += [(end.text, GENERAL), (worth, number), (change, signed(number))]
         cells.append((end.bound, number))
     cells += [(w, number) for w in (swing.width, swing.least_width, swing.most_width)]
-    return [*cells, *((told(end), GENERAL) for end in (swing.low, swing.high)),
+    return [*cells, *((describe_end(end), GENERAL) for end in (swing.low, swing.high)),
             (swing.path, GENERAL)]  # fmt: skip
 
 
-def told(end: End) -> str:
+def describe_end(end: End) -> str:
     """Return what the plan of an end buys, or why it has none."""
     if end.status in PLANNED:
         return units(end.counts, len(end.counts))

@@ -10,7 +10,7 @@ from typing import Any
 
 from planner.outputs.scales import scale
 from planner.outputs.sensitivity_words import goal, named, units
-from planner.outputs.uncertain_text import drawn, findings, marks, outcomes
+from planner.outputs.uncertain_text import describe_draw, findings, marks, outcomes
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_3, GENERAL, INTEGER, PERCENT, PERCENT_2
@@ -171,7 +171,10 @@ def add(book: Book, study: Uncertain) -> None:
     widths = (_LABEL, _TEXT, *[_NUMBER] * _NUMBERS)
     page = Stack(book, SHEET, "What becomes of the plan where inputs are not known exactly", widths)
     page.introduction(
-        [f"{named(study)}: {drawn(study)}; every scenario solved and proven on its own.", RECORD]
+        [
+            f"{named(study)}: {describe_draw(study)}; every scenario solved and proven on its own.",
+            RECORD,
+        ]
     )
     said = [study.message or "", *findings(study)]
     if any(said):

@@ -255,7 +255,7 @@ class Unknown:
         """The unit of what is drawn."""
         return "choice" if self.choices else self.field.unit
 
-    def drawn(self, number: float) -> tuple[tuple[Change, ...], str]:
+    def draw(self, number: float) -> tuple[tuple[Change, ...], str]:
         """Return the changes that make it a number, or why that cannot be."""
         text = self.choices[round(number)] if self.choices else self.field.text(number)
         reading = self.field.read(text)
