@@ -121,7 +121,7 @@ def finish_term(draft: Draft) -> None:
     known = {} if term is None else {name: getattr(term, name) for name in Term.model_fields}
     fields: dict[str, Any] = known | draft.term
     if fields.get("years") is None or fields.get("electricity_usd_per_kwh") is None:
-        raise EditError("the term in years and the electricity price go together: give both")
+        raise EditError("the term in years and the price of electricity go together: give both")
     if term is None:
         draft.change_problem(term=Term.model_construct(**fields))
     else:

@@ -428,7 +428,8 @@ def _meter(book: Book) -> tuple[Row, ...]:
     name = "facility_power_kw"
     rows.append(_same(name, FIGURES["facility_power_kw"].heading, "kW", how, DECIMAL_1, _FLAG))
     if two:
-        label, how, cells = "PUE of the whole", "facility power / IT power", (name, "it_power_kw")
+        label, how = "PUE of the whole", "power at the meter / IT power"
+        cells = (name, "it_power_kw")
         rows.append(_ratio("pue_mean", label, cells, how=how, number=DECIMAL_3))
     return (*rows, *_typical_at_meter(book))
 

@@ -85,7 +85,7 @@ def _useful(job: JobPlan) -> tuple[Result, ...]:
                ("active_parameters_billion", "tokens_trillion"), plan=_work(job)),
         Result("days_to_train", FIGURES["days_to_train"].heading, "days",
                "training_pflops_days/useful_pflops",
-               "work of the training run / useful training rate", DECIMAL_1,
+               "work of the training run / useful work", DECIMAL_1,
                ("training_pflops_days", "useful_pflops"), plan=job.days_to_train),
     )  # fmt: skip
 

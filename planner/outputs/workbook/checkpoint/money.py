@@ -110,13 +110,13 @@ def _yearly(book: Book) -> tuple[Result, ...]:
     if book.has("bom_subscriptions_usd_per_year"):
         name, label = "subscriptions_usd_per_year", FIGURES["subscriptions_usd_per_year"].heading
         result.append(from_bom(book, name, label, "USD/year", DECIMAL_2))
-    power, what = "facility_power_kw", "facility power"
+    power, what = "facility_power_kw", "power at the meter"
     if book.has("bom_energy_kw"):
         power, what = "energy_kw", "typical power at the meter"
     result.append(
         Result("energy_usd_per_year", FIGURES["energy_usd_per_year"].heading, "USD/year",
                f"{power}*{HOURS_PER_YEAR:g}*electricity_usd_per_kwh",
-               f"{what} x {HOURS_PER_YEAR:,.0f} h x electricity price", DECIMAL_2,
+               f"{what} x {HOURS_PER_YEAR:,.0f} h x price of electricity", DECIMAL_2,
                ("electricity_usd_per_kwh",), "bom_it_power_kw_flag",
                plan=book.total("energy_usd_per_year"))
     )  # fmt: skip
@@ -124,7 +124,7 @@ def _yearly(book: Book) -> tuple[Result, ...]:
         result.append(
             Result("colocation_usd_per_year", FIGURES["colocation_usd_per_year"].heading,
                    "USD/year", f"it_power_kw*{MONTHS_PER_YEAR}*colocation_usd_per_kw_month",
-                   f"IT power x {MONTHS_PER_YEAR} months x colocation price", DECIMAL_2,
+                   f"IT power x {MONTHS_PER_YEAR} months x price of colocation", DECIMAL_2,
                    ("colocation_usd_per_kw_month",), "bom_it_power_kw_flag",
                    plan=book.total("colocation_usd_per_year"))
         )  # fmt: skip
@@ -194,7 +194,7 @@ def _ratios(book: Book) -> tuple[Result, ...]:
             FIGURES["usd_per_million_tokens"].heading,
             plan.totals.usd_per_million_tokens,
             f"tco_usd/(useful_pflops*{_TOKENS}/active_parameters_billion*years)",
-            "TCO / tokens trained in the term at the useful training rate",
+            "TCO / tokens trained in the term at this rate of useful work",
         ),
     ):
         if value is not None and (scope.complete(plan) or scope.limited(plan, limit)):
