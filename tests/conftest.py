@@ -33,7 +33,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 KEPT = 4
 """So many of a family of exhaustive tests are run all the same, spread over it."""
-LONGEST = ("test_exactness.py", "test_properties.py")
+LONGEST = (
+    "test_properties.py", "test_exactness.py", "test_meaning.py", "test_problems.py", "test_cli.py",
+    "test_random_edits.py", "test_hostile_strings.py", "test_edits.py", "test_fuzz.py",
+)  # fmt: skip
 """Files that take longest: begun first, so that no process is left with one at the end."""
 
 

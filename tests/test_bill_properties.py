@@ -91,6 +91,7 @@ def useful(plan: Plan) -> float:
     return plan.objective.value
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("limit", RELAXED)
 def test_more_never_hurts(limit: str) -> None:
     before = useful(plain())

@@ -206,7 +206,7 @@ def test_quiet_and_verbose(run: Runner) -> None:
 def test_settings_scenarios_gap_and_solver_reach_the_plan(run: Runner) -> None:
     ran = run(
         "solve", HALL, "--json", "-q", "--scenario", "half_power", "--set", "budget.capex=90 MUSD",
-        "--set", "name=Half", "--gap", "0.1 %", "--solver", "cbc",
+        "--set", "name=Half", "--set", "network={}", "--gap", "0.1 %", "--solver", "cbc",
     )  # fmt: skip
     plan = Plan.model_validate_json(ran.out)
     assert (ran.code, ran.err, plan.problem) == (0, "", "Half")
@@ -218,7 +218,7 @@ def test_settings_scenarios_gap_and_solver_reach_the_plan(run: Runner) -> None:
     assert plan.provenance.solver == "cbc"
     assert (plan.provenance.scenario, plan.provenance.overrides) == (
         "half_power",
-        ("budget.capex=90 MUSD", "name=Half"),
+        ("budget.capex=90 MUSD", "name=Half", "network={}"),
     )
 
 

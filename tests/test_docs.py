@@ -109,6 +109,7 @@ def test_the_curve_is_drawn_from_the_plans_of_today() -> None:
     assert drawn == make_pictures.draw(), "run python docs/make_pictures.py"
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_the_table_of_rules_in_the_readme_is_what_the_rules_cost() -> None:
 
     cells = r"(\d+) ([^|]+) \| ([\d,]+) \| ([\d,]+) \| ([\d.]+)"

@@ -219,6 +219,7 @@ def test_gpt3_is_limited_by_appliances_when_every_replica_writes() -> None:
     assert run_.stall_s < job("gpt3_octet", "hybrid_io").stall_s
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_enterprise_meets_its_deadline_with_the_fewest_systems() -> None:
     plan = solved("enterprise_1MW")
     deadline = limit(plan, "max_days_to_train")

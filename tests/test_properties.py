@@ -198,9 +198,14 @@ def test_plans_survive_their_json() -> None:
 
 # light_rule is the hall of 10MW, full_bill has what it has and more: each takes CBC half a minute.
 SLOW_BY_CBC = {"light_rule", "full_bill"}
+SLOW = pytest.mark.exhaustive(keep=0)
+BY_CBC = [
+    pytest.param(name, marks=[SLOW] if name in ("10MW", "infeasible_restore") else [])
+    for name in sorted(shipped.problem_files().keys() - SLOW_BY_CBC)
+]
 
 
-@pytest.mark.parametrize("name", sorted(shipped.problem_files().keys() - SLOW_BY_CBC))
+@pytest.mark.parametrize("name", BY_CBC)
 def test_cbc_agrees_on_shipped_problems(name: str) -> None:
     path = shipped.problem_files()[name]
     by_highs = api.solve(path, options=api.Options(explain=False))

@@ -150,6 +150,7 @@ def test_verification_counts_replicas_and_idle_gpus_itself() -> None:
             verify(inputs, tampered)
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_plans_run_whole_replicas(name: str) -> None:
     plan = solved_once(name)

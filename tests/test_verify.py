@@ -57,6 +57,7 @@ def test_each_wrong_field_is_named(name: str, path: DataPath) -> None:
         assert field in text
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", PLANS)
 def test_a_solved_plan_passes_and_no_figure_of_it_can_be_changed(name: str) -> None:
     inputs = MADE[name].inputs

@@ -64,6 +64,7 @@ def small(limit: LimitReport) -> bool:
     return limit.slack < 1e-3 * abs(limit.limit)
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_no_figure_of_a_complete_bill_can_be_changed() -> None:
     inputs, plan = solved()
     for key, path in leaves("all", plan):

@@ -10,11 +10,8 @@ import pytest
 
 from planner.api import Options, solve
 from planner.audit import audit
-from planner.audit.apply import apply
-from planner.audit.draft import Draft
+from planner.audit.draft import FIGURES, Draft, apply, set_limit
 from planner.audit.evaluate import NothingRunsError, case_of, evaluate
-from planner.audit.figures import FIGURES
-from planner.audit.limits import set_limit
 from planner.cli import app
 from planner.errors import InputError
 from planner.inputs import inputs_from_text, inputs_to_text
@@ -164,12 +161,14 @@ def test_an_interval_of_ones_own_is_remarked_on(tmp_path: Path) -> None:
     assert found.best == found.solved and (found.shortfall or 0) > 0
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("section", ["Compute", "Storage"])
 def test_without_a_part_nothing_runs(section: str, tmp_path: Path) -> None:
     found = audited(tmp_path, {("quantity", sku(section)): 0.0})
     assert found.edited is None and found.reason
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("problem", ["megatron_1t", "enterprise_1MW", "gpt3_octet"])
 def test_no_value_that_a_cell_allows_breaks_the_audit(problem: str) -> None:
     """The ends of every range, 0 and blank: a plan, or a reason why nothing runs; never a crash.
@@ -251,6 +250,7 @@ def run(arguments: list[str]) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("edits", "code", "said"),
     [

@@ -231,6 +231,7 @@ def test_an_unknown_part_number(source: Book, tmp_path: Path) -> None:
     only(lines, "BOM!D", "unknown part number", "now holds 'OTHER-PART'", "solve again")
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("value", ["eight", -1, 1.5, 1e9, True, None])
 def test_no_quantity(source: Book, tmp_path: Path, value: object) -> None:
     cell = source.cell("quantity", first_sku(source))
@@ -242,6 +243,7 @@ def test_no_quantity(source: Book, tmp_path: Path, value: object) -> None:
     only(lines, f"BOM!{cell.cell}", "quantity of", "write a whole number between 0 and")
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(("key", "value"), [("pue", 0.5), ("save_mode", "later"), ("years", "x")])
 def test_no_such_figure(source: Book, tmp_path: Path, key: str, value: object) -> None:
     cell = source.cell("figure", key)
@@ -261,6 +263,7 @@ def test_a_formula_typed_into_an_input_needs_a_value(source: Book, tmp_path: Pat
     only(refused(changed(source, tmp_path, write_it)), "=7*8", "was never computed")
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("value", [123.0, "=1+1", None, "free of charge"])
 def test_a_broken_formula(source: Book, tmp_path: Path, value: object) -> None:
     def overwrite(document: Workbook) -> None:

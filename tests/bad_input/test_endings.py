@@ -98,7 +98,7 @@ def test_an_interruption_that_a_library_loses_comes_again() -> None:
         "except KeyboardInterrupt:\n"  # as a library does that turns errors into its own
         "    pass\n"
         "try:\n"
-        "    time.sleep(30)\n"
+        "    time.sleep(600)\n"
         "except KeyboardInterrupt:\n"
         "    interrupts.heard()\n"
         "time.sleep(1.5)\n"

@@ -138,6 +138,7 @@ def test_a_damaged_shipped_problem(text: str, folder: Path) -> None:
     assert_plain(*ending(["check", "problem.yaml"]))
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("name", ["own.yaml", "book.yaml"])
 def test_a_damaged_catalog_or_price_book(name: str, folder: Path) -> None:
     @BOUNDED
@@ -150,6 +151,7 @@ def test_a_damaged_catalog_or_price_book(name: str, folder: Path) -> None:
     check()
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("name", ["problem.yaml", "own.yaml", "net.yaml", "net_book.yaml"])
 def test_a_damaged_bill(name: str, folder: Path) -> None:
     @settings(BOUNDED, max_examples=50)

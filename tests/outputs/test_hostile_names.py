@@ -27,6 +27,7 @@ STEMS = {
 }
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("stem", STEMS, ids=[repr(stem) for stem in STEMS])
 def test_hostile_names_of_problem_files(
     stem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

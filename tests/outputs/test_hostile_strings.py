@@ -173,6 +173,7 @@ def test_footers_and_names_of_sheets_are_the_planners_own(name: str, solved: Sol
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_an_office_program_opens_them_and_runs_nothing(solved: Solver, tmp_path: Path) -> None:
     """Formulas give what they give where all names are harmless; nothing else is one."""
     names = (EVERYTHING, "link", "xml", "long_astral")

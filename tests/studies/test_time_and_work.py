@@ -33,6 +33,7 @@ def hasty_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: float(next(now)))
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("problem", ["small", OCTET, RESTORE])
 @pytest.mark.usefixtures("hasty_clock")
 def test_explanations_are_the_same_however_fast_the_clock(problem: str, small: str) -> None:

@@ -203,12 +203,14 @@ def after(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 @pytest.mark.parametrize("name", sorted(EDITED))
 def test_rules_follow_edits(name: str, after: dict[str, Path]) -> None:
     expect_sheet(after[name], EDITED[name])
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_edits_reach_limits_that_do_not_hold_and_cannot(after: dict[str, Path]) -> None:
     verdicts = {row["Limits of the job"] for row in rows(after["spares_down"], BUYS).values()}
     assert verdicts == {"OK", "OVER"}
@@ -217,6 +219,7 @@ def test_edits_reach_limits_that_do_not_hold_and_cannot(after: dict[str, Path]) 
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_nothing_bought_below_what_the_product_begins_at(after: dict[str, Path]) -> None:
     takes = rows(after["many"], TAKES)
     expected = {label: max(5, count or 0) for label, count in counts(MANY).items()}
@@ -226,6 +229,7 @@ def test_nothing_bought_below_what_the_product_begins_at(after: dict[str, Path])
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_blank_inputs_and_no_gpus_give_no_error_values(after: dict[str, Path]) -> None:
     cells = values(after["blank"])
     wrong = [at for at, value in cells.items() if str(value).startswith(("#", "Err:"))]

@@ -249,12 +249,14 @@ def changed(source: bytes, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     return files
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", sorted(STRUCTURE))
 def test_lines_and_sheets_that_come_and_go(name: str, changed: dict[str, Path]) -> None:
     assert edited(Excel(changed[name].read_bytes()).value(*BANNER))
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_libreoffice_sees_all_of_it_and_values_pasted_over_formulas(
     changed: dict[str, Path], tmp_path: Path
 ) -> None:

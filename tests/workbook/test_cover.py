@@ -123,6 +123,7 @@ def test_who_and_for_whom_are_for_the_reader_to_fill_in() -> None:
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_filling_in_the_cover_is_no_edit_of_the_plan(folder: Path, tmp_path: Path) -> None:
     def fill(book: Workbook) -> None:
         rows = {str(row[0].value): row[1] for row in book["Cover"].iter_rows()}

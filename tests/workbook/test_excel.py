@@ -23,6 +23,7 @@ from tests.world.setups import CASES
 AUDIENCES: tuple[Audience, ...] = ("internal", "customer")
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("audience", AUDIENCES)
 @pytest.mark.parametrize("problem", SOLVABLE)
 def test_shipped_workbooks(problem: str, audience: Audience) -> None:

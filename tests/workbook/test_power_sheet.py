@@ -180,6 +180,7 @@ def write_to(book: Any, name: str, value: object) -> None:
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_edits_flow_through(folder: Path, tmp_path: Path) -> None:
     after = COMPLETE.change("hgx_b300_liquid", quantity=40)
 
@@ -210,6 +211,7 @@ def test_edits_flow_through(folder: Path, tmp_path: Path) -> None:
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_a_blank_input_or_an_empty_bill_is_no_error_value(folder: Path, tmp_path: Path) -> None:
     def blank(book: Any) -> None:
         for name in ("air_rise_degf", "liquid_rise_k", "pue"):

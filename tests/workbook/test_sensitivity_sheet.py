@@ -302,6 +302,7 @@ def clear(book: Workbook) -> None:
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 @pytest.mark.parametrize("name", sorted(EDITS))
 def test_conditions_follow_edits(name: str, after: dict[str, Path]) -> None:
     edit = EDITS[name]
@@ -311,6 +312,7 @@ def test_conditions_follow_edits(name: str, after: dict[str, Path]) -> None:
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_an_interval_chosen_anew_heeds_the_limit_on_overlap(after: dict[str, Path]) -> None:
     found = details(after["tight"])
     for label, setup in conditions(TIGHT).items():
@@ -320,6 +322,7 @@ def test_an_interval_chosen_anew_heeds_the_limit_on_overlap(after: dict[str, Pat
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_limits_that_do_not_hold_are_named(after: dict[str, Path], recalculated: Files) -> None:
     solved = {label: row[LIMITS] for label, row in details(recalculated["async"][1]).items()}
     assert set(solved.values()) == {"OK"}
@@ -338,6 +341,7 @@ LIMITS = "Limits of the job, at the interval of the plan"
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_blank_inputs_give_no_error_values(after: dict[str, Path]) -> None:
     cells = values(after["blank"])
     wrong = [at for at, value in cells.items() if str(value).startswith(("#", "Err:"))]
@@ -352,6 +356,7 @@ def test_blank_inputs_give_no_error_values(after: dict[str, Path]) -> None:
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_questions_are_no_edits_of_the_plan(after: dict[str, Path]) -> None:
     banner = named(after["factors"], values(after["factors"]))["plan_banner"]
     assert str(banner).startswith("As solved: proven best")

@@ -462,6 +462,7 @@ def test_an_axis_begins_where_the_figures_are(
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_an_office_program_reads_them_without_an_error(tmp_path: Path) -> None:
     file = tmp_path / "studies.xlsx"
     file.write_bytes(content(ALL))

@@ -100,6 +100,7 @@ def test_headlines_are_the_plans(name: str, recalculated: dict[str, tuple[Path, 
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_headlines_tables_and_limits_follow_edits(folder: Path, tmp_path: Path) -> None:
     source = edited(folder / "complete.xlsx", tmp_path / "c.xlsx", lambda book: apply(EDIT, book))
     (result,) = convert(tmp_path, [source])

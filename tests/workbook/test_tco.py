@@ -148,6 +148,7 @@ def results(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_lines_that_pay_over_other_years(results: dict[str, Path]) -> None:
     source = values(written(plan(MIXED)))
     assert differences(source, values(results["mixed"])) == []
@@ -155,6 +156,7 @@ def test_lines_that_pay_over_other_years(results: dict[str, Path]) -> None:
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 @pytest.mark.parametrize("name", sorted(EDITS))
 def test_years_follow_term_and_rates(name: str, results: dict[str, Path]) -> None:
     cells = values(results[name])
@@ -165,6 +167,7 @@ def test_years_follow_term_and_rates(name: str, results: dict[str, Path]) -> Non
 
 
 @needs_office
+@pytest.mark.exhaustive(keep=0)
 def test_a_term_or_a_price_that_is_cleared_is_no_error(folder: Path, tmp_path: Path) -> None:
     def clear(name: str) -> Path:
         def change(book: Workbook) -> None:
