@@ -268,7 +268,7 @@ NO_LIMITS: Mapping[str, str] = {
     "site.cooling.cdu": "what is bought for cooling",
     "site.cooling.redundancy": "how much of it may fail",
     "storage.*": "how storage is judged and chosen: it shapes what must be reached",
-    "jobs.0.*": "what the job is and asks for: it follows in its figures",
+    job_path("*"): "what the job is and asks for: it follows in its figures",
     "items.*.retire": "what is owned goes",
     "items.*.support_years": "how long support is paid",
     "items.*.required": "the least count is then 1",

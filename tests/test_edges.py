@@ -11,7 +11,7 @@ import pytest
 from planner import api
 from planner.commands.check import report
 from planner.inputs import Inputs
-from planner.optimizer import goal, stage
+from planner.optimizer import branch, stage
 from planner.optimizer.model import combination
 from planner.schema.catalog import Family, Item
 from planner.schema.plan import Plan
@@ -171,7 +171,7 @@ def test_the_open_mode_settles_ties_like_the_modes_alone() -> None:
 
 
 def test_a_bound_that_the_plan_passes_is_disproved() -> None:
-    aim = goal.Goal(
+    aim = branch.Goal(
         name="goodput",
         expression=combination([]),
         maximise=True,
@@ -181,8 +181,8 @@ def test_a_bound_that_the_plan_passes_is_disproved() -> None:
         gap=1e-6,
         relative=False,
     )
-    assert not stage._disproved(aim, goal.Found(value=2.0), [2.0 - 1e-7])
-    assert stage._disproved(aim, goal.Found(value=2.0), [1.0])
+    assert not stage._disproved(aim, branch.Found(value=2.0), [2.0 - 1e-7])
+    assert stage._disproved(aim, branch.Found(value=2.0), [1.0])
 
 
 def test_check_reads_every_scenario(tmp_path: Path) -> None:

@@ -23,8 +23,7 @@ from planner.inputs import Inputs, value_at
 from planner.levers import levers
 from planner.limits import BY_NAME, LIMITS, NO_LIMITS, SUPPLIES, Limit, of_group, path_of
 from planner.optimizer.build import build
-from planner.optimizer.elastic import can_be_missed
-from planner.optimizer.objective import EXPRESSIONS
+from planner.optimizer.objective import EXPRESSIONS, can_be_missed
 from planner.outputs.workbook import write
 from planner.schema import problem as schema
 from planner.schema.plan import Plan, Totals

@@ -14,7 +14,7 @@ from planner.case.model import Mode, Offer
 from planner.case.resolve import with_companions
 from planner.errors import VerificationError
 from planner.optimizer.joint import Certificate
-from planner.optimizer.measure import measure
+from planner.optimizer.objective import measure
 from planner.optimizer.operate import Operation, run_at
 from planner.optimizer.purchase import bill
 from planner.schema.plan import Plan

@@ -42,7 +42,7 @@ def support_usd_per_year(item: Item, price: Price, discounts: Sequence[Discount]
 
 
 class BillItemFields(TypedDict):
-    """The fields of a Good by name."""
+    """The fields of a bill item by name."""
 
     id: str
     vendor: str
@@ -63,7 +63,7 @@ class BillItemFields(TypedDict):
 
 
 def bill_item_fields(item: Item, inputs: Inputs) -> BillItemFields:
-    """Return what every good has, for one item of the catalogs."""
+    """Return what every item of the bill has, for one item of the catalogs."""
     problem = inputs.problem
     rule = problem.items.get(item.id, Quantity())
     price = inputs.prices.get(item.id)

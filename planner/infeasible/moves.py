@@ -9,7 +9,7 @@ from planner.case import Case
 from planner.case.model import Elastic
 from planner.inputs import Inputs
 from planner.levers import Lever
-from planner.optimizer.elastic import can_be_missed
+from planner.optimizer.objective import can_be_missed
 from planner.optimizer.operate import LOGARITHMIC, Operation, amount
 from planner.sizing.demand import WEIGHTS_ONLY_BYTES_PER_PARAMETER
 

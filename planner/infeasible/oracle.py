@@ -10,8 +10,7 @@ from planner.case import Case, figures, resolve
 from planner.errors import InputError
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, applied
-from planner.optimizer.fits import fitted
-from planner.optimizer.joint import optimise
+from planner.optimizer.joint import fitted, optimise
 from planner.optimizer.operate import Operation
 from planner.optimizer.solver import Effort, SolverName
 

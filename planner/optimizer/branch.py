@@ -1,18 +1,170 @@
-"""Splitting a part of the search where tangents do not close the gap."""
+"""What a stage optimises and has found, and how what is still open is narrowed and divided."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from planner.case import System
 from planner.optimizer import purchase
 from planner.optimizer.context import Build
-from planner.optimizer.goal import Goal, Node
 from planner.optimizer.master import Bounds, Master
-from planner.optimizer.model import Ratio, Variable, evaluate
+from planner.optimizer.model import Linear, Ratio, Variable, evaluate
 from planner.optimizer.objective import LOGARITHMIC
+from planner.optimizer.operate import Operation
 from planner.optimizer.solver import Outcome
+
+# What one stage of the search optimises, what it has found, and the parts still open.
+
+
+MOST_PASSED = 1e-6
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a stage optimises: on the model, on a feasible operation, and how exactly.
+
+    ``value`` and ``expression`` are in the same scale. ``allowed`` says whether an operation meets
+    every floor, those of earlier stages included; ``prefer`` orders uses of the same purchase.
+    """
+
+    name: str
+    expression: Linear
+    maximise: bool
+    value: Callable[[Operation], float]
+    allowed: Callable[[Operation], bool]
+    prefer: Callable[[Operation], float]
+    gap: float
+    relative: bool
+
+    def width(self, value: float) -> float:
+        """Return the absolute gap allowed at ``value``."""
+        return self.gap * max(abs(value), 1e-9) if self.relative else self.gap
+
+    def better(self, one: float, other: float) -> bool:
+        """Say whether ``one`` is better than ``other``."""
+        return one > other if self.maximise else one < other
+
+    def beyond(self, value: float, bound: float) -> float:
+        """Return how much better than ``value`` a bound is; less than 0 where it is passed."""
+        return bound - value if self.maximise else value - bound
+
+    def disproves(self, value: float, bound: float) -> bool:
+        """Say whether a plan's value passes a bound by more than the solver's tolerance."""
+        return -self.beyond(value, bound) > MOST_PASSED * max(1.0, abs(value))
+
+
+@dataclass
+class Found:
+    """Where a stage ended: the best operation, the proven bound, and whether it was stopped.
+
+    ``untouched`` is the cheapest of the best, where the operation kept is another.
+    """
+
+    operation: Operation | None = None
+    value: float | None = None
+    bound: float | None = None
+    stopped: bool = False
+    unbounded: bool = False
+    untouched: Operation | None = None
+
+    def closed(self, goal: Goal, bound: float) -> bool:
+        """Say whether ``bound`` leaves no more than the goal's gap."""
+        if self.value is None:
+            return False
+        return goal.beyond(self.value, bound) <= goal.width(self.value)
+
+    def take(self, goal: Goal, operation: Operation) -> None:
+        """Keep an operation that the goal allows if it is better than the one kept."""
+        if not goal.allowed(operation):
+            return
+        value = goal.value(operation)
+        if self.value is None or goal.better(value, self.value):
+            self.operation, self.value = operation, value
+
+
+@dataclass
+class Node:
+    """A part of the search: narrowed bounds, and the bound proven so far."""
+
+    bound: float
+    bounds: Bounds = field(default_factory=dict)
+
+
+def solve(master: Master, goal: Goal, *, relaxed: bool, careful: bool = False) -> Outcome:
+    """Solve the model as it stands, or its relaxation, as exactly as the goal asks."""
+    gap, relative = goal.gap / 4.0, goal.relative
+    return master.solve(relaxed=relaxed, gap=gap, relative=relative, careful=careful)
+
+
+# Ruling out, by linear programs alone, what no plan worth having needs.
+
+
+PROBE_MARGIN = 1e-4
+AMOUNT_NOISE = 1e-3
+
+
+def probe(master: Master, goal: Goal, found: Found) -> None:
+    """Rule out GPU types and families whose relaxation is worse than the plan in hand, for good.
+
+    Later stages keep this goal within the tolerance of ties, which ``PROBE_MARGIN`` exceeds by far.
+    """
+    if found.value is None or master.probed:
+        return
+    master.probed = True
+    build = master.build
+    case = build.case
+    share = max(PROBE_MARGIN, 2.0 * case.given_away)
+    margin = share * max(1.0, abs(found.value))
+    floor = found.value - margin if goal.maximise else found.value + margin
+    master.row(f"worse_{goal.name}", goal.expression, ">=" if goal.maximise else "<=", floor)
+    for flag in (*build.type_used.values(), *build.serves.values()):
+        low, high = master.original(flag)
+        if low > 0.5 or high < 0.5:
+            continue
+        master.session.bounds(flag, 1.0, 1.0)
+        outcome = solve(master, goal, relaxed=True)
+        if outcome.status == "infeasible":
+            master.exclude(flag)
+        else:
+            master.session.bounds(flag, low, high)
+    narrow_ratios(master, goal)
+    _narrow_sizes(master, goal)
+
+
+def _narrow_sizes(master: Master, goal: Goal) -> None:
+    """Rule out sizes of fabrics that no plan close to the one in hand, or better, needs."""
+    for steps in master.build.units.steps.values():
+        least = _end(master, goal, steps.amount, maximise=False)
+        most = _end(master, goal, steps.amount, maximise=True)
+        for run, flag in steps.runs:
+            low, high = run.low + 1, run.high + run.steps * run.stride
+            beyond = most is not None and low > most + AMOUNT_NOISE
+            if beyond or (least is not None and high < least - AMOUNT_NOISE):
+                master.exclude(flag)
+    master.objective(goal.expression, goal.maximise)
+
+
+def narrow_ratios(master: Master, goal: Goal) -> None:
+    """Bring the ends of useful work together where money is limited per work: chords fit better."""
+    for ratio in master.build.model.ratios:
+        least = _end(master, goal, ratio.work, maximise=False)
+        most = _end(master, goal, ratio.log + 0, maximise=True)
+        master.confine(ratio.log, least, most)
+    master.narrow({})
+    master.objective(goal.expression, goal.maximise)
+
+
+def _end(master: Master, goal: Goal, amount: Linear, *, maximise: bool) -> float | None:
+    """Return the least or the most of an amount in the relaxation; None where not settled."""
+    master.objective(amount, maximise)
+    outcome = master.solve(relaxed=True, gap=goal.gap, relative=False)
+    return outcome.bound if outcome.status == "optimal" else None
+
+
+# Splitting a part of the search where tangents do not close the gap.
+
 
 SPLIT_MARGIN = 0.4
 LEAST_WIDTH = 1e-8

@@ -13,8 +13,7 @@ from planner.case.bounds import Bounds
 from planner.case.model import BillItem, Key, Mode, Segment
 from planner.case.money import weights
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Run, Steps
-from planner.optimizer.curves import Log, NegativeExp
-from planner.optimizer.model import Linear, Model, Variable, combination, total
+from planner.optimizer.model import Linear, Log, Model, NegativeExp, Variable, combination, total
 from planner.sizing.packing import packing
 
 SMALLEST_INTERVAL_S = 1e-3
@@ -435,7 +434,7 @@ def _feeding_steps(quantities: tuple[Quantity, ...]) -> frozenset[str]:
 
 
 def purchased(build: Build, item: BillItem) -> Linear:
-    """Return what is bought of a good: with its spares, less what is installed, in packs.
+    """Return what is bought of an item: with its spares, less what is installed, in packs.
 
     ``p >= n + s - installed``, ``s >= share n``, ``p = pack k``, and none or the least order.
     """

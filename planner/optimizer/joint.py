@@ -12,14 +12,20 @@ from typing import Literal
 from planner.case import Case
 from planner.case.bounds import cap, unlimited
 from planner.case.model import Mode
-from planner.optimizer import purchase
+from planner.optimizer import operate, purchase
+from planner.optimizer.branch import Found, Goal
 from planner.optimizer.build import build
-from planner.optimizer.elastic import overrun
-from planner.optimizer.goal import Found, Goal
+from planner.optimizer.guess import orderly
 from planner.optimizer.master import Master, session
-from planner.optimizer.measure import measure
 from planner.optimizer.model import Linear, Row, save_mps
-from planner.optimizer.objective import EXPRESSIONS, LOGARITHMIC, TIE_BREAKS, disliked
+from planner.optimizer.objective import (
+    EXPRESSIONS,
+    LOGARITHMIC,
+    TIE_BREAKS,
+    disliked,
+    measure,
+    overrun,
+)
 from planner.optimizer.operate import Operation
 from planner.optimizer.solver import Effort, SolverName
 from planner.optimizer.stage import run
@@ -470,3 +476,27 @@ def share(case: Case, value: float, bound: float) -> float:
         return max(0.0, math.expm1(bound - value))
     distance = bound - value if case.maximise else value - bound
     return max(0.0, distance) / max(abs(value), 1e-12)
+
+
+# Whether a plan in hand is one of another problem, too: found by arithmetic, without a solver.
+
+
+def fitted(case: Case, run: Operation) -> Operation | None:
+    """Return an operation at its best under a case; None where that refuses its purchase or use.
+
+    Args:
+        case: the problem in numbers.
+        run: an operation of another case with the same products.
+    """
+    ids = {offer.id for offer in case.offers()}
+    if any(count and name not in ids for name, count in run.units.items()):
+        return None
+    units = {name: run.units.get(name, 0) for name in ids}
+    if not orderly(case, units) or purchase.broken_rows(case, units):
+        return None
+    if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
+        return None
+    found = operate.operate(case, run.mode, units, run.used, run.gpus)
+    if found is None or not floors(case)(found):
+        return None
+    return replace(found, units=units)

@@ -13,11 +13,20 @@ from functools import partial
 
 from planner.errors import SolverError
 from planner.optimizer import operate, purchase
-from planner.optimizer.branch import crowded, pretends, split, split_counts
-from planner.optimizer.goal import Found, Goal, Node, solve
+from planner.optimizer.branch import (
+    Found,
+    Goal,
+    Node,
+    crowded,
+    narrow_ratios,
+    pretends,
+    probe,
+    solve,
+    split,
+    split_counts,
+)
 from planner.optimizer.guess import guesses
 from planner.optimizer.master import Master
-from planner.optimizer.narrow import narrow_ratios, probe
 from planner.optimizer.operate import Operation
 from planner.optimizer.solver import Outcome
 

@@ -18,8 +18,7 @@ from planner.case.model import CountName
 from planner.errors import InputError
 from planner.inputs import Change, Inputs
 from planner.optimizer.joint import Certificate, optimise, share
-from planner.optimizer.measure import measure
-from planner.optimizer.objective import natural
+from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Operation
 from planner.schema.alternatives import Alternative, Alternatives, Direction, DirectionName, Way
 from planner.schema.plan import Plan

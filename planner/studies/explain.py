@@ -14,10 +14,8 @@ from planner.infeasible.single import threshold
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied, levers
 from planner.levers.numbers import read
-from planner.optimizer.fits import fitted
-from planner.optimizer.joint import optimise
-from planner.optimizer.measure import measure
-from planner.optimizer.objective import natural
+from planner.optimizer.joint import fitted, optimise
+from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Operation
 from planner.paths import job_path
 from planner.schema.explanation import Explanation, Marginal, Moved, NextStep

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.optimizer.curves import (
+from planner.optimizer.model import (
     NEGLIGIBLE,
     Curve,
     Log,
     LogOneMinusExp,
     LogRework,
+    Model,
     NegativeExp,
+    evaluate,
 )
-from planner.optimizer.model import Model, evaluate
 
 SHIFT = 2.5
 CURVES: dict[str, tuple[Curve, float, float]] = {

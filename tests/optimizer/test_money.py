@@ -79,9 +79,9 @@ def check_money(case: Case, plan: Plan) -> None:
     assert totals is not None
     counting = Counting(case)
     money = {
-        "capex": objective.capex_musd(counting.build),
-        "tco": objective.tco_musd(counting.build),
-        "power": objective.power_kw(counting.build),
+        "capex": objective.EXPRESSIONS["cost"](counting.build),
+        "tco": objective.EXPRESSIONS["tco"](counting.build),
+        "power": objective.EXPRESSIONS["power"](counting.build),
     }
     bill = {line.sku: line.working for line in plan.lines if line.parent is None}
     values = counting.values({offer.id: bill.get(offer.id, 0) for offer in case.offers()})

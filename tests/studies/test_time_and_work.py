@@ -13,7 +13,7 @@ import planner.infeasible
 from planner import api, shipped
 from planner.api import Options, load
 from planner.optimizer import entry, joint
-from planner.optimizer.goal import Found
+from planner.optimizer.branch import Found
 from planner.outputs import explain_text
 from planner.studies.alternatives import alternatives
 from planner.studies.compare.rules import rules_table

@@ -1,21 +1,22 @@
-"""Which GPU types and storage families a plan may hold.
-
-    sum_k y_k <= types per job;  N = sum_k g_k u_k  (whole systems)  or, for whole replicas,
-    N = sum_k m v_k,  m v_k <= g_k u_k <= m v_k + (g_k - 1) y_k:  the fewest systems that hold them
-    type_k <= fabric_g(k),  sum_g fabric_g <= 1:  a job runs within one compute fabric
-    sum_f z_f <= families (or = exactly so many);  x_k <= cap_k z_f(k)
-    x_k = 0 or x_k >= least order
-
-One more unit of a limit here means one more GPU type or storage vendor in the plan.
-"""
+"""Which products a plan may and must hold, and what the buyer wants of vendors."""
 
 from __future__ import annotations
 
 from planner.optimizer.context import Build
 from planner.optimizer.model import total
 
+# Which GPU types and storage families a plan may hold.
+#
+#     sum_k y_k <= types per job;  N = sum_k g_k u_k  (whole systems)  or, for whole replicas,
+#     N = sum_k m v_k,  m v_k <= g_k u_k <= m v_k + (g_k - 1) y_k:  the fewest that hold them
+#     type_k <= fabric_g(k),  sum_g fabric_g <= 1:  a job runs within one compute fabric
+#     sum_f z_f <= families (or = exactly so many);  x_k <= cap_k z_f(k)
+#     x_k = 0 or x_k >= least order
+#
+# One more unit of a limit here means one more GPU type or storage vendor in the plan.
 
-def add(build: Build) -> None:
+
+def add_selection(build: Build) -> None:
     """Add the rows."""
     _types(build)
     _one_fabric(build)
@@ -90,3 +91,46 @@ def _least_orders(build: Build) -> None:
         units, most = build.units[offer.id], float(max(build.caps[offer.id], offer.low))
         build.model.row(f"least_{offer.id}", units - float(offer.min_units) * bought, ">=", 0.0)
         build.model.row(f"none_or_{offer.id}", units - most * bought, "<=", 0.0)
+
+
+# What the plan must hold, so that one can ask how good a plan with it can be.
+#
+#     x_k >= max(1, least order), z_f(k) = 1    (storage)
+#     u_k >= 1, type_k = 1                      (GPU systems: in use, not only bought)
+#
+# A limit of a question, not of the problem: there is no unit of it to have one more of.
+
+
+def add_in_use(build: Build) -> None:
+    """Add the rows."""
+    for system in build.case.systems:
+        if system.id in build.case.must_use:
+            build.model.row(f"in_use_{system.id}", build.type_used[system.id] + 0, ">=", 1.0)
+    for item in build.case.storage:
+        if item.id in build.case.must_use:
+            least = float(max(1, item.min_units))
+            build.model.row(f"some_{item.id}", build.units[item.id], ">=", least)
+            build.model.row(f"serving_{item.id}", build.serves[item.family] + 0, ">=", 1.0)
+
+
+# What the buyer wants of vendors.
+#
+#     sum_{k of vendor} x_k >= 1;   sum_{k of vendor} w_k x_k <= share * sum_k w_k x_k
+#
+# One unit more of a share is that much more that one vendor may supply.
+
+
+def add_policy(build: Build) -> None:
+    """Add a row for each required vendor, and for each vendor of a split category."""
+    policy, units = build.case.policy, build.units
+    for number, ids in enumerate(policy.required):
+        some = total(units[item_id] for item_id in ids) if ids else -1 * build.gpus  # impossible
+        build.model.row(f"require_vendor_{number}", some, ">=", 1.0)
+    for number, split in enumerate(policy.splits):
+        scale = max((weight for _, weight in split.weights), default=1.0) or 1.0
+        weights = {item_id: weight / scale for item_id, weight in split.weights}
+        whole = total(weight * units[item_id] for item_id, weight in weights.items())
+        for place, (_, ids) in enumerate(split.vendors):
+            part = total(weights[item_id] * units[item_id] for item_id in ids)
+            row = part - split.max_share * whole
+            build.model.row(f"split_{number}_{place}", row, "<=", 0.0)

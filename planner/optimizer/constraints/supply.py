@@ -16,13 +16,6 @@ from planner.limits import MILLION, SUPPLIES, Limit
 from planner.optimizer.context import Build
 
 
-def add(build: Build) -> None:
-    """Add a row for each such limit the problem gives, and what stock asks of purchases."""
-    add_money(build)
-    add_power(build)
-    add_racks(build)
-
-
 def add_money(build: Build) -> None:
     """Add the budgets, sums of other budgets last, and what stock asks of purchases."""
     budgets = (limit for limit in SUPPLIES if limit.scale == MILLION)

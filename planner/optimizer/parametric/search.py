@@ -1,15 +1,11 @@
-"""Answers for many limits: a division of the plans that is kept, and what is proven of each part.
-
-For one scenario after the other, from the loosest on: the part with the highest bound is relaxed,
-divided, or searched, until no part can hold a plan that is better than the best one known by more
-than the gap. Whatever that proves is taken over for all scenarios at once.
-"""
+"""One search for many limits: parts of the plans, how they are divided, what each may hold."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +16,99 @@ from planner.optimizer import purchase
 from planner.optimizer.joint import goal_of
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Operation
-from planner.optimizer.parametric import rounding
-from planner.optimizer.parametric.divide import divide
-from planner.optimizer.parametric.node import Node, below
-from planner.optimizer.parametric.plans import Plans
-from planner.optimizer.parametric.relaxed import Kept, Seen
-from planner.optimizer.parametric.rows import Vector
+from planner.optimizer.parametric.plans import Plans, purchases, uses
+from planner.optimizer.parametric.relaxed import Kept, Seen, Vector
 from planner.optimizer.solver import Effort
+
+# A part of the plans: a box of the model's columns, and what is proven of it for each scenario.
+
+
+@dataclass(eq=False)
+class Node:
+    """One of the parts into which the plans of a mode are divided.
+
+    ``bounds`` holds what is proven of the part for each scenario: no plan in it is better; -inf:
+    none is in it. ``fails`` counts searches that brought no better plan.
+    """
+
+    mode: int
+    low: Vector
+    high: Vector
+    bounds: Vector
+    fails: int = 0
+
+    def prove(self, bounds: Vector) -> None:
+        """Take over bounds for each scenario where they are closer."""
+        np.minimum(self.bounds, bounds, out=self.bounds)
+
+    def within(self, low: Vector, high: Vector) -> Node:
+        """Return a smaller part."""
+        return Node(self.mode, low, high, self.bounds.copy())
+
+
+def below(limits: NDArray[np.float64], most: Vector) -> NDArray[np.bool_]:
+    """Say for each row of limits whether none of them is looser than ``most``."""
+    return np.asarray(np.all(limits <= most * (1 + 1e-12), axis=1))
+
+
+# How a part of the plans is divided into smaller ones.
+
+
+FRACTION = 1e-6
+
+
+def divide(kept: Kept, node: Node, values: Vector) -> list[Node] | None:
+    """Return smaller parts, split at what matters most; None where all that is whole.
+
+    First the GPU type, then how many systems, to one number: that settles the sizes of their
+    fabrics, which a relaxation mixes. Then the storage family.
+    """
+    build = kept.build
+    systems = [v for key, v in build.counts.items() if key.sku in build.used]
+    types, families = list(build.type_used.values()), list(build.serves.values())
+    for variables in (types, systems):
+        column = _most_fractional(kept, node, values, variables)
+        if column is not None:
+            return _split(kept, node, column, math.floor(values[column]))
+    for variable in systems:
+        column = kept.index[variable.name]
+        value, low, high = round(float(values[column])), node.low[column], node.high[column]
+        if high - low > 0.5 and value > 0:
+            return _split(kept, node, column, value if value < high else value - 1)
+    column = _most_fractional(kept, node, values, families)
+    return None if column is None else _split(kept, node, column, 0)
+
+
+def _split(kept: Kept, node: Node, column: int, below: int) -> list[Node]:
+    """Return the part in which a column is more than ``below``, and the rest."""
+    parts = []
+    for up in (True, False):
+        low, high = node.low.copy(), node.high.copy()
+        if up:
+            low[column] = below + 1.0
+        else:
+            high[column] = float(below)
+        if kept.tighten(low, high):
+            parts.append(node.within(low, high))
+    return parts
+
+
+def _most_fractional(
+    kept: Kept, node: Node, values: Vector, variables: Sequence[Any]
+) -> int | None:
+    """Return the column of the largest value that is not whole but must be, or None."""
+    columns = [kept.index[variable.name] for variable in variables]
+    open_ = [c for c in columns if node.high[c] - node.low[c] > 0.5]
+    mixed = [c for c in open_ if abs(values[c] - round(float(values[c]))) > FRACTION]
+    return max(mixed, key=lambda c: (values[c], -c), default=None)
+
+
+# Answers for many limits: a division of the plans that is kept, and what is proven of each part.
+#
+# For one scenario after the other, from the loosest on: the part with the highest bound is relaxed,
+# divided, or searched, until no part can hold a plan that is better than the best one known by more
+# than the gap. Whatever that proves is taken over for all scenarios at once.
+
 
 SLACK = 1e-7
 """Limits count as this much looser in proofs: plans may pass them by rounding."""
@@ -235,8 +317,8 @@ class Search:
         self.nodes += parts
 
     def _guess(self, kept: Kept, values: Vector, limits: Vector) -> None:
-        for units in rounding.purchases(kept, self.plans, values, limits):
-            use = rounding.uses(kept, units, values)
+        for units in purchases(kept, self.plans, values, limits):
+            use = uses(kept, units, values)
             if use is not None:
                 idle = {s.id: s.low for s in kept.case.systems if s.id not in use[0]}
                 self.plans.offer(kept.mode, units | idle, *use)

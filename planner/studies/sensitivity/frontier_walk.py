@@ -13,8 +13,7 @@ from planner.case.model import ObjectiveName
 from planner.errors import SolverError
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate, optimise, share
-from planner.optimizer.measure import measure
-from planner.optimizer.objective import natural
+from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Operation
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective

@@ -9,8 +9,7 @@ from planner import api
 from planner.case import with_companions
 from planner.case.money import unit_net_usd
 from planner.optimizer.entry import Bound, bounds_with
-from planner.optimizer.measure import measure
-from planner.optimizer.objective import natural
+from planner.optimizer.objective import measure, natural
 from planner.schema.why_not import BreakEven, Forced, Item, ItemKind
 from planner.studies.why_not.plans import Contest, Rival
 from planner.studies.why_not.question import (

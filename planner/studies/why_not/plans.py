@@ -15,8 +15,7 @@ from planner.errors import InputError
 from planner.inputs import Change
 from planner.optimizer.joint import Certificate as Answer
 from planner.optimizer.joint import floors, share
-from planner.optimizer.measure import measure
-from planner.optimizer.objective import natural
+from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import bill, broken_rows
 from planner.schema.problem import RuleName

@@ -17,8 +17,7 @@ from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.inputs import Change
 from planner.loader.vary.apply import applied
 from planner.optimizer import operate, purchase
-from planner.optimizer.measure import measure
-from planner.optimizer.objective import natural
+from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Operation
 from planner.optimizer.purchase import given
 from planner.schema.plan import Plan, Status
