@@ -44,7 +44,7 @@ class Figure:
     @property
     def title(self) -> str:
         """The label with its unit, where neither the values nor the label tell it."""
-        told = self.unit in BY_ITSELF or self.unit.casefold() in self.label.casefold()
+        told = self.unit in BY_ITSELF or self.says(self.unit)
         return self.label if told else f"{self.label}, {self.unit}"
 
     @property
@@ -59,8 +59,12 @@ class Figure:
 
     def column_in(self, unit: str) -> str:
         """Return the heading of a column in a unit of another size, such as minutes."""
-        told = unit in ("", "share") or unit.casefold() in self.label.casefold()
+        told = unit in ("", "share") or self.says(unit)
         return self.heading if told else f"{self.heading}, {unit}"
+
+    def says(self, unit: str) -> bool:
+        """Whether the label has a unit among its words."""
+        return unit.casefold() in self.label.casefold().split()
 
     @property
     def excel(self) -> str:
@@ -102,7 +106,7 @@ FIGURES: dict[str, Figure] = {
         Figure("failures_per_gpu_day", "job-interrupting failures per GPU and day", "1/day",
                "work"),
         # The rhythm of its checkpoints.
-        Figure("checkpoint_gb", "checkpoint size", "GB", "checkpoint", 1),
+        Figure("checkpoint_gb", "checkpoint size", "GB", "checkpoint", 2),
         Figure("bytes_per_parameter", "checkpoint bytes per parameter", "bytes", "checkpoint", 2),
         Figure("interval_s", "checkpoint interval", "s", "checkpoint", 1, "start to start"),
         Figure("young_s", "interval by Young", "s", "checkpoint"),
@@ -234,7 +238,7 @@ class Objective:
     @property
     def counted(self) -> str:
         """What it is counted in: its unit of what it is, unless either tells the other."""
-        told = self.figure.money or self.unit.casefold() in self.label.casefold()
+        told = self.figure.money or self.figure.says(self.unit)
         return self.label if told else f"{self.unit} of {self.label}"
 
 

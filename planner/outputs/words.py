@@ -9,7 +9,6 @@ from planner.schema.plan import Line, ObjectiveReport, Plan
 from planner.terminal import width
 
 INDENT = "  "
-"""Said of what was cut short, by a time limit or by how much work an answer may take."""
 
 NETWORKS = {
     "compute": "compute fabric",
@@ -23,8 +22,10 @@ DAY_S, HOUR_S, MINUTE_S = 86_400.0, 3600.0, 60.0
 
 
 def wrapped(text: str, first: str = INDENT, rest: str = INDENT) -> list[str]:
-    """Return a text in lines that fit the screen."""
-    return textwrap.wrap(text, width(), initial_indent=first, subsequent_indent=rest)
+    """Return a text in lines that fit the screen; a number stays with its percent sign."""
+    whole = text.replace(" %", "\u00a0%")  # which the wrapper does not take for a space
+    lines = textwrap.wrap(whole, width(), initial_indent=first, subsequent_indent=rest)
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def number(value: float | None, digits: int = 0) -> str:

@@ -48,7 +48,7 @@ def signed(found: Explanation, change: float, *, unit: bool = True) -> str:
         return f"{sign}{money(abs(change))}"
     digits = 0 if objective.name == "gpus" else 2 if abs(change) < 10 else 1
     text = f"{sign}{abs(change):,.{digits}f}" if abs(change) >= _FEW else f"{sign}{abs(change):.1g}"
-    what = objective.label if objective.unit in objective.label else objective.unit
+    what = objective.label if objective.figure.says(objective.unit) else objective.unit
     return f"{text} {what}" if unit else text
 
 

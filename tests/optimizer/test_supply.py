@@ -22,7 +22,7 @@ TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
 PLAIN = BillItem(
     id="good", vendor="V", installed=0, unit_net_usd=1.0, support_usd_per_year=0.0,
     subscription_usd_per_year=0.0, support_factor=0.0, it_power_kw=0.0, meter_kw=0.0,
-    energy_kw=0.0, liquid_kw=0.0, spare_share=0.0, pack=1, min_order=0, stock=None,
+    energy_kw=0.0, liquid_kw=0.0, weight_kg=0.0, spare_share=0.0, pack=1, min_order=0, stock=None,
 )  # fmt: skip
 
 

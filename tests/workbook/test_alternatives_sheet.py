@@ -10,6 +10,7 @@ from typing import Any
 import openpyxl
 import pytest
 
+from planner.figures import FIGURES
 from planner.sizing.demand import VENDOR_RULES, appliances_needed, rule_demand
 from tests.workbook.conftest import written
 from tests.workbook.office import convert, needs_office, to_read, values
@@ -96,7 +97,7 @@ def expect_taken(row: Row, setup: Setup, count: int | None) -> None:
     assert near(row["More power, kW"], power)
     assert near(row["Storage power, kW"], None if power is None else sum(storage) + power)
     meter = None if power is None else power * pue(setup, gear)
-    assert near(row["More at the meter, kW"], meter)
+    assert near(row["More power at the meter, kW"], meter)
     assert near(row["More rack units, RU"], times(gear.rack_units))
     assert near(row["More net, million USD"], times(gear.net_usd))
     systems = None if power is None or gpus.kw is None else power / gpus.kw
@@ -118,11 +119,11 @@ def expect_bought(row: Row, setup: Setup, count: int | None) -> None:
         return
     sized = setup.change(gear.sku, quantity=count)
     f, base = job(sized), job(setup)["useful_gpus"] or 0.0
-    saving = "Blocking" if setup.mode == "sync" else "Overlap"
-    assert near(row["Delivered write, GB/s"], f["write"])
-    assert near(row["Delivered read, GB/s"], f["read"])
-    assert near(row[saving], f[saving.lower()])
-    assert near(row["Restore read, s"], f["restore_s"])
+    saving = "blocking" if setup.mode == "sync" else "overlap"
+    assert near(row["Delivered write bandwidth, GB/s"], f["write"])
+    assert near(row["Delivered read bandwidth, GB/s"], f["read"])
+    assert near(row[FIGURES[saving].heading], f[saving])
+    assert near(row["Restore time, s"], f["restore_s"])
     assert near(row["Goodput"], f["goodput"])
     assert near(row["Goodput"], modelled(sized, sized.interval_s))
     assert near(row["Useful GPUs"], f["useful_gpus"])

@@ -57,7 +57,7 @@ def figures_of(setup: Setup) -> dict[str, dict[str, float]]:
         for title, each in (
             ("IT power, kW", kw),
             ("Typical IT power, kW", gear.typical_kw or 0.0),
-            ("At the meter, kW", kw * mixed),
+            ("Power at the meter, kW", kw * mixed),
             ("Heat, BTU/h", kw * 3412.14),
             ("Heat to liquid, kW", kw * gear.liquid),
             ("Heat to air, kW", kw * (1 - gear.liquid)),
@@ -151,7 +151,7 @@ def test_figures_are_held_against_their_limits(recalculated: Files) -> None:
     found = rows_of(values(recalculated["complete"][1]))
     sums = totals(COMPLETE)
     for label, allowed, key in (
-        ("Facility power, at the meter", 650, "facility_power_kw"),
+        ("Power at the meter", 650, "facility_power_kw"),
         ("Heat to air", 250, "heat_air"),
         ("Heat to liquid", 400, "heat_liquid"),
         ("Racks", 12, "racks"),
@@ -203,7 +203,9 @@ def test_edits_flow_through(folder: Path, tmp_path: Path) -> None:
     assert found["Heat to air"][2:4] == ("none", None)
     figures = by_section(cells)
     for section, row in figures_of(after).items():
-        assert figures[section]["At the meter, kW"] == pytest.approx(row["At the meter, kW"])
+        assert figures[section]["Power at the meter, kW"] == pytest.approx(
+            row["Power at the meter, kW"]
+        )
     assert {word for word in figures["agreement"].values() if word} == {"agrees"}
 
 

@@ -12,6 +12,7 @@ import openpyxl
 import pytest
 from openpyxl.workbook import Workbook
 
+from planner.figures import FIGURES
 from planner.outputs.workbook import write
 from planner.sizing.goodput import best_interval_s, goodput
 from planner.sizing.reliability import daly_s, mtti_s
@@ -113,12 +114,12 @@ def expect(row: Row, setup: Setup, value: float | None, title: str) -> None:
 def expect_condition(row: Row, setup: Setup) -> None:
     """Compare what a condition does with plain arithmetic and with the sizing model."""
     f = job(setup)
-    saving = "Blocking" if setup.mode == "sync" else "Overlap"
+    saving = "blocking" if setup.mode == "sync" else "overlap"
     for title, key in (
         ("Goodput", "goodput"),
         ("Useful GPUs", "useful_gpus"),
-        (saving, saving.lower()),
-        ("Restore read, s", "restore_s"),
+        (FIGURES[saving].heading, saving),
+        ("Restore time, s", "restore_s"),
     ):
         expect(row, setup, f[key], title)
     if "Days to train" in row:
@@ -201,7 +202,7 @@ def test_ranges_of_bandwidth_and_interval(name: str, recalculated: Files) -> Non
         share = float(str(row["Times what is bought"]))
         scaled = with_bandwidth(setup, share)
         expect_condition(row, scaled)
-        expect(row, scaled, job(scaled)["write"], "Delivered write, GB/s")
+        expect(row, scaled, job(scaled)["write"], "Delivered write bandwidth, GB/s")
         change = (job(scaled)["useful_gpus"] or 0.0) - base
         assert row["Change in useful GPUs"] == pytest.approx(change, abs=0.00501)
     rows = table(source, "Sensitivity", INTERVAL)
@@ -209,7 +210,7 @@ def test_ranges_of_bandwidth_and_interval(name: str, recalculated: Files) -> Non
     assert (len(rows), shares[0], shares[7], shares[-1]) == (15, 0.25, 1.0, 4.0)
     for row, share in zip(rows, shares, strict=True):
         interval_s = setup.interval_s * share
-        assert row["Interval, s"] == pytest.approx(interval_s)
+        assert row["Checkpoint interval, s"] == pytest.approx(interval_s)
         assert row["Goodput"] == pytest.approx(modelled(setup, interval_s), rel=1e-9)
         lost = 1 - modelled(setup, interval_s)
         assert row["Time lost (1 - goodput)"] == pytest.approx(lost, abs=1e-9)
@@ -235,7 +236,7 @@ def test_power_and_cost_of_the_site(name: str, recalculated: Files) -> None:
     cheap, dear = (replace(setup, electricity=price * x) for x in (0.5, 2.0))
     for row, each in zip(rows, (setup, low, high, cheap, dear), strict=True):
         sums = totals(each)
-        assert row["Facility power, kW"] == pytest.approx(sums["facility_power_kw"], rel=1e-9)
+        assert row["Power at the meter, kW"] == pytest.approx(sums["facility_power_kw"], rel=1e-9)
         assert row["Energy, million USD/year"] == pytest.approx(sums["energy"], rel=1e-9)
         assert row["TCO, million USD"] == pytest.approx(sums["tco"], rel=1e-9)
 
@@ -347,7 +348,7 @@ def test_blank_inputs_give_no_error_values(after: dict[str, Path]) -> None:
     assert found["As it stands"][LIMITS] == "OK"
     assert found["As it stands"]["Goodput"] == pytest.approx(job(ASYNC)["goodput"], rel=1e-9)
     power = table(after["blank"], "Sensitivity", "Power and cost")
-    assert power[1]["Facility power, kW"] == "n/a"
+    assert power[1]["Power at the meter, kW"] == "n/a"
 
 
 @needs_office

@@ -63,19 +63,19 @@ def expected_headlines(setup: Setup) -> dict[str, float | None]:
     figures, sums = job(setup), totals(setup)
     return {
         "Goodput": figures["goodput"],
-        "GPUs in the bill": sums["gpus"],
+        "GPUs in place": sums["gpus"],
         "GPUs in use": figures["gpus"],
         "Days to train": figures["days"],
-        "Checkpoint": setup.checkpoint_gb / 1000,
+        "Checkpoint size": setup.checkpoint_gb / 1000,
         "Checkpoint interval": setup.interval_s / 60,
-        "Drain of a checkpoint to storage": figures["drain_s"],
-        "Restore after a failure, reading": figures["restore_s"],
+        "Checkpoint drain": figures["drain_s"],
+        "Restore time": figures["restore_s"],
         "Storage appliances": float(sum(g.quantity for g in setup.gear if g.section == "Storage")),
-        "Usable storage capacity": sums["usable_tb"],
-        "Facility power": sums["facility_power_kw"],
+        "Usable capacity": sums["usable_tb"],
+        "Power at the meter": sums["facility_power_kw"],
         "Racks": sums["racks"],
         "Capex": sums["capex_usd"],
-        "TCO over the term": sums["tco"],
+        "TCO": sums["tco"],
     }
 
 
@@ -193,7 +193,7 @@ def test_a_bill_of_nothing_has_no_chart_of_money() -> None:
 def test_an_objective_is_marked() -> None:
     document = plan(ASYNC)
     goal = document.objective.model_copy(update={"name": "cost", "sense": "minimize"})
-    for changed, label in ((document, "Useful training rate (maximised)"),
+    for changed, label in ((document, "Useful work (maximised)"),
                            (document.model_copy(update={"objective": goal}),
                             "Capex (minimised)")):  # fmt: skip
         book = opened(changed)
@@ -202,7 +202,7 @@ def test_an_objective_is_marked() -> None:
 
 def test_incomplete_sums_say_so() -> None:
     labels = [row[0].value for row in opened(plan(SYNC))["Summary"].iter_rows()]
-    assert "Capex, known part" in labels and "Facility power, known part" in labels
+    assert "Capex, known part" in labels and "Power at the meter, known part" in labels
 
 
 def test_long_texts_stay_on_one_line() -> None:

@@ -194,9 +194,9 @@ def test_sections_and_what_the_money_buys() -> None:
     for section, usd in by_section.capex_by_section_usd.items():
         assert shown[section][:2] == [pytest.approx(usd / capex), pytest.approx(usd)]
     for label, count in (
-        ("Per GPU in the bill", sums["gpus"]),
+        ("Per GPU in place", sums["gpus"]),
         ("Per GPU in use", figures["gpus"]),
-        ("Per useful PFLOP/s", figures["useful_pflops"]),
+        ("Per PFLOP/s of useful work", figures["useful_pflops"]),
         ("Per kW at the meter", sums["facility_power_kw"]),
     ):
         assert count

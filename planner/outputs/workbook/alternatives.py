@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.numbering import Entry, blocks
 from planner.outputs.text_safety import clean
@@ -396,7 +397,7 @@ STORAGE_KW = F6
 _TAKE_TITLES = (
     "Storage sized by", "Read asked, GB/s", "Write asked, GB/s", "Covered by the plan",
     "Appli-\nances", "More than the plan", "Storage power, kW", "More power, kW",
-    "More at the meter, kW", "More rack units, RU", "GPU systems of that power",
+    "More power at the meter, kW", "More rack units, RU", "GPU systems of that power",
 )  # fmt: skip
 _TAKE_MONEY_TITLES = ("More net, million USD", "GPU systems of that money")
 _WORKINGS = ("Delivered write needed, GB/s", "Delivered read needed, GB/s")
@@ -454,14 +455,14 @@ ADDED, FED = F9, F10
 
 _BUY_TITLES = (
     "Storage sized by",
-    "Delivered write, GB/s",
-    "Delivered read, GB/s",
+    FIGURES["delivered_write_gb_per_s"].column,
+    FIGURES["delivered_read_gb_per_s"].column,
     "Saving takes, s",
     "{saving}",
-    "Restore read, s",
+    FIGURES["restore_s"].column,
     "Limits of the job",
-    "Goodput",
-    "Useful GPUs",
+    FIGURES["goodput"].heading,
+    FIGURES["useful_gpus"].heading,
     "Useful GPUs added",
     "GPUs its power would feed",
     "Share of the GPUs, by power",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.figures import BTU_PER_H_PER_KW
+from planner.figures import BTU_PER_H_PER_KW, FIGURES
 from planner.outputs import scope
 from planner.outputs.numbering import Block, blocks
 from planner.outputs.workbook.bom import KNOWN_PART, subtotal_name
@@ -183,15 +183,17 @@ def _section_columns(book: Book) -> tuple[_Column, ...]:
     flag = "bom_it_power_kw_flag"
     kw = DECIMAL_1_OR_DASH
     result = [
-        _Column("IT power, kW", kw, "it_power_kw", flag, "bom_it_power_kw"),
+        _Column(FIGURES["it_power_kw"].column, kw, "it_power_kw", flag, "bom_it_power_kw"),
         _Column("Share of IT power", PERCENT_OR_DASH, "", "", "", _SHARE),
     ]
     if book.has("bom_typical_power_kw"):
         name = "typical_power_kw"
-        typical = _Column("Typical IT power, kW", kw, name, f"bom_{name}_flag", f"bom_{name}")
+        typical = _Column(
+            FIGURES["typical_power_kw"].column, kw, name, f"bom_{name}_flag", f"bom_{name}"
+        )
         result.append(typical)
     metered = "bom_facility_power_kw"
-    title, name = "At the meter, kW", "facility_power_kw"
+    title, name = FIGURES["facility_power_kw"].column, "facility_power_kw"
     if book.has(metered):
         result.append(_Column(title, kw, name, flag, metered))
     else:
@@ -323,7 +325,7 @@ def _add_chart(page: Page, row: int, cells: tuple[int, int, int, int], width_px:
     chart = page.book.workbook.add_chart({"type": "bar"})
     chart.add_series(
         {
-            "name": "IT power, kW",
+            "name": FIGURES["it_power_kw"].column,
             "categories": [page.name, first, names, last, names],
             "values": [page.name, first, power, last, power],
             "fill": {"color": _BAR},
@@ -335,7 +337,13 @@ def _add_chart(page: Page, row: int, cells: tuple[int, int, int, int], width_px:
     line = {"line": {"color": _GREY}, "num_font": font, "name_font": {**font, "bold": False}}
     grid = {"visible": True, "line": {"color": _GREY, "width": 0.5}}
     chart.set_x_axis(
-        {"name": "IT power, kW", "num_format": "#,##0", "min": 0, "major_gridlines": grid, **line}
+        {
+            "name": FIGURES["it_power_kw"].column,
+            "num_format": "#,##0",
+            "min": 0,
+            "major_gridlines": grid,
+            **line,
+        }
     )
     # From the top down in the order of the table, the values' axis under it all the same.
     chart.set_y_axis({"name": "Section of the bill", "reverse": True, "crossing": "max", **line})
@@ -394,10 +402,12 @@ def _ratio(
 
 def _it_power(book: Book) -> tuple[Row, ...]:
     how = "what every device draws at most, from BOM"
-    rows: list[Row] = [_same("it_power_kw", "IT power", "kW", how, DECIMAL_1, _FLAG)]
+    rows: list[Row] = [
+        _same("it_power_kw", FIGURES["it_power_kw"].heading, "kW", how, DECIMAL_1, _FLAG)
+    ]
     if book.has("typical_power_kw"):
         name, how = "typical_power_kw", "the maximum where a line's typical draw is not known"
-        label = "IT power, typical"
+        label = FIGURES["typical_power_kw"].heading
         rows.append(_same(name, label, "kW", how, DECIMAL_1, _TYPICAL_FLAG))
         label, how = "Typical power, share of the maximum", "typical / maximum IT power"
         cells = (name, "it_power_kw")
@@ -413,10 +423,10 @@ def _meter(book: Book) -> tuple[Row, ...]:
     rows: list[Row] = [_same("pue", label, "", how, DECIMAL_3, "")]
     if two:
         name, how = "pue_liquid", "likewise"
-        rows.append(_same(name, "PUE of heat to liquid", "", how, DECIMAL_3, ""))
+        rows.append(_same(name, FIGURES["pue_liquid"].heading, "", how, DECIMAL_3, ""))
     how = "every line's IT power x its PUE" if two else "IT power x PUE"
     name = "facility_power_kw"
-    rows.append(_same(name, "Facility power, at the meter", "kW", how, DECIMAL_1, _FLAG))
+    rows.append(_same(name, FIGURES["facility_power_kw"].heading, "kW", how, DECIMAL_1, _FLAG))
     if two:
         label, how, cells = "PUE of the whole", "facility power / IT power", (name, "it_power_kw")
         rows.append(_ratio("pue_mean", label, cells, how=how, number=DECIMAL_3))
@@ -425,7 +435,7 @@ def _meter(book: Book) -> tuple[Row, ...]:
 
 def _typical_at_meter(book: Book) -> tuple[Result, ...]:
     """Return the row of the typical power at the meter, where the plan or one PUE gives it."""
-    label = "Typical power, at the meter"
+    label = "Typical power at the meter"
     if book.has("energy_kw"):
         how = "every line's typical power x its PUE"
         return (_same("energy_kw", label, "kW", how, DECIMAL_1, _TYPICAL_FLAG),)
@@ -453,7 +463,7 @@ def _energy(book: Book) -> tuple[Row, ...]:
 def _heat(book: Book) -> tuple[Row, ...]:
     how = f"IT power x {BTU_PER_H_PER_KW:,.2f} BTU/h per kW; without pumps, fans and losses on site"
     rows: list[Row] = [
-        _same("heat_btu_per_h", "Heat", "BTU/h", how, INTEGER, _FLAG),
+        _same("heat_btu_per_h", FIGURES["heat_btu_per_h"].heading, "BTU/h", how, INTEGER, _FLAG),
         Result(
             "cooling_tons",
             "Heat in tons of refrigeration",
@@ -467,13 +477,13 @@ def _heat(book: Book) -> tuple[Row, ...]:
     rows.append(_to_air(book))
     if book.has("heat_liquid_kw"):
         name, how = "heat_liquid_kw", "every line's IT power x its share of heat to liquid"
-        rows.append(_same(name, "Heat to liquid", "kW", how, DECIMAL_1, _FLAG))
+        rows.append(_same(name, FIGURES["heat_liquid_kw"].heading, "kW", how, DECIMAL_1, _FLAG))
     return tuple(rows)
 
 
 def _to_air(book: Book) -> Result:
     """Return the row of the heat to air, which is all of it where the plan knows no other."""
-    label = "Heat to air"
+    label = FIGURES["heat_air_kw"].heading
     if book.has("heat_air_kw"):
         how = "IT power less what goes to liquid"
         return _same("heat_air_kw", label, "kW", how, DECIMAL_1, _FLAG)
@@ -564,7 +574,9 @@ def _rack_rows(book: Book) -> Rows:
     return (
         "Racks",
         (
-            _same("racks", "Racks", "racks", how, INTEGER_OR_DASH, "bom_racks_flag"),
+            _same(
+                "racks", FIGURES["racks"].heading, "racks", how, INTEGER_OR_DASH, "bom_racks_flag"
+            ),
             mean_kw,
             *_extreme(book, "densest_rack_kw", "Densest rack", "kW"),
             mean_kg,

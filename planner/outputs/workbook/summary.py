@@ -9,7 +9,7 @@ from typing import Any
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.figures import FIGURES
+from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.text_safety import clean
 from planner.outputs.words import product
@@ -163,51 +163,59 @@ _POWER_FLAG = "bom_it_power_kw_flag"
 
 
 @dataclass(frozen=True)
-class _Figure:
-    """A headline: a formula over one name, and by how much that name's number is divided.
+class _Headline:
+    """A headline: a figure over one cell's name, in its unit or a larger one.
 
-    ``flag`` are the names that mark an incomplete sum; ``goal`` is the objective it stands for.
+    ``flag`` are the names that mark an incomplete sum; ``cell`` is the name where it is not the
+    figure's.
     """
 
-    name: str
-    label: str
-    unit: str
-    number: str
+    figure: Figure
     flag: str = ""
-    goal: str = ""
-    divided_by: float = 1.0
+    cell: str = ""
+    larger: tuple[float, str] = (1.0, "")
+
+    @property
+    def name(self) -> str:
+        return self.cell or self.figure.name
 
     @property
     def formula(self) -> str:
-        return self.name if self.divided_by == 1 else f"{self.name}/{self.divided_by:g}"
+        size, _ = self.larger
+        return self.name if size == 1 else f"{self.name}/{size:g}"
+
+    @property
+    def unit(self) -> str:
+        _, unit = self.larger
+        return unit or ("of time" if self.figure.unit == "share" else self.figure.unit)
 
 
 _JOB = (
-    _Figure("useful_pflops", "Useful training rate", "PFLOP/s", DECIMAL_1, goal="goodput"),
-    _Figure("goodput", "Goodput", "of time", PERCENT_2),
-    _Figure("bom_gpus", "GPUs in the bill", "GPUs", INTEGER),
-    _Figure("gpus_in_use", "GPUs in use", "GPUs", INTEGER, goal="gpus"),
-    _Figure("useful_gpus", "Useful GPUs: in use x goodput", "GPUs", DECIMAL_1, goal="useful_gpus"),
-    _Figure("days_to_train", "Days to train", "days", DECIMAL_1),
+    _Headline(FIGURES["useful_pflops"]),
+    _Headline(FIGURES["goodput"]),
+    _Headline(FIGURES["gpus"], cell="bom_gpus"),
+    _Headline(FIGURES["gpus_used"], cell="gpus_in_use"),
+    _Headline(FIGURES["useful_gpus"]),
+    _Headline(FIGURES["days_to_train"]),
 )
 _CHECKPOINT = (
-    _Figure("checkpoint_gb", "Checkpoint", "TB", DECIMAL_2, divided_by=1000),
-    _Figure("interval_s", "Checkpoint interval", "min", DECIMAL_1, divided_by=60),
-    _Figure("stall_s", "Stall of the GPUs per checkpoint", "s", DECIMAL_1),
-    _Figure("drain_s", "Drain of a checkpoint to storage", "s", DECIMAL_1),
-    _Figure("restore_s", "Restore after a failure, reading", "s", DECIMAL_1),
+    _Headline(FIGURES["checkpoint_gb"], larger=(1000.0, "TB")),
+    _Headline(FIGURES["interval_s"], larger=(60.0, "min")),
+    _Headline(FIGURES["stall_s"]),
+    _Headline(FIGURES["drain_s"]),
+    _Headline(FIGURES["restore_s"]),
 )
 _SITE = (
-    _Figure("usable_tb", "Usable storage capacity", "TB", DECIMAL_1, "bom_usable_tb_flag"),
-    _Figure("it_power_kw", "IT power", "kW", DECIMAL_1, _POWER_FLAG, goal="power"),
-    _Figure("facility_power_kw", "Facility power", "kW", DECIMAL_1, _POWER_FLAG),
-    _Figure("racks", "Racks", "racks", INTEGER, "bom_racks_flag"),
+    _Headline(FIGURES["usable_tb"], "bom_usable_tb_flag"),
+    _Headline(FIGURES["it_power_kw"], _POWER_FLAG),
+    _Headline(FIGURES["facility_power_kw"], _POWER_FLAG),
+    _Headline(FIGURES["racks"], "bom_racks_flag"),
 )
 _MONEY = (
-    _Figure("capex_usd", "Capex", "USD", INTEGER, "bom_capex_usd_flag", goal="cost"),
-    _Figure("opex_usd_per_year", "Opex per year", "USD", INTEGER, _POWER_FLAG),
-    _Figure("tco_usd", "TCO over the term", "USD", INTEGER, TCO_FLAG, goal="tco"),
-    _Figure("usd_per_useful_gpu_hour", "Cost of a useful GPU-hour", "USD", DECIMAL_2, TCO_FLAG),
+    _Headline(FIGURES["capex_usd"], "bom_capex_usd_flag"),
+    _Headline(FIGURES["opex_usd_per_year"], _POWER_FLAG),
+    _Headline(FIGURES["tco_usd"], TCO_FLAG),
+    _Headline(FIGURES["usd_per_useful_gpu_hour"], TCO_FLAG),
 )
 _GOALS = {"maximize": " (maximised)", "minimize": " (minimised)"}
 
@@ -233,18 +241,18 @@ def _add_figures(page: Page, row: int) -> int:
     return row + 1
 
 
-def _known_figures(book: Book, figures: tuple[_Figure, ...]) -> Iterator[_Figure]:
+def _known_figures(book: Book, figures: tuple[_Headline, ...]) -> Iterator[_Headline]:
     return (figure for figure in figures if book.number(figure.name) is not None)
 
 
-def _write_figure(page: Page, row: int, figure: _Figure) -> None:
-    goal = page.book.plan.objective
-    label = figure.label
-    if figure.goal == goal.name:
+def _write_figure(page: Page, row: int, headline: _Headline) -> None:
+    goal, label = page.book.plan.objective, headline.figure.heading
+    if goal.name in OBJECTIVES and OBJECTIVES[goal.name].figure == headline.figure:
         label += _GOALS[goal.sense]
-    page.flagged(row, _HEADLINES, figure.flag, (label, f"{label}, known part"))
-    _live(page, row, _HEADLINES + 1, figure.formula, figure.number, text="n/a")
-    page.text(row, _HEADLINES + 2, figure.unit)
+    page.flagged(row, _HEADLINES, headline.flag, (label, f"{label}, known part"))
+    number = headline.figure.excel
+    _live(page, row, _HEADLINES + 1, headline.formula, number, text="n/a")
+    page.text(row, _HEADLINES + 2, headline.unit)
 
 
 def _appliances(page: Page, row: int) -> int:
@@ -521,7 +529,8 @@ def _add_charts(page: Page, row: int, losses: _Losses, sections: _Sections) -> N
     charts = [
         _column_chart(page, "Time lost, share of the wall-clock time", "Cause", "Share of time",
                  (losses.first, losses.last, losses.names, losses.share), "0.00%"),
-        _column_chart(page, "IT power by section, kW", "Section of the bill", "IT power, kW",
+        _column_chart(page, "IT power by section, kW", "Section of the bill",
+                 FIGURES["it_power_kw"].column,
                  (sections.first, sections.last, sections.names, sections.power), "#,##0"),
     ]  # fmt: skip
     if _shows_money(page.book):

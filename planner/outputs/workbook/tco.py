@@ -7,6 +7,7 @@ from typing import Any
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from planner.figures import FIGURES
 from planner.outputs.numbering import blocks
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom import subtotal_name
@@ -285,16 +286,16 @@ _LABEL, _SHARE_COLUMN, _USD_COLUMN, _TCO_COLUMN = range(4)
 _CAPEX = "bom_capex_usd"
 
 _PER = (
-    ("Per GPU in the bill", "bom_gpus"),
+    ("Per GPU in place", "bom_gpus"),
     ("Per GPU in use", "gpus_in_use"),
-    ("Per useful PFLOP/s", "useful_pflops"),
+    ("Per PFLOP/s of useful work", "useful_pflops"),
     ("Per kW of IT power", "it_power_kw"),
     ("Per kW at the meter", "facility_power_kw"),
 )
 _MORE = (
-    ("Opex per year", "opex_usd_per_year", INTEGER),
-    ("Per useful GPU-hour over the term", "usd_per_useful_gpu_hour", "#,##0.0000"),
-    ("Per million tokens over the term", "usd_per_million_tokens", "#,##0.0000"),
+    (FIGURES["opex_usd_per_year"].heading, "opex_usd_per_year", INTEGER),
+    (FIGURES["usd_per_useful_gpu_hour"].heading, "usd_per_useful_gpu_hour", "#,##0.0000"),
+    (FIGURES["usd_per_million_tokens"].heading, "usd_per_million_tokens", "#,##0.0000"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.figures import FIGURES
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.formats import DECIMAL_1, PERCENT_2
 from planner.outputs.workbook.rows import Result, Results
@@ -39,7 +40,7 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "goodput",
-            "Goodput",
+            FIGURES["goodput"].heading,
             "share",
             "MAX(0,1-stopped_share)*EXP(-(drain_s+recovery_s)/mtti_s)*rework_factor",
             "(1 - share lost) x exp(-(drain + recovery) / MTTI) x z / (exp(z) - 1)",
@@ -48,7 +49,7 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "goodput_understated",
-            "Goodput is too low by",
+            FIGURES["goodput_understated"].heading,
             "share",
             "drain_slowdown*drain_s/mtti_s*EXP(-(recovery_s+interval_s+drain_s)/mtti_s)",
             "a slowdown while draining is charged to the first interval after a restart as well, "
@@ -58,7 +59,7 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "goodput_first_order",
-            "Goodput, first order (for comparison only)",
+            FIGURES["goodput_first_order"].heading,
             "share",
             f"MAX(0,1-stopped_share)*(1-{first_order_loss})",
             "(1 - share lost) x (1 - (recovery + interval / 2 + drain) / MTTI)",
@@ -67,7 +68,7 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "young_s",
-            "Interval by Young",
+            FIGURES["young_s"].heading,
             "s",
             "SQRT(2*charged_stall_s*mtti_s)",
             "sqrt(2 x stall x MTTI)",
@@ -76,7 +77,7 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "daly_s",
-            "Interval by Daly",
+            FIGURES["daly_s"].heading,
             "s",
             formulas.daly_s("charged_stall_s", "mtti_s"),
             "Daly 2006, doi 10.1016/j.future.2004.11.016",
@@ -85,7 +86,7 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "exact_s",
-            "Interval with the highest goodput",
+            FIGURES["exact_s"].heading,
             "s",
             "mtti_s*newton_6",
             "MTTI x (1 + s/M + W0(-exp(-(1 + s/M)))); see the workings",
@@ -98,11 +99,11 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
 def _loss(job: JobPlan) -> tuple[Result, ...]:
     loss = job.loss
     parts = (
-        ("stall", "Stall", loss.stall, "-LN(1-stopped_share)"),
-        ("rework", "Work computed again", loss.rework, "-LN(rework_factor)"),
-        ("drain", "Newest checkpoint not yet drained", loss.drain, "drain_s/mtti_s"),
-        ("restart", "Restart", loss.restart, "restart_s/mtti_s"),
-        ("restore", "Restore read", loss.restore, "restore_s/mtti_s"),
+        ("stall", FIGURES["loss.stall"].heading, loss.stall, "-LN(1-stopped_share)"),
+        ("rework", FIGURES["loss.rework"].heading, loss.rework, "-LN(rework_factor)"),
+        ("drain", FIGURES["loss.drain"].heading, loss.drain, "drain_s/mtti_s"),
+        ("restart", FIGURES["loss.restart"].heading, loss.restart, "restart_s/mtti_s"),
+        ("restore", FIGURES["loss.restore"].heading, loss.restore, "restore_s/mtti_s"),
     )
     return tuple(
         Result(
@@ -122,7 +123,7 @@ def _useful(job: JobPlan) -> tuple[Result, ...]:
     return (
         Result(
             "useful_gpus",
-            "Useful GPUs",
+            FIGURES["useful_gpus"].heading,
             "GPUs",
             "gpus_in_use*goodput",
             "GPUs in use x goodput",
@@ -131,7 +132,7 @@ def _useful(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "useful_pflops",
-            "Useful training rate",
+            FIGURES["useful_pflops"].heading,
             "PFLOP/s",
             "useful_gpus*tflops_per_gpu*mfu/1000",
             "useful GPUs x peak rate x MFU",
@@ -151,7 +152,7 @@ def _useful(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "days_to_train",
-            "Days to train",
+            FIGURES["days_to_train"].heading,
             "days",
             "training_pflops_days/useful_pflops",
             "work of the training run / useful training rate",

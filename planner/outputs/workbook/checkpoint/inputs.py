@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.workbook.bom.rows import job_gpus
 from planner.outputs.workbook.checkpoint.model import degraded_inputs
@@ -52,7 +53,14 @@ def input_sections(plan: Plan, job: JobPlan, *, money: bool) -> list[Inputs]:
 def _checkpoint(job: JobPlan) -> tuple[Input, ...]:
     stall_s = job.stall_s if job.mode == "async" else None
     return (
-        Input("checkpoint_gb", "Checkpoint size", "GB", job.checkpoint_gb, DECIMAL_1, low=1e-9),
+        Input(
+            "checkpoint_gb",
+            FIGURES["checkpoint_gb"].heading,
+            "GB",
+            job.checkpoint_gb,
+            DECIMAL_1,
+            low=1e-9,
+        ),
         Input(
             "save_mode",
             "How checkpoints are saved",
@@ -72,16 +80,17 @@ def _checkpoint(job: JobPlan) -> tuple[Input, ...]:
         ),
         Input(
             "interval_s",
-            "Checkpoint interval, start to start",
+            FIGURES["interval_s"].heading,
             "s",
             job.interval_s,
             DECIMAL_1,
-            f"policy of the plan: {job.interval_policy.replace('_', ' ')}; does not follow edits",
+            f"policy of the plan: {job.interval_policy.replace('_', ' ')}; does not follow edits; "
+            f"{FIGURES['interval_s'].note}",
             low=1e-9,
         ),
         Input(
             "drain_slowdown",
-            "Slowdown of the GPUs while draining",
+            FIGURES["drain_slowdown"].heading,
             "share",
             job.drain_slowdown,
             PERCENT,
@@ -94,13 +103,13 @@ def _restore(job: JobPlan) -> tuple[Input, ...]:
     return (
         Input(
             "failures_per_gpu_day",
-            "Job-interrupting failures per GPU and day",
+            FIGURES["failures_per_gpu_day"].heading,
             "1/day",
             job.failures_per_gpu_day,
             SMALL,
             low=1e-12,
         ),
-        Input("restart_s", "Restart without the read", "s", job.restart_s, DECIMAL_1),
+        Input("restart_s", FIGURES["restart_s"].heading, "s", job.restart_s, DECIMAL_1),
         Input(
             "restore_fan_out",
             "How a restore reaches the replicas",
@@ -113,7 +122,7 @@ def _restore(job: JobPlan) -> tuple[Input, ...]:
         ),
         Input(
             "bytes_per_parameter",
-            "Checkpoint bytes per parameter",
+            FIGURES["bytes_per_parameter"].heading,
             "B",
             job.bytes_per_parameter,
             DECIMAL_2,
@@ -123,27 +132,29 @@ def _restore(job: JobPlan) -> tuple[Input, ...]:
         ),
         Input(
             "checkpoints_held",
-            "Checkpoints held, the one being written included",
+            FIGURES["checkpoints_held"].heading,
             "",
             job.checkpoints_held,
             INTEGER,
+            FIGURES["checkpoints_held"].note,
             low=1,
             whole=True,
         ),
         Input(
             "other_data_tb",
-            "Other data held: data set and exports",
+            FIGURES["other_data_tb"].heading,
             "TB",
             job.other_data_tb,
             DECIMAL_1,
+            FIGURES["other_data_tb"].note,
         ),
     )
 
 
 _LIMITS = (
-    ("overlap", "max_overlap", "Largest overlap (drain / interval)", "share", PERCENT, 1.0),
-    ("blocking", "max_blocking", "Largest blocking (stall / interval)", "share", PERCENT, 0.99),
-    ("restore_time", "max_restore_s", "Longest restore read", "s", DECIMAL_1, 1e15),
+    ("overlap", "max_overlap", FIGURES["max_overlap"].heading, "share", PERCENT, 1.0),
+    ("blocking", "max_blocking", FIGURES["max_blocking"].heading, "share", PERCENT, 0.99),
+    ("restore_time", "max_restore_s", "Longest restore time", "s", DECIMAL_1, 1e15),
 )
 
 
@@ -180,7 +191,7 @@ def _cluster(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
         ),
         Input(
             "replica_gpus",
-            "GPUs that hold one replica (tensor x pipeline)",
+            FIGURES["replica_gpus"].heading,
             "GPUs",
             job.replica_gpus,
             INTEGER,
@@ -239,7 +250,7 @@ def _storage(plan: Plan) -> tuple[Input, ...]:
     return (
         Input(
             "delivered_fraction_write",
-            "Delivered share of the rated write bandwidth",
+            FIGURES["delivered_fraction_write"].heading,
             "share",
             site.delivered_fraction_write,
             PERCENT,
@@ -248,7 +259,7 @@ def _storage(plan: Plan) -> tuple[Input, ...]:
         ),
         Input(
             "delivered_fraction_read",
-            "Delivered share of the rated read bandwidth",
+            FIGURES["delivered_fraction_read"].heading,
             "share",
             site.delivered_fraction_read,
             PERCENT,
@@ -257,7 +268,7 @@ def _storage(plan: Plan) -> tuple[Input, ...]:
         ),
         Input(
             "fill_limit",
-            "Largest share of the usable capacity in use",
+            FIGURES["fill_limit"].heading,
             "share",
             site.fill_limit,
             PERCENT,
@@ -271,7 +282,7 @@ def _training(job: JobPlan) -> tuple[Input, ...]:
     return (
         Input(
             "tflops_per_gpu",
-            "Peak rate of one GPU",
+            FIGURES["tflops_per_gpu"].heading,
             "TFLOP/s",
             job.tflops_per_gpu,
             DECIMAL_1,
@@ -280,7 +291,7 @@ def _training(job: JobPlan) -> tuple[Input, ...]:
         ),
         Input(
             "mfu",
-            "Model FLOP/s utilisation (MFU)",
+            FIGURES["mfu"].heading,
             "share",
             job.mfu,
             PERCENT,
@@ -290,7 +301,7 @@ def _training(job: JobPlan) -> tuple[Input, ...]:
         ),
         Input(
             "tokens_trillion",
-            "Tokens to train on",
+            FIGURES["tokens"].heading,
             "trillions",
             _in(job.tokens, 1e12),
             DECIMAL_3,
@@ -299,7 +310,7 @@ def _training(job: JobPlan) -> tuple[Input, ...]:
         ),
         Input(
             "active_parameters_billion",
-            "Parameters active per token",
+            FIGURES["active_parameters"].heading,
             "billions",
             _in(job.active_parameters, 1e9),
             DECIMAL_1,
@@ -322,7 +333,7 @@ def _prices(plan: Plan, *, money: bool) -> tuple[Input, ...]:
     """Return the inputs of cost, each where the plan has it; without money the PUE alone."""
     site = plan.site
     two = scope.two_pues(plan)
-    label = "Power usage effectiveness (PUE)"
+    label = FIGURES["pue"].heading
     rows = [
         Input(
             "pue",
@@ -342,7 +353,7 @@ def _prices(plan: Plan, *, money: bool) -> tuple[Input, ...]:
     rows += [
         Input(
             "electricity_usd_per_kwh",
-            "Electricity price",
+            FIGURES["electricity_usd_per_kwh"].heading,
             "USD/kWh",
             site.electricity_usd_per_kwh,
             DECIMAL_3,
@@ -368,12 +379,20 @@ def _rates(plan: Plan) -> tuple[Input, ...]:
     site = plan.site
     rows = []
     if site.colocation_usd_per_kw_month > 0 or scope.limited(plan, "colocation"):
-        label, unit = "Colocation price", "USD/kW/month"
+        label, unit = FIGURES["colocation_usd_per_kw_month"].heading, "USD/kW/month"
         price = site.colocation_usd_per_kw_month
         rows.append(Input("colocation_usd_per_kw_month", label, unit, price, DECIMAL_2))
     if scope.over_time(plan):
         rate, note = site.discount_rate, "what is paid later counts less; 0 for none"
         rows.append(
-            Input("discount_rate", "Discount rate", "share", rate, PERCENT_2, note, high=1.0)
+            Input(
+                "discount_rate",
+                FIGURES["discount_rate"].heading,
+                "share",
+                rate,
+                PERCENT_2,
+                note,
+                high=1.0,
+            )
         )
     return tuple(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from planner.figures import FIGURES
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
     DECIMAL_2,
@@ -36,7 +37,7 @@ def _gpus(plan: Plan, job: JobPlan) -> tuple[Result, ...]:
     return (
         Result(
             "gpus_in_use",
-            "GPUs in use",
+            FIGURES["gpus_used"].heading,
             "GPUs",
             "MAX(0,bom_job_gpus-gpus_idle)",
             "GPUs on BOM that the job can use, less those it does not",
@@ -46,7 +47,7 @@ def _gpus(plan: Plan, job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "systems_in_use",
-            "GPU systems in use",
+            FIGURES["systems_used"].heading,
             "systems",
             f"ROUNDUP(MAX(0,gpus_in_use/{per_system}-1E-9),0)",
             f"GPUs in use / {words} per system, rounded up",
@@ -134,7 +135,7 @@ def _direction(
         ),
         Result(
             f"client_{kind}_limit_gb_per_s",
-            f"What these systems can {kind}",
+            FIGURES[f"client_{kind}_limit_gb_per_s"].heading,
             "GB/s",
             limit,
             "systems x limit per system",
@@ -166,7 +167,7 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
     return (
         Result(
             "stall_s",
-            "Stall: the GPUs stop per checkpoint",
+            FIGURES["stall_s"].heading,
             "s",
             'IF(save_mode="sync",checkpoint_gb/write_gb_per_s,async_stall_s)',
             "async: the input; sync: checkpoint size / delivered write bandwidth",
@@ -175,7 +176,7 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "drain_s",
-            "Drain: storage absorbs one checkpoint",
+            FIGURES["drain_s"].heading,
             "s",
             'IF(save_mode="sync",0,checkpoint_gb/write_gb_per_s)',
             "checkpoint size / delivered write bandwidth; part of the stall when sync",
@@ -184,7 +185,7 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "overlap",
-            "Overlap: share of the interval in which storage drains",
+            FIGURES["overlap"].heading,
             "share",
             "drain_s/interval_s",
             "drain / interval; the GPUs keep computing",
@@ -192,7 +193,7 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "blocking",
-            "Blocking: share of the interval in which the GPUs stand still",
+            FIGURES["blocking"].heading,
             "share",
             "stall_s/interval_s",
             "stall / interval",
@@ -209,7 +210,7 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "write_volume_tb_per_day",
-            "Checkpoint volume written",
+            FIGURES["write_volume_tb_per_day"].heading,
             "TB/day",
             "checkpoint_gb*86400/interval_s/1000",
             "checkpoint size x 86,400 s / interval",
@@ -223,7 +224,7 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
     return (
         Result(
             "mtti_s",
-            "Mean time to interruption (MTTI)",
+            FIGURES["mtti_s"].heading,
             "s",
             "86400/(failures_per_gpu_day*gpus_in_use)",
             "86,400 s / (failures per GPU and day x GPUs in use)",
@@ -232,7 +233,7 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "replicas",
-            "Data-parallel replicas",
+            FIGURES["replicas"].heading,
             "",
             "gpus_in_use/replica_gpus",
             "GPUs in use / GPUs per replica",
@@ -251,7 +252,7 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "fan_out",
-            "Restore fan-out: times the checkpoint is read",
+            FIGURES["fan_out"].heading,
             "",
             "1+fan_out_per_replica*IF(ISNUMBER(replicas),replicas-1,0)",
             "1 + share per further replica x (replicas - 1)",
@@ -260,7 +261,7 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "restore_s",
-            "Restore read",
+            FIGURES["restore_s"].heading,
             "s",
             "fan_out*checkpoint_gb/read_gb_per_s",
             "fan-out x checkpoint size / delivered read bandwidth",
@@ -278,7 +279,7 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "ingest_gb_per_s",
-            "Training data read",
+            FIGURES["ingest_gb_per_s"].heading,
             "GB/s",
             "gpus_in_use*ingest_per_gpu_gb_per_s",
             "GPUs in use x data per GPU",
@@ -287,7 +288,7 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
         ),
         Result(
             "capacity_needed_tb",
-            "Usable capacity needed",
+            FIGURES["capacity_needed_tb"].heading,
             "TB",
             "(other_data_tb+checkpoints_held*checkpoint_gb/1000)/fill_limit",
             "(other data + checkpoints held x checkpoint size) / largest share in use",
@@ -379,7 +380,7 @@ def _degraded_checkpoint() -> tuple[Result, ...]:
     return (
         Result(
             "degraded_save_s",
-            "Write of one checkpoint, degraded",
+            FIGURES["degraded_drain_s"].heading,
             "s",
             "checkpoint_gb/degraded_write_gb_per_s",
             "checkpoint size / degraded write bandwidth: the drain, or the stall when sync",
@@ -387,7 +388,7 @@ def _degraded_checkpoint() -> tuple[Result, ...]:
         ),
         Result(
             "degraded_overlap",
-            "Overlap, degraded",
+            FIGURES["degraded_overlap"].heading,
             "share",
             f"{drained}/interval_s",
             "drain / interval",
@@ -395,7 +396,7 @@ def _degraded_checkpoint() -> tuple[Result, ...]:
         ),
         Result(
             "degraded_blocking",
-            "Blocking, degraded",
+            f"{FIGURES['blocking'].heading}, degraded",
             "share",
             f"{stalled}/interval_s",
             "stall / interval",
@@ -415,7 +416,7 @@ def _degraded_checkpoint() -> tuple[Result, ...]:
 def _degraded_restore() -> Result:
     return Result(
         "degraded_restore_s",
-        "Restore read, degraded",
+        FIGURES["degraded_restore_s"].heading,
         "s",
         "fan_out*checkpoint_gb/degraded_read_gb_per_s",
         "fan-out x checkpoint size / degraded read bandwidth",

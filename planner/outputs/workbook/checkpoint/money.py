@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.book import Book
@@ -24,9 +25,9 @@ def totals(book: Book) -> Results:
 
 
 def _power(book: Book) -> tuple[Result, ...]:
-    rows = [from_bom(book, "it_power_kw", "IT power", "kW", DECIMAL_1)]
+    rows = [from_bom(book, "it_power_kw", FIGURES["it_power_kw"].heading, "kW", DECIMAL_1)]
     if book.has("bom_typical_power_kw"):
-        label = "IT power, typical (the maximum where it is not known)"
+        label = FIGURES["typical_power_kw"].heading
         rows.append(from_bom(book, "typical_power_kw", label, "kW", DECIMAL_1))
     rows.append(_facility(book))
     if book.has("bom_energy_kw"):
@@ -38,11 +39,13 @@ def _power(book: Book) -> tuple[Result, ...]:
 
 def _facility(book: Book) -> Result:
     if book.has("bom_facility_power_kw"):
-        row = from_bom(book, "facility_power_kw", "Facility power", "kW", DECIMAL_1)
+        row = from_bom(
+            book, "facility_power_kw", FIGURES["facility_power_kw"].heading, "kW", DECIMAL_1
+        )
         return row.explained("total of BOM: every line's IT power x its PUE")
     return Result(
         "facility_power_kw",
-        "Facility power",
+        FIGURES["facility_power_kw"].heading,
         "kW",
         "it_power_kw*pue",
         "IT power x PUE",
@@ -53,15 +56,17 @@ def _facility(book: Book) -> Result:
 
 
 def _heat(book: Book) -> tuple[Result, ...]:
-    rows = [from_bom(book, "heat_btu_per_h", "Heat", "BTU/h", INTEGER)]
+    rows = [from_bom(book, "heat_btu_per_h", FIGURES["heat_btu_per_h"].heading, "BTU/h", INTEGER)]
     liquid = book.has("bom_heat_liquid_kw")
     if liquid:
-        rows.append(from_bom(book, "heat_liquid_kw", "Heat to liquid", "kW", DECIMAL_1))
+        rows.append(
+            from_bom(book, "heat_liquid_kw", FIGURES["heat_liquid_kw"].heading, "kW", DECIMAL_1)
+        )
     if liquid or scope.limited(book.plan, "heat_air"):
         rows.append(
             Result(
                 "heat_air_kw",
-                "Heat to air",
+                FIGURES["heat_air_kw"].heading,
                 "kW",
                 "it_power_kw-heat_liquid_kw" if liquid else "it_power_kw",
                 "IT power less what goes to liquid; 1 kW is 3,412.14 BTU/h",
@@ -75,12 +80,12 @@ def _heat(book: Book) -> tuple[Result, ...]:
 
 def _space(book: Book) -> tuple[Result, ...]:
     rows = [
-        from_bom(book, "racks", "Racks", "racks", INTEGER_OR_DASH),
-        from_bom(book, "weight_kg", "Weight", "kg", INTEGER),
-        from_bom(book, "usable_tb", "Usable capacity", "TB", DECIMAL_1_OR_DASH),
+        from_bom(book, "racks", FIGURES["racks"].heading, "racks", INTEGER_OR_DASH),
+        from_bom(book, "weight_kg", FIGURES["weight_kg"].heading, "kg", INTEGER),
+        from_bom(book, "usable_tb", FIGURES["usable_tb"].heading, "TB", DECIMAL_1_OR_DASH),
     ]
     if book.has("bom_lead_time_days"):
-        row = from_bom(book, "lead_time_days", "Longest lead time of what is bought", "days")
+        row = from_bom(book, "lead_time_days", FIGURES["lead_time_days"].heading, "days")
         rows.append(row.explained("the upper end of what the suppliers say, on BOM"))
     return tuple(rows)
 
@@ -96,7 +101,7 @@ def _money(book: Book) -> tuple[Result, ...]:
     """Return the money of the plan, each figure after what it rests on."""
     yearly = _yearly(book)
     return (
-        from_bom(book, "capex_usd", "Capex", "USD", DECIMAL_2),
+        from_bom(book, "capex_usd", FIGURES["capex_usd"].heading, "USD", DECIMAL_2),
         *yearly,
         _opex(book, yearly),
         *_term(book, yearly),
@@ -106,9 +111,17 @@ def _money(book: Book) -> tuple[Result, ...]:
 
 def _yearly(book: Book) -> tuple[Result, ...]:
     """Return what is paid every year: support, subscriptions, energy, colocation."""
-    result = [from_bom(book, "support_usd_per_year", "Support per year", "USD/year", DECIMAL_2)]
+    result = [
+        from_bom(
+            book,
+            "support_usd_per_year",
+            FIGURES["support_usd_per_year"].heading,
+            "USD/year",
+            DECIMAL_2,
+        )
+    ]
     if book.has("bom_subscriptions_usd_per_year"):
-        name, label = "subscriptions_usd_per_year", "Subscriptions per year"
+        name, label = "subscriptions_usd_per_year", FIGURES["subscriptions_usd_per_year"].heading
         result.append(from_bom(book, name, label, "USD/year", DECIMAL_2))
     power, what = "facility_power_kw", "facility power"
     if book.has("bom_energy_kw"):
@@ -116,7 +129,7 @@ def _yearly(book: Book) -> tuple[Result, ...]:
     result.append(
         Result(
             "energy_usd_per_year",
-            "Energy per year",
+            FIGURES["energy_usd_per_year"].heading,
             "USD/year",
             f"{power}*{HOURS_PER_YEAR:g}*electricity_usd_per_kwh",
             f"{what} x {HOURS_PER_YEAR:,.0f} h x electricity price",
@@ -130,7 +143,7 @@ def _yearly(book: Book) -> tuple[Result, ...]:
         result.append(
             Result(
                 "colocation_usd_per_year",
-                "Colocation per year",
+                FIGURES["colocation_usd_per_year"].heading,
                 "USD/year",
                 f"it_power_kw*{MONTHS_PER_YEAR}*colocation_usd_per_kw_month",
                 f"IT power x {MONTHS_PER_YEAR} months x colocation price",
@@ -147,7 +160,7 @@ def _opex(book: Book, yearly: tuple[Result, ...]) -> Result:
     names = [row.name for row in yearly]
     return Result(
         "opex_usd_per_year",
-        "Opex per year",
+        FIGURES["opex_usd_per_year"].heading,
         "USD/year",
         "+".join(names),
         " + ".join(name.removesuffix("_usd_per_year") for name in names),
@@ -187,7 +200,7 @@ def _term(book: Book, yearly: tuple[Result, ...]) -> tuple[Result, ...]:
 
 def _tco(value: float | None, formula: str, how: str) -> Result:
     needs = ("years", "opex_usd_per_year")
-    label = "Total cost of ownership (TCO)"
+    label = FIGURES["tco_usd"].heading
     return Result("tco_usd", label, "USD", formula, how, DECIMAL_2, needs, TCO_FLAG, plan=value)
 
 
@@ -201,7 +214,7 @@ def _ratios(book: Book) -> tuple[Result, ...]:
         (
             "usd_per_useful_gpu_hour",
             "per_useful_gpu_hour",
-            "Cost of a useful GPU-hour",
+            FIGURES["usd_per_useful_gpu_hour"].heading,
             plan.totals.usd_per_useful_gpu_hour,
             f"tco_usd/(useful_gpus*{HOURS_PER_YEAR:g}*years)",
             "TCO / (useful GPUs x hours of the term)",
@@ -209,7 +222,7 @@ def _ratios(book: Book) -> tuple[Result, ...]:
         (
             "usd_per_million_tokens",
             "per_million_tokens",
-            "Cost of a million tokens trained",
+            FIGURES["usd_per_million_tokens"].heading,
             plan.totals.usd_per_million_tokens,
             f"tco_usd/(useful_pflops*{_TOKENS}/active_parameters_billion*years)",
             "TCO / tokens trained in the term at the useful training rate",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from planner.limits import LIMITS, Limit, named
+from planner.limits import LIMITS, known, named
 from planner.outputs.numbering import Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook.bom.rows import purchased_name, quantity_name, working_name
@@ -82,16 +82,8 @@ def editable(name: str) -> bool:
 
     What follows from a product or a rule (endurance, a vendor's rule, least orders) is no input.
     """
-    row = _row_of(name)
+    row = known(name)
     return row is not None and row.editable
-
-
-def _row_of(name: str) -> Limit | None:
-    """Return the row of a limit; None of one that no table has, which keeps its numbers."""
-    try:
-        return named(name)
-    except KeyError:
-        return None
 
 
 # What is held against a limit with appliances down, where the plan must bear that.
@@ -148,7 +140,7 @@ def check_for(book: Book, limit: LimitReport) -> Check:
         limit: the plan's limit.
     """
     check = _check(book, limit)
-    row = _row_of(limit.name)
+    row = known(limit.name)
     if row and row.group in ("supply", "ratio") and book.has("bom_companions_flag"):
         # Companions keep their solved counts.
         check = replace(check, flag="&".join(filter(None, (check.flag, "bom_companions_flag"))))
@@ -170,9 +162,9 @@ def check_for(book: Book, limit: LimitReport) -> Check:
 
 
 def _check(book: Book, limit: LimitReport) -> Check:
-    row = _row_of(limit.name)
+    row = known(limit.name)
     if row is None:
-        return Check()
+        return Check("")
     if "*" in row.name:
         return Check(_quantity(book.plan, limit), tolerance=row.tolerance)
     flag = f"bom_{row.figure}_flag"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.figures import FIGURES
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, PERCENT, SMALL, Role
 from planner.outputs.workbook.inputs import Range
@@ -91,16 +92,16 @@ _QUESTIONS = (
         f"published rates run from {_range(_RATES, '.2g')} per GPU and day",
     ),
     _Question(
-        "size", "checkpoint_gb", "Checkpoint size", "GB", 0.5, 2.0, DECIMAL_1,
+        "size", "checkpoint_gb", FIGURES["checkpoint_gb"].heading, "GB", 0.5, 2.0, DECIMAL_1,
         f"from {_range(_BYTES, 'g')} bytes per parameter, by what the optimizer keeps",
     ),
     _Question(
-        "share_write", "delivered_fraction_write", "Delivered share of the rated write bandwidth",
+        "share_write", "delivered_fraction_write", FIGURES["delivered_fraction_write"].heading,
         "share", 0.5, 1.25, PERCENT, "production systems have shown 16 % to 40 % for writes; "
         "at most 100 %", share=True,
     ),
     _Question(
-        "share_read", "delivered_fraction_read", "Delivered share of the rated read bandwidth",
+        "share_read", "delivered_fraction_read", FIGURES["delivered_fraction_read"].heading,
         "share", 0.75, 1.25, PERCENT, "reads come nearer to the rating than writes; at most 100 %",
         share=True,
     ),
@@ -109,16 +110,16 @@ _QUESTIONS = (
         "depends on the training framework and on host memory; not measured on this cluster",
     ),
     _Question(
-        "restart", "restart_s", "Restart without the read", "s", 0.5, 2.0, DECIMAL_1,
+        "restart", "restart_s", FIGURES["restart_s"].heading, "s", 0.5, 2.0, DECIMAL_1,
         "depends on detection, on spare systems and on the scheduler",
     ),
     _Question(
-        "slowdown", "drain_slowdown", "Slowdown of the GPUs while draining", "share", 0.5, 2.0,
+        "slowdown", "drain_slowdown", FIGURES["drain_slowdown"].heading, "share", 0.5, 2.0,
         PERCENT, "depends on how saving shares hosts and network with the training; at most 100 %",
         share=True,
     ),
     _Question(
-        "mfu", "mfu", "Model FLOP/s utilisation (MFU)", "share", 0.75, 1.25, PERCENT,
+        "mfu", "mfu", FIGURES["mfu"].heading, "share", 0.75, 1.25, PERCENT,
         "changes the days to train, not the useful GPUs; at most 100 %", share=True,
     ),
 )  # fmt: skip
@@ -160,11 +161,11 @@ _ANSWERED = (
     "Case",
     "Value",
     "Unit",
-    "Goodput",
-    "Useful GPUs",
+    FIGURES["goodput"].heading,
+    FIGURES["useful_gpus"].heading,
     "{saving}",
-    "Restore read, s",
-    "Days to train",
+    FIGURES["restore_s"].column,
+    FIGURES["days_to_train"].heading,
     "Interval chosen anew, s",
     "Goodput at that interval",
     "Useful GPUs at that interval",

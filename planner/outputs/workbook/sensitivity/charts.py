@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from planner.figures import FIGURES
 from planner.outputs.workbook.page import Page
 from planner.outputs.workbook.sensitivity.model import CASE, F1, F3, F5, F6, F8, F9, LABEL, GridPage
 
@@ -123,7 +124,13 @@ def add_bandwidth_chart(page: GridPage, sweep: Sweep) -> None:
     """
     chart = page.book.workbook.add_chart({"type": "scatter", "subtype": "straight"})
     _lines(
-        page, chart, sweep, CASE, ("Goodput", F3), (page.saving_title, F5), sides=("below", "above")
+        page,
+        chart,
+        sweep,
+        CASE,
+        (FIGURES["goodput"].heading, F3),
+        (page.saving_title, F5),
+        sides=("below", "above"),
     )
     title = f"Goodput and {page.saving} by bandwidth"
     chart.set_title({"name": title, "name_font": TITLE_FONT})
@@ -148,7 +155,7 @@ def add_interval_chart(page: GridPage, sweep: Sweep) -> None:
     _lines(page, chart, sweep, F1, ("Time lost (1 - goodput)", F6), (page.saving_title, F5))
     title = f"Time lost and {page.saving} by interval"
     chart.set_title({"name": title, "name_font": TITLE_FONT})
-    chart.set_x_axis(axis("Checkpoint interval, s", num_format="#,##0", min=0,
+    chart.set_x_axis(axis(FIGURES["interval_s"].column, num_format="#,##0", min=0,
                           major_gridlines={"visible": False}))  # fmt: skip
     chart.set_y_axis(axis("Share of time", num_format="0.0%", min=0, major_gridlines=GRID))
     _insert_sweep(page, chart, sweep)

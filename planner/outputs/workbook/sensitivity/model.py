@@ -9,6 +9,7 @@ from functools import cache, cached_property
 
 from xlsxwriter.utility import xl_col_to_name
 
+from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.book import Book
@@ -192,23 +193,28 @@ def _degraded() -> list[Step]:
             DECIMAL_3,
         ),
         Step("held_drain", "Drain, degraded, s", 'IF(save_mode="sync",0,{held_save})', DECIMAL_3),
-        Step("held_restore", "Restore read, degraded, s", "fan_out*{size}/{held_read}", DECIMAL_2),
+        Step(
+            "held_restore",
+            f"{FIGURES['degraded_restore_s'].heading}, s",
+            "fan_out*{size}/{held_read}",
+            DECIMAL_2,
+        ),
     ]
 
 
 VARIED = {
     "failures": ("failures_per_gpu_day", "Failures per GPU and day", SMALL),
-    "size": ("checkpoint_gb", "Checkpoint, GB", DECIMAL_1),
-    "rated_write": ("nameplate_write_gb_per_s", "Rated write, GB/s", DECIMAL_1),
+    "size": ("checkpoint_gb", FIGURES["checkpoint_gb"].column, DECIMAL_1),
+    "rated_write": ("nameplate_write_gb_per_s", FIGURES["write_gb_per_s"].column, DECIMAL_1),
     "share_write": ("delivered_fraction_write", "Delivered share, write", PERCENT),
-    "rated_read": ("nameplate_read_gb_per_s", "Rated read, GB/s", DECIMAL_1),
+    "rated_read": ("nameplate_read_gb_per_s", FIGURES["read_gb_per_s"].column, DECIMAL_1),
     "share_read": ("delivered_fraction_read", "Delivered share, read", PERCENT),
     "stall_given": ("async_stall_s", "Stall given, s", DECIMAL_2),
     "restart": ("restart_s", "Restart, s", DECIMAL_1),
     "slowdown": ("drain_slowdown", "Slowdown while draining", PERCENT),
     "mfu": ("mfu", "MFU", PERCENT),
-    "interval": ("interval_s", "Interval, s", DECIMAL_1),
-    "usable": ("usable_tb", "Usable, TB", DECIMAL_1),
+    "interval": ("interval_s", FIGURES["interval_s"].column, DECIMAL_1),
+    "usable": ("usable_tb", FIGURES["usable_tb"].column, DECIMAL_1),
 }
 """What may differ from the plan: the name of the plan's own figure, its title and format."""
 
@@ -220,7 +226,11 @@ def saving(book: Book) -> tuple[str, str]:
         book: the workbook, with the names of Checkpoint defined.
     """
     sync = book.value("save_mode") == "sync"
-    return ("blocking", "Blocking") if sync else ("overlap", "Overlap")
+    return (
+        ("blocking", FIGURES["blocking"].heading)
+        if sync
+        else ("overlap", FIGURES["overlap"].heading)
+    )
 
 
 def steps(book: Book) -> list[Step]:
@@ -285,33 +295,38 @@ def _checkpoint() -> list[Step]:
     return [
         Step(
             "write",
-            "Delivered write, GB/s",
+            FIGURES["delivered_write_gb_per_s"].column,
             "MIN({share_write}*{rated_write},client_write_limit_gb_per_s)",
         ),
         Step(
             "read",
-            "Delivered read, GB/s",
+            FIGURES["delivered_read_gb_per_s"].column,
             "MIN({share_read}*{rated_read},client_read_limit_gb_per_s)",
         ),
         Step("save", "Write of one checkpoint, s", "{size}/{write}", DECIMAL_3),
-        Step("stall", "Stall, s", 'IF(save_mode="sync",{save},{stall_given})', DECIMAL_3),
-        Step("drain", "Drain, s", 'IF(save_mode="sync",0,{save})', DECIMAL_3),
-        Step("overlap", "Overlap", "{drain}/{interval}", PERCENT_2),
-        Step("blocking", "Blocking", "{stall}/{interval}", PERCENT_2),
-        Step("restore", "Restore read, s", "fan_out*{size}/{read}"),
+        Step(
+            "stall",
+            FIGURES["stall_s"].column,
+            'IF(save_mode="sync",{save},{stall_given})',
+            DECIMAL_3,
+        ),
+        Step("drain", FIGURES["drain_s"].column, 'IF(save_mode="sync",0,{save})', DECIMAL_3),
+        Step("overlap", FIGURES["overlap"].heading, "{drain}/{interval}", PERCENT_2),
+        Step("blocking", FIGURES["blocking"].heading, "{stall}/{interval}", PERCENT_2),
+        Step("restore", FIGURES["restore_s"].column, "fan_out*{size}/{read}"),
     ]
 
 
 def _goodput() -> list[Step]:
     return [
-        Step("mtti", "Mean time to interruption, s", "86400/({failures}*gpus_in_use)", DECIMAL_1),
+        Step("mtti", FIGURES["mtti_s"].column, "86400/({failures}*gpus_in_use)", DECIMAL_1),
         Step("charged", "Stall plus slowdown x drain, s", "{stall}+{slowdown}*{drain}", DECIMAL_3),
-        Step("goodput", "Goodput", _goodput_formula("{interval}"), PERCENT_2),
+        Step("goodput", FIGURES["goodput"].heading, _goodput_formula("{interval}"), PERCENT_2),
         Step("lost", "Time lost", "ROUND(1-{goodput},9)", PERCENT_2),
-        Step("useful", "Useful GPUs", "gpus_in_use*{goodput}", DECIMAL_1),
+        Step("useful", FIGURES["useful_gpus"].heading, "gpus_in_use*{goodput}", DECIMAL_1),
         Step(
             "days",
-            "Days to train",
+            FIGURES["days_to_train"].heading,
             "training_pflops_days/({useful}*tflops_per_gpu*{mfu}/1000)",
             DECIMAL_1,
         ),

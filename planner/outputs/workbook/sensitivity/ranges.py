@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from planner.figures import FIGURES
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2, DECIMAL_3, PERCENT, Role
 from planner.outputs.workbook.inputs import Range
@@ -65,12 +66,12 @@ _BANDWIDTH = _Table(
     (
         "Storage",
         "Times what is bought",
-        "Delivered write, GB/s",
-        "Delivered read, GB/s",
-        "Goodput",
-        "Useful GPUs",
+        FIGURES["delivered_write_gb_per_s"].column,
+        FIGURES["delivered_read_gb_per_s"].column,
+        FIGURES["goodput"].heading,
+        FIGURES["useful_gpus"].heading,
         "{saving}",
-        "Restore read, s",
+        FIGURES["restore_s"].column,
         "Change in useful GPUs",
         "Limits of the job",
     ),
@@ -93,10 +94,10 @@ _INTERVAL = _Table(
     (
         "Interval",
         "Times the plan's",
-        "Interval, s",
+        FIGURES["interval_s"].column,
         "Interval, min",
-        "Goodput",
-        "Useful GPUs",
+        FIGURES["goodput"].heading,
+        FIGURES["useful_gpus"].heading,
         "{saving}",
         "Time lost (1 - goodput)",
         "Change in useful GPUs",
@@ -188,8 +189,8 @@ _SITE_TITLES = (
     "Times what the plan takes",
     "Value",
     "Unit",
-    "Facility power, kW",
-    "Change in facility power, kW",
+    FIGURES["facility_power_kw"].column,
+    "Change in power at the meter, kW",
 )
 _SITE_MONEY_TITLES = ("Energy, million USD/year", "TCO, million USD", "Change in TCO, million USD")
 _MILLIONS = "#,##0.000,,"
@@ -222,7 +223,7 @@ class _Site:
 
 _PUE = _Site(
     "pue",
-    "Power usage effectiveness (PUE)",
+    FIGURES["pue"].heading,
     "",
     0.5,
     1.5,
@@ -231,7 +232,7 @@ _PUE = _Site(
 )
 _PRICE = _Site(
     "electricity_usd_per_kwh",
-    "Electricity price",
+    FIGURES["electricity_usd_per_kwh"].heading,
     "USD/kWh",
     0.5,
     2.0,
