@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from planner.figures import OBJECTIVES
-from planner.outputs.blocks import aligned
+from planner.outputs.blocks import aligned, joined
 from planner.outputs.words import INDENT, millions, money, number, wrapped
 from planner.schema.alternatives import Alternative, Alternatives, Direction
 from planner.schema.plan import Line, Plan
@@ -123,8 +123,7 @@ def render(found: Alternatives) -> str:
         parts.append("\n".join(wrapped(found.message)))
     if found.alternatives:
         parts += [_figures(found), _plans(found), _looked_for(found), _proof(found)]
-    text = "\n\n".join(part for part in parts if part) + "\n"
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    return joined(parts)
 
 
 def _figures(found: Alternatives) -> str:

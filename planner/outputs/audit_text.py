@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from planner.figures import FIGURES
+from planner.outputs.blocks import joined
+from planner.outputs.comparison_words import fitted
 from planner.outputs.words import INDENT, duration, gap, money, number, percent, quantity, wrapped
 from planner.schema.audit import Audit, Breach, Edit
 from planner.schema.plan import Plan
@@ -24,8 +26,7 @@ def render(audit: Audit) -> str:
         _stale(audit),
         "\n".join(line for text in _verdict(audit) for line in wrapped(text, "", INDENT)),
     ]
-    text = "\n\n".join(part for part in parts if part) + "\n"
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    return joined(parts)
 
 
 def _edits(audit: Audit) -> str:
@@ -46,11 +47,7 @@ def _edits(audit: Audit) -> str:
 def _aligned(rows: list[tuple[str, str, str]]) -> list[str]:
     place = max(len(row[0]) for row in rows)
     label = min(46, max(len(row[1]) for row in rows))
-    return [f"{INDENT}{a:<{place}}  {_cut(b, label):<{label}}  {c}".rstrip() for a, b, c in rows]
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+    return [f"{INDENT}{a:<{place}}  {fitted(b, label):<{label}}  {c}".rstrip() for a, b, c in rows]
 
 
 def _value(edit: Edit, value: float | str | None) -> str:

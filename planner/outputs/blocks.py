@@ -156,8 +156,12 @@ def chosen(count: int, most: int | None, kept: Collection[int] = ()) -> list[int
 
 def screen(blocks: Iterable[Block]) -> str:
     """Return blocks as plain text, as wide as the terminal; nothing in it steers one."""
-    parts = [part for block in blocks if (part := _part(block))]
-    return printable("\n\n".join(parts) + "\n")
+    return joined(map(_part, blocks))
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Return the parts of a screen that say something, a blank line between them."""
+    return printable("\n\n".join(part for part in parts if part) + "\n")
 
 
 def printable(text: str) -> str:

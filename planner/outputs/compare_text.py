@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planner.outputs.blocks import aligned
+from planner.outputs.blocks import aligned, joined
 from planner.outputs.comparison_words import changed_by, fitted, titled, valued, write_figure
 from planner.outputs.words import INDENT, wrapped
 from planner.schema.comparison import Comparison, FigureRow, LimitRow, LimitSide, LineRow, Side
@@ -39,9 +39,7 @@ def render(found: Comparison, *, everything: bool = False) -> str:
         *(_plans(found, keys, everything) if _comparable(found) else ()),
         *_explanations(found),
     ]
-    text = "\n\n".join(parts) + "\n"
-    # Names come from files: nothing in them may steer the terminal.
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    return joined(parts)
 
 
 def _comparable(found: Comparison) -> bool:

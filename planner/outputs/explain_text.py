@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from planner.figures import OBJECTIVES
 from planner.outputs import console, why_not_text
+from planner.outputs.blocks import joined
 from planner.outputs.words import INDENT, money, wrapped
 from planner.outputs.worth_words import holds, signed, worth
 from planner.schema.explanation import Explanation, Marginal
@@ -25,8 +26,7 @@ def render(found: Explanation) -> str:
         parts.append(why_not_text.render(found.why_not).rstrip("\n"))
     if found.undecided:
         parts.append("\n".join(wrapped(f"{UNDECIDED}: {', '.join(found.undecided)}", "")))
-    text = "\n\n".join(part for part in parts if part) + "\n"
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    return joined(parts)
 
 
 def _title(found: Explanation) -> str:

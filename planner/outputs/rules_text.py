@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from planner.outputs.blocks import aligned
+from planner.outputs.blocks import aligned, joined
 from planner.outputs.comparison_words import fitted, signed, write_figure
 from planner.outputs.words import INDENT, duration, gap, money, number, percent, wrapped
 from planner.schema.comparison import Bought, Measure, Outcome, RuleRow, RulesTable
@@ -31,9 +31,7 @@ def render(found: RulesTable) -> str:
         "\n".join(["What that shows", *(line for text in found.argument for line in _item(text))]),
         _again(found),
     ]
-    text = "\n\n".join(part for part in parts if part) + "\n"
-    # Names come from files: nothing in them may steer the terminal.
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    return joined(parts)
 
 
 def _title(found: RulesTable) -> str:

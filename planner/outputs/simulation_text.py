@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from planner.figures import FIGURES
-from planner.outputs.blocks import aligned, printable
+from planner.outputs.blocks import aligned, joined
 from planner.outputs.comparison_words import counted, listed
 from planner.outputs.words import DAY_S, duration, number, percent, size, wrapped
 from planner.schema.simulation import (
@@ -176,7 +176,7 @@ def render(study: Simulation) -> str:
     for job in study.jobs:
         parts += [_goodput(study, job), _budget(job)]
     parts += [_events(study), _intervals(study)]
-    return printable("\n\n".join(part for part in parts if part) + "\n")
+    return joined(parts)
 
 
 def _goodput(study: Simulation, job: JobSimulated) -> str:

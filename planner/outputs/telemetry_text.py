@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
-from planner.outputs.blocks import aligned, narrowed, printable, titled_text
+from planner.outputs.blocks import aligned, joined, narrowed, titled_text
 from planner.outputs.comparison_words import counted, fitted, listed
 from planner.outputs.telemetry_words import (
     USUAL_OVERLAP,
@@ -267,7 +267,7 @@ def render(record: Characterization) -> str:
     if record.calibration is not None:
         parts.append(calibration(record.calibration))
     parts.append(_list("Read this too", _notes(record)))
-    return printable("\n\n".join(part for part in parts if part) + "\n")
+    return joined(parts)
 
 
 def _title(record: Characterization) -> str:

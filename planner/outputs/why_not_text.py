@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from planner.figures import OBJECTIVES
+from planner.outputs.blocks import joined
+from planner.outputs.comparison_words import fitted
 from planner.outputs.words import (
     INDENT,
     millions,
@@ -168,8 +170,7 @@ def render(why: WhyNot) -> str:
         parts = ["\n".join(wrapped(why.message or "", ""))]
     else:
         parts = [*_asked(why), _side_by_side(why, why.plan), _items(why), *_notes(why)]
-    text = "\n\n".join(part for part in parts if part) + "\n"
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    return joined(parts)
 
 
 def _asked(why: WhyNot) -> Iterator[str]:
@@ -196,11 +197,11 @@ def _side_by_side(why: WhyNot, plan: Figures) -> str:
 
 def _forced(why: WhyNot, row: Forced) -> str:
     if row.outcome == "as_is":
-        return f"{INDENT}  {_cut(row.label, _LABEL - 2):<{_LABEL - 2}}  the plan as it is"
+        return f"{INDENT}  {fitted(row.label, _LABEL - 2):<{_LABEL - 2}}  the plan as it is"
     if row.figures is None:
         reason = row.reason or UNDECIDED
-        text = f"{INDENT}  {_cut(row.label, _LABEL - 2):<{_LABEL - 2}}  {reason}"
-        return _cut(text, max(STANDARD, width()))
+        text = f"{INDENT}  {fitted(row.label, _LABEL - 2):<{_LABEL - 2}}  {reason}"
+        return fitted(text, max(STANDARD, width()))
     return _row((f"  {row.label}", *_cells(row.figures, difference(why, row))))
 
 
@@ -220,7 +221,7 @@ def _cells(figures: Figures, against: str) -> tuple[str, ...]:
 
 
 def _row(cells: Sequence[str]) -> str:
-    first = f"{_cut(cells[0], _LABEL):<{_LABEL}}"
+    first = f"{fitted(cells[0], _LABEL):<{_LABEL}}"
     rest = (cell.rjust(width) for cell, width in zip(cells[1:], _WIDTHS[1:], strict=True))
     return f"{INDENT}{first}{' '.join(rest)}".rstrip()
 
@@ -237,12 +238,11 @@ def _items(why: WhyNot) -> str:
 
 
 def _entry(name: str, text: str, price: str, entering: str) -> str:
-    left = f"{_cut(name, _NAME):<{_NAME}} "
+    left = f"{fitted(name, _NAME):<{_NAME}} "
     if not price and not entering:
-        return (
-            f"{INDENT}{left}{_cut(text, max(STANDARD, width()) - len(INDENT) - len(left))}".rstrip()
-        )
-    return f"{INDENT}{left}{_cut(text, _VERDICT):<{_VERDICT}} {price:>11} {entering:>13}".rstrip()
+        room = max(STANDARD, width()) - len(INDENT) - len(left)
+        return f"{INDENT}{left}{fitted(text, room)}".rstrip()
+    return f"{INDENT}{left}{fitted(text, _VERDICT):<{_VERDICT}} {price:>11} {entering:>13}".rstrip()
 
 
 def _notes(why: WhyNot) -> Iterator[str]:
@@ -269,7 +269,3 @@ def _waits(item: Item) -> bool:
         and "--why-not" in (price.reason or "")
     )
     return item.kind == "open" or open_price
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
