@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from xlsxwriter import Workbook
-from xlsxwriter.utility import xl_rowcol_to_cell
+from xlsxwriter.utility import xl_rowcol_to_cell, xl_rowcol_to_cell_fast
 from xlsxwriter.worksheet import (
     CellBlankTuple,
     CellDatetimeTuple,
@@ -52,6 +52,26 @@ class Sheet(Worksheet):  # type: ignore[misc]
     def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
         return formula.removeprefix("=")
 
+    def _write_cell(self, row: int, col: int, cell: Any) -> None:
+        # An address and the number of a style hold nothing that XML must have escaped, so in most
+        # cells of a workbook there is nothing to search for it but the text of a formula.
+        if cell.format is None:
+            super()._write_cell(row, col, cell)
+            return
+        kind = type(cell)
+        head = f'<c r="{xl_rowcol_to_cell_fast(row, col)}" s="{cell.format._get_xf_index()}"'
+        if kind is CellNumberTuple:
+            self.fh.write(f"{head}><v>{cell.number:.16G}</v></c>")
+        elif kind is CellStringTuple:
+            self.fh.write(f'{head} t="s"><v>{cell.string}</v></c>')
+        elif kind is CellBlankTuple:
+            self.fh.write(f"{head}/>")
+        elif kind is CellFormulaTuple and type(cell.value) in (int, float):
+            text = self._escape_data(cell.formula)
+            self.fh.write(f"{head}><f>{text}</f><v>{cell.value}</v></c>")
+        else:
+            super()._write_cell(row, col, cell)
+
     def held(self, cell: Any) -> Scalar:
         """Return the number or text that a cell of it holds, None where it holds neither."""
         kind = type(cell)
@@ -69,7 +89,8 @@ class Sheet(Worksheet):  # type: ignore[misc]
 
     def show(self, row: int, column: int, value: float | str | bool) -> None:
         """Note for the file what a formula comes to."""
-        self.table[row][column] = self.table[row][column]._replace(value=value)
+        cells = self.table[row]
+        cells[column] = CellFormulaTuple(*cells[column][:2], value)
 
     def _text(self, number: int) -> str:
         """Return a text of the workbook by its number."""
@@ -103,6 +124,7 @@ CHECKED = False
 
 _CLOSE = 1e-9
 _NO_CELLS: dict[int, Any] = {}
+_READS_ITSELF = FormulaError("a formula reads itself")
 
 
 class MismatchError(Exception):
@@ -232,14 +254,15 @@ class Book:
         """Return what a cell shows, worked out once if it holds a formula."""
         if type(cell) is not CellFormulaTuple:
             return page.held(cell)
-        result = page.results.get((row, column))
+        place = row, column
+        result = page.results.get(place)
         if result is None:
-            page.results[row, column] = FormulaError("a formula reads itself")
+            page.results[place] = _READS_ITSELF
             try:
-                result = self._evaluator.value(cell.formula, page.name)
+                result = self._evaluator.value(cell.formula, page.name, row)
             except ArithmeticError as error:
                 result = FormulaError(str(error))
-            page.results[row, column] = result
+            page.results[place] = result
         if isinstance(result, FormulaError):
             raise result
         return result

@@ -6,9 +6,10 @@ text here. The rules are Excel's: ``TRUE=1`` is FALSE, a text is no number, a bl
 nothing by what it is taken for, texts compare without case, and an error passes through everything
 but ``IFERROR`` and the ``IS`` functions.
 
-A formula is compiled once for its shape, which is its text without the cells and names it reads:
-the rows of a table share theirs. Only functions that some sheet uses are there; a further one is an
-entry of `_FUNCTIONS`.
+A formula is compiled once for its shape, which is its text without the cells and names it reads.
+The rows of a table share theirs, and its text is not even read again where it differs from one
+that was read in the number of its row alone. Only functions that some sheet uses are there; a
+further one is an entry of `_FUNCTIONS`.
 """
 
 from __future__ import annotations
@@ -96,56 +97,104 @@ class _Reads:
         return places[self.number].value()
 
 
-_CELL = r"\$?[A-Z]{1,3}\$?\d+(?::\$?[A-Z]{1,3}\$?\d+)?(?![\w(.])"
+_READ = "§"
+"""Stands in a shape for what is read."""
+_OWN = "\0"
+"""Stands in a formula for the number of the row that it is in; it counts as a digit."""
+
 _NUMBER = r"\d+\.?\d*(?:[eE][+-]?\d+)?"
 _STRING = r'"(?:[^"]|"")*"'
 _PIECE = re.compile(
-    rf"({_STRING}|(?<![\w$.]){_NUMBER}(?![\w!])|TRUE\b|FALSE\b)"
-    rf"|(?:'(?:[^']|'')+'|[A-Za-z_]\w*)!{_CELL}|{_CELL}|[A-Za-z_][\w.]*(?![\w.(])"
+    rf"({_STRING}|\b(?:TRUE|FALSE)\b)"
+    rf"|((?:(?<![\w{_OWN}.$])[A-Za-z_$]|'(?:[^']|'')+'!)[\w{_OWN}.$!:]*+(?!\())"
 )
-"""What stays in a shape (first group), or a reference."""
-_READ = "§"
+"""A text or truth value, which stays in a shape, or a reference."""
 _TOKEN = re.compile(
     rf"({_STRING})|({_NUMBER})|({_READ})|([A-Za-z_][\w.]*)|(<=|>=|<>|[-+*/^&=<>(),])"
 )
-_ADDRESS = re.compile(
-    r"(?:(?:'((?:[^']|'')+)'|(\w+))!)?\$?([A-Z]+)\$?(\d+)(?::\$?([A-Z]+)\$?(\d+))?"
-)
+_ROW = rf"\$?(\d+|{_OWN})"
+_ADDRESS = re.compile(rf"(?:(?:'((?:[^']|'')+)'|(\w+))!)?\$?([A-Z]+){_ROW}(?::\$?([A-Z]+){_ROW})?")
+
+
+class _InOwnRow(NamedTuple):
+    """A cell that a formula reads in whatever row it is in."""
+
+    sheet: str
+    column: int
+
+
+class _Reading(NamedTuple):
+    """A formula as read: what it does with places, and the places."""
+
+    run: Node
+    places: Sequence[Place | _InOwnRow]
 
 
 class Evaluator:
-    """Evaluates formulas over a grid."""
+    """Evaluates formulas over a grid.
+
+    The formulas of a column differ in the number of their row: they are read once.
+    """
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
         self._places: dict[tuple[str, str], Place] = {}
+        self._readings: dict[tuple[str, str], _Reading | None] = {}
 
-    def value(self, formula: str, sheet: str) -> Scalar:
+    def value(self, formula: str, sheet: str, row: int = 0) -> Scalar:
         """Return what a formula comes to; raise an error of `ArithmeticError` where it has none.
 
         Args:
             formula: its text, with or without the equals sign.
             sheet: the sheet it stands on.
+            row: its zero-based row there.
         """
-        places: list[Place] = []
-
-        def take(piece: re.Match[str]) -> str:
-            kept: str | None = piece[1]
-            if kept is not None:
-                return kept
-            places.append(self.place(piece[0], sheet))
-            return _READ
-
-        compiled = _compile(_PIECE.sub(take, formula.removeprefix("=")))
+        key = sheet, formula.replace(str(row + 1), _OWN)
         try:
-            value = compiled(places)
+            reading = self._readings[key]
+        except KeyError:
+            reading = self._readings[key] = self._read(key[1], sheet)
+        if reading is None:
+            reading = self._read(formula, sheet)
+            assert reading is not None
+        grid = self._grid
+        places = [
+            Place(grid, place[0], row, place[1], row, place[1])
+            if type(place) is _InOwnRow
+            else place
+            for place in reading.places
+        ]
+        try:
+            value = reading.run(places)  # type: ignore[arg-type]  # no `_InOwnRow` is left
         except ValueError as error:
             raise FormulaError("#NUM!") from error
+        if type(value) is float:
+            if not math.isfinite(value):
+                raise FormulaError("#NUM!")
+            return value
         if isinstance(value, Array):
             raise FormulaError("#VALUE!")
-        if type(value) is float and not math.isfinite(value):
-            raise FormulaError("#NUM!")
         return 0.0 if value is None else value
+
+    def _read(self, formula: str, sheet: str) -> _Reading | None:
+        """Return a formula as read, None where its row is the number of something else as well."""
+        # Between, a text or truth value or None, a reference or None; and so on.
+        pieces = _PIECE.split(formula.removeprefix("="))
+        references = list(filter(None, pieces[2::3]))
+        pieces[2::3] = [reference and _READ for reference in pieces[2::3]]
+        shape = "".join(filter(None, pieces))
+        if _OWN in shape:
+            return None
+        places: list[Place | _InOwnRow] = []
+        for reference in references:
+            if _OWN not in reference:
+                places.append(self.place(reference, sheet))
+                continue
+            match = _ADDRESS.fullmatch(reference)
+            if match is None or match[4] != _OWN or match[5] is not None:
+                return None
+            places.append(_InOwnRow(_sheet_of(match, sheet), _column(match[3])))
+        return _Reading(_compile(shape), places)
 
     def place(self, text: str, sheet: str) -> Place:
         """Return the cell or range that a reference on a sheet means."""
@@ -155,13 +204,18 @@ class Evaluator:
             if match is None:
                 found = self.place(self._grid.address(text), sheet)
             else:
-                quoted, plain, left, top, right, bottom = match.groups()
-                sheet_name = quoted.replace("''", "'") if quoted else plain or sheet
+                left, top, right, bottom = match.groups()[2:]
                 first = (int(top) - 1, _column(left))
                 last = first if right is None else (int(bottom) - 1, _column(right))
-                found = Place(self._grid, sheet_name, *first, *last)
+                found = Place(self._grid, _sheet_of(match, sheet), *first, *last)
             self._places[sheet, text] = found
         return found
+
+
+def _sheet_of(address: re.Match[str], own: str) -> str:
+    """Return the sheet that an address names, the formula's own where it names none."""
+    quoted: str | None = address[1]
+    return quoted.replace("''", "'") if quoted else address[2] or own
 
 
 @lru_cache
@@ -566,13 +620,18 @@ def _sum_if(cells: Node, criterion: Node, summed: Node) -> Node:
 
 def _sum_product(*arguments: Node) -> Node:
     def run(places: Sequence[Place]) -> float:
-        factors = []
+        factors: list[list[float]] = []
         for node in arguments:
             value = node(places)
             cells = value.cells if isinstance(value, Array) else [value]
             # What is no number counts as 0.
             factors.append([cell if type(cell) is float else 0.0 for cell in cells])
-        return math.fsum(math.prod(row) for row in zip(*factors, strict=True))
+        if len(set(map(len, factors))) > 1:
+            raise FormulaError("#VALUE!")
+        products, *more = factors
+        for column in more:
+            products = list(map(operator.mul, products, column))
+        return math.fsum(products)
 
     return run
 
