@@ -14,7 +14,7 @@ from planner.outputs.words import DAY_S, duration, size, wrapped
 from planner.studies.request import PROBLEMS, Found, Request, stem_of_side
 
 if TYPE_CHECKING:
-    from planner.schema.synthesis import JobTruth
+    from planner.schema.telemetry import JobTruth
     from planner.studies.compare.sides import Read
     from planner.synthesis.make import Format, Made
     from planner.synthesis.quality import Quality

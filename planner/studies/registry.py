@@ -123,7 +123,7 @@ RULES = Result(
 )
 ALTERNATIVES = Result(
     "alternatives",
-    record="planner.schema.alternatives:Alternatives",
+    record="planner.schema.comparison:Alternatives",
     view="planner.outputs.alternatives_text:render",
     sheets=f"{_SHEETS}.near:sheets",
     book="{stem}.alternatives",
@@ -131,7 +131,7 @@ ALTERNATIVES = Result(
     beside="planner.studies.alternatives:beside",
 )
 AUDIT = Result(
-    "audit", record="planner.schema.audit:Audit", view="planner.outputs.audit_text:render"
+    "audit", record="planner.schema.verification:Audit", view="planner.outputs.audit_text:render"
 )
 VERIFICATION = Result(
     "verification",
@@ -152,7 +152,7 @@ CHARACTERIZATION = Result(
     record="planner.schema.telemetry:Characterization",
     view="planner.outputs.telemetry_text:render",
 )
-TRUTH = Result("truth", record="planner.schema.synthesis:Truth")
+TRUTH = Result("truth", record="planner.schema.telemetry:Truth")
 SIMULATION = Result(
     "simulation",
     record="planner.schema.simulation:Simulation",

@@ -10,9 +10,9 @@ import pytest
 
 from planner import api
 from planner.inputs import Inputs, changed
+from planner.schema.explanation import Item, WhyNot
 from planner.schema.plan import Plan
 from planner.schema.problem import Quantity
-from planner.schema.why_not import Item, WhyNot
 from planner.studies.why_not import why_not
 from tests.oracle.enumerate import Best, best
 from tests.test_exactness import inputs_of
