@@ -359,7 +359,7 @@ _STUDIES = (
         "Find checkpoints and training jobs in storage telemetry: sizes, intervals, drains, "
         "overlaps, restarts. With -o tables, pictures and a jobs: section; with --problem "
         "overrides for it. Exit code 4 where no job shows.",
-        run="planner.commands.characterize:run",
+        run="planner.commands.traces:run_characterize",
         options=(
             argument(
                 "traces", list[Path],
@@ -439,7 +439,7 @@ _STUDIES = (
         "synthesize",
         "Make up the storage telemetry of a cluster that runs a plan; write PROBLEM.trace.csv (or "
         ".parquet), PROBLEM.truth.json with all that happened, and PROBLEM.log.csv, the jobs' log.",
-        run="planner.commands.synthesize:run",
+        run="planner.commands.traces:run_synthesize",
         options=(
             argument(
                 "files", list[Path],
