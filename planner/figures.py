@@ -107,7 +107,7 @@ FIGURES: dict[str, Figure] = {
                "work"),
         # The rhythm of its checkpoints.
         Figure("checkpoint_gb", "checkpoint size", "GB", "checkpoint", 2),
-        Figure("bytes_per_parameter", "checkpoint bytes per parameter", "bytes", "checkpoint", 2),
+        Figure("bytes_per_parameter", "checkpoint bytes per parameter", "B", "checkpoint", 2),
         Figure("interval_s", "checkpoint interval", "s", "checkpoint", 1, "start to start"),
         Figure("young_s", "interval by Young", "s", "checkpoint"),
         Figure("daly_s", "interval by Daly", "s", "checkpoint"),

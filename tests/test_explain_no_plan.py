@@ -10,8 +10,7 @@ import pytest
 import planner.infeasible
 from planner import shipped
 from planner.api import Options, solve, solve_with
-from planner.infeasible.conflict import off
-from planner.infeasible.oracle import Answer, Oracle
+from planner.infeasible.oracle import Answer, Oracle, off
 from planner.inputs import Inputs
 from planner.levers import Change, Lever, levers
 from planner.optimizer.solver import Effort

@@ -14,12 +14,12 @@ import pytest
 from pydantic import BaseModel
 
 from planner import api
-from planner.audit.draft import Draft, EditError
-from planner.audit.limits import set_limit
+from planner.audit.draft import Draft, EditError, set_limit
 from planner.case import resolve
 from planner.case.money import SUMS
+from planner.errors import VerificationError
 from planner.figures import FIGURES, OBJECTIVES
-from planner.inputs import Inputs, value_at
+from planner.inputs import Inputs, changed, value_at
 from planner.levers import levers
 from planner.limits import BY_NAME, LIMITS, NO_LIMITS, SUPPLIES, Limit, of_group, path_of
 from planner.optimizer.build import build
@@ -27,6 +27,7 @@ from planner.optimizer.objective import EXPRESSIONS, can_be_missed
 from planner.outputs.workbook import write
 from planner.schema import problem as schema
 from planner.schema.plan import Plan, Totals
+from planner.verify import verify
 from tests.optimizer.test_names import BOUNDS, everything_limited, row_name
 from tests.world.random_cases import inputs_of
 
@@ -158,6 +159,17 @@ def test_figures_and_sums_have_their_names() -> None:
     for objective in OBJECTIVES.values():
         assert objective.name in EXPRESSIONS
         assert BY_NAME[objective.limit].sense == ("<=" if objective.sense == "minimize" else ">=")
+
+
+def test_the_verifier_weighs_by_itself() -> None:
+    plan, weight = solved(), next(each for each in solved().limits if each.name == "weight")
+    assert weight.value > 0
+    wrong = weight.model_copy(update={"value": weight.value + 1.0})
+    others = tuple(wrong if each is weight else each for each in plan.limits)
+    with pytest.raises(VerificationError, match=r"limits\.weight\.value"):
+        verify(everything(), plan.model_copy(update={"limits": others}))
+    with pytest.raises(VerificationError, match="weight: the plan breaks the limit"):
+        verify(changed(everything(), "site.weight_limit", weight.value - 1.0), plan)
 
 
 def table() -> str:

@@ -8,15 +8,11 @@ from functools import lru_cache
 from importlib import metadata
 
 from planner import __version__
-from planner.assemble.assumptions import assumptions
-from planner.assemble.fabrics import fabric_reports
-from planner.assemble.idle import idle_units
-from planner.assemble.jobs import job_plan
 from planner.assemble.limits import limits
-from planner.assemble.lines import lines
+from planner.assemble.lines import fabric_reports, idle_units, lines
 from planner.assemble.racks import rack_groups
-from planner.assemble.totals import totals
-from planner.assemble.warnings import warnings
+from planner.assemble.totals import job_plan, totals
+from planner.assemble.warnings import assumptions, warnings
 from planner.case import Case
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs

@@ -1,13 +1,13 @@
-"""The lines of the bill of materials."""
+"""The lines of the bill of materials: what for, what stands idle, and the fabrics they make."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 
-from planner.assemble.idle import idle_units
-from planner.assemble.roles import roles
 from planner.case import Case, Storage, System, figures
-from planner.case.model import BillItem, Companion, Offer, nameplate
+from planner.case.fabrics import WORDS
+from planner.case.model import BillItem, Companion, Fabric, Offer, nameplate
 from planner.case.money import (
     cents,
     discount,
@@ -16,14 +16,212 @@ from planner.case.money import (
     support_usd_per_year,
     unit_net_usd,
 )
-from planner.case.quantities import ceil
+from planner.case.quantities import ceil, total
 from planner.inputs import Inputs
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.purchase import Bill, bill
+from planner.paths import job_path
 from planner.schema.catalog import Item
-from planner.schema.plan import Line, PriceNote, Section
+from planner.schema.plan import FabricReport, IdleUnits, Line, PriceNote, Section
 from planner.schema.prices import Price, SupportShare
+from planner.sizing.fabric import smallest
 from planner.sizing.facility import heat_btu_per_h
+
+# The fabrics of a plan: switches by tier, links, and how far they are filled.
+
+
+def fabric_reports(case: Case, spent: Bill) -> Iterator[FabricReport]:
+    """Yield a report of every fabric that the plan has."""
+    for fabric in case.companions.fabrics:
+        amount = round(total(fabric.amount, spent.counts))
+        if amount == 0:
+            continue
+        report = _flat if fabric.network == "out_of_band" else _tree
+        yield report(fabric, amount, spent)
+
+
+def _tree(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
+    size = smallest(fabric.sizes, amount)
+    assert size is not None
+    tree, planes = size.tree, fabric.planes
+    each = fabric.ports_per_amount
+    return FabricReport(
+        network=fabric.network,
+        switch_sku=fabric.switch,
+        serves=_serves(fabric, spent),
+        planes=planes,
+        tiers=tree.tiers,
+        units=size.units,
+        radix=fabric.radix,
+        leaf_switches=planes * tree.leaves,
+        spine_switches=planes * tree.spines,
+        core_switches=planes * tree.cores,
+        endpoints=amount * each,
+        parts_per_port=fabric.parts_per_port,
+        capacity=size.capacity * each,
+        uplinks_per_leaf=tree.uplinks_per_leaf,
+        oversubscription=fabric.oversubscription,
+        system_links=round(total(fabric.links, spent.counts)),
+        leaf_spine_links=planes * tree.leaf_spine_links,
+        spine_core_links=planes * tree.spine_core_links,
+    )
+
+
+def _flat(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
+    switches = round(spent.counts["out_of_band.switches"])
+    return FabricReport(
+        network=fabric.network,
+        switch_sku=fabric.switch,
+        serves=_serves(fabric, spent),
+        planes=1,
+        tiers=1,
+        units=0,
+        radix=fabric.radix,
+        leaf_switches=switches,
+        spine_switches=0,
+        core_switches=0,
+        endpoints=amount,
+        parts_per_port=1,
+        capacity=switches * fabric.ports_per_amount,
+        uplinks_per_leaf=0,
+        oversubscription=1.0,
+        system_links=amount,
+        leaf_spine_links=0,
+        spine_core_links=0,
+    )
+
+
+def _serves(fabric: Fabric, spent: Bill) -> tuple[str, ...]:
+    return tuple(sorted(name for name in fabric.serves if spent.counts[name]))
+
+
+# What each companion is for, in words.
+
+
+def roles(case: Case, spent: Bill) -> dict[str, str]:
+    """Return what each companion of a plan is for, by item id."""
+    texts: defaultdict[str, list[str]] = defaultdict(list)
+    for report in fabric_reports(case, spent):
+        texts[report.switch_sku].append(_switches(report))
+    for companion in case.companions.items:
+        pairs = zip(companion.terms, companion.roles, strict=True)
+        known = texts[companion.id]
+        for role in dict.fromkeys(role for (_, name), role in pairs if spent.counts[name]):
+            if not any(text.startswith(role) for text in known):
+                known.append(role)
+    return {item_id: "; ".join(parts) for item_id, parts in texts.items() if parts}
+
+
+def _switches(report: FabricReport) -> str:
+    tiers = (
+        (report.leaf_switches, "leaf"),
+        (report.spine_switches, "spine"),
+        (report.core_switches, "core"),
+    )
+    parts = [f"{count} {name}" for count, name in tiers if count]
+    return f"{WORDS[report.network]}: {', '.join(parts)}"
+
+
+# What is owned and stands idle in a plan: why, what would use it, and what letting it go frees.
+
+
+Why = tuple[str, str]
+"""Why units are not used, and what would use them; the latter may be nothing."""
+
+
+def idle_units(inputs: Inputs, case: Case, operation: Run) -> tuple[IdleUnits, ...]:
+    """Return the owned units that the plan keeps in place and does not use."""
+    known = {item.id: item for item in inputs.items}
+    counts = bill(case, operation.units).counts
+    return tuple(_idle(inputs, case, operation, known, counts))
+
+
+def _idle(
+    inputs: Inputs,
+    case: Case,
+    operation: Run,
+    known: Mapping[str, Item],
+    counts: Mapping[str, float],
+) -> Iterator[IdleUnits]:
+    for offer in case.offers():
+        units = round(counts[offer.place]) - operation.units[offer.id]
+        if units == 0:
+            continue
+        if isinstance(offer, System):
+            reason, use = _system(case, operation, offer, known)
+        elif isinstance(offer, Storage):
+            reason, use = _storage(case, operation, offer, known)
+        else:
+            reason, use = _kept_out(inputs, case, known[offer.id])
+        fix = f"items.{offer.id}.retire: true {_freed(offer, operation.units[offer.id], units)}"
+        yield IdleUnits(
+            sku=offer.id, units=units, reason=reason, fix=f"{use}; {fix}" if use else fix
+        )
+
+
+def _freed(offer: Offer, working: int, idle: int) -> str:
+    """Return in words what is free once the units are gone."""
+    parts = [f"{offer.it_power_kw * idle:,.1f} kW"] if offer.it_power_kw else []
+    use = offer.rack_use
+    if use is not None:
+        racks = use.racks(working + idle) - use.racks(working)
+        parts += [f"{racks:,} rack{'' if racks == 1 else 's'}"] if racks else []
+    return f"frees {' and '.join(parts)}" if parts else "takes them out"
+
+
+def _system(case: Case, operation: Run, system: System, known: Mapping[str, Item]) -> Why:
+    job, used = case.job, operation.used
+    if system.id in used:
+        return _more_of(case, operation, system)
+    names = " and ".join(known[name].model for name in used)
+    alone = f"consider.gpu_systems: [{system.id}] plans the job on them alone"
+    fabrics = {other.fabric for other in case.systems if other.id in used}
+    elsewhere = f"they do not fit into the compute fabric of {names}"
+    if len(used) < job.max_types:
+        if fabrics != {system.fabric}:
+            return elsewhere, alone
+        return f"the plan is no better with them beside {names}, at the pace of the slowest", ""
+    reason = f"{job_path('gpus.max_types')} is {job.max_types} and the job runs on {names}"
+    if fabrics != {system.fabric}:
+        return f"{reason}; {elsewhere}", alone
+    more = f"max_types: {job.max_types + 1} lets the job use them too, at the pace of the slowest"
+    return reason, f"{more}; {alone}"
+
+
+def _more_of(case: Case, operation: Run, system: System) -> Why:
+    """Return why the job uses no more systems of a type that it uses."""
+    job, step = case.job, case.job.step(system)
+    if job.gpus_max is not None and operation.gpus + step > job.gpus_max:
+        path = job_path("gpus.max")
+        return f"{path} is {job.gpus_max:,}", f"a larger {path}"
+    if step > system.usable_gpus:
+        return f"they do not make up another replica of {step:,} GPUs", ""
+    return "the plan is no better with more of them in use", ""
+
+
+def _storage(case: Case, operation: Run, item: Storage, known: Mapping[str, Item]) -> Why:
+    serving = {other.family for other in case.storage if operation.units[other.id]}
+    if item.family in serving:
+        return "the job needs no more of them", ""
+    names = " and ".join(
+        known[other.id].model for other in case.storage if operation.units[other.id]
+    )
+    if len(serving) < case.max_families:
+        return f"the plan is no better with them beside {names}", ""
+    key = "max_families" if case.exact_families is None else "exact_families"
+    reason = f"storage.{key} is {case.max_families} and the job is served by {names}"
+    alone = f"consider.storage_families: [{item.family}] plans with them alone"
+    return reason, f"storage.{key}: {case.max_families + 1} lets the job use both; {alone}"
+
+
+def _kept_out(inputs: Inputs, case: Case, item: Item) -> Why:
+    """Return why the problem or the catalogs keep owned units out of the cluster."""
+    reason = dict(case.not_considered)[item.id]
+    return reason, figures.let_in(item, inputs.problem) or ""
+
+
+# The lines of the bill of materials.
+
 
 SECTIONS: dict[str, Section] = {
     "gpu_system": "Compute",
@@ -44,7 +242,7 @@ ORDER: tuple[Section, ...] = (
 UNITS_OF = {"software": "licence"}
 
 
-def lines(inputs: Inputs, case: Case, operation: Operation) -> tuple[Line, ...]:
+def lines(inputs: Inputs, case: Case, operation: Run) -> tuple[Line, ...]:
     """Return a line for everything in the plan: GPU systems, storage, what comes with them."""
     known = {item.id: item for item in inputs.items}
     spent = bill(case, operation.units)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from planner.case import Case, figures
 from planner.case.model import Offer
 from planner.inputs import Inputs
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.schema.catalog import Item
 from planner.schema.plan import Device, RackClassName, RackGroup
@@ -27,7 +27,7 @@ class _Racks:
     product: bool = False
 
 
-def rack_groups(inputs: Inputs, case: Case, operation: Operation) -> tuple[RackGroup, ...]:
+def rack_groups(inputs: Inputs, case: Case, operation: Run) -> tuple[RackGroup, ...]:
     """Return the placement; nothing where the problem says nothing of its racks."""
     if inputs.problem.site.rack is None:
         return ()
@@ -85,7 +85,7 @@ def _box(item: Item, inputs: Inputs) -> Box:
 def _companions(
     inputs: Inputs,
     case: Case,
-    operation: Operation,
+    operation: Run,
     known: dict[str, Item],
 ) -> Iterator[_Racks]:
     counts = bill(case, operation.units).counts

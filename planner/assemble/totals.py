@@ -1,22 +1,167 @@
-"""Sums over the lines; what one line does not know, the sum does not know."""
+"""How the job runs, and the sums over the lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from planner.case import Case
+from planner.case.model import nameplate
 from planner.inputs import Inputs
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill as bill_of
-from planner.schema.plan import JobPlan, Line, Totals
+from planner.schema.plan import JobPlan, Line, Loss, Totals
+from planner.sizing import goodput as goodput_model
+from planner.sizing.checkpoint import overlap
+from planner.sizing.demand import (
+    WEIGHTS_ONLY_BYTES_PER_PARAMETER,
+    ingest_gb_per_s,
+    write_volume_tb_per_day,
+)
 from planner.sizing.facility import HOURS_PER_YEAR, heat_btu_per_h
+from planner.sizing.reliability import daly_s, exact_period_s, young_s
+
+# How the job runs, with every figure of the sizing model.
+
+
+def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
+    """Return the job on the plan."""
+    job, o, asked = case.job, operation, inputs.problem.job
+    transfer_s = job.checkpoint_gb / o.write_gb_per_s
+    slowdown = job.drain_slowdown if o.mode == "async" else 0.0
+    stall = o.stall_s + slowdown * o.drain_s
+    parts = goodput_model.goodput_loss(
+        o.interval_s, o.stall_s, o.drain_s, job.restart_s, o.restore_s, o.mtti_s, slowdown
+    )
+    known = job.mfu is not None and o.tflops_per_gpu > 0
+    pflops = o.useful_pflops(job.mfu or 0.0) if known else None
+    down = case.tolerate_down > 0
+    return JobPlan(
+        **_degraded(case, o) if down else {},
+        hot_spare_systems=sum(job.hot(count) for count in o.used.values()),
+        tolerate_down=case.tolerate_down,
+        name=job.name,
+        gpu_type=max(o.used, key=lambda key: (o.used[key], key)),
+        gpu_types=tuple(sorted(o.used)),
+        storage_family=_families(case, o)[0],
+        storage_families=_families(case, o),
+        mode=o.mode,
+        gpus_used=o.gpus,
+        systems_used=sum(o.used.values()),
+        systems_by_type={key: o.used[key] for key in sorted(o.used)},
+        replica_gpus=job.replica_gpus,
+        replicas=o.gpus / job.replica_gpus if job.replica_gpus else None,
+        tflops_per_gpu=o.tflops_per_gpu,
+        mfu=job.mfu,
+        failures_per_gpu_day=o.failures_per_gpu_day,
+        checkpoint_gb=job.checkpoint_gb,
+        delivered_write_gb_per_s=o.write_gb_per_s,
+        delivered_read_gb_per_s=o.read_gb_per_s,
+        write_limited_by=_limited(o.client_write_gb_per_s, case, o, 1),
+        read_limited_by=_limited(o.client_read_gb_per_s, case, o, 0),
+        client_write_limit_gb_per_s=o.client_write_gb_per_s,
+        client_read_limit_gb_per_s=o.client_read_gb_per_s,
+        writing_systems=o.writing_systems,
+        reading_systems=o.reading_systems,
+        interval_s=o.interval_s,
+        interval_policy=asked.checkpoint.interval.policy,
+        young_s=young_s(stall, o.mtti_s) if stall > 0 else 0.0,
+        daly_s=daly_s(stall, o.mtti_s) if stall > 0 else 0.0,
+        exact_s=exact_period_s(stall, o.mtti_s),
+        stall_s=o.stall_s,
+        drain_s=o.drain_s,
+        overlap=overlap(transfer_s, o.interval_s) if o.mode == "async" else 0.0,
+        blocking=o.stall_s / o.interval_s,
+        fan_out=o.fan_out,
+        restore_s=o.restore_s,
+        restart_s=job.restart_s,
+        drain_slowdown=slowdown,
+        mtti_s=o.mtti_s,
+        goodput=o.goodput,
+        goodput_first_order=goodput_model.first_order_goodput(
+            o.interval_s, o.stall_s, o.drain_s, job.restart_s + o.restore_s, o.mtti_s, slowdown
+        ),
+        loss=Loss(
+            stall=parts.stall,
+            rework=parts.rework,
+            drain=parts.drain,
+            restart=parts.restart,
+            restore=parts.restore,
+        ),
+        useful_gpus=o.useful_gpus,
+        useful_pflops=pflops,
+        days_to_train=_days(case, pflops),
+        ingest_gb_per_s=ingest_gb_per_s(o.gpus, job.ingest_per_gpu_gb_per_s),
+        capacity_needed_tb=job.capacity_needed_tb,
+        write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, o.interval_s),
+        fan_out_kind=job.fan_out,
+        bytes_per_parameter=job.bytes_per_parameter,
+        writers="one_replica" if job.one_replica_writes else "all",
+        readers="one_replica" if job.one_replica_reads else "all",
+        **_held(inputs),
+        tokens=job.tokens,
+        active_parameters=job.active_parameters,
+        max_overlap=job.max_overlap if case.rule is None else None,
+        max_blocking=job.max_blocking,
+        whole_replicas=job.whole_replicas,
+        tensor_gpus=asked.parallelism.tensor if asked.parallelism else None,
+        per_system_gpus=asked.gpus.per_system,
+        usable_gpus_by_type={s.id: s.usable_gpus for s in case.systems if s.id in o.used},
+        idle_gpus=sum(s.gpus * o.used.get(s.id, 0) for s in case.systems) - o.gpus,
+        goodput_understated=goodput_model.understated_goodput(
+            o.interval_s, o.drain_s, job.restart_s + o.restore_s, o.mtti_s, slowdown
+        ),
+    )
+
+
+def _held(inputs: Inputs) -> dict[str, float]:
+    """Return what the capacity needed is made of, before the fill limit."""
+    asked = inputs.problem.job
+    exports = asked.checkpoint.exports * (asked.parameters or 0.0)
+    return {
+        "checkpoints_held": asked.checkpoint.keep_last + 1 + asked.checkpoint.milestones,
+        "other_data_tb": asked.dataset_tb + WEIGHTS_ONLY_BYTES_PER_PARAMETER * exports / 1e12,
+    }
+
+
+def _degraded(case: Case, o: Run) -> dict[str, float | None]:
+    """Return the figures that limits count on, with appliances down."""
+    transfer_s = case.job.checkpoint_gb / o.safe_write_gb_per_s
+    return {
+        "degraded_write_gb_per_s": o.safe_write_gb_per_s,
+        "degraded_read_gb_per_s": o.safe_read_gb_per_s,
+        "degraded_drain_s": transfer_s,
+        "degraded_overlap": None if o.mode == "sync" else overlap(transfer_s, o.interval_s),
+        "degraded_restore_s": o.fan_out * case.job.checkpoint_gb / o.safe_read_gb_per_s,
+    }
+
+
+def _families(case: Case, operation: Run) -> tuple[str, ...]:
+    return tuple(sorted({i.family for i in case.storage if operation.units[i.id]}))
+
+
+def _limited(clients: float, case: Case, o: Run, side: int) -> Literal["appliances", "clients"]:
+    shares = (case.delivered_read, case.delivered_write)
+    plate = sum(nameplate(i, o.units[i.id])[side] for i in case.storage if o.units[i.id])
+    return "appliances" if shares[side] * plate <= clients else "clients"
+
+
+def _days(case: Case, pflops: float | None) -> float | None:
+    job = case.job
+    if pflops is None or job.tokens is None or job.active_parameters is None:
+        return None
+    return goodput_model.days_to_train(job.active_parameters, job.tokens, pflops)
+
+
+# Sums over the lines; what one line does not know, the sum does not know.
+
 
 TOKENS = 1e6
 FLOPS_PER_PFLOPS = 1e15
 
 
 def totals(
-    inputs: Inputs, case: Case, operation: Operation, bill: Iterable[Line], job: JobPlan
+    inputs: Inputs, case: Case, operation: Run, bill: Iterable[Line], job: JobPlan
 ) -> Totals:
     """Return the totals of a bill."""
     lines = [line for line in bill if line.parent is None]
@@ -64,7 +209,7 @@ def _heat(lines: list[Line], power: float | None) -> dict[str, float | None]:
 def _money(
     inputs: Inputs,
     case: Case,
-    operation: Operation,
+    operation: Run,
     lines: list[Line],
     job: JobPlan,
     *,
@@ -112,7 +257,7 @@ def _tokens(case: Case, job: JobPlan, years: float) -> float | None:
     return job.useful_pflops * FLOPS_PER_PFLOPS * seconds / (6.0 * case.job.active_parameters)
 
 
-def _racks(case: Case, operation: Operation, lines: list[Line]) -> int | None:
+def _racks(case: Case, operation: Run, lines: list[Line]) -> int | None:
     chosen = [line for line in lines if line.section in ("Compute", "Storage")]
     if any(line.racks is None for line in chosen):
         return None

@@ -1,15 +1,267 @@
-"""What the reader must know before trusting a plan."""
+"""What a plan rests on, and what the reader must know before trusting it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from planner.assemble.remarks import remarks
 from planner.case import Case, figures
+from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, fits
+from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
-from planner.optimizer.operate import Operation
-from planner.schema.plan import FabricReport, JobPlan, Line
+from planner.loader.catalog_checks import catalog_figures
+from planner.optimizer.operate import Run
+from planner.optimizer.purchase import bill
+from planner.paths import job_path
+from planner.schema.catalog import Figure, Item, Source
+from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FIRST_ORDER_VALID_BELOW
+from planner.sizing.reliability import FAILURES_PER_GPU_DAY
+
+# What the plan rests on: every input that matters, with value, unit, source and confidence.
+
+
+def assumptions(inputs: Inputs, case: Case, operation: Run) -> tuple[Assumption, ...]:
+    """Return the assumptions of a plan: the problem's, then those of each item in it."""
+    known = {item.id: item for item in inputs.items}
+    result = [*_problem(inputs, case, operation)]
+    counts = bill(case, operation.units).counts
+    for bill_item in case.bill_items():
+        if counts[bill_item.id]:
+            item = known[bill_item.id]
+            result += _item(inputs, item)
+            for part in item.components:
+                result += _item(inputs, known[part.id])
+    return tuple(result)
+
+
+def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]:
+    problem, job = inputs.problem, case.job
+    origin = _where(inputs)
+    yield _given("delivered_fraction.write", "delivered share of nameplate write",
+                 case.delivered_write, "share", origin("storage.delivered_fraction.write"),
+                 "observed in production: 0.16 to 0.40")  # fmt: skip
+    yield _given("delivered_fraction.read", "delivered share of nameplate read",
+                 case.delivered_read, "share", origin("storage.delivered_fraction.read"),
+                 "observed in production: 0.2 to 1.0")  # fmt: skip
+    yield from _pue(inputs, origin)
+    yield _given("checkpoint_size", "checkpoint size", job.checkpoint_gb, "GB",
+                 origin(job_path("checkpoint.size")) if problem.job.checkpoint.size_gb
+                 else origin(job_path("bytes_per_parameter")), _bytes_note(inputs))  # fmt: skip
+    yield _failures(inputs, operation, origin(job_path("failures")))
+    yield _given("stall", "stall per asynchronous checkpoint", job.stall_s, "s",
+                 origin(job_path("checkpoint.stall")),
+                 "reported: 0.3 to 7 s; see docs/sizing.md")  # fmt: skip
+    yield _given("restart", "restart without the read", job.restart_s, "s",
+                 origin(job_path("restore.restart")), "reported: 120 to 1200 s")  # fmt: skip
+    yield _given("client_limit", "client limit per GPU of a system, where nothing else is given",
+                 CLIENT_GB_PER_S_PER_GPU, "GB/s",
+                 'S. Kartik and C. Tartow, VAST Data, "A Checkpoint on Checkpoints in LLMs", '
+                 "2024-01-10",
+                 "8 buffered writer threads move about 8 GB/s per 8-GPU system")  # fmt: skip
+    if problem.term is not None:
+        yield _given("electricity", "price of electricity",
+                     problem.term.electricity_usd_per_kwh, "USD/kWh",
+                     origin("term.electricity"))  # fmt: skip
+        yield _given("years", "term", problem.term.years, "years", origin("term.years"))
+
+
+def _pue(inputs: Inputs, origin: Callable[[str], str]) -> Iterator[Assumption]:
+    site = inputs.problem.site
+    if site.pue_air == site.pue_liquid:
+        label = "power usage effectiveness"
+        yield _given("pue", label, site.pue_air, "ratio", origin("site.pue"))
+        return
+    label = "power usage effectiveness of what heats the air"
+    yield _given("pue.air", label, site.pue_air, "ratio", origin("site.pue.air"))
+    label = "power usage effectiveness of what heats a liquid"
+    yield _given("pue.liquid", label, site.pue_liquid, "ratio", origin("site.pue.liquid"))
+
+
+def _where(inputs: Inputs) -> Callable[[str], str]:
+    def origin(path: str) -> str:
+        return inputs.where(path) or "default"
+
+    return origin
+
+
+def _given(
+    name: str, label: str, value: float | str, unit: str, source: str, note: str | None = None
+) -> Assumption:
+    return Assumption(name=name, label=label, value=value, unit=unit, source=source, note=note)
+
+
+def _bytes_note(inputs: Inputs) -> str | None:
+    each = inputs.problem.job.bytes_per_parameter
+    if inputs.problem.job.checkpoint.size_gb is not None:
+        return None
+    if isinstance(each, str):
+        preset = BYTES_PER_PARAMETER[each]
+        return f"{preset.value:g} bytes per parameter: {preset.meaning} ({preset.source})"
+    return f"{each:g} bytes per parameter"
+
+
+def _failures(inputs: Inputs, operation: Run, source: str) -> Assumption:
+    given, note = inputs.problem.job.failures, None
+    if isinstance(given, str):
+        preset = FAILURES_PER_GPU_DAY[given]
+        source, note = f"{source}: preset {given}", f"{preset.meaning} ({preset.source})"
+    value = operation.failures_per_gpu_day
+    return _given("failures", "job-interrupting failures", value, "per GPU-day", source, note)
+
+
+def _item(inputs: Inputs, item: Item) -> Iterator[Assumption]:
+    sources = inputs.item_sources.get(item.id, {})
+    for name, figure in catalog_figures(item):
+        if not name.startswith("facts."):
+            yield _figure(item, name, figure, sources)
+    if item.sizes is not None:
+        source = sources.get(item.sizes.source)
+        rows = item.sizes.rows
+        yield Assumption(
+            name=f"{item.id}.sizes",
+            label=f"{item.model}: bandwidth by number of units",
+            value=f"{len(rows)} published sizes, {rows[0].units} to {rows[-1].units} units",
+            unit="",
+            source=source.title if source else item.sizes.source,
+            confidence=item.sizes.confidence,
+            note=item.sizes.note,
+        )
+
+
+def _figure(
+    item: Item, name: str, figure: Figure[object], sources: Mapping[str, Source]
+) -> Assumption:
+    source = sources.get(figure.source)
+    value = figure.value
+    return Assumption(
+        name=f"{item.id}.{name}",
+        label=f"{item.model}: {name.split('.')[-1].replace('_', ' ')}",
+        value=value if isinstance(value, (int, float, str)) else str(value),
+        unit=ITEM_UNITS.get(name, ""),
+        source=source.title if source else figure.source,
+        confidence=figure.confidence,
+        note=figure.note,
+    )
+
+
+# What a reader would ask about a bill: idle systems, other switches, running costs, lead times.
+
+
+NETWORK_SHARE = (0.07, 0.13)
+STORAGE_SHARE = (0.01, 0.05)
+"""Usual shares of capex; in a gigawatt hall 13 % and 1 to 1.5 % (Bernstein, 2025)."""
+SUPPORT_SHARE = 0.12
+"""Support per year, as a share of capex, above which it is pointed out."""
+
+
+def remarks(
+    inputs: Inputs,
+    case: Case,
+    operation: Run,
+    lines: list[Line],
+    job: JobPlan,
+    fabrics: Sequence[FabricReport],
+) -> Iterator[str]:
+    """Yield the remarks on a plan, most important first."""
+    yield from _idle(case, operation, lines)
+    yield from _preference(case)
+    yield from _unusual_shares(lines, job, fabrics)
+    yield from _other_switches(inputs, fabrics)
+    yield from _support(lines)
+    yield from _lead_times(lines)
+
+
+def _idle(case: Case, operation: Run, lines: list[Line]) -> Iterator[str]:
+    models = {line.sku: line.model for line in lines}
+    for system in case.systems:
+        bought, used = operation.units[system.id], operation.used.get(system.id, 0)
+        idle = bought - used - case.job.hot(used)
+        if idle > 0:
+            systems = "system" if idle == 1 else "systems"
+            yield f"{idle} {systems} of {models[system.id]} stand idle: the job does not use them"
+
+
+def _preference(case: Case) -> Iterator[str]:
+    if case.policy.disliked:
+        given = f"{100 * case.policy.within:.3g} %"
+        yield (
+            f"up to {given} of the objective may go for units of preferred vendors (policy.prefer)"
+        )
+
+
+def _unusual_shares(
+    lines: list[Line], job: JobPlan, fabrics: Sequence[FabricReport]
+) -> Iterator[str]:
+    """Explain a share of the bill that a reader would wonder about."""
+    spent = {line.section: 0.0 for line in lines}
+    for line in lines:
+        spent[line.section] += line.extended_net_usd or 0.0
+    whole = sum(spent.values())
+    if whole == 0 or not fabrics:
+        return
+    network = (spent.get("Network", 0.0) + spent.get("Optics & cables", 0.0)) / whole
+    compute = next((fabric for fabric in fabrics if fabric.network == "compute"), None)
+    if compute is not None and not NETWORK_SHARE[0] <= network <= NETWORK_SHARE[1]:
+        used = compute.endpoints / compute.capacity
+        yield (
+            f"network and optics are {network:.0%} of capex, where about a tenth is usual: the "
+            f"compute fabric has {compute.tiers} tier{'s' if compute.tiers > 1 else ''} and is "
+            f"{used:.0%} full, at {compute.oversubscription:g}:1"
+        )
+    storage = spent.get("Storage", 0.0) / whole
+    bought = any(line.section == "Storage" and line.purchased for line in lines)
+    if bought and not STORAGE_SHARE[0] <= storage <= STORAGE_SHARE[1]:
+        yield (
+            f"storage is {storage:.1%} of capex, where 1 to 5 % is usual: the job asks for "
+            f"{job.checkpoint_gb / 1000:.3g} TB every {job.interval_s:.0f} s and "
+            f"{job.capacity_needed_tb:.0f} TB of room"
+        )
+
+
+def _other_switches(inputs: Inputs, fabrics: Sequence[FabricReport]) -> Iterator[str]:
+    """Say which other switches of the list would fit: the first that fits is taken."""
+    known = {item.id: item for item in inputs.items}
+    compute = inputs.problem.network.compute
+    for fabric in fabrics if compute is not None else ():
+        if fabric.network != "compute" or compute is None:
+            continue
+        port = known[fabric.serves[0]].ports.compute
+        others = [
+            known[name].model
+            for name in compute.switches
+            if name != fabric.switch_sku and port is not None and fits(known[name], port)
+        ]
+        if others:
+            yield (
+                f"the compute fabric is built of the first switch that fits, "
+                f"{known[fabric.switch_sku].model}; {', '.join(others)} would fit as well: another "
+                "order of network.compute.switches may give another plan"
+            )
+
+
+def _support(lines: list[Line]) -> Iterator[str]:
+    capex = sum(line.extended_net_usd or 0.0 for line in lines)
+    support = sum(line.support_usd_per_year or 0.0 for line in lines)
+    if capex > 0 and support / capex > SUPPORT_SHARE:
+        most = max(lines, key=lambda line: line.support_usd_per_year or 0.0)
+        share = (most.support_usd_per_year or 0.0) / support
+        yield (
+            f"support is {support / 1e6:,.1f} MUSD a year, {support / capex:.0%} of capex; "
+            f"{share:.0%} of it is for {most.model}: ask for a quote"
+        )
+
+
+def _lead_times(lines: list[Line]) -> Iterator[str]:
+    unknown = [line.model for line in lines if line.purchased and line.lead_time_days is None]
+    stated = any(line.lead_time_days is not None for line in lines)
+    if unknown and stated:
+        shown = ", ".join(unknown[:4]) + (f" and {len(unknown) - 4} more" if unknown[4:] else "")
+        yield f"no lead time is stated for {shown}; the longest one leaves them out"
+
+
+# What the reader must know before trusting a plan.
+
 
 FIELD_GB_PER_S = 200.0
 """Upper end of the global checkpoint bandwidth seen in production (checkpoint survey, 2025)."""
@@ -18,7 +270,7 @@ FIELD_GB_PER_S = 200.0
 def warnings(
     inputs: Inputs,
     case: Case,
-    operation: Operation,
+    operation: Run,
     bill: Iterable[Line],
     job: JobPlan,
     fabrics: Sequence[FabricReport],
@@ -82,7 +334,7 @@ def _unknown(lines: list[Line]) -> Iterator[str]:
             yield f"{label} not known, so left out of the totals: {', '.join(missing)}"
 
 
-def _figures(inputs: Inputs, operation: Operation) -> Iterator[str]:
+def _figures(inputs: Inputs, operation: Run) -> Iterator[str]:
     for item in sorted(inputs.items, key=lambda item: item.id):
         if not operation.units.get(item.id):
             continue

@@ -12,13 +12,17 @@ from pydantic import ValidationError
 
 from planner import __version__
 from planner.api import Options, solve_with
-from planner.audit.apply import apply
-from planner.audit.bill import sheet_capex_usd, shortages
-from planner.audit.compare import edits as edits_of
-from planner.audit.draft import Draft
-from planner.audit.evaluate import NothingRunsError, case_of, evaluate
+from planner.audit.draft import Draft, apply
+from planner.audit.evaluate import (
+    NothingRunsError,
+    case_of,
+    evaluate,
+    sheet_capex_usd,
+    shortages,
+    stale,
+)
 from planner.audit.reader import Opened, load_bytes, open_workbook
-from planner.audit.shown import stale
+from planner.audit.reader import edits as edits_of
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_from_text
 from planner.outputs import workbook

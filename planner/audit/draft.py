@@ -1,14 +1,22 @@
-"""A problem while the edits of a workbook are laid over it."""
+"""The edits of a workbook laid over its problem: what each input means in the problem file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from planner.inputs import Inputs
+from planner.errors import Finding, InputError
+from planner.inputs import Inputs, changed
+from planner.limits import COUNTED_IN, named, path_of
+from planner.outputs.workbook.inputs import Scalar
+from planner.schema.audit import Edit
+from planner.schema.catalog import Figure
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import Problem
+from planner.schema.problem import FailureRate, FixedInterval, Parallelism, Problem, Pue, Term
+
+# A problem while the edits of a workbook are laid over it.
 
 
 class EditError(ValueError):
@@ -69,3 +77,318 @@ class Draft:
         others = tuple(each for each in self.inputs.discounts if each.item != sku)
         own = Discount.model_construct(discount=share, item=sku, vendor=None, category=None)
         self.inputs = replace(self.inputs, discounts=(*others, own))
+
+
+# What each input of the sheet ``Checkpoint`` means in the problem file.
+
+
+Setter = Callable[[Draft, Any], None]
+
+_UNLIMITED_GB_PER_S = 1e12
+
+
+def _site_pue(draft: Draft, value: float) -> None:
+    pue = draft.problem.site.pue
+    draft.change(
+        "site", pue=pue.model_copy(update={"air": value}) if isinstance(pue, Pue) else value
+    )
+
+
+def _site_pue_liquid(draft: Draft, value: float) -> None:
+    pue = draft.problem.site.pue
+    if not isinstance(pue, Pue):
+        raise EditError("the problem has one PUE")
+    draft.change("site", pue=pue.model_copy(update={"liquid": value}))
+
+
+def _term(name: str) -> Setter:
+    def set_it(draft: Draft, value: Scalar) -> None:
+        assert not isinstance(value, str)
+        draft.term[name] = value
+
+    return set_it
+
+
+def finish_term(draft: Draft) -> None:
+    """Lay the edits of the term over the problem; a term that is new needs years and energy.
+
+    Raises:
+        EditError: one of the two is missing.
+    """
+    if not draft.term:
+        return
+    term = draft.problem.term
+    known = {} if term is None else {name: getattr(term, name) for name in Term.model_fields}
+    fields: dict[str, Any] = known | draft.term
+    if fields.get("years") is None or fields.get("electricity_usd_per_kwh") is None:
+        raise EditError("the term in years and the price of electricity go together: give both")
+    if term is None:
+        draft.change_problem(term=Term.model_construct(**fields))
+    else:
+        draft.change("term", **draft.term)
+
+
+def _job(name: str, part: str = "", scale: float = 1.0) -> Setter:
+    def set_it(draft: Draft, value: Scalar) -> None:
+        scaled = value * scale if isinstance(value, float) and scale != 1.0 else value
+        draft.change_job(part, **{name: scaled})
+
+    return set_it
+
+
+def _mode(draft: Draft, value: Any) -> None:
+    draft.mode = value
+    draft.change_job("checkpoint", mode=value)
+
+
+def _interval(draft: Draft, value: float) -> None:
+    """Set the interval; where the problem does not leave it to the planner, in the problem too."""
+    draft.interval_s = value
+    if draft.problem.job.checkpoint.interval.policy != "optimal":
+        by_hand = FixedInterval.model_construct(policy="fixed", every_s=value)
+        draft.change_job("checkpoint", interval=by_hand)
+
+
+def _idle(draft: Draft, value: float) -> None:
+    draft.gpus_idle = round(value)
+
+
+def _held(draft: Draft, value: float) -> None:
+    draft.change_job("checkpoint", keep_last=round(value) - 1, milestones=0)
+
+
+def _other_data(draft: Draft, value: float) -> None:
+    draft.change_job("checkpoint", exports=0)
+    draft.change_job(dataset_tb=value)
+
+
+def _replica(draft: Draft, value: float | None) -> None:
+    was = draft.problem.job.parallelism
+    if value is None:
+        draft.change_job(parallelism=None)
+        return
+    groups, rest = divmod(round(value), 1 if was is None else was.tensor)
+    if rest or not groups:
+        assert was is not None
+        raise EditError(f"a replica is made of whole tensor groups of {was.tensor} GPUs")
+    tensor = round(value) // groups
+    draft.change_job(parallelism=Parallelism(tensor=tensor, pipeline=groups))
+
+
+def _failures(draft: Draft, value: float) -> None:
+    draft.change_job(failures=FailureRate.model_construct(per_gpu_day=value))
+
+
+def _client(kind: str) -> Setter:
+    def set_it(draft: Draft, value: float | None) -> None:
+        serving = draft.job.storage_families
+        known = [f.client_factor for f in draft.inputs.families if f.id in serving]
+        factors = [getattr(factor, kind).value for factor in known if factor is not None]
+        each = _UNLIMITED_GB_PER_S if value is None else value / min(factors, default=1.0)
+        limit = draft.problem.storage.client_limit.model_copy(update={kind: each})
+        draft.change("storage", client_limit=limit)
+
+    return set_it
+
+
+def _delivered(kind: str) -> Setter:
+    def set_it(draft: Draft, value: float) -> None:
+        shares = draft.problem.storage.delivered_fraction.model_copy(update={kind: value})
+        draft.change("storage", delivered_fraction=shares)
+
+    return set_it
+
+
+def _fill(draft: Draft, value: float) -> None:
+    draft.change("storage", fill_limit=value)
+
+
+def _tflops(draft: Draft, value: float) -> None:
+    name = f"{draft.problem.job.training.precision}_dense"
+    figure = Figure[float].model_construct(value=value, source="workbook", confidence="low")
+    items = tuple(
+        item.model_copy(update={"gpu": item.gpu.model_copy(update={name: figure})})
+        if item.id in draft.job.gpu_types
+        else item
+        for item in draft.inputs.items
+    )
+    draft.inputs = replace(draft.inputs, items=items)
+
+
+def _or_all(name: str) -> Setter:
+    """Return the setter of a limit in percent, which blank means all of it."""
+
+    def set_it(draft: Draft, value: float | None) -> None:
+        most = 0.99 if name == "max_blocking" else 1.0
+        draft.change_job("checkpoint", **{name: most if value is None else value})
+
+    return set_it
+
+
+FIGURES: dict[str, Setter] = {
+    "checkpoint_gb": _job("size_gb", "checkpoint"),
+    "save_mode": _mode,
+    "async_stall_s": _job("stall_s", "checkpoint"),
+    "interval_s": _interval,
+    "drain_slowdown": _job("drain_slowdown", "checkpoint"),
+    "failures_per_gpu_day": _failures,
+    "restart_s": _job("restart_s", "restore"),
+    "restore_fan_out": _job("fan_out", "restore"),
+    "bytes_per_parameter": _job("bytes_per_parameter"),
+    "checkpoints_held": _held,
+    "other_data_tb": _other_data,
+    "max_overlap": _or_all("max_overlap"),
+    "max_blocking": _or_all("max_blocking"),
+    "max_overlap_if_async": _or_all("max_overlap"),
+    "max_blocking_if_sync": _or_all("max_blocking"),
+    "max_restore_s": _job("max_time_s", "restore"),
+    "gpus_idle": _idle,
+    "replica_gpus": _replica,
+    "writers": _job("writers", "checkpoint"),
+    "readers": _job("readers", "restore"),
+    "client_write_gb_per_s": _client("write"),
+    "client_read_gb_per_s": _client("read"),
+    "ingest_per_gpu_gb_per_s": _job("ingest_per_gpu_gb_per_s"),
+    "delivered_fraction_write": _delivered("write"),
+    "delivered_fraction_read": _delivered("read"),
+    "fill_limit": _fill,
+    "tflops_per_gpu": _tflops,
+    "mfu": _job("mfu", "training"),
+    "tokens_trillion": _job("tokens", "training", 1e12),
+    "active_parameters_billion": _job("active_parameters", "training", 1e9),
+    "pue": _site_pue,
+    "pue_liquid": _site_pue_liquid,
+    "electricity_usd_per_kwh": _term("electricity_usd_per_kwh"),
+    "years": _term("years"),
+    "colocation_usd_per_kw_month": _term("colocation_usd_per_kw_month"),
+    "discount_rate": _term("discount_rate"),
+}
+"""By the defined name of the input."""
+
+
+# What each limit on the sheet ``Checks`` means in the problem file.
+
+
+def set_limit(draft: Draft, name: str, value: float | None) -> None:
+    """Set a limit of the problem; None removes it.
+
+    Args:
+        draft: the problem with edits.
+        name: the limit's name in the plan.
+        value: what is allowed now, in the limit's unit.
+
+    Raises:
+        EditError: the problem has no such limit, or it cannot be removed.
+    """
+    row = named(name)
+    if not row.editable:
+        raise EditError("this limit follows from a product or a rule and is no input")
+    kind, path = name.partition(".")[0], path_of(name)
+    if value is not None and row.file_unit in COUNTED_IN:
+        value = round(value)
+    if kind == "split" and value is None:
+        value = 1.0
+    draft.inputs = changed(draft.inputs, path, value)
+    if name == "facility_power":  # what the feeds leave is the same limit
+        draft.change("site", feeds=None)
+    if row.name == "items.*.min" and value is None:
+        draft.inputs = changed(draft.inputs, path.removesuffix("min") + "required", False)
+    sku = name.partition(".")[2]
+    price = draft.inputs.prices.get(sku)
+    if kind == "stock" and value is None and price is not None:
+        draft.set_price(sku, price.model_copy(update={"stock": None}))
+
+
+# Lay the edits of a workbook over the inputs of its plan.
+
+
+def apply(name: str, inputs: Inputs, plan: Plan, edits: Sequence[Edit]) -> Draft:
+    """Return the problem with the edits, and what the workbook decides.
+
+    Args:
+        name: the workbook, for messages.
+        inputs: what the solved plan was made from.
+        plan: the solved plan.
+        edits: what was changed.
+
+    Raises:
+        InputError: an edit does not fit the problem.
+    """
+    job = plan.jobs[0]
+    draft = Draft(
+        inputs=inputs,
+        plan=plan,
+        quantities={line.sku: line.quantity for line in plan.lines if line.parent is None},
+        mode=job.mode,
+        interval_s=job.interval_s,
+        gpus_idle=_usable(plan) - job.gpus_used,
+    )
+    # The sheet holds size and bytes apart; the problem would derive the one from the other.
+    if any(edit.key in ("checkpoint_gb", "bytes_per_parameter") for edit in edits):
+        draft.change_job("checkpoint", size_gb=job.checkpoint_gb)
+        if job.bytes_per_parameter is not None:
+            draft.change_job(bytes_per_parameter=job.bytes_per_parameter)
+    findings = [finding for edit in edits if (finding := _applied(name, draft, edit))]
+    try:
+        finish_term(draft)
+        _check_replica(draft)
+    except EditError as error:
+        findings.append(Finding("input-cell", str(error), name, path="Checkpoint"))
+    if findings:
+        raise InputError(findings)
+    return draft
+
+
+def _usable(plan: Plan) -> int:
+    """Return the GPUs that the job could use of all systems of its types in the plan."""
+    job = plan.jobs[0]
+    lines = [line for line in plan.lines if line.parent is None and line.sku in job.gpu_types]
+    return sum(job.most_gpus(line.sku, line.working) for line in lines)
+
+
+def _applied(name: str, draft: Draft, edit: Edit) -> Finding | None:
+    """Apply one edit; return what is wrong with it."""
+    try:
+        _apply(draft, edit)
+    except EditError as error:
+        return Finding(
+            "input-cell", f"{edit.label}: {error}", name, path=f"{edit.sheet}!{edit.cell}"
+        )
+    return None
+
+
+def _apply(draft: Draft, edit: Edit) -> None:
+    value = edit.after
+    if edit.kind == "figure":
+        FIGURES[edit.key](draft, value)
+        return
+    assert not isinstance(value, str)
+    if edit.kind == "limit":
+        set_limit(draft, edit.key, value)
+    elif edit.kind == "unit_list":
+        if value is not None:
+            draft.set_price(edit.key, _price(value))
+    elif value is None:
+        raise EditError("is blank")
+    elif edit.kind == "quantity":
+        draft.quantities[edit.key] = round(value)
+    else:
+        draft.change_discount(edit.key, value)
+
+
+def _price(list_usd: float) -> Price:
+    """Return a price that was typed into the workbook."""
+    return Price.model_construct(
+        list_usd=list_usd, date="0000", source="workbook", confidence="low"
+    )
+
+
+def _check_replica(draft: Draft) -> None:
+    job = draft.problem.job
+    needs = job.checkpoint.writers == "one_replica" or job.restore.readers == "one_replica"
+    needs = needs or job.restore.fan_out != "broadcast" or job.gpus.whole == "replicas"
+    if needs and job.parallelism is None:
+        raise EditError(
+            "one_replica, sharded_optimizer, every_replica and whole replicas need the GPUs that "
+            "hold one replica"
+        )

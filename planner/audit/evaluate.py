@@ -1,4 +1,4 @@
-"""The plan that an edited workbook describes, re-computed and re-verified."""
+"""The plan that an edited workbook describes, re-computed, against its bill and what it shows."""
 
 from __future__ import annotations
 
@@ -7,18 +7,68 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import TypeVar
 
+from openpyxl.workbook import Workbook
+
 from planner.assemble import assemble
 from planner.audit.draft import Draft
+from planner.audit.reader import Opened
 from planner.case import Case, resolve
 from planner.case.model import Mode, Offer
 from planner.case.resolve import with_companions
 from planner.errors import VerificationError
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import measure
-from planner.optimizer.operate import Operation, run_at
+from planner.optimizer.operate import Run, run_at
 from planner.optimizer.purchase import bill
+from planner.schema.audit import Shortage, Stale
 from planner.schema.plan import Plan
 from planner.verify import Recheck, recheck
+
+# The bill as the workbook lists it, against what the edited cluster needs.
+
+
+def shortages(draft: Draft, edited: Plan) -> tuple[Shortage, ...]:
+    """Return the lines whose count in the workbook is not what the edited cluster needs.
+
+    Args:
+        draft: the workbook's quantities.
+        edited: the edited plan with the companions it needs.
+    """
+    needed = {line.sku: line.quantity for line in edited.lines if line.parent is None}
+    models = {item.id: item.model for item in draft.inputs.items}
+    return tuple(
+        Shortage(
+            sku=sku,
+            model=models[sku],
+            listed=draft.quantities.get(sku, 0),
+            needed=needed.get(sku, 0),
+        )
+        for sku in dict.fromkeys((*draft.quantities, *needed))
+        if draft.quantities.get(sku, 0) != needed.get(sku, 0)
+    )
+
+
+def sheet_capex_usd(draft: Draft, case: Case) -> float:
+    """Return what the bill costs with the counts in the workbook, cold spares as solved, USD.
+
+    Args:
+        draft: the workbook's quantities.
+        case: the edited problem.
+    """
+    items = {item.id: item for item in case.bill_items()}
+    costs = []
+    for line in draft.plan.lines:
+        count = draft.working(line.sku) if line.parent is None else 0
+        parts = line.quantity == 0 and line.parent is None  # in store, whatever is in place
+        if (count or parts) and line.sku in items:  # without the thing itself no spares are bought
+            item = items[line.sku]
+            bought = item.ordered(count + line.spares - item.installed)
+            costs.append((item.unit_net_usd or 0.0) * bought)
+    return math.fsum(costs)
+
+
+# The plan that an edited workbook describes, re-computed and re-verified.
+
 
 OfferT = TypeVar("OfferT", bound=Offer)
 
@@ -76,7 +126,7 @@ def case_of(draft: Draft) -> Case:
     return replace(case, companions=with_companions(inputs, larger).companions)
 
 
-def _operation(case: Case, draft: Draft) -> Operation:
+def _operation(case: Case, draft: Draft) -> Run:
     units = {offer.id: draft.working(offer.id) for offer in case.offers()}
     _check_sizes(case, units)
     for offer in case.standing:
@@ -160,3 +210,74 @@ def _used(case: Case, draft: Draft, units: Mapping[str, int]) -> dict[str, int]:
     held[largest.id] -= more
     used = {s.id: max(0, math.ceil(held[s.id] / s.usable_gpus)) for s in types}
     return {sku: count for sku, count in used.items() if count}
+
+
+# Figures that the file shows, against the re-computation: was it recalculated after the edit?
+
+
+_OF_JOB = {
+    "gpus_in_use": "gpus_used",
+    "stall_s": "stall_s",
+    "drain_s": "drain_s",
+    "overlap": "overlap",
+    "restore_s": "restore_s",
+    "mtti_s": "mtti_s",
+    "goodput": "goodput",
+    "useful_gpus": "useful_gpus",
+    "useful_pflops": "useful_pflops",
+    "days_to_train": "days_to_train",
+    "capacity_needed_tb": "capacity_needed_tb",
+}
+_OF_TOTALS = (
+    "racks",
+    "it_power_kw",
+    "facility_power_kw",
+    "usable_tb",
+    "support_usd_per_year",
+    "subscriptions_usd_per_year",
+    "energy_usd_per_year",
+    "opex_usd_per_year",
+    "capex_usd",
+    "tco_usd",
+)
+_CLOSE = 1e-9
+
+
+def stale(opened: Opened, written: Workbook, draft: Draft, edited: Plan) -> tuple[Stale, ...]:
+    """Return the figures that the file shows otherwise than they are.
+
+    A file that holds no values (some tools drop them) shows none. Totals are compared only where
+    the workbook lists what the edited cluster needs, spares (which stay as solved there) included.
+
+    Args:
+        opened: the workbook.
+        written: the same as planner writes it, whose names say where the figures are.
+        draft: its quantities.
+        edited: the plan as re-computed.
+    """
+    job = edited.jobs[0].model_dump()
+    expected = {name: job[field] for name, field in _OF_JOB.items()}
+    needed = {line.sku: line.quantity for line in edited.lines if line.parent is None}
+    listed = {sku: count for sku, count in draft.quantities.items() if count}
+    spares = {line.sku: line.spares for line in edited.lines if line.parent is None}
+    solved = {line.sku: line.spares for line in draft.plan.lines if line.sku in spares}
+    if edited.totals is not None and needed == listed and spares == solved:
+        totals = edited.totals.model_dump()
+        expected |= {name: totals[name] for name in _OF_TOTALS}
+    found = []
+    for name, computed in expected.items():
+        shown = _shown(opened, written, name)
+        if shown is None or computed is None:
+            continue
+        if not math.isclose(shown, computed, rel_tol=_CLOSE, abs_tol=1e-12):
+            found.append(Stale(name=name, shown=shown, computed=computed))
+    return tuple(found)
+
+
+def _shown(opened: Opened, written: Workbook, name: str) -> float | None:
+    defined = written.defined_names.get(name)
+    if defined is None:
+        return None
+    sheet, cell = next(iter(defined.destinations))
+    value = opened.shown.value(sheet, cell.replace("$", ""))
+    return float(value) if isinstance(value, (int, float)) else None

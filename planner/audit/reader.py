@@ -1,24 +1,36 @@
-"""Open a workbook that somebody sends back; one clear line for whatever is not ours to read."""
+"""A workbook that somebody sends back: opened with care, and compared cell by cell."""
 
 from __future__ import annotations
 
+import math
+import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
 import openpyxl
+from openpyxl.formula import Tokenizer
+from openpyxl.formula.tokenizer import Token
 from openpyxl.utils import range_boundaries
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents, in_words
+from planner.outputs.workbook import STUDY_SHEETS
 from planner.outputs.workbook.data import SHEET, Packed, UnreadableError, unpack
+from planner.outputs.workbook.data import SHEET as DATA
+from planner.outputs.workbook.inputs import InputCell, Scalar
+from planner.schema.audit import Edit
+
+# Open a workbook that somebody sends back; one clear line for whatever is not ours to read.
+
 
 _OLE = b"\xd0\xcf\x11\xe0"
 _MOST_FILE_BYTES, _MOST_BYTES = 50_000_000, 150_000_000
@@ -240,3 +252,290 @@ def _not_ours(name: str, cells: Workbook) -> Finding:
     message = "planner did not write this workbook"
     fix = "audit takes the PROBLEM.xlsx that planner solve writes"
     return Finding("workbook", message, name, fix=fix)
+
+
+# Whether two formulas are the same, whatever spelling a spreadsheet program gave them.
+
+
+_QUOTED = re.compile(r"^'([A-Za-z_][A-Za-z0-9_.]*)'!")
+
+
+def same(one: str, other: str) -> bool:
+    """Return whether two formulas are the same token by token.
+
+    Spreadsheet programs change spaces, the spelling of numbers and functions, and quotes around the
+    names of sheets when they save a file.
+    """
+    return one == other or canonical(one) == canonical(other)
+
+
+def canonical(formula: str) -> tuple[str, ...]:
+    """Return the tokens of a formula in one spelling."""
+    text = formula if formula.startswith("=") else f"={formula}"
+    tokens = Tokenizer(text).items
+    return tuple(_spelled(token) for token in tokens if token.type != Token.WSPACE)
+
+
+def _spelled(token: Token) -> str:
+    value = str(token.value)
+    if token.type == Token.OPERAND and token.subtype == Token.NUMBER:
+        return repr(float(value))
+    if token.type == Token.OPERAND and token.subtype == Token.TEXT:
+        return value
+    if token.type == Token.OPERAND:
+        return _QUOTED.sub(r"\1!", value).removeprefix("$").lower()
+    return value.upper().removeprefix("_XLFN.")
+
+
+# What differs between a workbook as planner writes it and as it came back, cell by cell.
+
+
+_MOST_FINDINGS = 8
+_HEADS = 12
+"""The header of the bill stands above this row."""
+_FURTHEST, _MORE_ROWS = 1_100_000, 1_000
+_CLOSE = 1e-12
+_ONLY_BLUE = "undo it; only the blue cells may be edited"
+_SOLVE_AGAIN = "put the item into the problem file and solve again"
+
+Place = tuple[str, str]
+
+
+def edits(
+    opened: Opened, written: Workbook, inputs: tuple[InputCell, ...]
+) -> tuple[tuple[Edit, ...], tuple[str, ...]]:
+    """Return the edits of the inputs, and the sheets that were added.
+
+    Args:
+        opened: the workbook that came back.
+        written: the same workbook as planner writes it, with formulas.
+        inputs: the cells that may be edited.
+
+    Raises:
+        InputError: anything else was changed, or an input holds what it cannot hold.
+    """
+    by_place = {(cell.sheet, cell.cell): cell for cell in inputs}
+    found = list(_swapped(opened, written)) or list(_structure(opened, written, by_place))
+    if found:
+        raise InputError(_clipped(opened.name, found))
+    changed: list[Edit] = []
+    for sheet in written.worksheets:
+        if sheet.title != DATA and sheet.title not in STUDY_SHEETS:
+            _compare_sheet(opened, sheet, by_place, changed, found)
+    if found:
+        raise InputError(_clipped(opened.name, found))
+    added = tuple(name for name in opened.cells.sheetnames if name not in written.sheetnames)
+    return tuple(changed), added
+
+
+def _clipped(name: str, found: list[Finding]) -> list[Finding]:
+    """Return the first findings; one slip can touch thousands of cells."""
+    if len(found) <= _MOST_FINDINGS:
+        return found
+    more = f"and {len(found) - _MOST_FINDINGS:,} more cells that were changed"
+    return [*found[:_MOST_FINDINGS], Finding("edited-cell", more, name, fix=_ONLY_BLUE)]
+
+
+def _swapped(opened: Opened, written: Workbook) -> Iterator[Finding]:
+    """Yield that the packed plan is of another workbook: title and input hash are others."""
+    cover = opened.cells["Cover"] if "Cover" in opened.cells.sheetnames else None
+    hashes = {cell.value for cell in filled(written["Cover"]) if _is_hash(cell.value)}
+    if cover is None or not hashes:
+        return
+    there = {cell.value for cell in filled(cover) if _is_hash(cell.value)}
+    if there and not there & hashes and cover["A1"].value != written["Cover"]["A1"].value:
+        message = "the sheet belongs to another workbook"
+        fix = "audit a copy in which that sheet is as planner wrote it"
+        yield Finding("workbook", message, opened.name, path=DATA, fix=fix)
+
+
+def _is_hash(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
+
+
+def _structure(
+    opened: Opened, written: Workbook, by_place: Mapping[Place, InputCell]
+) -> Iterator[Finding]:
+    """Yield sheets that are gone, and rows that were added or deleted."""
+    for sheet in written.worksheets:
+        if sheet.title in STUDY_SHEETS:
+            continue
+        if sheet.title not in opened.cells.sheetnames:
+            message, fix = "the sheet is gone", "undo it, or audit a copy that has it"
+            yield Finding("sheet", message, opened.name, path=sheet.title, fix=fix)
+        elif sheet.title != DATA:
+            yield from _rows(opened, sheet, by_place)
+
+
+def _rows(
+    opened: Opened, sheet: Worksheet, by_place: Mapping[Place, InputCell]
+) -> Iterator[Finding]:
+    """Yield the rows that only one of the two has, told by their fixed texts."""
+    other = opened.cells[sheet.title]
+    before = _texts(sheet, by_place, _FURTHEST)
+    after = _texts(other, by_place, len(before) + _MORE_ROWS)
+    if before == after:
+        return
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    for tag, low, high, new_low, new_high in matcher.get_opcodes():
+        if tag == "equal" or high - low == new_high - new_low:
+            continue
+        for row in range(low, high) if tag != "insert" else ():
+            message = f"row {row + 1} ({_named(before[row])}) is gone"
+            in_bill = "; a quantity of 0 takes a line out of the bill"
+            fix = "undo it" + (in_bill if sheet.title == "BOM" else "")
+            yield Finding("row", message, opened.name, path=sheet.title, fix=fix)
+        for row in range(new_low, new_high) if tag != "delete" else ():
+            message = f"row {row + 1} ({_named(after[row])}) was added"
+            fix = _SOLVE_AGAIN if sheet.title == "BOM" else "undo it"
+            yield Finding("row", message, opened.name, path=sheet.title, fix=fix)
+
+
+def _texts(
+    sheet: Worksheet, by_place: Mapping[Place, InputCell], most: int
+) -> list[tuple[str, ...]]:
+    """Return the fixed texts of every row down to the last that has some, or to row ``most``."""
+    found: dict[int, list[tuple[int, str]]] = {}
+    for cell in filled(sheet):
+        if cell.data_type == "s" and (sheet.title, cell.coordinate) not in by_place:
+            found.setdefault(cell.row, []).append((cell.column, str(cell.value)))
+    last = max((row for row in found if row <= most), default=0)
+    return [tuple(text for _, text in sorted(found.get(row, ()))) for row in range(1, last + 1)]
+
+
+def _named(texts: tuple[str, ...]) -> str:
+    return " ".join(texts)[:60] if texts else "without text"
+
+
+def _compare_sheet(
+    opened: Opened,
+    sheet: Worksheet,
+    by_place: Mapping[Place, InputCell],
+    changed: list[Edit],
+    found: list[Finding],
+) -> None:
+    other = opened.cells[sheet.title]
+    places = dict.fromkeys(_coordinates(sheet) | _coordinates(other))
+    for coordinate in sorted(places, key=_in_order):
+        before, after = sheet[coordinate], other[coordinate]
+        entry = by_place.get((sheet.title, coordinate))
+        if entry is not None:
+            try:
+                changed += _edit(entry, after, opened.shown)
+            except ValueError as error:
+                place = f"{sheet.title}!{coordinate}"
+                found.append(_wrong(opened, place, entry, str(error)))
+            continue
+        finding = _fixed(sheet.title, before, after)
+        if finding is not None:
+            message, fix = finding
+            title = _title(sheet, before) if sheet.title == "BOM" else ""
+            message = f"unknown {title}: {message}" if title else message
+            code = "formula" if before.data_type == "f" else "edited-cell"
+            place = f"{sheet.title}!{coordinate}"
+            found.append(Finding(code, message, opened.name, path=place, fix=fix))
+
+
+def _title(sheet: Worksheet, cell: Any) -> str:
+    """Return what a cell of the bill names a product by, empty for other cells."""
+    heads = (str(sheet.cell(row, cell.column).value).lower() for row in range(1, _HEADS))
+    return next((head for head in heads if head in ("part number", "catalog id")), "")
+
+
+def _coordinates(sheet: Worksheet) -> set[str]:
+    return {cell.coordinate for cell in filled(sheet)}
+
+
+def _in_order(coordinate: str) -> tuple[int, int, str]:
+    letters = coordinate.rstrip("0123456789")
+    return int(coordinate[len(letters) :]), len(letters), letters
+
+
+def _wrong(opened: Opened, place: str, entry: InputCell, what: str) -> Finding:
+    name = entry.label or entry.key
+    return Finding("input-cell", f"{name}: {what}", opened.name, path=place,
+                   fix=f"write {entry.range.expected()}")  # fmt: skip
+
+
+def _edit(entry: InputCell, cell: Any, shown: Shown) -> Iterator[Edit]:
+    """Yield the edit of an input; raise ValueError where it holds what it cannot hold."""
+    value = cell.value
+    if cell.data_type == "f":
+        computed = shown.value(entry.sheet, entry.cell)
+        if computed in (None, ""):
+            raise ValueError(f"holds the formula {_text(value)[:40]}, which was never computed")
+        value = computed
+    if entry.kind == "local":
+        return
+    after = _scalar(value)
+    if _alike(entry.value, after):
+        return
+    if after is None and not entry.range.blank:
+        raise ValueError("is blank")
+    if not entry.range.allows(after):
+        raise ValueError(f"holds {_quoted(after)}")
+    yield Edit(
+        sheet=entry.sheet,
+        cell=entry.cell,
+        kind=entry.kind,
+        key=entry.key,
+        label=entry.label,
+        unit=entry.unit,
+        before=entry.value,
+        after=after,
+    )
+
+
+def _scalar(value: Any) -> Scalar:
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError(f"holds {value}, which is no number")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("holds no finite number")
+    return value.strip() or None if isinstance(value, str) else float(value)
+
+
+def _quoted(value: Scalar) -> str:
+    return f"the text '{value[:40]}'" if isinstance(value, str) else f"{value:,.12g}"
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
+        return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=0.0)
+    return (one or None) == (other or None) if 0 not in (one, other) else one == other
+
+
+def _fixed(sheet: str, before: Any, after: Any) -> tuple[str, str] | None:
+    """Return what is wrong with a cell that nobody may change, and what to do; None for nothing."""
+    if before.data_type == "f":
+        if after.data_type == "f" and same(str(before.value), str(after.value)):
+            return None
+        now = _now(after.value)
+        return f"held the formula {_short(before.value)}, now {now}", "put the formula back"
+    if after.data_type != "f" and _alike(_plain(before.value), _plain(after.value)):
+        return None
+    if before.value in (None, ""):
+        fix = _SOLVE_AGAIN if sheet == "BOM" else "notes are welcome on a sheet of your own"
+        return f"was empty, now {_now(after.value)}", fix
+    fix = f"{_ONLY_BLUE}; another product: {_SOLVE_AGAIN}" if sheet == "BOM" else _ONLY_BLUE
+    return f"held {_short(before.value)}, now {_now(after.value)}", fix
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without what saving changes: line ends, and the time of a date."""
+    return value.replace("\r\n", "\n").rstrip() if isinstance(value, str) else value
+
+
+def _now(value: Any) -> str:
+    return "is blank" if value in (None, "") else f"holds {_short(value)}"
+
+
+def _text(value: Any) -> str:
+    """Return a value as the sheet has it; formulas over several cells come as objects."""
+    return str(getattr(value, "text", value))
+
+
+def _short(value: Any) -> str:
+    text = _text(value)
+    return f"'{text[:40]}…'" if len(text) > 40 else f"'{text}'"

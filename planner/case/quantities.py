@@ -57,7 +57,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Run:
+class Ramp:
     """Neighbouring sizes whose bounds and outputs grow in equal steps.
 
     The v-th size (v = 0 .. steps) holds more than ``low + v * stride`` and at most
@@ -99,12 +99,12 @@ class Steps:
         """The most that any size holds."""
         return self.sizes[-1].capacity if self.sizes else 0
 
-    def runs(self) -> Iterator[Run]:
-        """Yield the sizes as few straight runs."""
+    def ramps(self) -> Iterator[Ramp]:
+        """Yield the sizes as few straight ramps."""
         first = 0
         while first < len(self.sizes):
             last = self._end_of_run(first)
-            yield self._run(first, last)
+            yield self._ramp(first, last)
             first = last + 1
 
     def _low(self, index: int) -> int:
@@ -130,10 +130,10 @@ class Steps:
                 last += 1
         return last
 
-    def _run(self, first: int, last: int) -> Run:
+    def _ramp(self, first: int, last: int) -> Ramp:
         size = self.sizes[first]
         step = self._step(first + 1) if last > first else (0, 0, *(0 for _ in size.outputs))
-        return Run(last - first, self._low(first), size.capacity, step[0], size.outputs, step[2:])
+        return Ramp(last - first, self._low(first), size.capacity, step[0], size.outputs, step[2:])
 
 
 @dataclass(frozen=True)

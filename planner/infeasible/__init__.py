@@ -7,11 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from planner.case import figures
-from planner.infeasible.combined import Together, one_by_one, share_of, together
-from planner.infeasible.conflict import Clash, conflicts, minimal, off
-from planner.infeasible.oracle import Oracle, UndecidedError
-from planner.infeasible.report import choice_step, named, step
-from planner.infeasible.single import Threshold, threshold
+from planner.infeasible.moves import (
+    Threshold,
+    Together,
+    choice_step,
+    named,
+    one_by_one,
+    share_of,
+    step,
+    threshold,
+    together,
+)
+from planner.infeasible.oracle import Clash, Oracle, UndecidedError, conflicts, minimal, off
 from planner.inputs import Inputs, changed
 from planner.levers import Lever, applied, levers
 from planner.loader.checks import check_problem

@@ -1,18 +1,22 @@
-"""Whether a changed problem has a plan at all: asked once, remembered, in whole numbers."""
+"""Whether a changed problem has a plan at all, and which limits cannot hold together."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from planner.case import Case, figures, resolve
 from planner.errors import InputError
 from planner.inputs import Inputs, key_of
-from planner.levers import Change, applied
+from planner.levers import Change, Lever, applied
 from planner.optimizer.joint import fitted, optimise
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.solver import Effort, SolverName
+
+# Whether a changed problem has a plan at all: asked once, remembered, in whole numbers.
+
 
 QUESTION = 500.0
 """The work that one question may take; see ``Effort``."""
@@ -30,7 +34,7 @@ class Answer:
 
     possible: bool | None
     case: Case | None = None
-    operation: Operation | None = None
+    operation: Run | None = None
 
 
 @dataclass
@@ -46,7 +50,7 @@ class Oracle:
     inputs: Inputs
     solver: SolverName
     effort: Effort
-    _plans: deque[Operation] = field(default_factory=lambda: deque(maxlen=MOST_PLANS))
+    _plans: deque[Run] = field(default_factory=lambda: deque(maxlen=MOST_PLANS))
     _known: dict[tuple[tuple[str, str], ...], Answer] = field(default_factory=dict)
 
     def ask(self, changes: tuple[Change, ...]) -> Answer:
@@ -108,3 +112,82 @@ class Oracle:
             return resolve(applied(self.inputs, (*changes, *self._left_out)))
         except InputError:
             return None
+
+
+# Which limits cannot hold together: sets from which none can be left out.
+
+
+MOST_CONFLICTS = 8
+
+
+def off(levers: Sequence[Lever]) -> tuple[Change, ...]:
+    """Return the changes that give up every one of some levers."""
+    return tuple(change for lever in levers for change in lever.off)
+
+
+@dataclass(frozen=True)
+class Clash:
+    """Limits that cannot hold together, and the one to give up; None where all must be kept."""
+
+    levers: tuple[Lever, ...]
+    given_up: Lever | None
+
+
+def conflicts(oracle: Oracle, levers: Sequence[Lever], keep: Sequence[str]) -> tuple[Clash, ...]:
+    """Return conflicts until giving up one limit of each leaves a plan.
+
+    Args:
+        oracle: of a problem that has no plan.
+        levers: all of them, those to blame last first; without them all there must be a plan.
+        keep: paths that must not be given up.
+
+    Raises:
+        UndecidedError: work or time ran out.
+    """
+    found: list[Clash] = []
+    dropped: list[Lever] = []
+    while len(found) < MOST_CONFLICTS and not oracle.decided(off(dropped)).possible:
+        kept = [lever for lever in levers if lever not in dropped]
+        one = minimal(oracle, kept, off(dropped))
+        if not one:
+            break
+        free = [lever for lever in one if lever.path not in keep]
+        found.append(Clash(one, free[-1] if free else None))
+        if not free:
+            break
+        dropped.append(free[-1])  # the one to blame first
+    return tuple(found)
+
+
+def minimal(oracle: Oracle, levers: Sequence[Lever], made: tuple[Change, ...]) -> tuple[Lever, ...]:
+    """Return levers of which no one can be left out of the conflict (a deletion filter).
+
+    Halves are tried before single ones: most levers have nothing to do with it.
+
+    Args:
+        oracle: of a problem that has no plan.
+        levers: those that may be part of it, those to blame last first.
+        made: changes with which there still is none.
+
+    Raises:
+        UndecidedError: work or time ran out.
+    """
+    needed: list[Lever] = []
+    open_ = list(levers)
+    while open_:
+        size = max(1, len(open_) // 2)
+        while True:
+            part, rest = open_[:size], open_[size:]
+            without = [lever for lever in levers if lever not in needed and lever not in rest]
+            possible = oracle.possible((*off(without), *made))
+            if possible is False:
+                open_ = rest
+                break
+            if size == 1:
+                if possible is None:
+                    raise UndecidedError
+                needed.append(part[0])
+                open_ = rest
+                break
+            size = max(1, size // 2)
+    return tuple(needed)

@@ -7,11 +7,8 @@ what the owner of a problem could decide otherwise.
 from __future__ import annotations
 
 from planner.inputs import Change, Inputs, applied
-from planner.levers.choices import choices
-from planner.levers.job import job_levers
 from planner.levers.model import Direction, Lever
-from planner.levers.supply import supply_levers
-from planner.levers.whole import cluster_levers
+from planner.levers.problem import choices, cluster_levers, job_levers, supply_levers
 
 __all__ = ["Change", "Direction", "Lever", "applied", "levers"]
 

@@ -12,7 +12,7 @@ from planner.optimizer.context import Build
 from planner.optimizer.master import Bounds, Master
 from planner.optimizer.model import Linear, Ratio, Variable, evaluate
 from planner.optimizer.objective import LOGARITHMIC
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.solver import Outcome
 
 # What one stage of the search optimises, what it has found, and the parts still open.
@@ -32,9 +32,9 @@ class Goal:
     name: str
     expression: Linear
     maximise: bool
-    value: Callable[[Operation], float]
-    allowed: Callable[[Operation], bool]
-    prefer: Callable[[Operation], float]
+    value: Callable[[Run], float]
+    allowed: Callable[[Run], bool]
+    prefer: Callable[[Run], float]
     gap: float
     relative: bool
 
@@ -62,12 +62,12 @@ class Found:
     ``untouched`` is the cheapest of the best, where the operation kept is another.
     """
 
-    operation: Operation | None = None
+    operation: Run | None = None
     value: float | None = None
     bound: float | None = None
     stopped: bool = False
     unbounded: bool = False
-    untouched: Operation | None = None
+    untouched: Run | None = None
 
     def closed(self, goal: Goal, bound: float) -> bool:
         """Say whether ``bound`` leaves no more than the goal's gap."""
@@ -75,7 +75,7 @@ class Found:
             return False
         return goal.beyond(self.value, bound) <= goal.width(self.value)
 
-    def take(self, goal: Goal, operation: Operation) -> None:
+    def take(self, goal: Goal, operation: Run) -> None:
         """Keep an operation that the goal allows if it is better than the one kept."""
         if not goal.allowed(operation):
             return
@@ -138,7 +138,7 @@ def _narrow_sizes(master: Master, goal: Goal) -> None:
     for steps in master.build.units.steps.values():
         least = _end(master, goal, steps.amount, maximise=False)
         most = _end(master, goal, steps.amount, maximise=True)
-        for run, flag in steps.runs:
+        for run, flag in steps.ramps:
             low, high = run.low + 1, run.high + run.steps * run.stride
             beyond = most is not None and low > most + AMOUNT_NOISE
             if beyond or (least is not None and high < least - AMOUNT_NOISE):

@@ -12,7 +12,7 @@ from planner.case import Case, Storage, System
 from planner.case.bounds import Bounds
 from planner.case.model import BillItem, Key, Mode, Segment
 from planner.case.money import weights
-from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Run, Steps
+from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Ramp, Steps
 from planner.optimizer.model import Linear, Log, Model, NegativeExp, Variable, combination, total
 from planner.sizing.packing import packing
 
@@ -293,10 +293,10 @@ def _range(least: float, most: float) -> tuple[float, float]:
 
 @dataclass
 class Sizes:
-    """The sizes of one fabric in a model: what they hold, and each run with its flag."""
+    """The sizes of one fabric in a model: what they hold, and each ramp with its flag."""
 
     amount: Linear
-    runs: list[tuple[Run, Linear]]
+    ramps: list[tuple[Ramp, Linear]]
 
 
 class Counts:
@@ -388,36 +388,36 @@ class Counts:
         build, name = self.build, quantity.name
         amount = self._sum(quantity.terms)
         most = self.bounds.most(quantity.terms)
-        flags, amounts, runs = [], [], []
+        flags, amounts, ramps = [], [], []
         outputs: list[list[tuple[float, Linear]]] = [[] for _ in quantity.outputs]
-        for number, run in enumerate(quantity.runs()):
-            if run.low >= most + ROUNDING:
+        for number, ramp in enumerate(quantity.ramps()):
+            if ramp.low >= most + ROUNDING:
                 break
-            flag, step, part = self._run(f"{name}__{number}", run)
+            flag, step, part = self._add_ramp(f"{name}__{number}", ramp)
             flags.append(flag)
-            runs.append((run, flag))
+            ramps.append((ramp, flag))
             amounts.append(part)
             for index, terms in enumerate(outputs):
-                terms.append((float(run.outputs[index]), flag))
+                terms.append((float(ramp.outputs[index]), flag))
                 if step is not None:
-                    terms.append((float(run.slopes[index]), step))
+                    terms.append((float(ramp.slopes[index]), step))
         build.model.row(f"{name}_one_size", total(flags), "<=", 1.0)
         build.model.row(f"{name}_amount", amount - total(amounts), "==", 0.0)
-        self.steps[name] = Sizes(amount, runs)
+        self.steps[name] = Sizes(amount, ramps)
         for output, terms in zip(quantity.outputs, outputs, strict=True):
             self.known[output] = combination(pair for pair in terms if pair[0] != 0.0)
 
-    def _run(self, name: str, run: Run) -> tuple[Linear, Linear | None, Linear]:
-        """Add one run of sizes; return its flag, its step (None where it is one size), its part."""
+    def _add_ramp(self, name: str, ramp: Ramp) -> tuple[Linear, Linear | None, Linear]:
+        """Add one ramp of sizes; return its flag, its step (None for one size), its part."""
         model = self.build.model
         flag = model.var(f"size__{name}", 0.0, 1.0, True)
-        part = model.var(f"amount__{name}", 0.0, float(run.high + run.steps * run.stride))
-        low, high = part - float(run.low + 1) * flag, part - float(run.high) * flag
+        part = model.var(f"amount__{name}", 0.0, float(ramp.high + ramp.steps * ramp.stride))
+        low, high = part - float(ramp.low + 1) * flag, part - float(ramp.high) * flag
         step = None
-        if run.steps:
-            step = model.var(f"step__{name}", 0.0, float(run.steps), True)
-            model.row(f"step_{name}", step - float(run.steps) * flag, "<=", 0.0)
-            low, high = low - float(run.stride) * step, high - float(run.stride) * step
+        if ramp.steps:
+            step = model.var(f"step__{name}", 0.0, float(ramp.steps), True)
+            model.row(f"step_{name}", step - float(ramp.steps) * flag, "<=", 0.0)
+            low, high = low - float(ramp.stride) * step, high - float(ramp.stride) * step
         model.row(f"size_{name}_low", low, ">=", 0.0)
         model.row(f"size_{name}_high", high, "<=", 0.0)
         return flag, step, part

@@ -13,7 +13,7 @@ from planner.case.model import Mode, Offer, Storage, by_item
 from planner.optimizer import operate, purchase
 from planner.optimizer.master import Master
 from planner.optimizer.model import Variable
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.solver import Outcome
 
 MOST_PAIRS = 3
@@ -21,7 +21,7 @@ SOLVER_NOISE = 1e-6
 Solve = Callable[[], Outcome]
 
 
-def guesses(master: Master, relaxed: Mapping[str, float], solve: Solve) -> Iterator[Operation]:
+def guesses(master: Master, relaxed: Mapping[str, float], solve: Solve) -> Iterator[Run]:
     """Yield feasible operations near the relaxation, for the likeliest types and families.
 
     Args:
@@ -65,9 +65,7 @@ def _solve_with(master: Master, flags: list[tuple[Variable, bool]], solve: Solve
     return outcome
 
 
-def _rounded(
-    case: Case, mode: Mode, values: Mapping[str, float], master: Master
-) -> Iterator[Operation]:
+def _rounded(case: Case, mode: Mode, values: Mapping[str, float], master: Master) -> Iterator[Run]:
     """Yield the best use of the relaxation's purchase in whole units."""
     counts = by_item((key, values[v.name]) for key, v in master.build.counts.items())
     units = {offer.id: _whole(offer, counts[offer.id]) for offer in case.offers()}

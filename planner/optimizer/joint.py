@@ -26,7 +26,7 @@ from planner.optimizer.objective import (
     measure,
     overrun,
 )
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.solver import Effort, SolverName
 from planner.optimizer.stage import run
 
@@ -49,7 +49,7 @@ class Certificate:
     """
 
     status: Status
-    operation: Operation | None
+    operation: Run | None
     value: float | None
     bound: float | None
     gap: float | None
@@ -58,7 +58,7 @@ class Certificate:
     late: bool
     best: float | None = None
     given_away: float | None = None
-    untouched: Operation | None = None
+    untouched: Run | None = None
     ties_cut: bool = False
 
     def __post_init__(self) -> None:
@@ -310,9 +310,9 @@ def _hold(
     master: Master,
     goal: Goal,
     value: float,
-    allowed: Callable[[Operation], bool],
+    allowed: Callable[[Run], bool],
     tolerance: float,
-) -> Callable[[Operation], bool]:
+) -> Callable[[Run], bool]:
     """Keep ``goal`` at ``value`` within the tolerance of ties from now on."""
     return _hold_row(master, goal, value, allowed, tolerance)[1]
 
@@ -321,9 +321,9 @@ def _hold_row(
     master: Master,
     goal: Goal,
     value: float,
-    allowed: Callable[[Operation], bool],
+    allowed: Callable[[Run], bool],
     tolerance: float,
-) -> tuple[Row, Callable[[Operation], bool]]:
+) -> tuple[Row, Callable[[Run], bool]]:
     """Return the row that keeps ``goal`` at ``value``, and the check that goes with it."""
     width = _width(goal.name, value, tolerance)
     # The check is a little looser than the row, so that what the solver's tolerance lets through
@@ -335,17 +335,17 @@ def _hold_row(
     name = f"hold_{goal.name}_{len(master.build.model.rows)}"
     row = master.row(name, sign * goal.expression, "<=", sign * value + width)
 
-    def still_allowed(operation: Operation) -> bool:
+    def still_allowed(operation: Run) -> bool:
         return allowed(operation) and not goal.better(floor, goal.value(operation))
 
     return row, still_allowed
 
 
-def floors(case: Case) -> Callable[[Operation], bool]:
+def floors(case: Case) -> Callable[[Run], bool]:
     """Return what says whether an operation reaches every floor and ratio of a case."""
     limits, mfu, pflops = case.limits, case.job.mfu or 0.0, case.useful_pflops_floor()
 
-    def meets(operation: Operation) -> bool:
+    def meets(operation: Run) -> bool:
         checks = (
             (limits.min_goodput, operation.goodput),
             (limits.min_useful_gpus, operation.useful_gpus),
@@ -357,7 +357,7 @@ def floors(case: Case) -> Callable[[Operation], bool]:
     return meets
 
 
-def _ratios(case: Case, operation: Operation) -> Iterator[tuple[float, float]]:
+def _ratios(case: Case, operation: Run) -> Iterator[tuple[float, float]]:
     """Yield (TCO, what the useful work of the term may cost) for each ratio that is limited."""
     limits = case.limits
     if limits.per_useful_gpu_hour is not None:
@@ -370,9 +370,7 @@ def _ratios(case: Case, operation: Operation) -> Iterator[tuple[float, float]]:
         yield purchase.bill(case, operation.units)["tco_usd"], worth
 
 
-def _preference(
-    case: Case, meets_floors: Callable[[Operation], bool]
-) -> Callable[[Operation], float]:
+def _preference(case: Case, meets_floors: Callable[[Run], bool]) -> Callable[[Run], float]:
     """Return how uses of one purchase are ordered: by useful work, or by GPUs if those count."""
     if case.objective == "overrun":
         missed = measure(case, "overrun")
@@ -459,7 +457,7 @@ def _given_away(case: Case, value: float, best: float) -> float:
     return abs(best - value) / max(abs(best), 1e-12)
 
 
-def without_end(case: Case, operation: Operation | None) -> bool:
+def without_end(case: Case, operation: Run | None) -> bool:
     """Say whether a plan holds as much of something as the model allows where nothing limits it."""
     if operation is None:
         return False
@@ -481,7 +479,7 @@ def share(case: Case, value: float, bound: float) -> float:
 # Whether a plan in hand is one of another problem, too: found by arithmetic, without a solver.
 
 
-def fitted(case: Case, run: Operation) -> Operation | None:
+def fitted(case: Case, run: Run) -> Run | None:
     """Return an operation at its best under a case; None where that refuses its purchase or use.
 
     Args:

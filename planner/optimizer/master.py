@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, Link, Model, Row, Sense, Variable, evaluate
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.solver import Effort, Outcome, Session, SolverName
 
 Bounds = dict[str, tuple[Variable, float, float]]
@@ -68,7 +68,7 @@ class Master:
                 added += self._tangent_at(link, values)
         return added or self.price(self._sharing(values), values, max(tolerance, WHOLE))
 
-    def cut_at(self, values: Mapping[str, float], operation: Operation) -> int:
+    def cut_at(self, values: Mapping[str, float], operation: Run) -> int:
         """Add tangents at the exact point of a feasible operation; return how many."""
         point = dict(values) | self._point(operation)
         return sum(self._tangent_at(link, point) for link in self.build.model.links)
@@ -102,7 +102,7 @@ class Master:
         self.session.add(row)
         return 1
 
-    def _point(self, operation: Operation) -> dict[str, float]:
+    def _point(self, operation: Run) -> dict[str, float]:
         known = {
             "gpus": float(operation.gpus),
             "write": operation.write_gb_per_s,

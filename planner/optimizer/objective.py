@@ -18,7 +18,7 @@ from planner.limits import BY_NAME, MILLION, Limit
 from planner.optimizer import purchase
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, total
-from planner.optimizer.operate import Operation, missed_by
+from planner.optimizer.operate import Run, missed_by
 
 # The objectives: one function each, on the model. Values are scaled as ``SCALE`` says.
 #
@@ -218,7 +218,7 @@ def _log_restore(build: Build) -> Linear:
 # What an operation is worth in each objective and tie-break.
 
 
-def measure(case: Case, name: str) -> Callable[[Operation], float]:
+def measure(case: Case, name: str) -> Callable[[Run], float]:
     """Return the value of an objective or tie-break on an operation, scaled as in the model."""
     mfu = case.job.mfu or 0.0
     summed = {"capex": "capex_usd", "least_meter": "facility_power_kw"}
@@ -226,7 +226,7 @@ def measure(case: Case, name: str) -> Callable[[Operation], float]:
     if name in summed and summed[name] in SUMS:
         figure = FIGURES[summed[name]]
         return lambda o: purchase.bill(case, o.units)[figure.name] / scale(figure)
-    measures: dict[str, Callable[[Operation], float]] = {
+    measures: dict[str, Callable[[Run], float]] = {
         "goodput": lambda o: math.log(o.useful_pflops(mfu)),
         "useful_gpus": lambda o: math.log(o.useful_gpus),
         "gpus": lambda o: float(o.gpus),
@@ -244,5 +244,5 @@ def measure(case: Case, name: str) -> Callable[[Operation], float]:
     return measures[name]
 
 
-def _count(offers: Sequence[Offer], operation: Operation) -> float:
+def _count(offers: Sequence[Offer], operation: Run) -> float:
     return float(sum(operation.units[offer.id] for offer in offers))

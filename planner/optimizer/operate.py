@@ -36,8 +36,8 @@ OF_INTERVAL = LOGARITHMIC - {"restore_time"}
 
 
 @dataclass(frozen=True)
-class Operation:
-    """A purchase in use: every figure that depends on N and I."""
+class Run:
+    """How a job runs on a purchase: every figure that depends on N and I."""
 
     mode: Mode
     units: Mapping[str, int]
@@ -72,7 +72,7 @@ class Operation:
 
 
 def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, int], gpus: int,
-         value: Callable[[Operation], float]) -> Operation | None:  # fmt: skip
+         value: Callable[[Run], float]) -> Run | None:  # fmt: skip
     """Return the best feasible operation near the given use of the GPUs, or None.
 
     N moves in growing steps from the proposed point for as long as ``value`` improves, which finds
@@ -109,14 +109,14 @@ def most_in_use(case: Case, units: int) -> int:
 
 def _at(
     case: Case, mode: Mode, units: Mapping[str, int], system: System, steps: int, step: int
-) -> Operation | None:
+) -> Run | None:
     gpus = steps * step
     return operate(case, mode, units, {system.id: math.ceil(gpus / system.usable_gpus)}, gpus)
 
 
 def operate(
     case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, int], gpus: int
-) -> Operation | None:
+) -> Run | None:
     """Return the purchase run on so many GPUs at its best interval; None where a limit breaks."""
     job = case.job
     types = [system for system in case.systems if used.get(system.id)]
@@ -135,7 +135,7 @@ def operate(
     if allowed is None:
         return None
 
-    def run_every(interval_s: float) -> Operation:
+    def run_every(interval_s: float) -> Run:
         return _run(case, mode, units, used, gpus, interval_s, flow)
 
     interval = _best_interval(case, mode, flow, allowed, run_every)
@@ -152,7 +152,7 @@ def run_at(
     used: Mapping[str, int],
     gpus: int,
     interval_s: float,
-) -> Operation | None:
+) -> Run | None:
     """Return the purchase run as somebody says, whatever limits that breaks.
 
     Args:
@@ -220,7 +220,7 @@ def _run(
     gpus: int,
     interval_s: float,
     flow: _Flow,
-) -> Operation:
+) -> Run:
     job = case.job
     transfer_s = job.checkpoint_gb / flow.write_gb_per_s
     restore_s = flow.fan_out * job.checkpoint_gb / flow.read_gb_per_s
@@ -229,7 +229,7 @@ def _run(
     slowdown = 0.0 if mode == "sync" else job.drain_slowdown
     recovery_s = job.restart_s + restore_s
     kept = goodput(interval_s, stall, drain, recovery_s, flow.mtti_s, slowdown)
-    return Operation(
+    return Run(
         mode, units, used, gpus, flow.write_gb_per_s, flow.read_gb_per_s,
         flow.client_write_gb_per_s, flow.client_read_gb_per_s, flow.writing_systems,
         flow.reading_systems, interval_s, stall, drain, flow.fan_out, restore_s, flow.mtti_s,
@@ -327,7 +327,7 @@ def _best_interval(
     mode: Mode,
     flow: _Flow,
     allowed: tuple[float, float],
-    run_every: Callable[[float], Operation],
+    run_every: Callable[[float], Run],
 ) -> float:
     """Return the interval of most useful work, or the one that misses elastic limits least."""
     low, high = allowed
@@ -377,12 +377,12 @@ def _endurance_interval(case: Case, units: Mapping[str, int]) -> float:
     return write_volume_tb_per_day(case.job.checkpoint_gb, 1.0) / endured if endured else 0.0
 
 
-def missed_by(case: Case, operation: Operation) -> float:
+def missed_by(case: Case, operation: Run) -> float:
     """Return the weighted sum of what an operation misses each elastic limit by."""
     return sum(limit.weight * _share(case, operation, limit) for limit in case.elastic)
 
 
-def _share(case: Case, operation: Operation, limit: Elastic) -> float:
+def _share(case: Case, operation: Run, limit: Elastic) -> float:
     other = "blocking" if operation.mode == "async" else "overlap"
     if limit.name == other:
         return 0.0
@@ -396,7 +396,7 @@ def _share(case: Case, operation: Operation, limit: Elastic) -> float:
     return max(0.0, over / limit.scale)
 
 
-def amount(case: Case, operation: Operation, name: str) -> float:
+def amount(case: Case, operation: Run, name: str) -> float:
     """Return what an operation reaches in the unit of a limit."""
     limit = BY_NAME[name]
     if limit.group == "supply":

@@ -27,7 +27,7 @@ from planner.optimizer.branch import (
 )
 from planner.optimizer.guess import guesses
 from planner.optimizer.master import Master
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.solver import Outcome
 
 MOST_ROUNDS = 200
@@ -37,7 +37,7 @@ MOST_PRETENDED = 3
 MOST_MAGNIFIED = 3
 
 
-def run(master: Master, goal: Goal, start: Operation | None = None) -> Found:
+def run(master: Master, goal: Goal, start: Run | None = None) -> Found:
     """Return the best operation of ``goal`` with a proven bound.
 
     Args:

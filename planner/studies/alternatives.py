@@ -19,7 +19,7 @@ from planner.errors import InputError
 from planner.inputs import Change, Inputs
 from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.schema.alternatives import Alternative, Alternatives, Direction, DirectionName, Way
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
@@ -93,12 +93,12 @@ def extremes(inputs: Inputs, case: Case, worst: float) -> Iterator[Extreme]:
 class Candidate:
     """A plan within the tolerance and the ways that led to it."""
 
-    operation: Operation
+    operation: Run
     ways: list[Way]
     distance: float = 0.0
 
 
-def distance(case: Case, one: Operation, other: Operation) -> float:
+def distance(case: Case, one: Run, other: Run) -> float:
     """Return how different two plans are, from 0 to 4.
 
     The share of storage vendors and of GPU types they do not have in common, and the relative
@@ -178,12 +178,12 @@ class Search:
         behind = self.bound - value if self.case.maximise else value - self.bound
         return max(0.0, behind) / max(abs(self.bound), 1e-12)
 
-    def value(self, operation: Operation) -> float:
+    def value(self, operation: Run) -> float:
         """Return what a plan is worth in the problem's own objective."""
         name = self.case.objective
         return natural(name, measure(self.case, name)(operation))
 
-    def run(self, held: Operation) -> None:
+    def run(self, held: Run) -> None:
         """Look in every direction.
 
         Args:
@@ -201,10 +201,10 @@ class Search:
     def _storage(self, vendors: Collection[str]) -> tuple[Change, ...]:
         return storage_of(self.case, vendors)
 
-    def _vendors_in(self, operation: Operation) -> dict[str, str]:
+    def _vendors_in(self, operation: Run) -> dict[str, str]:
         return {i.vendor: i.vendor for i in self.case.storage if operation.units[i.id]}
 
-    def _types_in(self, operation: Operation) -> dict[str, str]:
+    def _types_in(self, operation: Run) -> dict[str, str]:
         models = {item.id: item.model for item in self.inputs.items}
         return {s.id: models[s.id] for s in self.case.systems if operation.units[s.id]}
 
@@ -212,7 +212,7 @@ class Search:
         self,
         name: DirectionName,
         left: set[str],
-        names_in: Callable[[Operation], dict[str, str]],
+        names_in: Callable[[Run], dict[str, str]],
         only: Callable[[Collection[str]], tuple[Change, ...]],
     ) -> None:
         """Take the best plan without what earlier plans hold, as long as it is good enough."""
@@ -231,9 +231,7 @@ class Search:
             self._keep(operation, name, detail, tuple(change.setting for change in used))
             left = left - set(named)
 
-    def _best(
-        self, name: DirectionName, changes: Sequence[Change]
-    ) -> tuple[Operation | None, Direction]:
+    def _best(self, name: DirectionName, changes: Sequence[Change]) -> tuple[Run | None, Direction]:
         """Return the best plan of a changed problem, and how it stands."""
         direction = Direction(name=name, label=LABELS[name], ended="no_plan")
         try:
@@ -283,12 +281,12 @@ class Search:
         self.directions.append(found)
         self._keep(answer.operation, extreme.name, "", settings)
 
-    def _good_enough(self, operation: Operation) -> bool:
+    def _good_enough(self, operation: Run) -> bool:
         return self.shortfall(self.value(self._whole(operation))) <= self.within + FLOOR_NOISE
 
     def _keep(
         self,
-        operation: Operation,
+        operation: Run,
         name: DirectionName,
         detail: str,
         setting: tuple[str, ...] | None,
@@ -296,7 +294,7 @@ class Search:
         way = Way(name=name, label=LABELS[name], detail=detail, setting=setting)
         self.candidates.append(Candidate(self._whole(operation), [way]))
 
-    def _whole(self, operation: Operation) -> Operation:
+    def _whole(self, operation: Run) -> Run:
         """Return an operation of a case with less on offer as one of the problem's."""
         units = {offer.id: operation.units.get(offer.id, 0) for offer in self.case.offers()}
         return replace(operation, units=units)
@@ -406,7 +404,7 @@ def _alternative(
     )
 
 
-def _plan(search: Search, best: Certificate, operation: Operation, options: Options) -> Plan:
+def _plan(search: Search, best: Certificate, operation: Run, options: Options) -> Plan:
     case = search.case
     assert best.bound is not None
     value = measure(case, case.objective)(operation)

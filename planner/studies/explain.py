@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from planner.api import FOR_THE_SEARCH, Options, solve_with
 from planner.case import Case, resolve
 from planner.errors import Finding, InputError, did_you_mean
+from planner.infeasible.moves import threshold
 from planner.infeasible.oracle import Oracle, UndecidedError
-from planner.infeasible.single import threshold
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied, levers
 from planner.levers.numbers import read
 from planner.optimizer.joint import fitted, optimise
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.paths import job_path
 from planner.schema.explanation import Explanation, Marginal, Moved, NextStep
 from planner.schema.plan import Plan
@@ -102,7 +102,7 @@ class Best:
     case: Case
     value: float | None
     bound: float | None
-    operation: Operation | None
+    operation: Run | None
 
     @property
     def gpus_used(self) -> int | None:

@@ -10,11 +10,8 @@ import pytest
 
 from planner.api import Options, solve
 from planner.audit import audit
-from planner.audit.apply import apply
-from planner.audit.draft import Draft
+from planner.audit.draft import FIGURES, Draft, apply, set_limit
 from planner.audit.evaluate import NothingRunsError, case_of, evaluate
-from planner.audit.figures import FIGURES
-from planner.audit.limits import set_limit
 from planner.cli import app
 from planner.errors import InputError
 from planner.inputs import inputs_from_text, inputs_to_text

@@ -11,8 +11,7 @@ from random import Random
 import pytest
 
 from planner import shipped
-from planner.infeasible.conflict import off
-from planner.infeasible.oracle import Oracle
+from planner.infeasible.oracle import Oracle, off
 from planner.inputs import Inputs
 from planner.levers import Change, Lever, applied, levers
 from planner.loader import load

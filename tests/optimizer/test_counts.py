@@ -1,4 +1,4 @@
-"""Counts that follow: sizes as runs, upper bounds, and the model against plain numbers."""
+"""Counts that follow: sizes as ramps, upper bounds, and the model against plain numbers."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def sized(draw: st.DrawFn) -> tuple[Size, ...]:
 def test_runs_reproduce_every_size(sizes: tuple[Size, ...]) -> None:
     steps = Steps("fabric", ((1.0, "x"),), sizes, ("a", "b"))
     low, rebuilt = 0, list[Size]()
-    for run in steps.runs():
-        for v in range(run.steps + 1):
-            assert run.low + v * run.stride == low
-            low = run.high + v * run.stride
-            pairs = zip(run.outputs, run.slopes, strict=True)
+    for ramp in steps.ramps():
+        for v in range(ramp.steps + 1):
+            assert ramp.low + v * ramp.stride == low
+            low = ramp.high + v * ramp.stride
+            pairs = zip(ramp.outputs, ramp.slopes, strict=True)
             rebuilt.append(Size(low, tuple(output + v * slope for output, slope in pairs)))
     assert tuple(rebuilt) == sizes
 

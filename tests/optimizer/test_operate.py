@@ -10,7 +10,7 @@ import pytest
 from planner import api
 from planner.case import resolve
 from planner.case.model import Case, Mode, System, nameplate
-from planner.optimizer.operate import Operation, best, operate
+from planner.optimizer.operate import Run, best, operate
 from planner.schema.plan import Plan
 from planner.sizing.goodput import goodput
 from tests.world.random_cases import inputs_of, random_case
@@ -20,7 +20,7 @@ SEEDS = range(100, 140)
 
 
 @dataclass(frozen=True)
-class Run:
+class Solved:
     """A case, and a purchase that some plan for it makes."""
 
     case: Case
@@ -29,7 +29,7 @@ class Run:
     plan: Plan
 
 
-def runs() -> Iterator[Run]:
+def runs() -> Iterator[Solved]:
     for seed in SEEDS:
         inputs = inputs_of(random_case(seed))
         plan = api.solve_inputs(inputs, explain=False)
@@ -37,17 +37,17 @@ def runs() -> Iterator[Run]:
             bill = {line.sku: line.working for line in plan.lines if line.parent is None}
             case = resolve(inputs)
             units = {offer.id: bill.get(offer.id, 0) for offer in case.offers()}
-            yield Run(case, plan.jobs[0].mode, units, plan)
+            yield Solved(case, plan.jobs[0].mode, units, plan)
 
 
 @pytest.fixture(scope="module")
-def solved() -> list[Run]:
+def solved() -> list[Solved]:
     found = list(runs())
     assert len(found) > len(SEEDS) / 2
     return found
 
 
-def uses(run: Run, system: System) -> Iterator[tuple[dict[str, int], int]]:
+def uses(run: Solved, system: System) -> Iterator[tuple[dict[str, int], int]]:
     """Yield every use of one type's systems: systems in use and GPUs in use."""
     job = run.case.job
     if job.whole_replicas:
@@ -60,12 +60,12 @@ def uses(run: Run, system: System) -> Iterator[tuple[dict[str, int], int]]:
         yield {system.id: count}, count * system.usable_gpus
 
 
-def operations(run: Run, system: System) -> list[Operation]:
+def operations(run: Solved, system: System) -> list[Run]:
     found = [operate(run.case, run.mode, run.units, u, n) for u, n in uses(run, system)]
     return [operation for operation in found if operation is not None]
 
 
-def test_the_best_number_of_gpus_is_found_from_anywhere(solved: list[Run]) -> None:
+def test_the_best_number_of_gpus_is_found_from_anywhere(solved: list[Solved]) -> None:
     searched = sum(
         check_search(run.case, run.mode, run.units, operations(run, system))
         for run in solved
@@ -74,7 +74,7 @@ def test_the_best_number_of_gpus_is_found_from_anywhere(solved: list[Run]) -> No
     assert searched > 50
 
 
-def check_search(case: Case, mode: Mode, units: dict[str, int], every: list[Operation]) -> int:
+def check_search(case: Case, mode: Mode, units: dict[str, int], every: list[Run]) -> int:
     """Search from both ends and the middle; return how many searches that made."""
     if not every:
         return 0
@@ -106,7 +106,7 @@ def test_the_best_number_of_gpus_may_lie_inside(per_gpu_day: float) -> None:
     assert top.gpus < max(8.0, 86_400 / (per_gpu_day * 1000)) + 8
 
 
-def test_no_neighbouring_interval_is_better(solved: list[Run]) -> None:
+def test_no_neighbouring_interval_is_better(solved: list[Solved]) -> None:
     free = [run for run in solved if run.case.job.interval.policy == "optimal"]
     every = [(r, o) for r in free for s in r.case.systems for o in operations(r, s)]
     inside = 0
@@ -123,7 +123,7 @@ def test_no_neighbouring_interval_is_better(solved: list[Run]) -> None:
     assert inside > 20
 
 
-def kept(run: Run, operation: Operation, interval_s: float) -> float:
+def kept(run: Solved, operation: Run, interval_s: float) -> float:
     """Return the goodput of an operation at another interval."""
     job, o = run.case.job, operation
     slowdown = job.drain_slowdown if run.mode == "async" else 0.0
@@ -131,7 +131,7 @@ def kept(run: Run, operation: Operation, interval_s: float) -> float:
     return goodput(interval_s, o.stall_s, o.drain_s, restart_s, o.mtti_s, slowdown)
 
 
-def shortest(run: Run, operation: Operation) -> float:
+def shortest(run: Solved, operation: Run) -> float:
     """Return the shortest interval that the limits in docs/model.md allow, s."""
     job, case = run.case.job, run.case
     transfer_s = job.checkpoint_gb / operation.write_gb_per_s
@@ -149,7 +149,7 @@ def shortest(run: Run, operation: Operation) -> float:
     return max(bounds)
 
 
-def test_plans_are_run_as_well_as_their_purchase_can_be(solved: list[Run]) -> None:
+def test_plans_are_run_as_well_as_their_purchase_can_be(solved: list[Solved]) -> None:
     checked = 0
     for run in solved:
         job = run.plan.jobs[0]
@@ -165,7 +165,7 @@ def test_plans_are_run_as_well_as_their_purchase_can_be(solved: list[Run]) -> No
 
 
 def test_every_limit_makes_a_use_impossible() -> None:
-    def run(request: Request, gpus: int = 8, boxes: int = 2) -> Operation | None:
+    def run(request: Request, gpus: int = 8, boxes: int = 2) -> Run | None:
         case = resolve(inputs_of(request.case()))
         return operate(case, "async", {"gpu": 4, "box": boxes}, {"gpu": gpus // 8}, gpus)
 

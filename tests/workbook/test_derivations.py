@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom.rows import least_order, paid_support
 from planner.outputs.workbook.checkpoint.model import degraded_inputs
-from planner.outputs.workbook.evaluate import Evaluator
+from planner.outputs.workbook.evaluate import Evaluator, Scalar
 from planner.schema.plan import LimitReport, Line, Plan
 from tests.workbook.conftest import written
 from tests.workbook.office import to_read
@@ -31,8 +31,11 @@ class Term:
     def at(self, sheet: str, row: int, column: int) -> float:
         return float(self.cells[f"{'ABC'[column]}{row + 1}"])
 
-    def is_formula(self, sheet: str, row: int, column: int) -> bool:
-        return False
+    def area(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[Scalar]:
+        raise NotImplementedError
+
+    def formulas(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[bool]:
+        raise NotImplementedError
 
     def address(self, name: str) -> str:
         return {"discount_rate": "C1"}[name]

@@ -20,8 +20,12 @@ class Grid:
     def at(self, sheet: str, row: int, column: int) -> Scalar:
         return CELLS.get(f"{'ABC'[column]}{row + 1}")
 
-    def is_formula(self, sheet: str, row: int, column: int) -> bool:
-        return False
+    def area(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[Scalar]:
+        rows, columns = range(top, bottom + 1), range(left, right + 1)
+        return [self.at(sheet, row, column) for row in rows for column in columns]
+
+    def formulas(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[bool]:
+        return [False for _ in self.area(sheet, top, left, bottom, right)]
 
     def address(self, name: str) -> str:
         raise KeyError(name)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl.utils import get_column_letter as letter
 
-from planner.outputs.workbook.racks.drawing import MOST_DRAWN, blocks, drawn, fitted, room, rows
+from planner.outputs.workbook.racks.drawing import MOST_DRAWN, blocks, choose_drawn, fit, room, rows
 from planner.schema.plan import Device, Plan, RackGroup
 from tests.workbook.conftest import written
 from tests.workbook.office import to_read
@@ -207,15 +207,15 @@ NAME = "Manufacturer of Very Long Names Model 12345-ABCDE with everything one ca
 @pytest.mark.parametrize("lines", [1, 2, 8])
 def test_a_long_name_is_cut_but_never_its_place(lines: int) -> None:
     space = room(150, 11 * lines, 7.5)
-    text = fitted(NAME, "Cooling", "RU 17–24", space)
+    text = fit(NAME, "Cooling", "RU 17–24", space)
     assert text.endswith("RU 17–24") and "Cooling" in text
     assert text.count("\n") == (1 if lines > 1 else 0)
     assert ("…" in text) == (lines < 8)
-    assert fitted("x" * 40_000, "", "RU 1", space).endswith("RU 1")
+    assert fit("x" * 40_000, "", "RU 1", space).endswith("RU 1")
 
 
 def test_a_name_of_several_lines_is_one() -> None:
-    assert fitted("a\r\nb\tc", "", "RU 1", room(150, 11, 7.5)) == "a b c · RU 1"
+    assert fit("a\r\nb\tc", "", "RU 1", room(150, 11, 7.5)) == "a b c · RU 1"
 
 
 @pytest.mark.exhaustive(keep=2)
@@ -259,7 +259,7 @@ def test_racks_of_different_heights_stand_on_one_floor() -> None:
 def test_of_very_many_the_commonest_are_drawn_and_the_table_holds_all() -> None:
     count = MOST_DRAWN + 7
     groups = [rack(10 * n + 1, 1 if n < 7 else 3, "network", MIXED, 2) for n in range(count)]
-    assert [group.count for group in drawn(groups)] == [3] * MOST_DRAWN
+    assert [group.count for group in choose_drawn(groups)] == [3] * MOST_DRAWN
     sheet = sheet_of(with_racks(*groups))
     note = str(sheet["A4"].value)
     assert f"Drawn are the {MOST_DRAWN} commonest of {count} kinds" in note
@@ -269,7 +269,7 @@ def test_of_very_many_the_commonest_are_drawn_and_the_table_holds_all() -> None:
 
 
 def test_all_are_drawn_where_they_are_not_too_many() -> None:
-    assert drawn(plan(COMPLETE).racks) == list(plan(COMPLETE).racks)
+    assert choose_drawn(plan(COMPLETE).racks) == list(plan(COMPLETE).racks)
     assert "commonest" not in str(sheet_of(plan(COMPLETE))["A4"].value)
 
 

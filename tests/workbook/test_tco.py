@@ -211,12 +211,12 @@ def test_sections_and_what_the_money_buys() -> None:
 
 def test_without_a_term_the_sheet_says_what_is_missing() -> None:
     texts = [str(row[0].value) for row in opened(plan(SYNC))["TCO"].iter_rows()]
-    assert "No cost of ownership over the years: the problem lacks a term (term.years) and an " \
-        "electricity price (term.electricity)." in texts  # fmt: skip
+    assert "No cost of ownership over the years: the problem lacks a term (term.years) and a " \
+        "price of electricity (term.electricity)." in texts  # fmt: skip
     assert "Year" not in texts and "Capex by section" in texts
     lacking = replace(ASYNC, electricity=None, limits={})
     texts = [str(row[0].value) for row in opened(plan(lacking))["TCO"].iter_rows()]
-    assert any(text.endswith("lacks an electricity price (term.electricity).") for text in texts)
+    assert any(text.endswith("lacks a price of electricity (term.electricity).") for text in texts)
 
 
 def test_an_incomplete_sum_says_so() -> None:

@@ -14,7 +14,7 @@ from planner.limits import Limit
 from planner.optimizer import operate, purchase
 from planner.optimizer.branch import Goal
 from planner.optimizer.guess import orderly
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.parametric.relaxed import Kept, Vector
 from planner.optimizer.purchase import TOLERANCE, used
 
@@ -30,8 +30,8 @@ class Plans:
                  limits: NDArray[np.float64]) -> None:  # fmt: skip
         self.case, self.goals, self.supplies, self.limits = case, goals, tuple(supplies), limits
         self.sign = 1.0 if case.maximise else -1.0
-        self.plans: list[Operation] = []
-        self.known: dict[tuple[object, ...], tuple[Operation | None, float]] = {}
+        self.plans: list[Run] = []
+        self.known: dict[tuple[object, ...], tuple[Run | None, float]] = {}
         self.score = np.full(len(limits), -np.inf)
         self.best = np.full(len(limits), -1, dtype=np.int64)
         self.used: list[Vector] = []
@@ -56,7 +56,7 @@ class Plans:
         uses: Mapping[str, int],
         gpus: int,
         floor: float = -math.inf,
-    ) -> Operation | None:
+    ) -> Run | None:
         """Take in a purchase as well as it can be run near a proposed use, and return that.
 
         None where it may not be made, cannot be run, or scores less than ``floor``.
@@ -73,7 +73,7 @@ class Plans:
 
     def _run(
         self, mode: Mode, units: Mapping[str, int], uses: Mapping[str, int], gpus: int
-    ) -> tuple[Operation | None, float]:
+    ) -> tuple[Run | None, float]:
         if not self.may(units):
             return None, -math.inf
         goal = self.goals[mode]
@@ -84,13 +84,13 @@ class Plans:
             return None, -math.inf
         return run, self.sign * goal.value(run)
 
-    def add(self, runs: Iterable[Operation]) -> None:
+    def add(self, runs: Iterable[Run]) -> None:
         """Take in plans of the same case under other limits."""
         for run in runs:
             if self.may(run.units):
                 self._take(run, self.sign * self.goals[run.mode].value(run))
 
-    def _take(self, run: Operation, score: float) -> None:
+    def _take(self, run: Run, score: float) -> None:
         takes = self.takes(run.units)
         fits = np.all(takes <= self.limits * (1 + TOLERANCE), axis=1)
         better = fits & (score > self.score)

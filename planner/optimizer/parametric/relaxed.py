@@ -19,7 +19,7 @@ from planner.optimizer.joint import goal_of
 from planner.optimizer.master import Master
 from planner.optimizer.model import Linear, Row, is_whole
 from planner.optimizer.objective import EXPRESSIONS
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.purchase import amounts
 from planner.optimizer.solver import Effort, Outcome
 
@@ -245,7 +245,7 @@ class Mixed:
     @classmethod
     def of(cls, sizes: Sizes, index: Mapping[str, int]) -> Mixed:
         """Return the sizes of a fabric whose model's columns are numbered by name."""
-        amount, runs = sizes.amount + 0, sizes.runs
+        amount, runs = sizes.amount + 0, sizes.ramps
         return cls(
             np.array([index[v.name] for v, _ in amount.items()], dtype=np.int64),
             np.array([factor for _, factor in amount.items()]),
@@ -367,7 +367,7 @@ class Kept:
         finally:
             self.session.limit_rows([CUT], np.array([-np.inf]), np.array([np.inf]))
 
-    def cut_at(self, values: Mapping[str, float], operations: Sequence[Operation]) -> int:
+    def cut_at(self, values: Mapping[str, float], operations: Sequence[Run]) -> int:
         """Add tangents where a search's values break links, and at feasible operations."""
         before = len(self.build.model.rows)
         added = self.master.cut(values, LEAST_CUT)

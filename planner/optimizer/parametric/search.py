@@ -15,7 +15,7 @@ from planner.limits import Limit
 from planner.optimizer import purchase
 from planner.optimizer.joint import goal_of
 from planner.optimizer.objective import LOGARITHMIC
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.parametric.plans import Plans, purchases, uses
 from planner.optimizer.parametric.relaxed import Kept, Seen, Vector
 from planner.optimizer.solver import Effort
@@ -127,7 +127,7 @@ class Found:
     what was proven for others was enough; "alone" where it had to be optimised by itself.
     """
 
-    operation: Operation | None
+    operation: Run | None
     score: float
     bound: float
     certificate: str
@@ -192,7 +192,7 @@ class Search:
         least: Vector = np.minimum(highest, self.least_bound)
         return least
 
-    def run(self, alone: Callable[[int], tuple[Operation | None, float]]) -> list[Found]:
+    def run(self, alone: Callable[[int], tuple[Run | None, float]]) -> list[Found]:
         """Answer every scenario.
 
         Args:
@@ -240,7 +240,7 @@ class Search:
         """Return the part with the highest bound, None where no part holds any plan."""
         return max(self.nodes, key=lambda node: node.bounds[place], default=None)
 
-    def _work(self, place: int, alone: Callable[[int], tuple[Operation | None, float]]) -> None:
+    def _work(self, place: int, alone: Callable[[int], tuple[Run | None, float]]) -> None:
         effort = Effort.within(self.time_limit_s)
         for kept in self.kept:
             kept.master.effort = effort
@@ -279,7 +279,7 @@ class Search:
             if run.units[item.id] > max(1, item.low):
                 run = self._least(run, item.id, floor)
 
-    def _least(self, run: Operation, item_id: str, floor: float) -> Operation:
+    def _least(self, run: Run, item_id: str, floor: float) -> Run:
         """Return the plan with least of an item whose score is not below ``floor``."""
         low, high, width = 0, run.units[item_id], 1
         while high - low > 1:

@@ -180,12 +180,7 @@ def _rule_steps(lines: _Lines, rule: VendorRule) -> list[Step]:
     units = f"ROUNDUP(bom_gpus/{rule.per_gpus},0)"
 
     def asked(kind: str, each: float) -> Step:
-        return Step(
-            f"asked_{kind}",
-            "",
-            f"{units}*{each!r}",
-            DECIMAL_1,
-        )
+        return Step(f"asked_{kind}", "", f"{units}*{each!r}", DECIMAL_1)
 
     return [
         asked("read", rule.read_gb_per_s),
@@ -247,12 +242,7 @@ def _covered() -> Step:
     """Return how much of what is asked the plan's storage is rated for, at most all of it."""
     sides = ("read", "write")
     formula = ",".join(f"nameplate_{kind}_gb_per_s/MAX(1*{{asked_{kind}}},1E-9)" for kind in sides)
-    return Step(
-        "covered",
-        "",
-        f"MIN(1,{formula})",
-        PERCENT,
-    )
+    return Step("covered", "", f"MIN(1,{formula})", PERCENT)
 
 
 def _count(lines: _Lines, *, with_capacity: bool = False) -> Step:

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from xlsxwriter import Workbook
 from xlsxwriter.utility import xl_rowcol_to_cell
 from xlsxwriter.worksheet import (
+    CellBlankTuple,
     CellDatetimeTuple,
     CellFormulaTuple,
     CellNumberTuple,
@@ -51,18 +52,12 @@ class Sheet(Worksheet):  # type: ignore[misc]
     def _prepare_formula(self, formula: str, expand_future_functions: bool = False) -> str:
         return formula.removeprefix("=")
 
-    def held(self, row: int, column: int) -> Scalar:
-        """Return the number or text that a cell holds, None where it holds neither."""
-        cell = self.table.get(row, {}).get(column)
+    def held(self, cell: Any) -> Scalar:
+        """Return the number or text that a cell of it holds, None where it holds neither."""
         kind = type(cell)
         if kind is CellNumberTuple or kind is CellDatetimeTuple:
             return float(cell.number)
         return self._text(cell.string) if kind is CellStringTuple else None
-
-    def formula(self, row: int, column: int) -> str | None:
-        """Return the formula of a cell, None where it holds none."""
-        cell = self.table.get(row, {}).get(column)
-        return cell.formula if type(cell) is CellFormulaTuple else None
 
     def written(self) -> Iterator[tuple[int, int, bool]]:
         """Yield row and column of every cell that holds something, and if that is a formula."""
@@ -107,6 +102,7 @@ CHECKED = False
 """Whether numbers of the plan are held against formulas; the tests set it."""
 
 _CLOSE = 1e-9
+_NO_CELLS: dict[int, Any] = {}
 
 
 class MismatchError(Exception):
@@ -138,6 +134,8 @@ class Book:
         self._names: dict[str, str] = {}
         self._sheets: dict[str, Sheet] = {}
         self._evaluator = Evaluator(self)
+        self._areas: dict[tuple[str, int, int, int, int], list[Scalar]] = {}
+        self._complete = False
         self._planned: list[tuple[str, int, int, float | str]] = []
 
     def sheet(self, name: str) -> Sheet:
@@ -208,24 +206,53 @@ class Book:
     def at(self, sheet: str, row: int, column: int) -> Scalar:
         """Return what a cell shows; an error is raised."""
         page = self._sheets[sheet]
-        formula = page.formula(row, column)
-        if formula is None:
-            return page.held(row, column)
-        known = page.results
-        if (row, column) not in known:
-            known[row, column] = FormulaError("a formula reads itself")
+        cell = page.table.get(row, _NO_CELLS).get(column)
+        return None if cell is None else self._shown(page, row, column, cell)
+
+    def area(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[Scalar]:
+        """Return what the cells of a range show, row by row."""
+        place = (sheet, top, left, bottom, right)
+        found = self._areas.get(place)
+        if found is None:
+            page, columns = self._sheets[sheet], range(left, right + 1)
+            found = []
+            for row in range(top, bottom + 1):
+                cells = page.table.get(row, _NO_CELLS)
+                found += [
+                    None
+                    if (cell := cells.get(column)) is None or type(cell) is CellBlankTuple
+                    else self._shown(page, row, column, cell)
+                    for column in columns
+                ]
+            if self._complete:
+                self._areas[place] = found
+        return found
+
+    def _shown(self, page: Sheet, row: int, column: int, cell: Any) -> Scalar:
+        """Return what a cell shows, worked out once if it holds a formula."""
+        if type(cell) is not CellFormulaTuple:
+            return page.held(cell)
+        result = page.results.get((row, column))
+        if result is None:
+            page.results[row, column] = FormulaError("a formula reads itself")
             try:
-                known[row, column] = self._evaluator.value(formula, sheet)
+                result = self._evaluator.value(cell.formula, page.name)
             except ArithmeticError as error:
-                known[row, column] = FormulaError(str(error))
-        result = known[row, column]
+                result = FormulaError(str(error))
+            page.results[row, column] = result
         if isinstance(result, FormulaError):
             raise result
         return result
 
-    def is_formula(self, sheet: str, row: int, column: int) -> bool:
-        """Return whether a cell holds a formula."""
-        return self._sheets[sheet].formula(row, column) is not None
+    def formulas(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[bool]:
+        """Return which cells of a range hold a formula, row by row."""
+        table, columns = self._sheets[sheet].table, range(left, right + 1)
+        return [
+            type(cells.get(column)) is CellFormulaTuple
+            for row in range(top, bottom + 1)
+            for cells in (table.get(row, _NO_CELLS),)
+            for column in columns
+        ]
 
     def address(self, name: str) -> str:
         """Return where the cell of a defined name is."""
@@ -243,6 +270,7 @@ class Book:
         Raises:
             MismatchError: `CHECKED` is set and the plan says otherwise of a cell.
         """
+        self._complete = True  # ranges are read once from here on
         for name, sheet in self._sheets.items():
             for row, column, computed in sheet.written():
                 if computed:
@@ -253,6 +281,7 @@ class Book:
     def _compare(self) -> None:
         """Hold formulas against the plan, and against what they come to once all is written."""
         early = {name: dict(sheet.results) for name, sheet in self._sheets.items()}
+        self._areas.clear()
         for sheet in self._sheets.values():
             sheet.results.clear()
         asked = (
@@ -268,7 +297,7 @@ class Book:
                 same = math.isclose(expected, found, rel_tol=_CLOSE, abs_tol=_CLOSE)
             if not same:
                 cell = xl_rowcol_to_cell(row, column)
-                formula = self._sheets[name].formula(row, column)
+                formula = self._sheets[name].table[row][column].formula
                 raise MismatchError(
                     f"{name}!{cell} comes to {found!r}, not to {expected!r}: ={formula}"
                 )

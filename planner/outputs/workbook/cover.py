@@ -46,7 +46,7 @@ _SHOWS = {
     "Near-optimal": "Plans nearly as good that differ as much as possible (a record)",
     "Sweep": "The best plan of many scenarios: what was varied, where the plan changes (a record)",
     "Sweep table": "Every scenario of the sweep, a row each, to be filtered (a record)",
-    "Frontier storage": "The most useful work against storage write bandwidth (a record)",
+    "Frontier storage": "The most useful work against delivered write bandwidth (a record)",
     "Frontier cost": "The most useful work against capex (a record)",
     "Frontier power": "The most useful work against power at the meter (a record)",
     "Tornado": "Which inputs the best plan depends on most, one at a time (a record)",

@@ -39,8 +39,11 @@ class Grid(Protocol):
     def at(self, sheet: str, row: int, column: int) -> Scalar:
         """Return what a cell shows; raise where that is an error."""
 
-    def is_formula(self, sheet: str, row: int, column: int) -> bool:
-        """Return whether a cell holds a formula."""
+    def area(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[Scalar]:
+        """Return what the cells of a range show, row by row."""
+
+    def formulas(self, sheet: str, top: int, left: int, bottom: int, right: int) -> list[bool]:
+        """Return which cells of a range hold a formula, row by row."""
 
     def address(self, name: str) -> str:
         """Return where the cell of a defined name is, such as ``BOM!$A$1``."""
@@ -72,14 +75,11 @@ class Place(NamedTuple):
         grid, sheet, top, left, bottom, right = self
         if top == bottom and left == right:
             return grid.at(sheet, top, left)
-        return self.over(grid.at)
+        return Array(bottom - top + 1, right - left + 1, grid.area(*self[1:]))
 
-    def over(self, read: Callable[[str, int, int], Scalar]) -> Array:
-        """Return what a reader of cells says of each."""
-        _, sheet, top, left, bottom, right = self
-        rows, columns = range(top, bottom + 1), range(left, right + 1)
-        cells = [read(sheet, row, column) for row in rows for column in columns]
-        return Array(len(rows), len(columns), cells)
+    def cells(self) -> list[Scalar]:
+        """Return what each of its cells shows."""
+        return self.grid.area(*self[1:])
 
 
 Node = Callable[[Sequence[Place]], Value]
@@ -325,8 +325,11 @@ _BLANKS: dict[type, float | str | bool] = {float: 0.0, str: "", bool: False, typ
 
 def _comparison(holds: Callable[[object, object], bool]) -> Callable[[Scalar, Scalar], Scalar]:
     def apply(left: Scalar, right: Scalar) -> bool:
-        if type(left) is float and type(right) is float:
-            return holds(left, right)
+        kind = type(left)
+        if kind is type(right):  # what is compared most is alike
+            if kind is str:
+                return holds(left.casefold(), right.casefold())  # type: ignore[union-attr]
+            return holds(0.0, 0.0) if left is None else holds(left, right)
         one = _BLANKS[type(right)] if left is None else left
         other = _BLANKS[type(left)] if right is None else right
         return holds(_rank(one), _rank(other))
@@ -488,8 +491,10 @@ def _place(node: Node, places: Sequence[Place]) -> Place:
 def _is_formula(node: Node) -> Node:
     def run(places: Sequence[Place]) -> Value:
         place = _place(node, places)
-        found = place.over(place.grid.is_formula)
-        return found if len(found.cells) > 1 else found.cells[0]
+        found: list[Scalar] = list(place.grid.formulas(*place[1:]))
+        if len(found) == 1:
+            return found[0]
+        return Array(place.bottom - place.top + 1, place.right - place.left + 1, found)
 
     return run
 
@@ -510,8 +515,8 @@ def _counted(counts: Callable[[Scalar], bool]) -> Callable[..., Node]:
 
     def make(*arguments: Node) -> Node:
         def run(places: Sequence[Place]) -> float:
-            found = (_place(node, places).over(places[0].grid.at) for node in arguments)
-            return float(sum(counts(value) for array in found for value in array.cells))
+            found = (_place(node, places).cells() for node in arguments)
+            return float(sum(counts(value) for cells in found for value in cells))
 
         return run
 
@@ -542,7 +547,7 @@ def _chosen(pairs: Sequence[Node], places: Sequence[Place]) -> list[bool]:
     fits = []
     for cells, criterion in zip(pairs[::2], pairs[1::2], strict=True):
         test = _meets(_scalar(criterion(places)))
-        fits.append([test(cell) for cell in _place(cells, places).over(places[0].grid.at).cells])
+        fits.append([test(cell) for cell in _place(cells, places).cells()])
     return [all(each) for each in zip(*fits, strict=True)]
 
 
@@ -552,7 +557,7 @@ def _count_ifs(*pairs: Node) -> Node:
 
 def _sum_if(cells: Node, criterion: Node, summed: Node) -> Node:
     def run(places: Sequence[Place]) -> float:
-        values = _place(summed, places).over(places[0].grid.at).cells
+        values = _place(summed, places).cells()
         chosen = zip(_chosen((cells, criterion), places), values, strict=True)
         return math.fsum(value for fits, value in chosen if fits and type(value) is float)
 

@@ -87,7 +87,7 @@ def _figures(page: Page, row: int, widths: list[float]) -> None:
 
 def _chart(page: Page, first: int, row: int, widths: list[float]) -> int:
     """Add the chart under the sections and return the row below it."""
-    bars = len(_shown_sections(page.book))
+    bars = len(_list_sections(page.book))
     if not bars:
         return row
     width_px = sum(int(width * _PIXELS_PER_CHARACTER) + _PIXELS_OF_COLUMN for width in widths)
@@ -223,7 +223,7 @@ def _widths(figures: int) -> list[float]:
     return [_SECTION_WIDTH, *[_FIGURE_WIDTH] * figures]
 
 
-def _shown_sections(book: Book) -> list[Block]:
+def _list_sections(book: Book) -> list[Block]:
     """Return the sections of which something draws power, takes room or weighs."""
     return [
         block
@@ -245,7 +245,7 @@ def _write_sections(page: Page, listed: tuple[_Column, ...], first: int) -> int:
         listed: what to show.
         first: the first row under the header.
     """
-    names = [block.section for block in _shown_sections(page.book)]
+    names = [block.section for block in _list_sections(page.book)]
     total_row = first + len(names)
     for row, section in enumerate(names, start=first):
         page.text(row, _SECTION, section)
@@ -428,7 +428,8 @@ def _meter(book: Book) -> tuple[Row, ...]:
     name = "facility_power_kw"
     rows.append(_same(name, FIGURES["facility_power_kw"].heading, "kW", how, DECIMAL_1, _FLAG))
     if two:
-        label, how, cells = "PUE of the whole", "facility power / IT power", (name, "it_power_kw")
+        label, how = "PUE of the whole", "power at the meter / IT power"
+        cells = (name, "it_power_kw")
         rows.append(_ratio("pue_mean", label, cells, how=how, number=DECIMAL_3))
     return (*rows, *_typical_at_meter(book))
 
@@ -464,16 +465,10 @@ def _heat(book: Book) -> tuple[Row, ...]:
     how = f"IT power x {BTU_PER_H_PER_KW:,.2f} BTU/h per kW; without pumps, fans and losses on site"
     rows: list[Row] = [
         _same("heat_btu_per_h", FIGURES["heat_btu_per_h"].heading, "BTU/h", how, INTEGER, _FLAG),
-        Result(
-            "cooling_tons",
-            "Heat in tons of refrigeration",
-            "tons",
-            f"heat_btu_per_h/{BTU_PER_H_PER_TON:.0f}",
-            f"1 ton of refrigeration is {BTU_PER_H_PER_TON:,.0f} BTU/h",
-            DECIMAL_1,
-            flag=_FLAG,
-        ),
-    ]
+        Result("cooling_tons", "Heat in tons of refrigeration", "tons",
+               f"heat_btu_per_h/{BTU_PER_H_PER_TON:.0f}",
+               f"1 ton of refrigeration is {BTU_PER_H_PER_TON:,.0f} BTU/h", DECIMAL_1, flag=_FLAG),
+    ]  # fmt: skip
     rows.append(_to_air(book))
     if book.has("heat_liquid_kw"):
         name, how = "heat_liquid_kw", "every line's IT power x its share of heat to liquid"
@@ -498,37 +493,15 @@ def _air(book: Book) -> tuple[Row, ...]:
     label, unit = "Rise of the air's temperature", "°F"
     return (
         Input(rise, label, unit, AIR_RISE_DEGF, DECIMAL_1, _OWN, low=1.0, high=100.0),
-        Result(
-            "air_rise_k",
-            f"{label}, metric",
-            "K",
-            f"{rise}/{_DEGF_PER_K!r}",
-            "°F / 1.8",
-            DECIMAL_1,
-            (rise,),
-        ),
-        Result(
-            "air_flow_cfm",
-            "Air flow needed",
-            "CFM",
-            carried,
-            "heat to air in BTU/h / (1.08 x rise in °F); 1.08 = 60 min/h x 0.075 lb/ft³ x 0.24 "
-            "BTU/(lb °F): standard air, at sea level",
-            INTEGER,
-            (rise,),
-            _FLAG,
-        ),
-        Result(
-            "air_flow_m3_per_h",
-            "Air flow needed, metric",
-            "m³/h",
-            f"air_flow_cfm*{_M3_PER_H_PER_CFM!r}",
-            "1 CFM is 1.699 m³/h",
-            INTEGER,
-            ("air_flow_cfm",),
-            _FLAG,
-        ),
-    )
+        Result("air_rise_k", f"{label}, metric", "K", f"{rise}/{_DEGF_PER_K!r}", "°F / 1.8",
+               DECIMAL_1, (rise,)),
+        Result("air_flow_cfm", "Air flow needed", "CFM", carried,
+               "heat to air in BTU/h / (1.08 x rise in °F); 1.08 = 60 min/h x 0.075 lb/ft³ x 0.24 "
+               "BTU/(lb °F): standard air, at sea level", INTEGER, (rise,), _FLAG),
+        Result("air_flow_m3_per_h", "Air flow needed, metric", "m³/h",
+               f"air_flow_cfm*{_M3_PER_H_PER_CFM!r}", "1 CFM is 1.699 m³/h", INTEGER,
+               ("air_flow_cfm",), _FLAG),
+    )  # fmt: skip
 
 
 def _liquid(book: Book) -> tuple[Row, ...]:
@@ -538,17 +511,11 @@ def _liquid(book: Book) -> tuple[Row, ...]:
     label, unit = "Rise of the liquid's temperature", "K"
     return (
         Input(rise, label, unit, LIQUID_RISE_K, DECIMAL_1, _OWN, low=1.0, high=60.0),
-        Result(
-            "liquid_flow_l_per_min",
-            "Liquid flow needed",
-            "l/min",
-            f"heat_liquid_kw*60/({_KJ_PER_KG_K!r}*{rise})",
-            "heat to liquid x 60 / (4.186 kJ/(kg K) x rise): water of 1 kg/l; glycol takes more",
-            INTEGER,
-            (rise,),
-            _FLAG,
-        ),
-    )
+        Result("liquid_flow_l_per_min", "Liquid flow needed", "l/min",
+               f"heat_liquid_kw*60/({_KJ_PER_KG_K!r}*{rise})",
+               "heat to liquid x 60 / (4.186 kJ/(kg K) x rise): water of 1 kg/l; glycol takes more",
+               INTEGER, (rise,), _FLAG),
+    )  # fmt: skip
 
 
 def _rack_rows(book: Book) -> Rows:

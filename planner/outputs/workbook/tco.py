@@ -66,7 +66,7 @@ def _missing(book: Book) -> str:
         text
         for text, value in (
             ("a term (term.years)", site.years),
-            ("an electricity price (term.electricity)", site.electricity_usd_per_kwh),
+            ("a price of electricity (term.electricity)", site.electricity_usd_per_kwh),
         )
         if value is None
     ]

@@ -14,7 +14,7 @@ from planner.errors import SolverError
 from planner.inputs import Change, Inputs, applied
 from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.schema.sensitivity import FrontierMark, FrontierPoint
@@ -80,7 +80,7 @@ class Question:
         gap = min(END_GAP, self.options.gap)
         return optimise(self.case, gap=gap, effort=self.options.effort)
 
-    def work(self, operation: Operation) -> float:
+    def work(self, operation: Run) -> float:
         """Return an operation's useful work."""
         return math.exp(measure(self.case, self.case.objective)(operation))
 
@@ -89,7 +89,7 @@ class Question:
         within = self._within_reach(case)
         return self.solve(replace(keeping(within, floor), objective=axis.objective))
 
-    def cheapest(self, axis: Axis, operation: Operation) -> Operation:
+    def cheapest(self, axis: Axis, operation: Run) -> Run:
         """Return the cheapest plan with the work and the place of another, and no other systems."""
         systems = tuple(
             replace(system, high=operation.units[system.id]) for system in self.case.systems
@@ -161,7 +161,7 @@ class Axis:
     direction: int
     logarithmic: bool
 
-    def x(self, case: Case, operation: Operation) -> float:
+    def x(self, case: Case, operation: Run) -> float:
         """Return where an operation lies."""
         return self.natural(measure(case, self.objective)(operation))
 
@@ -296,7 +296,7 @@ class Stop:
 
     level: float | None
     x: float
-    operation: Operation
+    operation: Run
     work: float
     bound: float
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.assemble import assemble
-from planner.assemble.binding import systems_of_a_step
+from planner.assemble.limits import systems_of_a_step
 from planner.case import Case, resolve
 from planner.case.model import Limits
 from planner.case.resolve import limits_of
@@ -24,7 +24,7 @@ from planner.loader.vary import checked
 from planner.optimizer import purchase
 from planner.optimizer.joint import Certificate, optimise, share, without_end
 from planner.optimizer.objective import natural
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.parametric import Found, Search
 from planner.optimizer.purchase import amounts, given, used
 from planner.outputs.comparison_words import listed
@@ -50,7 +50,7 @@ class Answer:
     value: float | None = None
     bound: float | None = None
     gap: float | None = None
-    operation: Operation | None = None
+    operation: Run | None = None
     certificate: str = ""
     reason: str = ""
     log_value: float | None = None
@@ -226,7 +226,7 @@ def solve(asked: Asked) -> list[Answer]:
     )
     sign = search.plans.sign
 
-    def alone(place: int) -> tuple[Operation | None, float]:
+    def alone(place: int) -> tuple[Run | None, float]:
         end = _by_itself(asked, place)
         if end.log_bound is None:
             return end.operation, -math.inf if end.status == "infeasible" else math.inf
@@ -391,7 +391,7 @@ class _Used:
     more: NDArray[np.float64]
 
     @classmethod
-    def of(cls, asked: Asked, place: int, answer: Answer, run: Operation) -> _Used:
+    def of(cls, asked: Asked, place: int, answer: Answer, run: Run) -> _Used:
         """Return a plan's columns once its independent re-computation agrees.
 
         Raises:
@@ -422,7 +422,7 @@ class _Used:
         return ", ".join(sorted(names)) or None
 
 
-def _one_more(case: Case, run: Operation) -> Iterator[purchase.Bill]:
+def _one_more(case: Case, run: Run) -> Iterator[purchase.Bill]:
     """Yield the bill with more of each GPU system in use: one, or as many as a replica takes."""
     if not case.maximise:
         return
@@ -435,7 +435,7 @@ def _one_more(case: Case, run: Operation) -> Iterator[purchase.Bill]:
                 yield purchase.bill(case, {**run.units, system.id: count})
 
 
-def _columns(plan: Plan, run: Operation) -> Row:
+def _columns(plan: Plan, run: Run) -> Row:
     totals, job = plan.totals, plan.jobs[0]
     assert totals is not None
     storage = [line.working for line in plan.lines if line.category == "storage"]

@@ -16,7 +16,7 @@ from planner.inputs import Change
 from planner.optimizer.joint import Certificate as Answer
 from planner.optimizer.joint import floors, share
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill, broken_rows
 from planner.schema.problem import RuleName
 from planner.schema.why_not import Certificate, Forced, ForcedKind
@@ -43,7 +43,7 @@ OfferT = TypeVar("OfferT", System, Storage)
 class Rival:
     """A plan that holds the item, and the highest list price at which it would be taken."""
 
-    operation: Operation
+    operation: Run
     list_usd: float
 
 
@@ -104,7 +104,7 @@ class Contest:
         assert most is not None
         return most
 
-    def priced(self, operation: Operation) -> Rival | None:
+    def priced(self, operation: Run) -> Rival | None:
         """Return a plan with the highest list price at which it is a rival, None if at none.
 
         What a plan with the item costs is linear in the price, so what it may cost is found by
@@ -123,7 +123,7 @@ class Contest:
             low, high = (middle, high) if wins(middle) else (low, middle)
         return Rival(operation, math.floor(low * 100.0) / 100.0)
 
-    def _wins(self, operation: Operation) -> Callable[[float], bool]:
+    def _wins(self, operation: Run) -> Callable[[float], bool]:
         """Return what says whether a plan is a rival at a list price."""
         study, case = self.study, self.study.case
         whole = study.whole(operation)
@@ -314,7 +314,7 @@ def _refusal(error: InputError) -> str:
     return "; ".join(finding.message for finding in error.findings)
 
 
-def certified(case: Case, answer: Answer, operation: Operation) -> Certificate:
+def certified(case: Case, answer: Answer, operation: Run) -> Certificate:
     """Return the certificate of an operation under the bound of an answer."""
     value = measure(case, case.objective)(operation)
     pick = max if case.maximise else min
@@ -326,7 +326,7 @@ def certified(case: Case, answer: Answer, operation: Operation) -> Certificate:
     )
 
 
-def cheap(study: Study, case: Case, answer: Answer) -> Operation:
+def cheap(study: Study, case: Case, answer: Answer) -> Run:
     """Return a cheap plan among those as good as an answer: its GPU systems, other storage.
 
     The first plan found may hold far more storage than it needs, which would compare unfairly;
@@ -347,7 +347,7 @@ def cheap(study: Study, case: Case, answer: Answer) -> Operation:
     return found if trimmed.operation is None else trimmed.operation
 
 
-def _storage_share(case: Case, operation: Operation) -> float:
+def _storage_share(case: Case, operation: Run) -> float:
     """Return what share of capex is for storage."""
     spent = bill(case, operation.units)
     storage = (spent.purchased[item.id] * (item.unit_net_usd or 0.0) for item in case.storage)

@@ -16,7 +16,7 @@ from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, changed
 from planner.limits import BY_NAME
 from planner.optimizer.joint import Certificate, optimise
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.optimizer.solver import Effort
 from planner.schema.catalog import Item
@@ -47,7 +47,7 @@ class Study:
     effort: Effort
     questions: int | None = None
     proofs: int = 0
-    known: dict[str, list[Operation]] = field(default_factory=dict)
+    known: dict[str, list[Run]] = field(default_factory=dict)
 
     @cached_property
     def case(self) -> Case:
@@ -128,11 +128,11 @@ class Study:
             ties=False,
         )
 
-    def whole(self, operation: Operation) -> Operation:
+    def whole(self, operation: Run) -> Run:
         """Return an operation of a case with less on offer as one of the problem's."""
         return replace(operation, units={**dict.fromkeys(self.units, 0), **operation.units})
 
-    def remember(self, operation: Operation) -> None:
+    def remember(self, operation: Run) -> None:
         """Keep a plan of the problem for questions about the items it holds."""
         for name, count in operation.units.items():
             if count:
@@ -242,7 +242,7 @@ def bought_in(plan: Plan) -> tuple[Bought, ...]:
     )
 
 
-def of_operation(inputs: Inputs, case: Case, operation: Operation) -> Figures:
+def of_operation(inputs: Inputs, case: Case, operation: Run) -> Figures:
     """Return the figures of an operation."""
     spent, job = bill(case, operation.units), case.job
     known = _draw_known(inputs, case, operation)
@@ -263,7 +263,7 @@ def of_operation(inputs: Inputs, case: Case, operation: Operation) -> Figures:
     )
 
 
-def bought_by(inputs: Inputs, case: Case, operation: Operation) -> tuple[Bought, ...]:
+def bought_by(inputs: Inputs, case: Case, operation: Run) -> tuple[Bought, ...]:
     """Return the GPU systems and storage of an operation."""
     models = {item.id: item.model for item in inputs.items}
     systems = {system.id for system in case.systems}
@@ -279,7 +279,7 @@ def bought_by(inputs: Inputs, case: Case, operation: Operation) -> tuple[Bought,
     )
 
 
-def _draw_known(inputs: Inputs, case: Case, operation: Operation) -> bool:
+def _draw_known(inputs: Inputs, case: Case, operation: Run) -> bool:
     """Say whether the draw of everything in the bill is known; in the case it is 0 where not."""
     counts = bill(case, operation.units).counts
     held = {item.id for item in case.bill_items() if counts[item.id]}

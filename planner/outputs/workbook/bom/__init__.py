@@ -9,7 +9,7 @@ from itertools import groupby
 from planner.outputs import scope
 from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook.bom.columns import Columns, shown
+from planner.outputs.workbook.bom.columns import Columns, find_needs
 from planner.outputs.workbook.bom.rows import (
     ALLOWED,
     NAMED,
@@ -45,7 +45,7 @@ _COMPANIONS = (
 
 def add(book: Book) -> None:
     """Add the sheet and define a name for every grand total."""
-    page = BomPage(book, Columns(shown(book.plan, money=book.money)))
+    page = BomPage(book, Columns(find_needs(book.plan, money=book.money)))
     page.banner()
     page.legend("grey italics: part of a bundle")
     _bands(page)

@@ -70,75 +70,28 @@ ALL: tuple[Column, ...] = (
     ),
     Column("support_share", "Cost, USD", "Support, share of net", 8, PERCENT, when="support_share"),
     Column("unit_support", "Cost, USD", "Support per unit and year", 12.5, DECIMAL_2, when="money"),
-    Column(
-        "support",
-        "Cost, USD",
-        "Support per year",
-        14.5,
-        DECIMAL_2,
-        "bom_support_usd_per_year",
-        when="money",
-    ),
-    Column(
-        "subscription_list",
-        "Cost, USD",
-        "Subscription per unit and year, list",
-        12.5,
-        DECIMAL_2,
-        when="subscription",
-    ),
-    Column(
-        "unit_subscription",
-        "Cost, USD",
-        "Subscription per unit and year, net",
-        12.5,
-        DECIMAL_2,
-        when="subscription",
-    ),
-    Column(
-        "subscription",
-        "Cost, USD",
-        "Subscription per year",
-        14.5,
-        DECIMAL_2_OR_DASH,
-        "bom_subscriptions_usd_per_year",
-        "subscription",
-    ),
+    Column("support", "Cost, USD", "Support per year", 14.5, DECIMAL_2, "bom_support_usd_per_year",
+           when="money"),
+    Column("subscription_list", "Cost, USD", "Subscription per unit and year, list", 12.5,
+           DECIMAL_2, when="subscription"),
+    Column("unit_subscription", "Cost, USD", "Subscription per unit and year, net", 12.5,
+           DECIMAL_2, when="subscription"),
+    Column("subscription", "Cost, USD", "Subscription per year", 14.5, DECIMAL_2_OR_DASH,
+           "bom_subscriptions_usd_per_year", "subscription"),
     Column("support_from", _TERM, "Paid from year", 8, DECIMAL_2, when="over_time"),
     Column("support_until", _TERM, "Paid until year", 8, DECIMAL_2, when="over_time"),
     Column("support_factor", _TERM, "Years, discounted", 11, DECIMAL_3, when="over_time"),
-    Column(
-        "support_paid",
-        _TERM,
-        "Support over the term",
-        15,
-        DECIMAL_2_OR_DASH,
-        "bom_support_usd_over_term",
-        "over_time",
-    ),
+    Column("support_paid", _TERM, "Support over the term", 15, DECIMAL_2_OR_DASH,
+           "bom_support_usd_over_term", "over_time"),
     Column("unit_power", _POWER, "kW each", 9, DECIMAL_3_OR_DASH),
     Column("power", _POWER, "kW total", 10, DECIMAL_1_OR_DASH, "bom_it_power_kw"),
     Column("unit_typical", _POWER, "Typical kW each", 9, DECIMAL_3_OR_DASH, when="typical"),
-    Column(
-        "typical",
-        _POWER,
-        "Typical kW total",
-        10,
-        DECIMAL_1_OR_DASH,
-        "bom_typical_power_kw",
-        "typical",
-    ),
+    Column("typical", _POWER, "Typical kW total", 10, DECIMAL_1_OR_DASH, "bom_typical_power_kw",
+           "typical"),
     Column("liquid_share", _POWER, "Heat to liquid", 8, PERCENT_OR_DASH, when="liquid"),
     Column("liquid", _POWER, "Liquid kW", 10, DECIMAL_1_OR_DASH, "bom_heat_liquid_kw", "liquid"),
-    Column(
-        "facility",
-        _POWER,
-        "kW at the meter",
-        10,
-        DECIMAL_1_OR_DASH,
-        "bom_facility_power_kw",
-        "facility",
-    ),
+    Column("facility", _POWER, "kW at the meter", 10, DECIMAL_1_OR_DASH, "bom_facility_power_kw",
+           "facility"),
     Column(
         "metered", _POWER, "Typical kW at meter", 10, DECIMAL_1_OR_DASH, "bom_energy_kw", "metered"
     ),
@@ -166,7 +119,7 @@ ALL: tuple[Column, ...] = (
     Column("solved_quantity", "As solved", "Solved quantity", 9.5, INTEGER),
     Column("solved_unit_list", "As solved", "Solved unit list", 13.5, DECIMAL_2, when="money"),
     Column("solved_discount", "As solved", "Solved discount", 9.5, PERCENT, when="money"),
-)
+)  # fmt: skip
 
 
 class Columns:
@@ -209,7 +162,7 @@ class Columns:
         return {key: xl_col_to_name(index) for key, index in self.index.items()}
 
 
-def shown(plan: Plan, *, money: bool = True) -> frozenset[str]:
+def find_needs(plan: Plan, *, money: bool = True) -> frozenset[str]:
     """Return what a plan has that needs columns of its own.
 
     Args:

@@ -21,32 +21,15 @@ def goodput_sections(job: JobPlan) -> list[Results]:
 def _goodput(job: JobPlan) -> tuple[Result, ...]:
     first_order_loss = "(recovery_s+interval_s/2+drain_s)/mtti_s"
     return (
-        Result(
-            "stopped_share",
-            "Share of the interval lost to checkpoints",
-            "share",
-            "(stall_s+drain_slowdown*drain_s)/interval_s",
-            "(stall + slowdown x drain) / interval",
-            PERCENT_2,
-        ),
-        Result(
-            "interval_per_mtti",
-            "z = interval / MTTI",
-            "",
-            "interval_s/mtti_s",
-            "",
-            "0.000000",
-            plan=job.interval_s / job.mtti_s,
-        ),
-        Result(
-            "goodput",
-            FIGURES["goodput"].heading,
-            "share",
-            "MAX(0,1-stopped_share)*EXP(-(drain_s+recovery_s)/mtti_s)*rework_factor",
-            "(1 - share lost) x exp(-(drain + recovery) / MTTI) x z / (exp(z) - 1)",
-            PERCENT_2,
-            plan=job.goodput,
-        ),
+        Result("stopped_share", "Share of the interval lost to checkpoints", "share",
+               "(stall_s+drain_slowdown*drain_s)/interval_s",
+               "(stall + slowdown x drain) / interval", PERCENT_2),
+        Result("interval_per_mtti", "z = interval / MTTI", "", "interval_s/mtti_s", "", "0.000000",
+               plan=job.interval_s / job.mtti_s),
+        Result("goodput", FIGURES["goodput"].heading, "share",
+               "MAX(0,1-stopped_share)*EXP(-(drain_s+recovery_s)/mtti_s)*rework_factor",
+               "(1 - share lost) x exp(-(drain + recovery) / MTTI) x z / (exp(z) - 1)", PERCENT_2,
+               plan=job.goodput),
         Result(
             "goodput_understated",
             FIGURES["goodput_understated"].heading,
@@ -57,43 +40,19 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
             "0.0000%",
             plan=job.goodput_understated,
         ),
-        Result(
-            "goodput_first_order",
-            FIGURES["goodput_first_order"].heading,
-            "share",
-            f"MAX(0,1-stopped_share)*(1-{first_order_loss})",
-            "(1 - share lost) x (1 - (recovery + interval / 2 + drain) / MTTI)",
-            PERCENT_2,
-            plan=job.goodput_first_order,
-        ),
-        Result(
-            "young_s",
-            FIGURES["young_s"].heading,
-            "s",
-            "SQRT(2*charged_stall_s*mtti_s)",
-            "sqrt(2 x stall x MTTI)",
-            DECIMAL_1,
-            plan=job.young_s,
-        ),
-        Result(
-            "daly_s",
-            FIGURES["daly_s"].heading,
-            "s",
-            formulas.daly_s("charged_stall_s", "mtti_s"),
-            "Daly 2006, doi 10.1016/j.future.2004.11.016",
-            DECIMAL_1,
-            plan=job.daly_s,
-        ),
-        Result(
-            "exact_s",
-            FIGURES["exact_s"].heading,
-            "s",
-            "mtti_s*newton_6",
-            "MTTI x (1 + s/M + W0(-exp(-(1 + s/M)))); see the workings",
-            DECIMAL_1,
-            plan=job.exact_s,
-        ),
-    )
+        Result("goodput_first_order", FIGURES["goodput_first_order"].heading, "share",
+               f"MAX(0,1-stopped_share)*(1-{first_order_loss})",
+               "(1 - share lost) x (1 - (recovery + interval / 2 + drain) / MTTI)", PERCENT_2,
+               plan=job.goodput_first_order),
+        Result("young_s", FIGURES["young_s"].heading, "s", "SQRT(2*charged_stall_s*mtti_s)",
+               "sqrt(2 x stall x MTTI)", DECIMAL_1, plan=job.young_s),
+        Result("daly_s", FIGURES["daly_s"].heading, "s",
+               formulas.daly_s("charged_stall_s", "mtti_s"),
+               "Daly 2006, doi 10.1016/j.future.2004.11.016", DECIMAL_1, plan=job.daly_s),
+        Result("exact_s", FIGURES["exact_s"].heading, "s", "mtti_s*newton_6",
+               "MTTI x (1 + s/M + W0(-exp(-(1 + s/M)))); see the workings", DECIMAL_1,
+               plan=job.exact_s),
+    )  # fmt: skip
 
 
 def _loss(job: JobPlan) -> tuple[Result, ...]:
@@ -106,61 +65,29 @@ def _loss(job: JobPlan) -> tuple[Result, ...]:
         ("restore", FIGURES["loss.restore"].heading, loss.restore, "restore_s/mtti_s"),
     )
     return tuple(
-        Result(
-            f"loss_{name}",
-            label,
-            "share",
-            f"IF(stopped_share>=1,{1 if name == 'stall' else 0},{log}*loss_per_log)",
-            "its part of -ln(goodput), scaled to 1 - goodput",
-            PERCENT_2,
-            plan=value,
-        )
+        Result(f"loss_{name}", label, "share",
+               f"IF(stopped_share>=1,{1 if name == 'stall' else 0},{log}*loss_per_log)",
+               "its part of -ln(goodput), scaled to 1 - goodput", PERCENT_2, plan=value)
         for name, label, value, log in parts
-    )
+    )  # fmt: skip
 
 
 def _useful(job: JobPlan) -> tuple[Result, ...]:
     return (
-        Result(
-            "useful_gpus",
-            FIGURES["useful_gpus"].heading,
-            "GPUs",
-            "gpus_in_use*goodput",
-            "GPUs in use x goodput",
-            DECIMAL_1,
-            plan=job.useful_gpus,
-        ),
-        Result(
-            "useful_pflops",
-            FIGURES["useful_pflops"].heading,
-            "PFLOP/s",
-            "useful_gpus*tflops_per_gpu*mfu/1000",
-            "useful GPUs x peak rate x MFU",
-            DECIMAL_1,
-            ("tflops_per_gpu", "mfu"),
-            plan=job.useful_pflops,
-        ),
-        Result(
-            "training_pflops_days",
-            "Work of the training run",
-            "PFLOP/s-days",
-            "6*active_parameters_billion*tokens_trillion*1E+6/86400",
-            "6 x active parameters x tokens",
-            DECIMAL_1,
-            ("active_parameters_billion", "tokens_trillion"),
-            plan=_work(job),
-        ),
-        Result(
-            "days_to_train",
-            FIGURES["days_to_train"].heading,
-            "days",
-            "training_pflops_days/useful_pflops",
-            "work of the training run / useful training rate",
-            DECIMAL_1,
-            ("training_pflops_days", "useful_pflops"),
-            plan=job.days_to_train,
-        ),
-    )
+        Result("useful_gpus", FIGURES["useful_gpus"].heading, "GPUs", "gpus_in_use*goodput",
+               "GPUs in use x goodput", DECIMAL_1, plan=job.useful_gpus),
+        Result("useful_pflops", FIGURES["useful_pflops"].heading, "PFLOP/s",
+               "useful_gpus*tflops_per_gpu*mfu/1000", "useful GPUs x peak rate x MFU", DECIMAL_1,
+               ("tflops_per_gpu", "mfu"), plan=job.useful_pflops),
+        Result("training_pflops_days", "Work of the training run", "PFLOP/s-days",
+               "6*active_parameters_billion*tokens_trillion*1E+6/86400",
+               "6 x active parameters x tokens", DECIMAL_1,
+               ("active_parameters_billion", "tokens_trillion"), plan=_work(job)),
+        Result("days_to_train", FIGURES["days_to_train"].heading, "days",
+               "training_pflops_days/useful_pflops",
+               "work of the training run / useful work", DECIMAL_1,
+               ("training_pflops_days", "useful_pflops"), plan=job.days_to_train),
+    )  # fmt: skip
 
 
 def _work(job: JobPlan) -> float | None:
@@ -178,67 +105,32 @@ _PRECISE = "0.000000000"
 def workings() -> Results:
     """Return the helper rows; the last Newton step is z = I/M of the best interval."""
     rows = (
-        Result(
-            "charged_stall_s",
-            "Stall plus slowdown x drain",
-            "s",
-            "stall_s+drain_slowdown*drain_s",
-            number="0.000",
-        ),
-        Result(
-            "rework_factor",
-            "Rework factor",
-            "",
-            formulas.rework_factor("interval_per_mtti"),
-            "z / (exp(z) - 1), by its series for small z",
-            _PRECISE,
-        ),
-        Result(
-            "loss_per_log",
-            "Share lost per unit of -ln(goodput)",
-            "",
-            "IF(goodput<=0,0,IF(goodput>=1,1,(1-goodput)/-LN(goodput)))",
-            "",
-            _PRECISE,
-        ),
+        Result("charged_stall_s", "Stall plus slowdown x drain", "s",
+               "stall_s+drain_slowdown*drain_s", number="0.000"),
+        Result("rework_factor", "Rework factor", "", formulas.rework_factor("interval_per_mtti"),
+               "z / (exp(z) - 1), by its series for small z", _PRECISE),
+        Result("loss_per_log", "Share lost per unit of -ln(goodput)", "",
+               "IF(goodput<=0,0,IF(goodput>=1,1,(1-goodput)/-LN(goodput)))", "", _PRECISE),
         *_newton(),
-    )
+    )  # fmt: skip
     return ("Workings", rows)
 
 
 def _newton() -> tuple[Result, ...]:
     """Return the Newton steps for z - (1 - exp(-z)) = s/M."""
     rows = [
-        Result(
-            "stall_per_mtti",
-            "s/M",
-            "",
-            "charged_stall_s/mtti_s",
-            "",
-            _PRECISE,
-        ),
-        Result(
-            "newton_0",
-            "z, first guess",
-            "",
-            "MIN(1+stall_per_mtti,SQRT(2*stall_per_mtti)+stall_per_mtti)",
-            "solves z - (1 - exp(-z)) = s/M",
-            _PRECISE,
-        ),
-    ]
+        Result("stall_per_mtti", "s/M", "", "charged_stall_s/mtti_s", "", _PRECISE),
+        Result("newton_0", "z, first guess", "",
+               "MIN(1+stall_per_mtti,SQRT(2*stall_per_mtti)+stall_per_mtti)",
+               "solves z - (1 - exp(-z)) = s/M", _PRECISE),
+    ]  # fmt: skip
     for step in range(1, _STEPS + 1):
         before = f"newton_{step - 1}"
         text = f"IF({before}=0,0,{before}-({_deficit(before)}-stall_per_mtti)/"
         rows.append(
-            Result(
-                f"newton_{step}",
-                f"z, Newton step {step}",
-                "",
-                f"{text}(1-EXP(-{before})))",
-                "",
-                _PRECISE,
-            )
-        )
+            Result(f"newton_{step}", f"z, Newton step {step}", "", f"{text}(1-EXP(-{before})))",
+                   "", _PRECISE)
+        )  # fmt: skip
     return tuple(rows)
 
 

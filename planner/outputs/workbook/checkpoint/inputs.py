@@ -53,31 +53,13 @@ def input_sections(plan: Plan, job: JobPlan, *, money: bool) -> list[Inputs]:
 def _checkpoint(job: JobPlan) -> tuple[Input, ...]:
     stall_s = job.stall_s if job.mode == "async" else None
     return (
-        Input(
-            "checkpoint_gb",
-            FIGURES["checkpoint_gb"].heading,
-            "GB",
-            job.checkpoint_gb,
-            DECIMAL_1,
-            low=1e-9,
-        ),
-        Input(
-            "save_mode",
-            "How checkpoints are saved",
-            "",
-            job.mode,
-            GENERAL,
-            "async: the GPUs go on while storage drains; sync: they wait for it",
-            choices=("async", "sync"),
-        ),
-        Input(
-            "async_stall_s",
-            "Stall of one asynchronous checkpoint",
-            "s",
-            stall_s,
-            DECIMAL_2,
-            "give it before switching from sync to async" if stall_s is None else "",
-        ),
+        Input("checkpoint_gb", FIGURES["checkpoint_gb"].heading, "GB", job.checkpoint_gb,
+              DECIMAL_1, low=1e-9),
+        Input("save_mode", "How checkpoints are saved", "", job.mode, GENERAL,
+              "async: the GPUs go on while storage drains; sync: they wait for it",
+              choices=("async", "sync")),
+        Input("async_stall_s", "Stall of one asynchronous checkpoint", "s", stall_s, DECIMAL_2,
+              "give it before switching from sync to async" if stall_s is None else ""),
         Input(
             "interval_s",
             FIGURES["interval_s"].heading,
@@ -88,67 +70,29 @@ def _checkpoint(job: JobPlan) -> tuple[Input, ...]:
             f"{FIGURES['interval_s'].note}",
             low=1e-9,
         ),
-        Input(
-            "drain_slowdown",
-            FIGURES["drain_slowdown"].heading,
-            "share",
-            job.drain_slowdown,
-            PERCENT,
-            high=1.0,
-        ),
-    )
+        Input("drain_slowdown", FIGURES["drain_slowdown"].heading, "share", job.drain_slowdown,
+              PERCENT, high=1.0),
+    )  # fmt: skip
 
 
 def _restore(job: JobPlan) -> tuple[Input, ...]:
     return (
-        Input(
-            "failures_per_gpu_day",
-            FIGURES["failures_per_gpu_day"].heading,
-            "1/day",
-            job.failures_per_gpu_day,
-            SMALL,
-            low=1e-12,
-        ),
+        Input("failures_per_gpu_day", FIGURES["failures_per_gpu_day"].heading, "1/day",
+              job.failures_per_gpu_day, SMALL, low=1e-12),
         Input("restart_s", FIGURES["restart_s"].heading, "s", job.restart_s, DECIMAL_1),
-        Input(
-            "restore_fan_out",
-            "How a restore reaches the replicas",
-            "",
-            job.fan_out_kind,
-            GENERAL,
-            "broadcast: read once; sharded_optimizer: each further replica reads 2 bytes per "
-            "parameter; every_replica: each reads all",
-            choices=get_args(FanOutKind),
-        ),
-        Input(
-            "bytes_per_parameter",
-            FIGURES["bytes_per_parameter"].heading,
-            "B",
-            job.bytes_per_parameter,
-            DECIMAL_2,
-            "counts only where the optimizer is sharded; the checkpoint size does not follow it",
-            low=2.0,
-            high=64.0,
-        ),
-        Input(
-            "checkpoints_held",
-            FIGURES["checkpoints_held"].heading,
-            "",
-            job.checkpoints_held,
-            INTEGER,
-            FIGURES["checkpoints_held"].note,
-            low=1,
-            whole=True,
-        ),
-        Input(
-            "other_data_tb",
-            FIGURES["other_data_tb"].heading,
-            "TB",
-            job.other_data_tb,
-            DECIMAL_1,
-            FIGURES["other_data_tb"].note,
-        ),
-    )
+        Input("restore_fan_out", "How a restore reaches the replicas", "", job.fan_out_kind,
+              GENERAL,
+              "broadcast: read once; sharded_optimizer: each further replica reads 2 bytes per "
+              "parameter; every_replica: each reads all", choices=get_args(FanOutKind)),
+        Input("bytes_per_parameter", FIGURES["bytes_per_parameter"].heading, "B",
+              job.bytes_per_parameter, DECIMAL_2,
+              "counts only where the optimizer is sharded; the checkpoint size does not follow it",
+              low=2.0, high=64.0),
+        Input("checkpoints_held", FIGURES["checkpoints_held"].heading, "", job.checkpoints_held,
+              INTEGER, FIGURES["checkpoints_held"].note, low=1, whole=True),
+        Input("other_data_tb", FIGURES["other_data_tb"].heading, "TB", job.other_data_tb,
+              DECIMAL_1, FIGURES["other_data_tb"].note),
+    )  # fmt: skip
 
 
 _LIMITS = (
@@ -180,26 +124,12 @@ def _limits(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
 
 def _cluster(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
     return (
-        Input(
-            "gpus_idle",
-            "GPUs that the job could use but does not",
-            "GPUs",
-            job_gpus(plan) - job.gpus_used,
-            INTEGER,
-            "GPUs in use = GPUs of the bill of materials that the job can use, less these",
-            whole=True,
-        ),
-        Input(
-            "replica_gpus",
-            FIGURES["replica_gpus"].heading,
-            "GPUs",
-            job.replica_gpus,
-            INTEGER,
-            _given(job.replica_gpus),
-            low=1,
-            high=1e7,
-            whole=True,
-        ),
+        Input("gpus_idle", "GPUs that the job could use but does not", "GPUs",
+              job_gpus(plan) - job.gpus_used, INTEGER,
+              "GPUs in use = GPUs of the bill of materials that the job can use, less these",
+              whole=True),
+        Input("replica_gpus", FIGURES["replica_gpus"].heading, "GPUs", job.replica_gpus, INTEGER,
+              _given(job.replica_gpus), low=1, high=1e7, whole=True),
         *_clients(
             "write",
             "writers",
@@ -212,112 +142,45 @@ def _cluster(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
             job.readers,
             job.client_read_limit_gb_per_s / max(1, job.reading_systems),
         ),
-        Input(
-            "ingest_per_gpu_gb_per_s",
-            "Training data read per GPU in use",
-            "GB/s",
-            job.ingest_gb_per_s / job.gpus_used,
-            DECIMAL_3,
-        ),
-    )
+        Input("ingest_per_gpu_gb_per_s", "Training data read per GPU in use", "GB/s",
+              job.ingest_gb_per_s / job.gpus_used, DECIMAL_3),
+    )  # fmt: skip
 
 
 def _clients(kind: str, name: str, who: str, each_gb_per_s: float) -> tuple[Input, ...]:
     return (
-        Input(
-            name,
-            f"GPU systems that {kind}",
-            "",
-            who,
-            GENERAL,
-            "all: all in use; one_replica: those that hold one replica",
-            choices=("all", "one_replica"),
-        ),
-        Input(
-            f"client_{kind}_gb_per_s",
-            f"Client limit per system, {kind}",
-            "GB/s",
-            each_gb_per_s,
-            DECIMAL_2,
-            NO_LIMIT,
-            low=1e-9,
-        ),
-    )
+        Input(name, f"GPU systems that {kind}", "", who, GENERAL,
+              "all: all in use; one_replica: those that hold one replica",
+              choices=("all", "one_replica")),
+        Input(f"client_{kind}_gb_per_s", f"Client limit per system, {kind}", "GB/s", each_gb_per_s,
+              DECIMAL_2, NO_LIMIT, low=1e-9),
+    )  # fmt: skip
 
 
 def _storage(plan: Plan) -> tuple[Input, ...]:
     site = plan.site
     return (
-        Input(
-            "delivered_fraction_write",
-            FIGURES["delivered_fraction_write"].heading,
-            "share",
-            site.delivered_fraction_write,
-            PERCENT,
-            low=1e-6,
-            high=1.0,
-        ),
-        Input(
-            "delivered_fraction_read",
-            FIGURES["delivered_fraction_read"].heading,
-            "share",
-            site.delivered_fraction_read,
-            PERCENT,
-            low=1e-6,
-            high=1.0,
-        ),
-        Input(
-            "fill_limit",
-            FIGURES["fill_limit"].heading,
-            "share",
-            site.fill_limit,
-            PERCENT,
-            low=1e-6,
-            high=1.0,
-        ),
-    )
+        Input("delivered_fraction_write", FIGURES["delivered_fraction_write"].heading, "share",
+              site.delivered_fraction_write, PERCENT, low=1e-6, high=1.0),
+        Input("delivered_fraction_read", FIGURES["delivered_fraction_read"].heading, "share",
+              site.delivered_fraction_read, PERCENT, low=1e-6, high=1.0),
+        Input("fill_limit", FIGURES["fill_limit"].heading, "share", site.fill_limit, PERCENT,
+              low=1e-6, high=1.0),
+    )  # fmt: skip
 
 
 def _training(job: JobPlan) -> tuple[Input, ...]:
     return (
-        Input(
-            "tflops_per_gpu",
-            FIGURES["tflops_per_gpu"].heading,
-            "TFLOP/s",
-            job.tflops_per_gpu,
-            DECIMAL_1,
-            "of every type in use" if len(job.gpu_types) > 1 else "",
-            low=1e-6,
-        ),
-        Input(
-            "mfu",
-            FIGURES["mfu"].heading,
-            "share",
-            job.mfu,
-            PERCENT,
-            _given(job.mfu),
-            low=1e-6,
-            high=1.0,
-        ),
-        Input(
-            "tokens_trillion",
-            FIGURES["tokens"].heading,
-            "trillions",
-            _in(job.tokens, 1e12),
-            DECIMAL_3,
-            _given(_in(job.tokens, 1e12)),
-            low=1e-9,
-        ),
-        Input(
-            "active_parameters_billion",
-            FIGURES["active_parameters"].heading,
-            "billions",
-            _in(job.active_parameters, 1e9),
-            DECIMAL_1,
-            _given(_in(job.active_parameters, 1e9)),
-            low=1e-9,
-        ),
-    )
+        Input("tflops_per_gpu", FIGURES["tflops_per_gpu"].heading, "TFLOP/s", job.tflops_per_gpu,
+              DECIMAL_1, "of every type in use" if len(job.gpu_types) > 1 else "", low=1e-6),
+        Input("mfu", FIGURES["mfu"].heading, "share", job.mfu, PERCENT, _given(job.mfu), low=1e-6,
+              high=1.0),
+        Input("tokens_trillion", FIGURES["tokens"].heading, "trillions", _in(job.tokens, 1e12),
+              DECIMAL_3, _given(_in(job.tokens, 1e12)), low=1e-9),
+        Input("active_parameters_billion", FIGURES["active_parameters"].heading, "billions",
+              _in(job.active_parameters, 1e9), DECIMAL_1, _given(_in(job.active_parameters, 1e9)),
+              low=1e-9),
+    )  # fmt: skip
 
 
 def _given(value: float | None) -> str:
@@ -335,16 +198,9 @@ def _prices(plan: Plan, *, money: bool) -> tuple[Input, ...]:
     two = scope.two_pues(plan)
     label = FIGURES["pue"].heading
     rows = [
-        Input(
-            "pue",
-            f"{label} of heat to air" if two else label,
-            "",
-            site.pue,
-            DECIMAL_3,
-            low=1.0,
-            high=5.0,
-        )
-    ]
+        Input("pue", f"{label} of heat to air" if two else label, "", site.pue, DECIMAL_3, low=1.0,
+              high=5.0)
+    ]  # fmt: skip
     if two:
         kind = f"{label} of heat to liquid"
         rows.append(Input("pue_liquid", kind, "", site.pue_liquid, DECIMAL_3, low=1.0, high=5.0))
@@ -385,14 +241,7 @@ def _rates(plan: Plan) -> tuple[Input, ...]:
     if scope.over_time(plan):
         rate, note = site.discount_rate, "what is paid later counts less; 0 for none"
         rows.append(
-            Input(
-                "discount_rate",
-                FIGURES["discount_rate"].heading,
-                "share",
-                rate,
-                PERCENT_2,
-                note,
-                high=1.0,
-            )
-        )
+            Input("discount_rate", FIGURES["discount_rate"].heading, "share", rate, PERCENT_2,
+                  note, high=1.0)
+        )  # fmt: skip
     return tuple(rows)

@@ -35,26 +35,14 @@ def model_sections(plan: Plan, job: JobPlan) -> list[Results]:
 def _gpus(plan: Plan, job: JobPlan) -> tuple[Result, ...]:
     per_system, words = _per_system(plan.lines, job, None)
     return (
-        Result(
-            "gpus_in_use",
-            FIGURES["gpus_used"].heading,
-            "GPUs",
-            "MAX(0,bom_job_gpus-gpus_idle)",
-            "GPUs on BOM that the job can use, less those it does not",
-            INTEGER,
-            cross=True,
-            plan=job.gpus_used,
-        ),
-        Result(
-            "systems_in_use",
-            FIGURES["systems_used"].heading,
-            "systems",
-            f"ROUNDUP(MAX(0,gpus_in_use/{per_system}-1E-9),0)",
-            f"GPUs in use / {words} per system, rounded up",
-            INTEGER,
-            plan=job.systems_used,
-        ),
-    )
+        Result("gpus_in_use", FIGURES["gpus_used"].heading, "GPUs",
+               "MAX(0,bom_job_gpus-gpus_idle)",
+               "GPUs on BOM that the job can use, less those it does not", INTEGER, cross=True,
+               plan=job.gpus_used),
+        Result("systems_in_use", FIGURES["systems_used"].heading, "systems",
+               f"ROUNDUP(MAX(0,gpus_in_use/{per_system}-1E-9),0)",
+               f"GPUs in use / {words} per system, rounded up", INTEGER, plan=job.systems_used),
+    )  # fmt: skip
 
 
 def _per_system(lines: tuple[Line, ...], job: JobPlan, acting: int | None) -> tuple[str, str]:
@@ -114,133 +102,57 @@ def _direction(
     limit = f"IF(ISNUMBER(client_{kind}_gb_per_s),{acting}_systems*client_{kind}_gb_per_s,1E+99)"
     role = "writers" if kind == "write" else "readers"
     return (
-        Result(
-            f"nameplate_{kind}_gb_per_s",
-            f"Rated {kind} bandwidth",
-            "GB/s",
-            f"bom_{kind}_gb_per_s",
-            "BOM: quantity x bandwidth per unit (the solved line's average if not linear)",
-            DECIMAL_1,
-            cross=True,
-        ),
-        Result(
-            f"{acting}_systems",
-            f"GPU systems {acting}",
-            "systems",
-            f'IF({role}="one_replica",IF(ISNUMBER(replica_gpus),'
-            f"ROUNDUP(replica_gpus/{per_system[0]}-1E-9,0),systems_in_use),systems_in_use)",
-            f"all in use, or GPUs of one replica / {per_system[1]} per system, rounded up",
-            INTEGER,
-            plan=systems,
-        ),
-        Result(
-            f"client_{kind}_limit_gb_per_s",
-            FIGURES[f"client_{kind}_limit_gb_per_s"].heading,
-            "GB/s",
-            limit,
-            "systems x limit per system",
-            DECIMAL_1,
-            plan=client_limit,
-        ),
-        Result(
-            f"{kind}_gb_per_s",
-            f"Delivered {kind} bandwidth",
-            "GB/s",
-            f"MIN({rated},client_{kind}_limit_gb_per_s)",
-            "the lesser of rated x delivered share and the clients' limit",
-            DECIMAL_2,
-            plan=delivered,
-        ),
-        Result(
-            f"{kind}_limited_by",
-            f"What limits the {kind} bandwidth",
-            "",
-            f'IF({rated}<=client_{kind}_limit_gb_per_s,"appliances","clients")',
-            "",
-            GENERAL,
-            plan=limited_by,
-        ),
-    )
+        Result(f"nameplate_{kind}_gb_per_s", f"Rated {kind} bandwidth", "GB/s",
+               f"bom_{kind}_gb_per_s",
+               "BOM: quantity x bandwidth per unit (the solved line's average if not linear)",
+               DECIMAL_1, cross=True),
+        Result(f"{acting}_systems", f"GPU systems {acting}", "systems",
+               f'IF({role}="one_replica",IF(ISNUMBER(replica_gpus),'
+               f"ROUNDUP(replica_gpus/{per_system[0]}-1E-9,0),systems_in_use),systems_in_use)",
+               f"all in use, or GPUs of one replica / {per_system[1]} per system, rounded up",
+               INTEGER, plan=systems),
+        Result(f"client_{kind}_limit_gb_per_s", FIGURES[f"client_{kind}_limit_gb_per_s"].heading,
+               "GB/s", limit, "systems x limit per system", DECIMAL_1, plan=client_limit),
+        Result(f"{kind}_gb_per_s", f"Delivered {kind} bandwidth", "GB/s",
+               f"MIN({rated},client_{kind}_limit_gb_per_s)",
+               "the lesser of rated x delivered share and the clients' limit", DECIMAL_2,
+               plan=delivered),
+        Result(f"{kind}_limited_by", f"What limits the {kind} bandwidth", "",
+               f'IF({rated}<=client_{kind}_limit_gb_per_s,"appliances","clients")', "", GENERAL,
+               plan=limited_by),
+    )  # fmt: skip
 
 
 def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
     return (
-        Result(
-            "stall_s",
-            FIGURES["stall_s"].heading,
-            "s",
-            'IF(save_mode="sync",checkpoint_gb/write_gb_per_s,async_stall_s)',
-            "async: the input; sync: checkpoint size / delivered write bandwidth",
-            DECIMAL_3,
-            plan=job.stall_s,
-        ),
-        Result(
-            "drain_s",
-            FIGURES["drain_s"].heading,
-            "s",
-            'IF(save_mode="sync",0,checkpoint_gb/write_gb_per_s)',
-            "checkpoint size / delivered write bandwidth; part of the stall when sync",
-            DECIMAL_3,
-            plan=0.0 if job.mode == "sync" else job.drain_s,
-        ),
-        Result(
-            "overlap",
-            FIGURES["overlap"].heading,
-            "share",
-            "drain_s/interval_s",
-            "drain / interval; the GPUs keep computing",
-            PERCENT_2,
-        ),
-        Result(
-            "blocking",
-            FIGURES["blocking"].heading,
-            "share",
-            "stall_s/interval_s",
-            "stall / interval",
-            PERCENT_2,
-            plan=job.stall_s / job.interval_s,
-        ),
-        Result(
-            "stall_and_drain_s",
-            "Stall and drain together",
-            "s",
-            "stall_s+drain_s",
-            "must not be longer than the interval",
-            DECIMAL_3,
-        ),
-        Result(
-            "write_volume_tb_per_day",
-            FIGURES["write_volume_tb_per_day"].heading,
-            "TB/day",
-            "checkpoint_gb*86400/interval_s/1000",
-            "checkpoint size x 86,400 s / interval",
-            DECIMAL_1,
-            plan=job.write_volume_tb_per_day,
-        ),
-    )
+        Result("stall_s", FIGURES["stall_s"].heading, "s",
+               'IF(save_mode="sync",checkpoint_gb/write_gb_per_s,async_stall_s)',
+               "async: the input; sync: checkpoint size / delivered write bandwidth", DECIMAL_3,
+               plan=job.stall_s),
+        Result("drain_s", FIGURES["drain_s"].heading, "s",
+               'IF(save_mode="sync",0,checkpoint_gb/write_gb_per_s)',
+               "checkpoint size / delivered write bandwidth; part of the stall when sync",
+               DECIMAL_3, plan=0.0 if job.mode == "sync" else job.drain_s),
+        Result("overlap", FIGURES["overlap"].heading, "share", "drain_s/interval_s",
+               "drain / interval; the GPUs keep computing", PERCENT_2,
+               plan=job.overlap),
+        Result("blocking", FIGURES["blocking"].heading, "share", "stall_s/interval_s",
+               "stall / interval", PERCENT_2, plan=job.blocking),
+        Result("stall_and_drain_s", "Stall and drain together", "s", "stall_s+drain_s",
+               "must not be longer than the interval", DECIMAL_3),
+        Result("write_volume_tb_per_day", FIGURES["write_volume_tb_per_day"].heading, "TB/day",
+               "checkpoint_gb*86400/interval_s/1000", "checkpoint size x 86,400 s / interval",
+               DECIMAL_1, plan=job.write_volume_tb_per_day),
+    )  # fmt: skip
 
 
 def _restore(job: JobPlan) -> tuple[Result, ...]:
     return (
-        Result(
-            "mtti_s",
-            FIGURES["mtti_s"].heading,
-            "s",
-            "86400/(failures_per_gpu_day*gpus_in_use)",
-            "86,400 s / (failures per GPU and day x GPUs in use)",
-            DECIMAL_1,
-            plan=job.mtti_s,
-        ),
-        Result(
-            "replicas",
-            FIGURES["replicas"].heading,
-            "",
-            "gpus_in_use/replica_gpus",
-            "GPUs in use / GPUs per replica",
-            DECIMAL_2,
-            ("replica_gpus",),
-            plan=job.replicas,
-        ),
+        Result("mtti_s", FIGURES["mtti_s"].heading, "s",
+               "86400/(failures_per_gpu_day*gpus_in_use)",
+               "86,400 s / (failures per GPU and day x GPUs in use)", DECIMAL_1, plan=job.mtti_s),
+        Result("replicas", FIGURES["replicas"].heading, "", "gpus_in_use/replica_gpus",
+               "GPUs in use / GPUs per replica", DECIMAL_2, ("replica_gpus",), plan=job.replicas),
         Result(
             "fan_out_per_replica",
             "Share of a checkpoint that each further replica reads",
@@ -250,52 +162,23 @@ def _restore(job: JobPlan) -> tuple[Result, ...]:
             "0 for broadcast; 1 for every_replica; 2 / bytes per parameter for sharded_optimizer",
             DECIMAL_3,
         ),
-        Result(
-            "fan_out",
-            FIGURES["fan_out"].heading,
-            "",
-            "1+fan_out_per_replica*IF(ISNUMBER(replicas),replicas-1,0)",
-            "1 + share per further replica x (replicas - 1)",
-            DECIMAL_3,
-            plan=job.fan_out,
-        ),
-        Result(
-            "restore_s",
-            FIGURES["restore_s"].heading,
-            "s",
-            "fan_out*checkpoint_gb/read_gb_per_s",
-            "fan-out x checkpoint size / delivered read bandwidth",
-            DECIMAL_2,
-            plan=job.restore_s,
-        ),
-        Result(
-            "recovery_s",
-            "Recovery: restart and restore",
-            "s",
-            "restart_s+restore_s",
-            "",
-            DECIMAL_2,
-            plan=job.restart_s + job.restore_s,
-        ),
-        Result(
-            "ingest_gb_per_s",
-            FIGURES["ingest_gb_per_s"].heading,
-            "GB/s",
-            "gpus_in_use*ingest_per_gpu_gb_per_s",
-            "GPUs in use x data per GPU",
-            DECIMAL_2,
-            plan=job.ingest_gb_per_s,
-        ),
-        Result(
-            "capacity_needed_tb",
-            FIGURES["capacity_needed_tb"].heading,
-            "TB",
-            "(other_data_tb+checkpoints_held*checkpoint_gb/1000)/fill_limit",
-            "(other data + checkpoints held x checkpoint size) / largest share in use",
-            DECIMAL_1,
-            plan=job.capacity_needed_tb,
-        ),
-    )
+        Result("fan_out", FIGURES["fan_out"].heading, "",
+               "1+fan_out_per_replica*IF(ISNUMBER(replicas),replicas-1,0)",
+               "1 + share per further replica x (replicas - 1)", DECIMAL_3, plan=job.fan_out),
+        Result("restore_s", FIGURES["restore_s"].heading, "s",
+               "fan_out*checkpoint_gb/read_gb_per_s",
+               "fan-out x checkpoint size / delivered read bandwidth", DECIMAL_2,
+               plan=job.restore_s),
+        Result("recovery_s", "Recovery: restart and restore", "s", "restart_s+restore_s", "",
+               DECIMAL_2),
+        Result("ingest_gb_per_s", FIGURES["ingest_gb_per_s"].heading, "GB/s",
+               "gpus_in_use*ingest_per_gpu_gb_per_s", "GPUs in use x data per GPU", DECIMAL_2,
+               plan=job.ingest_gb_per_s),
+        Result("capacity_needed_tb", FIGURES["capacity_needed_tb"].heading, "TB",
+               "(other_data_tb+checkpoints_held*checkpoint_gb/1000)/fill_limit",
+               "(other data + checkpoints held x checkpoint size) / largest share in use",
+               DECIMAL_1, plan=job.capacity_needed_tb),
+    )  # fmt: skip
 
 
 def _is_degraded(job: JobPlan) -> bool:
@@ -310,17 +193,11 @@ def degraded_inputs(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
         return ()
     note = f"{job.tolerate_down} down of the appliance whose loss is largest; does not follow "
     return tuple(
-        Input(
-            f"lost_{kind}_gb_per_s",
-            f"Rated {kind} bandwidth lost with {job.tolerate_down} down",
-            "GB/s",
-            _lost(plan, job, kind),
-            DECIMAL_1,
-            note + "edited quantities",
-            locked=True,
-        )
+        Input(f"lost_{kind}_gb_per_s",
+              f"Rated {kind} bandwidth lost with {job.tolerate_down} down", "GB/s",
+              _lost(plan, job, kind), DECIMAL_1, note + "edited quantities", locked=True)
         for kind in ("write", "read")
-    )
+    )  # fmt: skip
 
 
 def _lost(plan: Plan, job: JobPlan, kind: str) -> float:
@@ -378,47 +255,20 @@ def _degraded_checkpoint() -> tuple[Result, ...]:
     stalled = 'IF(save_mode="sync",degraded_save_s,stall_s)'
     drained = 'IF(save_mode="sync",0,degraded_save_s)'
     return (
-        Result(
-            "degraded_save_s",
-            FIGURES["degraded_drain_s"].heading,
-            "s",
-            "checkpoint_gb/degraded_write_gb_per_s",
-            "checkpoint size / degraded write bandwidth: the drain, or the stall when sync",
-            DECIMAL_3,
-        ),
-        Result(
-            "degraded_overlap",
-            FIGURES["degraded_overlap"].heading,
-            "share",
-            f"{drained}/interval_s",
-            "drain / interval",
-            PERCENT_2,
-        ),
-        Result(
-            "degraded_blocking",
-            f"{FIGURES['blocking'].heading}, degraded",
-            "share",
-            f"{stalled}/interval_s",
-            "stall / interval",
-            PERCENT_2,
-        ),
-        Result(
-            "degraded_stall_and_drain_s",
-            "Stall and drain together, degraded",
-            "s",
-            f"{stalled}+{drained}",
-            "must not be longer than the interval",
-            DECIMAL_3,
-        ),
-    )
+        Result("degraded_save_s", FIGURES["degraded_drain_s"].heading, "s",
+               "checkpoint_gb/degraded_write_gb_per_s",
+               "checkpoint size / degraded write bandwidth: the drain, or the stall when sync",
+               DECIMAL_3),
+        Result("degraded_overlap", FIGURES["degraded_overlap"].heading, "share",
+               f"{drained}/interval_s", "drain / interval", PERCENT_2),
+        Result("degraded_blocking", f"{FIGURES['blocking'].heading}, degraded", "share",
+               f"{stalled}/interval_s", "stall / interval", PERCENT_2),
+        Result("degraded_stall_and_drain_s", "Stall and drain together, degraded", "s",
+               f"{stalled}+{drained}", "must not be longer than the interval", DECIMAL_3),
+    )  # fmt: skip
 
 
 def _degraded_restore() -> Result:
-    return Result(
-        "degraded_restore_s",
-        FIGURES["degraded_restore_s"].heading,
-        "s",
-        "fan_out*checkpoint_gb/degraded_read_gb_per_s",
-        "fan-out x checkpoint size / degraded read bandwidth",
-        DECIMAL_2,
-    )
+    return Result("degraded_restore_s", FIGURES["degraded_restore_s"].heading, "s",
+                  "fan_out*checkpoint_gb/degraded_read_gb_per_s",
+                  "fan-out x checkpoint size / degraded read bandwidth", DECIMAL_2)  # fmt: skip

@@ -43,16 +43,9 @@ def _facility(book: Book) -> Result:
             book, "facility_power_kw", FIGURES["facility_power_kw"].heading, "kW", DECIMAL_1
         )
         return row.explained("total of BOM: every line's IT power x its PUE")
-    return Result(
-        "facility_power_kw",
-        FIGURES["facility_power_kw"].heading,
-        "kW",
-        "it_power_kw*pue",
-        "IT power x PUE",
-        DECIMAL_1,
-        flag="bom_it_power_kw_flag",
-        plan=book.total("facility_power_kw"),
-    )
+    return Result("facility_power_kw", FIGURES["facility_power_kw"].heading, "kW",
+                  "it_power_kw*pue", "IT power x PUE", DECIMAL_1, flag="bom_it_power_kw_flag",
+                  plan=book.total("facility_power_kw"))  # fmt: skip
 
 
 def _heat(book: Book) -> tuple[Result, ...]:
@@ -64,17 +57,11 @@ def _heat(book: Book) -> tuple[Result, ...]:
         )
     if liquid or scope.limited(book.plan, "heat_air"):
         rows.append(
-            Result(
-                "heat_air_kw",
-                FIGURES["heat_air_kw"].heading,
-                "kW",
-                "it_power_kw-heat_liquid_kw" if liquid else "it_power_kw",
-                "IT power less what goes to liquid; 1 kW is 3,412.14 BTU/h",
-                DECIMAL_1,
-                flag="bom_it_power_kw_flag",
-                plan=book.total("heat_air_kw"),
-            )
-        )
+            Result("heat_air_kw", FIGURES["heat_air_kw"].heading, "kW",
+                   "it_power_kw-heat_liquid_kw" if liquid else "it_power_kw",
+                   "IT power less what goes to liquid; 1 kW is 3,412.14 BTU/h", DECIMAL_1,
+                   flag="bom_it_power_kw_flag", plan=book.total("heat_air_kw"))
+        )  # fmt: skip
     return tuple(rows)
 
 
@@ -123,36 +110,24 @@ def _yearly(book: Book) -> tuple[Result, ...]:
     if book.has("bom_subscriptions_usd_per_year"):
         name, label = "subscriptions_usd_per_year", FIGURES["subscriptions_usd_per_year"].heading
         result.append(from_bom(book, name, label, "USD/year", DECIMAL_2))
-    power, what = "facility_power_kw", "facility power"
+    power, what = "facility_power_kw", "power at the meter"
     if book.has("bom_energy_kw"):
         power, what = "energy_kw", "typical power at the meter"
     result.append(
-        Result(
-            "energy_usd_per_year",
-            FIGURES["energy_usd_per_year"].heading,
-            "USD/year",
-            f"{power}*{HOURS_PER_YEAR:g}*electricity_usd_per_kwh",
-            f"{what} x {HOURS_PER_YEAR:,.0f} h x electricity price",
-            DECIMAL_2,
-            ("electricity_usd_per_kwh",),
-            "bom_it_power_kw_flag",
-            plan=book.total("energy_usd_per_year"),
-        )
-    )
+        Result("energy_usd_per_year", FIGURES["energy_usd_per_year"].heading, "USD/year",
+               f"{power}*{HOURS_PER_YEAR:g}*electricity_usd_per_kwh",
+               f"{what} x {HOURS_PER_YEAR:,.0f} h x price of electricity", DECIMAL_2,
+               ("electricity_usd_per_kwh",), "bom_it_power_kw_flag",
+               plan=book.total("energy_usd_per_year"))
+    )  # fmt: skip
     if book.has("colocation_usd_per_kw_month"):
         result.append(
-            Result(
-                "colocation_usd_per_year",
-                FIGURES["colocation_usd_per_year"].heading,
-                "USD/year",
-                f"it_power_kw*{MONTHS_PER_YEAR}*colocation_usd_per_kw_month",
-                f"IT power x {MONTHS_PER_YEAR} months x colocation price",
-                DECIMAL_2,
-                ("colocation_usd_per_kw_month",),
-                "bom_it_power_kw_flag",
-                plan=book.total("colocation_usd_per_year"),
-            )
-        )
+            Result("colocation_usd_per_year", FIGURES["colocation_usd_per_year"].heading,
+                   "USD/year", f"it_power_kw*{MONTHS_PER_YEAR}*colocation_usd_per_kw_month",
+                   f"IT power x {MONTHS_PER_YEAR} months x price of colocation", DECIMAL_2,
+                   ("colocation_usd_per_kw_month",), "bom_it_power_kw_flag",
+                   plan=book.total("colocation_usd_per_year"))
+        )  # fmt: skip
     return tuple(result)
 
 
@@ -179,23 +154,17 @@ def _term(book: Book, yearly: tuple[Result, ...]) -> tuple[Result, ...]:
     names = "+".join(row.name for row in yearly[1:])
     support_row = from_bom(book, "support_usd_over_term", "Support over the term", "USD", DECIMAL_2)
     return (
-        Result(
-            "discounted_years",
-            "Years of a yearly payment over the term, discounted",
-            "years",
-            formulas.years("years"),
-            "paid at the end of each year: (1 - (1 + rate)^-years) / rate, a last part year in "
-            "proportion",
-            DECIMAL_3,
-            ("years", "discount_rate"),
-        ),
+        Result("discounted_years", "Years of a yearly payment over the term, discounted", "years",
+               formulas.years("years"),
+               "paid at the end of each year: (1 - (1 + rate)^-years) / rate, a last part year in "
+               "proportion", DECIMAL_3, ("years", "discount_rate")),
         support_row.explained("total of BOM: support per year x the years it is paid, discounted"),
         _tco(
             tco,
             f"capex_usd+support_usd_over_term+discounted_years*({names})",
             "capex + support over the term + discounted years x what else is paid per year",
         ),
-    )
+    )  # fmt: skip
 
 
 def _tco(value: float | None, formula: str, how: str) -> Result:
@@ -225,7 +194,7 @@ def _ratios(book: Book) -> tuple[Result, ...]:
             FIGURES["usd_per_million_tokens"].heading,
             plan.totals.usd_per_million_tokens,
             f"tco_usd/(useful_pflops*{_TOKENS}/active_parameters_billion*years)",
-            "TCO / tokens trained in the term at the useful training rate",
+            "TCO / tokens trained in the term at this rate of useful work",
         ),
     ):
         if value is not None and (scope.complete(plan) or scope.limited(plan, limit)):

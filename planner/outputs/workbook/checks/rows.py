@@ -154,6 +154,9 @@ def check_for(book: Book, limit: LimitReport) -> Check:
         return replace(check, limit=_rule(book, limit))
     if limit.name == "gpu_types":
         return replace(check, value=_types_in_use(book.plan, limit))
+    if row and "*" not in row.name and limit.sense != row.sense:
+        # A plan may state the same comparison the other way round.
+        check = replace(check, value=check.limit, limit=check.value)
     return replace(
         check,
         value=_if_same(book, check.value, limit.value),

@@ -17,7 +17,7 @@ from planner.outputs.workbook.racks.drawing import (
     Drawing,
     Run,
     bands,
-    drawn,
+    choose_drawn,
     row_height,
     rows,
     runs,
@@ -39,7 +39,7 @@ def add(book: Book) -> None:
     page.banner()
     for column, width in enumerate(widths()):
         page.sheet.set_column(column, column, width)
-    groups = drawn(book.plan.racks)
+    groups = choose_drawn(book.plan.racks)
     tallest = max(rows(group) for group in groups)
     height, own_page = row_height(tallest, _HEIGHT_ABOVE)
     drawing = Drawing(page, height)

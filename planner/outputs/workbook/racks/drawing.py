@@ -112,7 +112,7 @@ def _continues(run: Run, device: Device) -> bool:
     return same and abs(run.highest + 1 - device.position_ru) < _ROUNDING
 
 
-def drawn(groups: Sequence[RackGroup]) -> list[RackGroup]:
+def choose_drawn(groups: Sequence[RackGroup]) -> list[RackGroup]:
     """Return the groups to draw, in their order: where they are too many, the largest."""
     if len(groups) <= MOST_DRAWN:
         return list(groups)
@@ -329,7 +329,7 @@ def room(width_pt: float, height_pt: float, font_size: float) -> Room:
     return Room(lines, width_pt / font_size)
 
 
-def fitted(name: str, kind: str, place: str, space: Room) -> str:
+def fit(name: str, kind: str, place: str, space: Room) -> str:
     """Return what a device's block says, as it can show it; a long name is cut.
 
     Args:
@@ -436,7 +436,7 @@ class Drawing:
         space = room(_BODY_WIDTH_PT - 6, height * self._row_height, self._font)
         kind = kind_in(group, block.devices[0].sku, self._kinds)
         word = "" if kind == group.rack_class else KINDS[kind]
-        text = fitted(self._contents(block), word, _place(group, block), space)
+        text = fit(self._contents(block), word, _place(group, block), space)
         last = first + BODY_COLUMNS - 1
         wrapped = space.lines > 1
         self._merge(floor - block.highest, first, floor - block.lowest, last, text, kind, wrapped)

@@ -130,17 +130,13 @@ def limit_steps(book: Book) -> list[Step]:
     return [
         *(_degraded() if is_degraded(book) else []),
         Step("over", "Limits not held", marks),
-        Step(
-            "verdict",
-            "Limits, in words",
-            'IF(ISNUMBER({goodput}),IF({over}="","OK",'
-            f'IF({{over}}="{UNKNOWN}","{_NOTHING_LEFT}",'
-            f'"OVER: "&SUBSTITUTE(TRIM({{over}})," ",", "))),"{UNKNOWN}")',
-            role="text",
-            align="center",
-        ),
+        Step("verdict", "Limits, in words",
+             'IF(ISNUMBER({goodput}),IF({over}="","OK",'
+             f'IF({{over}}="{UNKNOWN}","{_NOTHING_LEFT}",'
+             f'"OVER: "&SUBSTITUTE(TRIM({{over}})," ",", "))),"{UNKNOWN}")', role="text",
+             align="center"),
         Step("holds", "Limits of the job", "LEFT({verdict},4)", align="center"),
-    ]
+    ]  # fmt: skip
 
 
 def _rules(book: Book) -> dict[str, str]:
@@ -186,20 +182,12 @@ def _degraded() -> list[Step]:
         Step("held_write", "Delivered write, degraded, GB/s", formula("write")),
         Step("held_read", "Delivered read, degraded, GB/s", formula("read")),
         Step("held_save", "Write of one checkpoint, degraded, s", "{size}/{held_write}", DECIMAL_3),
-        Step(
-            "held_stall",
-            "Stall, degraded, s",
-            'IF(save_mode="sync",{held_save},{stall_given})',
-            DECIMAL_3,
-        ),
+        Step("held_stall", "Stall, degraded, s", 'IF(save_mode="sync",{held_save},{stall_given})',
+             DECIMAL_3),
         Step("held_drain", "Drain, degraded, s", 'IF(save_mode="sync",0,{held_save})', DECIMAL_3),
-        Step(
-            "held_restore",
-            f"{FIGURES['degraded_restore_s'].heading}, s",
-            "fan_out*{size}/{held_read}",
-            DECIMAL_2,
-        ),
-    ]
+        Step("held_restore", f"{FIGURES['degraded_restore_s'].heading}, s",
+             "fan_out*{size}/{held_read}", DECIMAL_2),
+    ]  # fmt: skip
 
 
 VARIED = {
@@ -293,28 +281,18 @@ def workings_titles(
 
 def _checkpoint() -> list[Step]:
     return [
-        Step(
-            "write",
-            FIGURES["delivered_write_gb_per_s"].column,
-            "MIN({share_write}*{rated_write},client_write_limit_gb_per_s)",
-        ),
-        Step(
-            "read",
-            FIGURES["delivered_read_gb_per_s"].column,
-            "MIN({share_read}*{rated_read},client_read_limit_gb_per_s)",
-        ),
+        Step("write", FIGURES["delivered_write_gb_per_s"].column,
+             "MIN({share_write}*{rated_write},client_write_limit_gb_per_s)"),
+        Step("read", FIGURES["delivered_read_gb_per_s"].column,
+             "MIN({share_read}*{rated_read},client_read_limit_gb_per_s)"),
         Step("save", "Write of one checkpoint, s", "{size}/{write}", DECIMAL_3),
-        Step(
-            "stall",
-            FIGURES["stall_s"].column,
-            'IF(save_mode="sync",{save},{stall_given})',
-            DECIMAL_3,
-        ),
+        Step("stall", FIGURES["stall_s"].column, 'IF(save_mode="sync",{save},{stall_given})',
+             DECIMAL_3),
         Step("drain", FIGURES["drain_s"].column, 'IF(save_mode="sync",0,{save})', DECIMAL_3),
         Step("overlap", FIGURES["overlap"].heading, "{drain}/{interval}", PERCENT_2),
         Step("blocking", FIGURES["blocking"].heading, "{stall}/{interval}", PERCENT_2),
         Step("restore", FIGURES["restore_s"].column, "fan_out*{size}/{read}"),
-    ]
+    ]  # fmt: skip
 
 
 def _goodput() -> list[Step]:
@@ -324,13 +302,9 @@ def _goodput() -> list[Step]:
         Step("goodput", FIGURES["goodput"].heading, _goodput_formula("{interval}"), PERCENT_2),
         Step("lost", "Time lost", "ROUND(1-{goodput},9)", PERCENT_2),
         Step("useful", FIGURES["useful_gpus"].heading, "gpus_in_use*{goodput}", DECIMAL_1),
-        Step(
-            "days",
-            FIGURES["days_to_train"].heading,
-            "training_pflops_days/({useful}*tflops_per_gpu*{mfu}/1000)",
-            DECIMAL_1,
-        ),
-    ]
+        Step("days", FIGURES["days_to_train"].heading,
+             "training_pflops_days/({useful}*tflops_per_gpu*{mfu}/1000)", DECIMAL_1),
+    ]  # fmt: skip
 
 
 def _goodput_formula(interval: str) -> str:
@@ -352,13 +326,9 @@ def _best(book: Book) -> list[Step]:
     return [
         Step("best", "Best interval, s", f"MAX({{charged}}+{daly},{','.join(bounds)})", DECIMAL_1),
         Step("best_goodput", "Goodput at the best interval", _goodput_formula("{best}"), PERCENT_2),
-        Step(
-            "best_useful",
-            "Useful GPUs at the best interval",
-            "gpus_in_use*{best_goodput}",
-            DECIMAL_1,
-        ),
-    ]
+        Step("best_useful", "Useful GPUs at the best interval", "gpus_in_use*{best_goodput}",
+             DECIMAL_1),
+    ]  # fmt: skip
 
 
 LABEL, CASE, F1, F2, F3, F4, F5, F6, F7, F8, F9, F10, NOTE = range(13)

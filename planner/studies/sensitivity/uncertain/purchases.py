@@ -16,7 +16,7 @@ from planner.limits import BY_NAME
 from planner.optimizer import operate, purchase
 from planner.optimizer.guess import orderly
 from planner.optimizer.joint import FLOOR_TOLERANCE, floors
-from planner.optimizer.operate import TOLERANCE, Operation, amount
+from planner.optimizer.operate import TOLERANCE, Run, amount
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import BreakRate, CandidatePlan
 from planner.sizing.demand import write_volume_tb_per_day
@@ -58,7 +58,7 @@ def _over(case: Case, units: Mapping[str, int], row: str) -> Passed:
     return used / limit - 1.0 if limit else None
 
 
-def passed_by(case: Case, run: Operation) -> dict[str, Passed]:
+def passed_by(case: Case, run: Run) -> dict[str, Passed]:
     """Return the limits on how a job runs that an operation passes."""
     found: dict[str, Passed] = {}
     for name, value, most in _ceilings(case, run):
@@ -70,7 +70,7 @@ def passed_by(case: Case, run: Operation) -> dict[str, Passed]:
     return found
 
 
-def _ceilings(case: Case, run: Operation) -> Iterator[tuple[str, float, float]]:
+def _ceilings(case: Case, run: Run) -> Iterator[tuple[str, float, float]]:
     """Yield (limit, what is reached, the most that is allowed)."""
     job, limits = case.job, case.limits
     if job.max_restore_s is not None:
@@ -101,7 +101,7 @@ def _ceilings(case: Case, run: Operation) -> Iterator[tuple[str, float, float]]:
         yield "per_million_tokens", tco_usd / tokens, limits.per_million_tokens
 
 
-def _floors(case: Case, run: Operation) -> Iterator[tuple[str, float, float]]:
+def _floors(case: Case, run: Run) -> Iterator[tuple[str, float, float]]:
     """Yield (limit, what is reached, the least that is asked for)."""
     job, limits = case.job, case.limits
     others = max(1, job.replica_gpus or 1, limits.min_gpus or 1)
@@ -121,7 +121,7 @@ def _floors(case: Case, run: Operation) -> Iterator[tuple[str, float, float]]:
 PARTS = 16
 """Into how many steps the GPUs that could be in use are divided where nothing near them works."""
 
-Order = Callable[[Operation], float]
+Order = Callable[[Run], float]
 Use = tuple[int, dict[str, int]]
 """GPUs in use, and their systems by type."""
 
@@ -130,11 +130,11 @@ Use = tuple[int, dict[str, int]]
 class Tried:
     """A purchase in a scenario: how it runs, None where it cannot at all, and what it breaks."""
 
-    run: Operation | None
+    run: Run | None
     broken: Mapping[str, Passed]
 
 
-def operated(case: Case, run: Operation) -> Operation | None:
+def operated(case: Case, run: Run) -> Run | None:
     """Return a purchase run at its best under a case; None where it breaks a limit.
 
     Args:
@@ -147,7 +147,7 @@ def operated(case: Case, run: Operation) -> Operation | None:
     return _best(case, replace(run, units=units))
 
 
-def tried(case: Case, run: Operation) -> Tried:
+def tried(case: Case, run: Run) -> Tried:
     """Return how a purchase does under a case, whatever it breaks.
 
     Where no way to run it meets every limit it is run for the most useful work, and what that
@@ -168,7 +168,7 @@ def tried(case: Case, run: Operation) -> Tried:
     return Tried(found, broken)
 
 
-def _units(case: Case, run: Operation) -> dict[str, int] | None:
+def _units(case: Case, run: Run) -> dict[str, int] | None:
     """Return the counts of everything on offer, None where something bought is not."""
     ids = {offer.id for offer in case.offers()}
     if any(count and name not in ids for name, count in run.units.items()):
@@ -176,7 +176,7 @@ def _units(case: Case, run: Operation) -> dict[str, int] | None:
     return {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
 
 
-def _best(case: Case, run: Operation) -> Operation | None:
+def _best(case: Case, run: Run) -> Run | None:
     """Return the best way to run a purchase within the limits of a case, None where none is."""
     if len(run.used) > case.job.max_types:
         return None
@@ -189,7 +189,7 @@ def _order(case: Case) -> Order:
     """Return how ways to run a purchase are ordered: by useful work, or by GPUs if those count."""
     meets, floor = floors(case), case.limits.min_goodput or 0.0
 
-    def order(run: Operation) -> float:
+    def order(run: Run) -> float:
         if run.goodput < floor:
             return run.goodput - 1.0
         return 1e9 + run.gpus if case.objective == "gpus" and meets(run) else run.useful_gpus
@@ -197,7 +197,7 @@ def _order(case: Case) -> Order:
     return order
 
 
-def _runs(case: Case, mode: Mode, run: Operation, order: Order) -> Iterator[Operation]:
+def _runs(case: Case, mode: Mode, run: Run, order: Order) -> Iterator[Run]:
     """Yield the best uses near the planned one and near all GPUs; else near any number of them."""
     near = False
     for place, (gpus, used) in enumerate(_starts(case, run)):
@@ -209,10 +209,10 @@ def _runs(case: Case, mode: Mode, run: Operation, order: Order) -> Iterator[Oper
             yield found if len(used) == 1 else _climbed(case, found, order)
 
 
-def _climbed(case: Case, run: Operation, order: Order) -> Operation:
+def _climbed(case: Case, run: Run, order: Order) -> Run:
     """Return the best use of several types that one system more or less at a time leads to."""
     types = [system for system in case.systems if run.used.get(system.id)]
-    better: Operation | None = run
+    better: Run | None = run
     while better is not None:
         run = better
         steps = ({**run.used, each.id: run.used[each.id] + by} for each in types for by in (1, -1))
@@ -231,7 +231,7 @@ def _gpus(case: Case, types: Sequence[System], used: Mapping[str, int]) -> int:
     return sum(case.job.most_gpus(system, used[system.id]) for system in types)
 
 
-def _starts(case: Case, run: Operation) -> Iterator[Use]:
+def _starts(case: Case, run: Run) -> Iterator[Use]:
     """Yield GPUs in use with their systems: as planned, then from the most that could be on down.
 
     Where several types are planned, each is tried alone, too.
@@ -244,7 +244,7 @@ def _starts(case: Case, run: Operation) -> Iterator[Use]:
         yield from (_one(case, run, system, part) for part in range(PARTS, 0, -1))
 
 
-def _together(case: Case, run: Operation, types: Sequence[System], part: int) -> Use:
+def _together(case: Case, run: Run, types: Sequence[System], part: int) -> Use:
     """Return so many parts of the systems of several types that could be in use."""
     most = {each.id: operate.most_in_use(case, run.units[each.id]) for each in types}
     used = {name: count * part // PARTS for name, count in most.items()}
@@ -253,7 +253,7 @@ def _together(case: Case, run: Operation, types: Sequence[System], part: int) ->
     return sum(gpus.values()), {name: count for name, count in fewest.items() if count}
 
 
-def _one(case: Case, run: Operation, system: System, part: int) -> Use:
+def _one(case: Case, run: Run, system: System, part: int) -> Use:
     """Return so many parts of the GPUs of a type that could be in use, in whole steps."""
     gpus = case.job.most_gpus(system, operate.most_in_use(case, run.units[system.id]))
     if case.job.gpus_max is not None:
@@ -263,14 +263,14 @@ def _one(case: Case, run: Operation, system: System, part: int) -> Use:
     return gpus, {system.id: math.ceil(gpus / system.usable_gpus)}
 
 
-def _at_all(case: Case, run: Operation) -> Operation | None:
+def _at_all(case: Case, run: Run) -> Run | None:
     """Return a purchase run for the most useful work, whatever limits that breaks."""
     job = replace(
         case.job, max_restore_s=None, ingest_per_gpu_gb_per_s=0.0, gpus_min=1, gpus_max=None
     )
     patient = replace(case, job=job)
     hasty = replace(case, job=replace(job, max_overlap=1.0, max_blocking=0.99))
-    found: list[Operation | None] = []
+    found: list[Run | None] = []
     for mode in case.job.modes:
         for loose in (patient, hasty):
             found.append(max(_runs(loose, mode, run, _useful), key=_useful, default=None))
@@ -279,11 +279,11 @@ def _at_all(case: Case, run: Operation) -> Operation | None:
     return next((each for each in found if each is not None), None)
 
 
-def _useful(run: Operation) -> float:
+def _useful(run: Run) -> float:
     return run.useful_gpus
 
 
-def _at_longest(case: Case, mode: Mode, run: Operation) -> Operation | None:
+def _at_longest(case: Case, mode: Mode, run: Run) -> Run | None:
     """Return a purchase run as planned, with the longest interval that there may be."""
     rule = case.job.interval
     rates = [each.failures_per_gpu_day for each in case.systems if run.used.get(each.id)]
@@ -300,8 +300,8 @@ Key = tuple[tuple[str, int], ...]
 
 
 def candidates(
-    case: Case, planned: Operation | None, answers: Sequence[Answer], most: int = MOST
-) -> list[Operation]:
+    case: Case, planned: Run | None, answers: Sequence[Answer], most: int = MOST
+) -> list[Run]:
     """Return different purchases, the planned one first.
 
     All are taken where they fit in. Else the most cautious are taken, which draw and cost least,
@@ -314,8 +314,8 @@ def candidates(
         answers: the best plan of each scenario.
         most: how many to return.
     """
-    chosen: dict[Key, Operation] = {} if planned is None else {purchase_of(planned): planned}
-    found: dict[Key, Operation] = {}
+    chosen: dict[Key, Run] = {} if planned is None else {purchase_of(planned): planned}
+    found: dict[Key, Run] = {}
     times: dict[Key, int] = {}
     for answer in answers:
         if answer.operation is not None:
@@ -335,12 +335,12 @@ def candidates(
     return list(chosen.values())
 
 
-def purchase_of(run: Operation) -> Key:
+def purchase_of(run: Run) -> Key:
     """Return what tells one purchase from another: the units of everything bought."""
     return tuple(sorted((name, count) for name, count in run.units.items() if count))
 
 
-def _size(case: Case, run: Operation) -> tuple[float, float]:
+def _size(case: Case, run: Run) -> tuple[float, float]:
     """Return what a purchase draws, kW, and costs, USD, with inputs as they stand."""
     units = {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
     try:
@@ -445,7 +445,7 @@ def order(matrix: Numbers, *, first: bool) -> list[int]:
 
 
 def compared(
-    runs: Sequence[Operation],
+    runs: Sequence[Run],
     worths: Numbers,
     matrix: Numbers,
     *,
@@ -470,7 +470,7 @@ def compared(
 
 
 def _compared(
-    run: Operation,
+    run: Run,
     place: int,
     worths: Numbers,
     behind: Numbers,

@@ -18,7 +18,7 @@ from planner.inputs import Change
 from planner.loader.vary.apply import applied
 from planner.optimizer import operate, purchase
 from planner.optimizer.objective import measure, natural
-from planner.optimizer.operate import Operation
+from planner.optimizer.operate import Run
 from planner.optimizer.purchase import given
 from planner.schema.plan import Plan, Status
 from planner.schema.sensitivity import PLANNED, Index, Percentiles, Uncertain, UncertainInput
@@ -56,27 +56,27 @@ class Outcome:
 
     name: str
     figure: Figure
-    of: Callable[[Case, Operation], float | None]
+    of: Callable[[Case, Run], float | None]
 
 
-def worth(case: Case, run: Operation) -> float:
+def worth(case: Case, run: Run) -> float:
     """Return what an operation is worth in the problem's objective, in its own unit."""
     return natural(case.objective, measure(case, case.objective)(run))
 
 
-def _useful_pflops(case: Case, run: Operation) -> float | None:
+def _useful_pflops(case: Case, run: Run) -> float | None:
     known = case.job.mfu is not None and run.tflops_per_gpu > 0
     return run.useful_pflops(case.job.mfu or 0.0) if known else None
 
 
-def _days_to_train(case: Case, run: Operation) -> float | None:
+def _days_to_train(case: Case, run: Run) -> float | None:
     pflops = _useful_pflops(case, run)
     if not pflops or case.job.tokens is None or case.job.active_parameters is None:
         return None
     return case.days_at_one_pflops() / pflops
 
 
-def _tco_usd(case: Case, run: Operation) -> float | None:
+def _tco_usd(case: Case, run: Run) -> float | None:
     return purchase.bill(case, run.units)["tco_usd"] if case.rates.years else None
 
 
@@ -98,7 +98,7 @@ OUTCOMES = (
 """What is followed beside the objective."""
 
 
-def figures(case: Case, run: Operation) -> Figures:
+def figures(case: Case, run: Run) -> Figures:
     """Return what an operation gives under a case, the objective included."""
     found = {"objective": worth(case, run)}
     for outcome in OUTCOMES:
@@ -250,8 +250,8 @@ def values(unknowns: Sequence[Unknown], points: Numbers) -> Numbers:
 def scenes(
     inputs: Inputs,
     answers: Sequence[Answer],
-    planned: Operation | None,
-    candidates: Sequence[Operation],
+    planned: Run | None,
+    candidates: Sequence[Run],
 ) -> Iterator[Scene]:
     """Yield what each scenario brings.
 
@@ -270,9 +270,7 @@ def scenes(
         )
 
 
-def _scene(
-    case: Case, answer: Answer, planned: Operation | None, candidates: Sequence[Operation]
-) -> Scene:
+def _scene(case: Case, answer: Answer, planned: Run | None, candidates: Sequence[Run]) -> Scene:
     bought = None if planned is None else tried(case, planned)
     run = None if bought is None else bought.run
     best: Figures = {}
@@ -283,7 +281,7 @@ def _scene(
     return Scene(answer, best, bought, {} if run is None else figures(case, run), worths)
 
 
-def _worth(case: Case, candidate: Operation) -> float:
+def _worth(case: Case, candidate: Run) -> float:
     run = operated(case, candidate)
     return np.nan if run is None else worth(case, run)
 
@@ -367,7 +365,7 @@ def study(
     )
 
 
-def _operation(case: Case, plan: Plan) -> Operation | None:
+def _operation(case: Case, plan: Plan) -> Run | None:
     """Return how a plan is run; None where there is none."""
     if not plan.jobs:
         return None
@@ -420,7 +418,7 @@ def _input(each: Unknown, drawn: Numbers) -> UncertainInput:
 
 
 def _compared(
-    case: Case, options: SweepOptions, seen: Sequence[Scene], runs: Sequence[Operation],
+    case: Case, options: SweepOptions, seen: Sequence[Scene], runs: Sequence[Run],
     planned: bool,
 ) -> dict[str, object]:  # fmt: skip
     """Return the candidates, the one of least regret and the one of the best worst case."""
