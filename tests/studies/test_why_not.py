@@ -135,6 +135,7 @@ def answered(seed: int, patient: bool = True) -> tuple[Inputs, Plan, WhyNot | No
     return inputs, plan, why_not(inputs, plan, api.Options(), work=work)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_claims_about_items_hold(chunk: int) -> None:
     wrong = {}
