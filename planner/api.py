@@ -12,8 +12,7 @@ from planner.case import resolve
 from planner.errors import VerificationError
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.schema.infeasibility import Infeasibility
-from planner.schema.plan import Plan
+from planner.schema.plan import Infeasibility, Plan
 
 if TYPE_CHECKING:
     from planner.optimizer.solver import Effort, SolverName

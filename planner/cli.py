@@ -27,7 +27,7 @@ from planner.cli_options import (
     TimeLimit,
     running_options,
 )
-from planner.commands import EXIT_CODES, interrupts
+from planner.commands import EXIT_CODES, running
 from planner.errors import PlannerError, StoppedError
 from planner.studies.registry import BESIDE_PLANS, SCHEMAS, STUDIES, Study
 from planner.terminal import discard, follow, open_closed_streams, say
@@ -118,12 +118,11 @@ def solve(
     """
     options = running_options(solver, gap, time_limit, save_model=save_model, state_seconds=verbose)
     from planner import api
-    from planner.commands import studies
     from planner.commands.report import tell
-    from planner.commands.solve import deliver
+    from planner.commands.solve import FOR_THE_PLAN, deliver, sheets
 
     inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
-    search = studies.FOR_THE_PLAN if study else api.FOR_THE_SEARCH
+    search = FOR_THE_PLAN if study else api.FOR_THE_SEARCH
     plan = api.solve_with(inputs, options, search=search)
     written = deliver(
         plan,
@@ -133,7 +132,7 @@ def solve(
         as_json=as_json,
         bills=tuple(kind.value for kind in bill or ()),
         audience=audience.value,
-        studies=list(studies.sheets(inputs, plan, options, [kind.value for kind in study or ()])),
+        studies=list(sheets(inputs, plan, options, [kind.value for kind in study or ()])),
     )
     tell(written, quiet=quiet)
     raise typer.Exit(EXIT_CODES[plan.status])
@@ -147,9 +146,9 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Validate a problem with its catalogs and prices; list every finding."""
-    from planner.commands.check import report
+    from planner.commands.problem import report_findings
 
-    text, faulty = report(problem, tuple(set_ or ()), scenario, as_json=as_json)
+    text, faulty = report_findings(problem, tuple(set_ or ()), scenario, as_json=as_json)
     say(text)
     raise typer.Exit(2 if faulty else 0)
 
@@ -168,9 +167,9 @@ def size(
     as_json: AsJson = False,
 ) -> None:
     """Show the sizing model without solving: sizes, intervals, what each rule would ask for."""
-    from planner.commands.size import report
+    from planner.commands.problem import report_sizes
 
-    say(report(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json))
+    say(report_sizes(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json))
 
 
 def _register(study: Study) -> None:
@@ -227,7 +226,7 @@ def schema(
     name: Annotated[SchemaName, typer.Argument(help="Which file.", show_default=False)],
 ) -> None:
     """Print the JSON Schema of a file, for editors."""
-    from planner.commands.schema import document
+    from planner.commands.files import document
 
     say(document(name.value), nl=False)
 
@@ -239,7 +238,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Write a shipped example problem to start from."""
-    from planner.commands.init import write_example
+    from planner.commands.files import write_example
 
     path = write_example(example, output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
@@ -286,7 +285,7 @@ def main() -> None:
     open_closed_streams()
     _settle_in()
     follow()
-    interrupts.heed()
+    running.heed()
     _leave(_run(app))
 
 
@@ -331,7 +330,7 @@ def _run(application: Callable[..., Any]) -> int:
 
 def _interrupted() -> int:
     """Say what is there of a command that was interrupted, and how to go on."""
-    interrupts.heard()
+    running.heard()
     from planner.commands.solve import listed
     from planner.whole_files import put_in_place
 

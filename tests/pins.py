@@ -91,8 +91,8 @@ def runs() -> Iterator[tuple[str, str]]:
         "report",
         (
             f"report {LARGE}.plan.json light_rule.plan.json {LARGE}.sweep.json "
-            f"{LARGE}.frontier.json {LARGE}.tornado.json {LARGE}.uncertain.json "
-            f"{SMALL}.explain.json --file all.html"
+            f"{LARGE}.frontier-storage.json {LARGE}.tornado.json {LARGE}.uncertain.json "
+            "--file all.html"
         ),
     )
 

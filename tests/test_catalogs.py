@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from planner import shipped
-from planner.commands.schema import document
+from planner.commands.files import document
 from planner.loader.catalog_checks import catalog_figures, impossible_figures
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
 from planner.schema.catalog import Figure, Item, Link, Port

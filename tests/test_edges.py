@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner import api
-from planner.commands.check import report
+from planner.commands.problem import report_findings
 from planner.inputs import Inputs
 from planner.optimizer import branch, stage
 from planner.optimizer.model import combination
@@ -189,7 +189,7 @@ def test_check_reads_every_scenario(tmp_path: Path) -> None:
     text = HALL.read_text("utf-8").replace("{facility_power: 5 MW}", "{facility_pwr: 5 MW}")
     problem = tmp_path / "problem.yaml"
     problem.write_text(text, "utf-8")
-    answer, faulty = report(problem, (), None, as_json=False)
+    answer, faulty = report_findings(problem, (), None, as_json=False)
     assert faulty
     assert "scenario half_power: unknown key 'facility_pwr'" in answer
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from planner.case import resolve
 from planner.cli import app
-from planner.commands.size import report
+from planner.commands.problem import report_sizes
 from planner.errors import InputError
 from planner.loader import load
 from planner.outputs.size_screen import render
@@ -357,15 +357,15 @@ def test_no_number_to_size_for(
 
 @pytest.mark.parametrize("path", sorted((ROOT / "problems").glob("*.yaml")), ids=lambda p: p.stem)
 def test_every_shipped_problem_fits_the_screen(path: Path) -> None:
-    text = report(path, (), None, None, as_json=False)
+    text = report_sizes(path, (), None, None, as_json=False)
     assert max(len(line) for line in text.splitlines()) <= 100
-    assert json.loads(report(path, (), None, None, as_json=True))["rules"]
+    assert json.loads(report_sizes(path, (), None, None, as_json=True))["rules"]
 
 
 @pytest.mark.parametrize("scenario", [None, "half_power"])
 @pytest.mark.parametrize("mode", ["async", "sync", "open"])
 def test_the_screen_fits_and_keeps_the_rules_apart(scenario: str | None, mode: str) -> None:
-    text = report(MAIN, (f"jobs.0.checkpoint.mode={mode}",), scenario, None, as_json=False)
+    text = report_sizes(MAIN, (f"jobs.0.checkpoint.mode={mode}",), scenario, None, as_json=False)
     assert max(len(line) for line in text.splitlines()) <= 100
     for heading in ("The job's own law (delivered", "DDN, per GPU", "NVIDIA SuperPOD"):
         assert text.count(heading) == 2
@@ -382,7 +382,7 @@ UNITS = (
 
 
 def test_json_holds_the_same_numbers_with_their_units() -> None:
-    data = json.loads(report(MAIN, (), None, 3072, as_json=True))
+    data = json.loads(report_sizes(MAIN, (), None, 3072, as_json=True))
     assert data["cluster"]["gpus"] == 3072
     light = next(row for row in data["rules"] if row["rule"] == "light")
     units = {row["item"]: row["units"] for row in light["appliances"]}
@@ -407,8 +407,8 @@ def test_command_line() -> None:
 
 def test_no_solver_is_loaded() -> None:
     code = (
-        "import sys; from pathlib import Path; from planner.commands.size import report; "
-        f"report(Path({str(MAIN)!r}), (), None, None, as_json=False); "
+        "import sys; from pathlib import Path; from planner.commands.problem import report_sizes; "
+        f"report_sizes(Path({str(MAIN)!r}), (), None, None, as_json=False); "
         "sys.exit(', '.join({'pulp', 'highspy', 'pandas', 'xlsxwriter'} & set(sys.modules)) or 0)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

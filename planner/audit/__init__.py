@@ -30,8 +30,8 @@ from planner.outputs.plan_json import from_bytes
 from planner.outputs.workbook import STUDY_SHEETS
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.inputs import InputCell
-from planner.schema.audit import Audit, Breach
 from planner.schema.plan import Plan
+from planner.schema.verification import Audit, Breach
 from planner.verify import Recheck, faults
 
 __all__ = ["audit"]

@@ -10,11 +10,11 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs, changed
 from planner.limits import COUNTED_IN, named, path_of
 from planner.outputs.workbook.inputs import Scalar
-from planner.schema.audit import Edit
 from planner.schema.catalog import Figure
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import FailureRate, FixedInterval, Parallelism, Problem, Pue, Term
+from planner.schema.verification import Edit
 
 # A problem while the edits of a workbook are laid over it.
 

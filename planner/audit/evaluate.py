@@ -20,8 +20,8 @@ from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run, run_at
 from planner.optimizer.purchase import bill
-from planner.schema.audit import Shortage, Stale
 from planner.schema.plan import Plan
+from planner.schema.verification import Shortage, Stale
 from planner.verify import Recheck, recheck
 
 # The bill as the workbook lists it, against what the edited cluster needs.

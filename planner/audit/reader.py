@@ -27,7 +27,7 @@ from planner.outputs.workbook import STUDY_SHEETS
 from planner.outputs.workbook.data import SHEET, Packed, UnreadableError, unpack
 from planner.outputs.workbook.data import SHEET as DATA
 from planner.outputs.workbook.inputs import InputCell, Scalar
-from planner.schema.audit import Edit
+from planner.schema.verification import Edit
 
 # Open a workbook that somebody sends back; one clear line for whatever is not ours to read.
 

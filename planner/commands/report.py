@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from planner.commands import EXIT_CODES
-from planner.commands.progress import progress
+from planner.commands.running import progress
 from planner.commands.solve import created_today, listed
 from planner.errors import StoppedError
 from planner.schema.plan import Plan

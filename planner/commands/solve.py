@@ -1,20 +1,25 @@
-"""Deliver a plan: the screen or JSON on standard output, workbook, JSON and bill as files."""
+"""Deliver a plan: the screen or JSON on standard output, workbook, JSON and bill as files.
+
+Studies that were asked for become further sheets of its workbook.
+"""
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from planner.api import Options
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.outputs import console, plan_json
 from planner.outputs.audience import Audience
 from planner.outputs.comparison_words import listed as listed_words
 from planner.schema.plan import Plan
+from planner.studies.registry import BESIDE_PLANS, load
 from planner.studies.request import stem_of
 from planner.terminal import say
 from planner.whole_files import write_all
@@ -25,6 +30,10 @@ if TYPE_CHECKING:
 BillFormat = Literal["csv", "json"]
 Studies = Sequence[tuple[str, "Callable[[Book], None]"]]
 """Sheets of studies by name, and what fills them."""
+Sheets = Iterator[tuple[str, "Callable[[Book], None]"]]
+
+FOR_THE_PLAN = 0.5
+"""The share of a time limit that finding the plan may take where studies of it follow."""
 
 
 def deliver(
@@ -132,3 +141,19 @@ def created_today() -> datetime:
         message, fix = f"'{epoch}' is not seconds since 1970", "write for example 1767225600"
         raise InputError(Finding("environment", message, "SOURCE_DATE_EPOCH", fix=fix)) from None
     return now.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+
+
+def sheets(inputs: Inputs, plan: Plan, options: Options, names: Sequence[str]) -> Sheets:
+    """Yield the sheets of studies by name, and what fills them.
+
+    Args:
+        inputs: the problem.
+        plan: its best plan; without one there is nothing to study.
+        options: how to solve.
+        names: which studies.
+    """
+    for name, result in BESIDE_PLANS.items():
+        if name in names and plan.lines:
+            record = load(result.beside)(inputs, plan, options)
+            if record is not None:
+                yield from load(result.sheets)(record).items()

@@ -12,9 +12,9 @@ from typing import Any
 
 from planner import __version__
 from planner.api import Options, solve_with
-from planner.commands import interrupts
-from planner.commands.progress import progress
+from planner.commands import running
 from planner.commands.report import pictures, write_workbook
+from planner.commands.running import progress
 from planner.commands.solve import listed
 from planner.errors import StoppedError
 from planner.inputs import Inputs
@@ -93,7 +93,7 @@ def _journal(folder: Path, key: str) -> Iterator[Journal]:
         except KeyboardInterrupt:
             if journal.empty:
                 raise
-            interrupts.heard()
+            running.heard()
             kept = f"what is done is kept in {listed([folder])}"
             said = f"interrupted: {kept}; the same command goes on from there"
             raise StoppedError(said) from None
@@ -110,7 +110,7 @@ def _run(course: Course, dask: str | None) -> bool:
     except KeyboardInterrupt:
         if not course.done:
             raise
-        interrupts.heard()
+        running.heard()
         return True
     return False
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from planner.figures import OBJECTIVES
 from planner.outputs.blocks import aligned, joined
 from planner.outputs.words import INDENT, millions, money, number, wrapped
-from planner.schema.alternatives import Alternative, Alternatives, Direction
+from planner.schema.comparison import Alternative, Alternatives, Direction
 from planner.schema.plan import Line, Plan
 
 _OTHERS = {"storage_vendor": "storage vendor", "gpu_type": "GPU system"}

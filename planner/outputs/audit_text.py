@@ -9,8 +9,8 @@ from planner.figures import FIGURES
 from planner.outputs.blocks import joined
 from planner.outputs.comparison_words import fitted
 from planner.outputs.words import INDENT, duration, gap, money, number, percent, quantity, wrapped
-from planner.schema.audit import Audit, Breach, Edit
 from planner.schema.plan import Plan
+from planner.schema.verification import Audit, Breach, Edit
 
 _MOST_EDITS = 40
 

@@ -15,8 +15,8 @@ from planner.outputs.words import (
     percent,
     wrapped,
 )
-from planner.schema.infeasibility import UNDECIDED
-from planner.schema.why_not import Figures, Forced, Item, WhyNot
+from planner.schema.explanation import Figures, Forced, Item, WhyNot
+from planner.schema.plan import UNDECIDED
 from planner.terminal import STANDARD, width
 
 _WORSE = {

@@ -1,4 +1,4 @@
-"""What every schema shares: the strict model and the quantity types."""
+"""What every schema shares: the strict model, the quantity types, and what results are made of."""
 
 from __future__ import annotations
 
@@ -105,3 +105,9 @@ Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 Whole = Annotated[int, Field(ge=0, le=10_000_000)]
 PositiveWhole = Annotated[int, Field(ge=1, le=10_000_000)]
 Text = Annotated[str, Field(min_length=1, max_length=40_000)]
+
+
+class Record(BaseModel):
+    """A frozen part of a result; keys it does not know are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)

@@ -1,16 +1,149 @@
-"""Why a plan is what it is: what holds it, and what one more unit of each limit is worth."""
+"""Why a plan holds what it holds and nothing else, and what holds it. Additive changes only.
+
+What one more unit of each limit is worth, and the least that would make a wish come true.
+"""
 
 from __future__ import annotations
 
 from typing import Literal
 
+from planner.schema.base import Record
 from planner.schema.plan import Plan
-from planner.schema.record import Record
-from planner.schema.why_not import WhyNot
+
+WHY_NOT_SCHEMA_VERSION = 1
+
+ForcedKind = Literal["storage_vendor", "gpu_type", "storage_rule"]
+ItemKind = Literal["left_out", "no_plan", "worse", "as_good", "open"]
 
 EXPLANATION_SCHEMA_VERSION = 1
 
 Known = Literal["solved", "plan_fits", "no_limit_helps", "no_plan", "at_its_end", "not_decided"]
+
+
+class Bought(Record):
+    """So many of a GPU system or storage item."""
+
+    sku: str
+    model: str
+    category: Literal["gpu_system", "storage"]
+    quantity: int
+
+
+class Figures(Record):
+    """What a plan is worth and takes. None where a figure is not known or not defined."""
+
+    gpus_used: int
+    goodput: float
+    useful_gpus: float
+    useful_pflops: float | None
+    days_to_train: float | None
+    capex_usd: float
+    tco_usd: float | None
+    it_power_kw: float | None
+    facility_power_kw: float | None
+    systems: int
+    appliances: int
+
+
+class Certificate(Record):
+    """A value of the objective with the bound that no plan of its kind passes.
+
+    ``gap`` is their distance as a share of the value.
+    """
+
+    value: float
+    bound: float
+    gap: float
+
+
+class Forced(Record):
+    """The best plan with something else forced.
+
+    ``setting`` is what ``--set`` would take. ``figures`` are those of a plan with the value in
+    ``certificate``; of plans as good it is a cheap one. ``loss`` is how much worse its objective is
+    than the plan's, as a share of it (negative: better, which the plan's gap allows). ``outcome``
+    is "as_is" where the plan itself meets what is forced.
+    """
+
+    kind: ForcedKind
+    key: str
+    label: str
+    setting: tuple[str, ...]
+    outcome: Literal["plan", "as_is", "no_plan", "not_found"]
+    reason: str | None = None
+    figures: Figures | None = None
+    bought: tuple[Bought, ...] = ()
+    certificate: Certificate | None = None
+    loss: float | None = None
+
+
+class BreakEven(Record):
+    """The highest price at which an item is part of a plan as good as the best without it.
+
+    "As good" is what the problem's own order says: the objective first, and where plans tie in it,
+    capex. At ``enters_at_usd`` such a plan is known, at ``not_at_usd`` and above none exists: both
+    are proven, for a unit after discount. ``reason`` says why there are no prices.
+    """
+
+    outcome: Literal["found", "no_price_helps", "not_computed"]
+    enters_at_usd: float | None = None
+    enters_at_list_usd: float | None = None
+    not_at_usd: float | None = None
+    not_at_list_usd: float | None = None
+    units: int | None = None
+    reason: str | None = None
+
+
+class Item(Record):
+    """Why an item of the catalogs is not in the plan.
+
+    ``left_out``: it cannot be planned with (``reason``). ``no_plan``: no plan holds a single unit
+    of it (``reason`` says what stands in the way, where told). ``worse``: the best plan with it is
+    worse than the plan by a share of the objective of at least ``at_least`` and, where known, at
+    most ``at_most``. ``as_good``: such a plan ties with the best, but costs ``extra_capex_usd``
+    more or comes later in the order of ties (``reason``: its vendor is not preferred). ``open``:
+    bounds alone do not tell worse (or no plan) from as good.
+    With a GPU system the job runs on it: alone where it runs on one type. ``exact`` says that the
+    best plan with it was found and proven, not only bounded. ``net_usd`` and ``list_usd`` are the
+    price of a unit today, after and before discount.
+    """
+
+    sku: str
+    model: str
+    vendor: str
+    category: Literal["gpu_system", "storage"]
+    kind: ItemKind
+    net_usd: float | None = None
+    list_usd: float | None = None
+    reason: str | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    exact: bool = False
+    extra_capex_usd: float | None = None
+    break_even: BreakEven | None = None
+    asked: bool = False
+
+
+class WhyNot(Record):
+    """A plan side by side with what it is not.
+
+    ``tie`` is the share of the objective within which plans count as equally good. ``message`` says
+    why nothing could be compared.
+    """
+
+    schema_version: int = WHY_NOT_SCHEMA_VERSION
+    problem: str
+    objective: str
+    sense: Literal["maximize", "minimize"]
+    unit: str
+    value: float | None
+    bound: float | None
+    tie: float
+    plan: Figures | None
+    bought: tuple[Bought, ...] = ()
+    forced: tuple[Forced, ...] = ()
+    items: tuple[Item, ...] = ()
+    message: str | None = None
 
 
 class Moved(Record):

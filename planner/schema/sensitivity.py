@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from planner.schema.base import Record
 from planner.schema.plan import Status
-from planner.schema.record import Record
 
 SENSITIVITY_SCHEMA_VERSION = 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from planner.schema.record import Record
+from planner.schema.base import Record
 
 SIMULATION_SCHEMA_VERSION = 1
 

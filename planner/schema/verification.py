@@ -1,15 +1,21 @@
-"""What a plan file was found to be worth when it was checked. Additive changes only."""
+"""What a plan file, and an edited workbook, was found to be worth when it was checked.
+
+Additive changes only, as with the plan.
+"""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from planner.schema.record import Record
+from planner.schema.base import Record
+from planner.schema.plan import Plan
 
 VERIFICATION_SCHEMA_VERSION = 1
 
 CheckName = Literal["file", "figures", "limits", "catalogs", "bound"]
 CheckResult = Literal["holds", "fails", "not_checked"]
+
+AUDIT_SCHEMA_VERSION = 1
 
 
 class Check(Record):
@@ -40,3 +46,81 @@ class Verification(Record):
     value: float | None = None
     bound: float | None = None
     unit: str = ""
+
+
+class Edit(Record):
+    """A cell that holds something else than the solved plan had there.
+
+    ``kind`` is what it is an input of: a line (``key`` is the catalog id), a figure of the model or
+    a limit (``key`` is its name).
+    """
+
+    sheet: str
+    cell: str
+    kind: Literal["quantity", "discount", "unit_list", "figure", "limit"]
+    key: str
+    label: str
+    unit: str
+    before: float | str | None
+    after: float | str | None
+
+
+class Breach(Record):
+    """A limit that the edited plan does not keep.
+
+    ``value`` is what it reaches, None where a figure is not known; ``over`` is by how much it goes
+    too far, never negative.
+    """
+
+    name: str
+    label: str
+    value: float | None
+    sense: Literal["<=", ">="]
+    limit: float
+    unit: str
+    over: float | None
+
+
+class Shortage(Record):
+    """Something the edited cluster needs another number of than the workbook lists."""
+
+    sku: str
+    model: str
+    listed: int
+    needed: int
+
+
+class Stale(Record):
+    """A figure that the file shows otherwise than it is: not recalculated, or approximate there."""
+
+    name: str
+    shown: float
+    computed: float
+
+
+class Audit(Record):
+    """An edited workbook, re-computed and compared.
+
+    ``edited`` is the plan as the workbook has it, None where nothing would run (``reason`` says
+    why); its companions are those it needs. ``best`` is the best plan under the edited inputs, None
+    where there is none. ``shortfall`` is how far the edited plan lies behind it, as a share of the
+    best objective; negative where the edited plan breaks limits to be better. ``sheet_capex_usd``
+    is the bill with the counts in the workbook. ``remarks`` are choices that the planner would make
+    otherwise.
+    """
+
+    schema_version: int = AUDIT_SCHEMA_VERSION
+    workbook: str
+    problem: str
+    edits: tuple[Edit, ...]
+    solved: Plan
+    edited: Plan | None
+    best: Plan | None
+    reason: str | None = None
+    breaches: tuple[Breach, ...] = ()
+    remarks: tuple[str, ...] = ()
+    shortages: tuple[Shortage, ...] = ()
+    stale: tuple[Stale, ...] = ()
+    added_sheets: tuple[str, ...] = ()
+    sheet_capex_usd: float | None = None
+    shortfall: float | None = None

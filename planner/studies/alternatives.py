@@ -20,7 +20,7 @@ from planner.inputs import Change, Inputs
 from planner.optimizer.joint import Certificate, optimise, share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
-from planner.schema.alternatives import Alternative, Alternatives, Direction, DirectionName, Way
+from planner.schema.comparison import Alternative, Alternatives, Direction, DirectionName, Way
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.changes import apply, no_worse, storage_of, systems_of

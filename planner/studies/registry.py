@@ -123,7 +123,7 @@ RULES = Result(
 )
 ALTERNATIVES = Result(
     "alternatives",
-    record="planner.schema.alternatives:Alternatives",
+    record="planner.schema.comparison:Alternatives",
     view="planner.outputs.alternatives_text:render",
     sheets=f"{_SHEETS}.near:sheets",
     book="{stem}.alternatives",
@@ -131,7 +131,7 @@ ALTERNATIVES = Result(
     beside="planner.studies.alternatives:beside",
 )
 AUDIT = Result(
-    "audit", record="planner.schema.audit:Audit", view="planner.outputs.audit_text:render"
+    "audit", record="planner.schema.verification:Audit", view="planner.outputs.audit_text:render"
 )
 VERIFICATION = Result(
     "verification",
@@ -152,7 +152,7 @@ CHARACTERIZATION = Result(
     record="planner.schema.telemetry:Characterization",
     view="planner.outputs.telemetry_text:render",
 )
-TRUTH = Result("truth", record="planner.schema.synthesis:Truth")
+TRUTH = Result("truth", record="planner.schema.telemetry:Truth")
 SIMULATION = Result(
     "simulation",
     record="planner.schema.simulation:Simulation",
@@ -359,7 +359,7 @@ _STUDIES = (
         "Find checkpoints and training jobs in storage telemetry: sizes, intervals, drains, "
         "overlaps, restarts. With -o tables, pictures and a jobs: section; with --problem "
         "overrides for it. Exit code 4 where no job shows.",
-        run="planner.commands.characterize:run",
+        run="planner.commands.traces:run_characterize",
         options=(
             argument(
                 "traces", list[Path],
@@ -439,7 +439,7 @@ _STUDIES = (
         "synthesize",
         "Make up the storage telemetry of a cluster that runs a plan; write PROBLEM.trace.csv (or "
         ".parquet), PROBLEM.truth.json with all that happened, and PROBLEM.log.csv, the jobs' log.",
-        run="planner.commands.synthesize:run",
+        run="planner.commands.traces:run_synthesize",
         options=(
             argument(
                 "files", list[Path],

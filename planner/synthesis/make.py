@@ -21,7 +21,7 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from planner.schema.plan import JobPlan, Plan
-from planner.schema.synthesis import ClusterTruth, JobTruth, Truth
+from planner.schema.telemetry import ClusterTruth, JobTruth, Truth
 from planner.simulation.history import History
 from planner.simulation.record import record
 from planner.simulation.world import World, appliances, draw, job_run, world_of

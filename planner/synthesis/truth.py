@@ -9,7 +9,7 @@ from math import fsum
 from statistics import median
 
 from planner.schema.plan import JobPlan
-from planner.schema.synthesis import ClockStep, ClusterTruth, Interrupted, JobTruth, Moved, Truth
+from planner.schema.telemetry import ClockStep, ClusterTruth, Interrupted, JobTruth, Moved, Truth
 from planner.simulation.history import History, Stay, Transfer
 from planner.synthesis.quality import Quality
 from planner.synthesis.samples import Sampler

@@ -18,7 +18,7 @@ from planner.inputs import inputs_from_text, inputs_to_text
 from planner.loader import load
 from planner.outputs.workbook.checks.rows import BUDGETS, editable
 from planner.outputs.workbook.inputs import Scalar
-from planner.schema.audit import Audit, Edit
+from planner.schema.verification import Audit, Edit
 from tests.audit.books import PROBLEMS, SOLVABLE, Edits, book, edited
 
 

@@ -15,8 +15,8 @@ import pytest
 
 from planner.audit import audit
 from planner.outputs.workbook.inputs import InputCell, Scalar
-from planner.schema.audit import Audit
 from planner.schema.plan import LimitReport
+from planner.schema.verification import Audit
 from tests.audit.books import SOLVABLE, Book, Edits, book, edited
 from tests.workbook.excel import cached, unlike
 from tests.workbook.office import Cells, convert, named, needs_office, values

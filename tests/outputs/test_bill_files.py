@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from planner.commands.schema import document
+from planner.commands.files import document
 from planner.outputs import bill_csv, bill_json
 from planner.outputs.audience import Audience
 from planner.outputs.bill import COLUMNS, CUSTOMER_COLUMNS, bill

@@ -17,7 +17,7 @@ from planner import api, cli
 from planner.inputs import Inputs, changed, value_at
 from planner.outputs import alternatives_text
 from planner.outputs.alternatives_text import what_it_is
-from planner.schema.alternatives import Alternatives
+from planner.schema.comparison import Alternatives
 from planner.schema.plan import Plan
 from planner.schema.problem import Objective
 from planner.studies.alternatives import alternatives

@@ -9,7 +9,7 @@ import pytest
 
 from planner import api, shipped
 from planner.audit import audit
-from planner.commands import studies
+from planner.commands import solve
 from planner.commands.report import report
 from planner.commands.solve import deliver
 from planner.errors import InputError
@@ -28,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Path]:
     folder = tmp_path_factory.mktemp("studies")
     inputs, options = api.load(PROBLEM), api.Options()
     plan = api.solve_with(inputs, options)
-    sheets = list(studies.sheets(inputs, plan, options, NAMES))
+    sheets = list(solve.sheets(inputs, plan, options, NAMES))
     deliver(plan, inputs, PROBLEM, folder, as_json=True, studies=sheets)
     return plan, folder / "gpt3_octet.xlsx"
 
@@ -75,7 +75,7 @@ def test_the_audit_still_sees_edits_elsewhere(made: tuple[Plan, Path], tmp_path:
 
 def test_a_customers_edition_has_no_studies(made: tuple[Plan, Path], tmp_path: Path) -> None:
     inputs, options = api.load(PROBLEM), api.Options()
-    sheets = list(studies.sheets(inputs, made[0], options, ("why",)))
+    sheets = list(solve.sheets(inputs, made[0], options, ("why",)))
     deliver(made[0], inputs, PROBLEM, tmp_path, as_json=True, audience="customer", studies=sheets)
     book = openpyxl.load_workbook(tmp_path / "gpt3_octet.customer.xlsx")
     assert not set(book.sheetnames) & set(SHEETS)
@@ -86,7 +86,7 @@ def test_a_problem_without_a_plan_has_no_studies() -> None:
     plan = api.solve_with(inputs, api.Options(explain=False))
     assert plan.status == "infeasible"
     assert plan.infeasibility is None
-    assert list(studies.sheets(inputs, plan, api.Options(), NAMES)) == []
+    assert list(solve.sheets(inputs, plan, api.Options(), NAMES)) == []
 
 
 def test_a_study_workbook_is_no_plan_to_audit(tmp_path: Path) -> None:

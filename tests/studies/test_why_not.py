@@ -10,9 +10,9 @@ import pytest
 
 from planner import api
 from planner.inputs import Inputs, changed
+from planner.schema.explanation import Item, WhyNot
 from planner.schema.plan import Plan
 from planner.schema.problem import Quantity
-from planner.schema.why_not import Item, WhyNot
 from planner.studies.why_not import why_not
 from tests.oracle.enumerate import Best, best
 from tests.test_exactness import inputs_of
@@ -135,6 +135,7 @@ def answered(seed: int, patient: bool = True) -> tuple[Inputs, Plan, WhyNot | No
     return inputs, plan, why_not(inputs, plan, api.Options(), work=work)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_claims_about_items_hold(chunk: int) -> None:
     wrong = {}

@@ -17,9 +17,9 @@ from planner.inputs import Inputs
 from planner.outputs import why_not_text
 from planner.outputs.workbook.studies import why_not as sheet
 from planner.outputs.workbook.studies import write_study
+from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
 from planner.schema.prices import Discount
-from planner.schema.why_not import WhyNot
 from planner.studies.why_not import why_not
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ import pytest
 from planner.outputs import plan_json
 from planner.outputs.words import duration
 from planner.schema.plan import Plan
-from planner.schema.synthesis import Truth
+from planner.schema.telemetry import Truth
 from planner.simulation.record import run
 from planner.simulation.world import world_of
 from planner.synthesis.make import clusters_of

@@ -19,15 +19,7 @@ from planner.schema.comparison import (
     Outcome,
     Series,
 )
-from planner.schema.plan import (
-    Assumption,
-    LimitReport,
-    Line,
-    Loss,
-    ObjectiveReport,
-    Plan,
-    Section,
-)
+from planner.schema.plan import Assumption, LimitReport, Line, Loss, ObjectiveReport, Plan, Section
 
 
 def measure_of(objective: ObjectiveReport, *, flops: bool) -> Measure:

@@ -10,9 +10,9 @@ from planner.api import Options, load, solve_with
 from planner.audit import audit
 from planner.errors import Finding, InputError
 from planner.outputs.comparison_words import write_figure
-from planner.schema.audit import Audit, Edit
 from planner.schema.comparison import SideKind
 from planner.schema.plan import Plan
+from planner.schema.verification import Audit, Edit
 from planner.studies.verification import read_plan
 
 MOST_SIDES = 9

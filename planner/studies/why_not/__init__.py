@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from planner.api import Options
 from planner.errors import Finding, InputError, did_you_mean
 from planner.inputs import Inputs
+from planner.schema.explanation import WhyNot
 from planner.schema.plan import Plan
-from planner.schema.why_not import WhyNot
 from planner.studies.why_not import question as figures
 from planner.studies.why_not.items import items
 from planner.studies.why_not.plans import forced

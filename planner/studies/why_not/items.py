@@ -10,7 +10,7 @@ from planner.case import with_companions
 from planner.case.money import unit_net_usd
 from planner.optimizer.entry import Bound, bounds_with
 from planner.optimizer.objective import measure, natural
-from planner.schema.why_not import BreakEven, Forced, Item, ItemKind
+from planner.schema.explanation import BreakEven, Forced, Item, ItemKind
 from planner.studies.why_not.plans import Contest, Rival
 from planner.studies.why_not.question import (
     ENOUGH,

@@ -18,8 +18,8 @@ from planner.optimizer.joint import floors, share
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill, broken_rows
+from planner.schema.explanation import Certificate, Forced, ForcedKind
 from planner.schema.problem import RuleName
-from planner.schema.why_not import Certificate, Forced, ForcedKind
 from planner.studies.changes import apply, storage_of, systems_of
 from planner.studies.why_not import question as figures
 from planner.studies.why_not.question import (

@@ -20,9 +20,9 @@ from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.optimizer.solver import Effort
 from planner.schema.catalog import Item
+from planner.schema.explanation import Bought, Figures
 from planner.schema.plan import Plan
 from planner.schema.prices import Price
-from planner.schema.why_not import Bought, Figures
 
 TIE_TOLERANCE = 1e-6
 FLOOR_NOISE = 1e-7

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.commands import check
+from planner.commands.problem import report_findings
 from planner.loader import load_with_findings, yaml12
 from planner.outputs.telemetry_files import jobs_yaml, overrides_yaml
 from planner.schema.problem import Job
@@ -42,7 +42,7 @@ def only_job(record: Characterization) -> dict[str, Any]:
 def test_each_job_can_be_pasted_into_a_problem(place: int, tmp_path: Path) -> None:
     found = samples.three().jobs[place]
     path = pasted(tmp_path, samples.record([found]))
-    text, faulty = check.report(path, (), None, as_json=False)
+    text, faulty = report_findings(path, (), None, as_json=False)
     assert not faulty, text
     inputs, _ = load_with_findings(path)
     job = inputs.problem.job
@@ -116,7 +116,7 @@ def test_overrides_do_the_same_as_settings_and_as_a_scenario(tmp_path: Path) -> 
     other, _ = load_with_findings(path, settings=settings)
     assert one.problem.jobs == other.problem.jobs
     assert one.problem.job.checkpoint.size_gb == 13_800.0
-    assert check.report(path, (), None, as_json=False)[1] is False
+    assert report_findings(path, (), None, as_json=False)[1] is False
 
 
 def test_without_overrides_there_is_an_empty_mapping() -> None:

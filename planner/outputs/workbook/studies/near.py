@@ -20,7 +20,7 @@ from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.studies import Sheet
-from planner.schema.alternatives import Alternative, Alternatives
+from planner.schema.comparison import Alternative, Alternatives
 from planner.schema.plan import JobPlan, Totals
 
 SHEET = "Near-optimal"

@@ -1,4 +1,4 @@
-"""Every finding about a problem, its catalogs and prices."""
+"""A problem without a solve: every finding about it, its catalogs and prices; its sizing model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from pathlib import Path
 
 from planner.case import figures, resolve
 from planner.errors import Finding, InputError, listed
-from planner.loader import load_with_findings, scenario_names
+from planner.loader import load, load_with_findings, scenario_names
+from planner.outputs.size_screen import render
+from planner.sizing_report import size_report
 
 
-def report(
+def report_findings(
     path: Path, settings: tuple[str, ...], scenario: str | None, *, as_json: bool
 ) -> tuple[str, bool]:
     """Return the findings as text or JSON, and whether any of them is an error."""
@@ -55,3 +57,29 @@ def _findings(
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def report_sizes(
+    problem: Path,
+    settings: tuple[str, ...],
+    scenario: str | None,
+    gpus: int | None,
+    *,
+    as_json: bool,
+) -> str:
+    """Return sizes, intervals and what each rule asks for, as text or JSON.
+
+    Args:
+        problem: the problem file.
+        settings: ``path=value`` changes laid over it.
+        scenario: a named scenario of the file.
+        gpus: GPUs to size for; None for the most that the site can hold.
+        as_json: whether to return the same numbers as JSON.
+
+    Raises:
+        InputError: the inputs are wrong, or there is no number of GPUs to size for.
+    """
+    sized = size_report(load(problem, settings=settings, scenario=scenario), gpus)
+    if as_json:
+        return json.dumps(asdict(sized), indent=2, ensure_ascii=False)
+    return render(sized).rstrip("\n")

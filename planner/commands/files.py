@@ -1,12 +1,18 @@
-"""Start from an example."""
+"""Files to start from: an example, and the JSON Schemas of the files users write and read."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean
+from planner.studies.registry import SCHEMAS, load
 from planner.whole_files import write_all
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def write_example(name: str, folder: Path, *, force: bool) -> Path:
@@ -31,3 +37,17 @@ def write_example(name: str, folder: Path, *, force: bool) -> Path:
             contents[folder / "catalogs" / own.name] = own.read_bytes()
     write_all(contents)
     return target
+
+
+def document(name: str) -> str:
+    """Return the JSON Schema of one of the files, by the name that the command line gives it."""
+    model: type[BaseModel] = load(SCHEMAS[name])
+    schema = model.model_json_schema(mode="validation", by_alias=True)
+    if name == "problem":
+        schema["properties"]["scenarios"] = {
+            "type": "object",
+            "description": "Named overrides, laid over the problem by --scenario NAME.",
+            "additionalProperties": {"type": "object"},
+        }
+    whole = {"$schema": DRAFT, **schema, "title": f"planner {name} file"}
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
