@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.api import Options
 from planner.commands.report import draw
 from planner.errors import Finding, InputError, did_you_mean
-from planner.outputs.bill_csv import harmless
+from planner.outputs.bill import harmless
 from planner.outputs.blocks import printable
 from planner.outputs.words import DAY_S, duration, size, wrapped
 from planner.studies.request import PROBLEMS, Found, Request, stem_of, stem_of_side
