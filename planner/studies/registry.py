@@ -112,14 +112,14 @@ _SHEETS, _SENSITIVITY = "planner.outputs.workbook.studies", "planner.schema.sens
 COMPARISON = Result(
     "comparison",
     record="planner.schema.comparison:Comparison",
-    view="planner.outputs.compare_text:render",
+    view="planner.outputs.compare_text:render_comparison",
     sheets=f"{_SHEETS}.compare:sheets",
     book="{stem}",
 )
 RULES = Result(
     "rules",
     record="planner.schema.comparison:RulesTable",
-    view="planner.outputs.rules_text:render",
+    view="planner.outputs.compare_text:render_rules",
     sheets=f"{_SHEETS}.rules:sheets",
     book="{stem}.rules",
     kind="rules",
@@ -135,12 +135,14 @@ ALTERNATIVES = Result(
     beside="planner.studies.alternatives:beside",
 )
 AUDIT = Result(
-    "audit", record="planner.schema.verification:Audit", view="planner.outputs.audit_text:render"
+    "audit",
+    record="planner.schema.verification:Audit",
+    view="planner.outputs.verification_text:render_audit",
 )
 VERIFICATION = Result(
     "verification",
     record="planner.schema.verification:Verification",
-    view="planner.outputs.verification_text:render",
+    view="planner.outputs.verification_text:render_verification",
 )
 EXPLANATION = Result(
     "explanation",
