@@ -210,13 +210,26 @@ FIGURES: dict[str, Figure] = {
 }  # fmt: skip
 """Every figure by its name, in the order in which outputs list them."""
 
+OVER_THE_TERM = frozenset(
+    (
+        "tco_usd",
+        "opex_usd_per_year",
+        "energy_usd_per_year",
+        "colocation_usd_per_year",
+        "usd_per_useful_gpu_hour",
+        "usd_per_million_tokens",
+    )
+)
+"""Figures known only where the problem has a term: a limit on one, or an objective, asks for it."""
+
 
 @dataclass(frozen=True)
 class Objective:
     """What a plan is best in: its name in the problem's file, the figure it is, and its sense.
 
     ``limit`` is the name of the limit by which a plan is kept no worse; one of the limit's unit is
-    ``per`` of the objective's.
+    ``per`` of the objective's. A figure that is a sum over the bill (``planner.case.money.SUMS``)
+    needs nothing more; any other needs its expression in ``planner.optimizer.objective``.
     """
 
     name: str

@@ -14,6 +14,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from planner.errors import Finding, InputError
+from planner.figures import OBJECTIVES, OVER_THE_TERM
+from planner.limits import of_group
 from planner.paths import DataPath, field_of, step_into, steps_of
 from planner.paths import value_at as value_in
 from planner.schema.base import CANONICAL
@@ -116,16 +118,10 @@ class Inputs:
 
 def needs_energy_cost(problem: Problem) -> bool:
     """Say whether a budget or the objective pays for energy."""
-    budget = problem.budget
-    limits = (
-        budget.tco_usd,
-        budget.opex_usd_per_year,
-        budget.energy_usd_per_year,
-        budget.colocation_usd_per_year,
-        budget.per_useful_gpu_hour_usd,
-        budget.per_million_tokens_usd,
-    )
-    return any(limit is not None for limit in limits) or problem.objective.minimize == "tco"
+    limits = (row for row in of_group("supply", "ratio") if row.figure in OVER_THE_TERM)
+    best = OBJECTIVES.get(problem.objective.minimize or "")
+    asked = any(value_in(problem, row.path) is not None for row in limits)
+    return asked or (best is not None and best.figure.name in OVER_THE_TERM)
 
 
 def needs_flops(problem: Problem) -> bool:

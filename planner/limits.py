@@ -32,7 +32,9 @@ MILLION = 1e6
 class Limit:
     """One limit.
 
-    Of a ``known_part`` what nobody states counts for nothing, and the plan says so.
+    Of a ``known_part`` what nobody states counts for nothing, and the plan says so. Every limit on
+    what a catalog need not state of an item (weight, rack units) is one: else there is no number to
+    report. Draw, money and racks are always known of what is planned with.
 
     ``figure`` is what it compares, by its name in a plan's totals or job; ``path`` where the
     problem file gives it ("" where it follows from products). ``asked`` is its label as a demand

@@ -19,7 +19,7 @@ from planner.limits import COUNTED, LIMITS, TIMED
 from planner.schema.catalog import Figure
 from planner.schema.plan import LimitReport, NotConsidered
 from planner.schema.problem import Quantity
-from planner.sizing import goodput, reliability
+from planner.sizing import goodput
 from planner.verify import progress, verify
 from planner.verify.basis import Basis
 from planner.verify.decisions import read_decisions
@@ -512,9 +512,9 @@ def test_the_intervals_agree_with_the_sizing_model(stall_per_mtti: float) -> Non
     mtti_s = 7000.0
     stall_s = stall_per_mtti * mtti_s
     for ours, theirs in (
-        (progress.exact_s, reliability.exact_period_s),
-        (progress.daly_s, reliability.daly_s),
-        (progress.young_s, reliability.young_s),
+        (progress.exact_s, goodput.exact_period_s),
+        (progress.daly_s, goodput.daly_s),
+        (progress.young_s, goodput.young_s),
     ):
         assert ours(stall_s, mtti_s) == pytest.approx(theirs(stall_s, mtti_s), rel=1e-11)
 

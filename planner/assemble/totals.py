@@ -19,7 +19,7 @@ from planner.sizing.demand import (
     write_volume_tb_per_day,
 )
 from planner.sizing.facility import HOURS_PER_YEAR, heat_btu_per_h
-from planner.sizing.reliability import daly_s, exact_period_s, young_s
+from planner.sizing.goodput import daly_s, exact_period_s, young_s
 
 # How the job runs, with every figure of the sizing model.
 

@@ -15,8 +15,7 @@ from planner.paths import job_path
 from planner.schema.catalog import Figure, Item, Source
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.goodput import FIRST_ORDER_VALID_BELOW
-from planner.sizing.reliability import FAILURES_PER_GPU_DAY
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW
 
 # What the plan rests on: every input that matters, with value, unit, source and confidence.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from planner.case.model import Case, Offer, Storage, System
 from planner.case.money import SUMS
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, RackUse, Steps
-from planner.sizing.packing import packing
+from planner.sizing.placement import packing
 
 UNLIMITED_UNITS = 20_000
 """At least so many may be bought where no limit holds an item back; more where demands ask."""

@@ -17,8 +17,8 @@ from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
 from planner.schema.plan import RackClassName
 from planner.schema.problem import Job, Problem
 from planner.sizing import checkpoint as sizing
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import Space
-from planner.sizing.reliability import FAILURES_PER_GPU_DAY
 
 ALMOST = 1 + 1e-9
 DRAWLESS = frozenset({"cable", "rack", "pdu", "software"})

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.sizing import placement
-from planner.sizing.packing import Shares, packing
-from planner.sizing.placement import Space
+from planner.sizing.placement import Shares, Space, packing
 
 ROUNDING = 1e-9
 Terms = tuple[tuple[float, str], ...]

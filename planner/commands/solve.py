@@ -110,10 +110,9 @@ def _contents(
 
 
 def _bill(plan: Plan, kind: BillFormat, audience: Audience) -> bytes:
-    from planner.outputs import bill_csv, bill_json
-    from planner.outputs.bill import bill
+    from planner.outputs.bill import bill, csv_bytes, json_bytes
 
-    to_bytes = {"csv": bill_csv.to_bytes, "json": bill_json.to_bytes}[kind]
+    to_bytes = {"csv": csv_bytes, "json": json_bytes}[kind]
     return to_bytes(bill(plan, audience))
 
 

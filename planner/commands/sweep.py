@@ -143,7 +143,7 @@ def _write(
     from planner.outputs import sweep_files
 
     names = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".parquet", ".csv", ".json")]
-    counted = sweep_files.write(
+    counted = sweep_files.write_files(
         names[0], names[1], table.columns, table.types, table.blocks(), SHOWN
     )
     study = table.record(counted.statuses, counted.proofs)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.api import Options
 from planner.commands.report import draw
 from planner.errors import Finding, InputError, did_you_mean
-from planner.outputs.bill_csv import harmless
+from planner.outputs.bill import harmless
 from planner.outputs.blocks import printable
 from planner.outputs.words import DAY_S, duration, size, wrapped
 from planner.studies.request import PROBLEMS, Found, Request, stem_of, stem_of_side
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from planner.synthesis.make import Format, Made
     from planner.synthesis.quality import Quality
     from planner.telemetry import Characterized, Cluster
-    from planner.telemetry.calibration import Known
-    from planner.telemetry.job_log import JobLog
+    from planner.telemetry.calibration import JobLog, Known
 
 _MOST_WINDOWS = 4
 _OF_JOBS = (
@@ -155,8 +154,7 @@ def _chosen(jobs: Sequence[JobFound], name: str | None) -> JobFound:
 
 
 def _known(target: Target) -> Known:
-    from planner.telemetry import job_log
-    from planner.telemetry.calibration import Known
+    from planner.telemetry.calibration import Known, read_log
 
     gpus, write, read = target.gpus, target.write_gb_per_s, target.read_gb_per_s
     if target.plan is not None:
@@ -165,7 +163,7 @@ def _known(target: Target) -> Known:
         stores = [line for line in plan.lines if line.section == "Storage"]
         write = write or sum(line.write_gb_per_s for line in stores)
         read = read or sum(line.read_gb_per_s for line in stores)
-    log = None if target.log is None else job_log.read(target.log, target.log_job)
+    log = None if target.log is None else read_log(target.log, target.log_job)
     return Known(gpus, write or None, read or None, log)
 
 

@@ -24,7 +24,12 @@ _SCALES: dict[str, tuple[Dimension, tuple[tuple[float, str], ...]]] = {
     "share": (units.SHARE, ((0.0, "%"),)),
     "number": (units.NUMBER, ((0.0, ""),)),
 }
-"""Per unit: how the file reads it, and from which size on it is written in which unit."""
+"""Per unit: how the file reads it, and from which size on it is written in which unit.
+
+Any other unit that a file can have is written as it is.
+"""
+
+_DIMENSIONS = {each.unit: each for each in vars(units).values() if isinstance(each, Dimension)}
 
 _SIZES = {
     "MW": 1e3, "kW": 1.0, "MUSD": 1e6, "kUSD": 1e3, "USD": 1.0, "h": 3600.0, "min": 60.0,
@@ -36,7 +41,7 @@ _SIZES = {
 def written(value: float, unit: str) -> str:
     """Return a value as the problem file has it, exact to 12 digits."""
     symbol = _symbol(value, unit)
-    return f"{_plain(value / _SIZES[symbol])} {symbol}".rstrip()
+    return f"{_plain(value / _SIZES.get(symbol, 1.0))} {symbol}".rstrip()
 
 
 def read(text: str, unit: str) -> float:
@@ -45,7 +50,7 @@ def read(text: str, unit: str) -> float:
     Raises:
         QuantityError: it is no quantity of that kind.
     """
-    return units.parse(text, _SCALES[unit][0])
+    return units.parse(text, _scales(unit)[0])
 
 
 def grid(change: float, value: float, unit: str) -> float:
@@ -53,19 +58,24 @@ def grid(change: float, value: float, unit: str) -> float:
 
     It is a power of ten in the unit the value is written in.
     """
-    size = _SIZES[_symbol(value, unit)]
+    size = _SIZES.get(_symbol(value, unit), 1.0)
     shown = max(abs(change / size), abs(value / size) * FINEST, 1e-12)
     finest = math.ceil(math.log10(max(abs(value / size) * FINEST, 1e-12)))
     digit = max(math.floor(math.log10(shown)) - DIGITS + 1, finest)
     return float(10.0**digit) * size
 
 
+def _scales(unit: str) -> tuple[Dimension, tuple[tuple[float, str], ...]]:
+    """Return how the file reads a unit, and in which units it is written."""
+    return _SCALES.get(unit) or (_DIMENSIONS[unit], ((0.0, unit),))
+
+
 def _symbol(value: float, unit: str) -> str:
     """Return the largest unit that suits a value, of times one that keeps it short."""
-    scales = _SCALES[unit][1]
+    scales = _scales(unit)[1]
     fitting = [name for least, name in scales if abs(value) >= least] or [scales[-1][1]]
     if unit == "s":
-        short = [name for name in fitting if _is_short(value / _SIZES[name])]
+        short = [name for name in fitting if _is_short(value / _SIZES.get(name, 1.0))]
         fitting = short or fitting
     return fitting[0]
 

@@ -14,7 +14,7 @@ from planner.case.model import BillItem, Key, Mode, Segment
 from planner.case.money import weights
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Ramp, Steps
 from planner.optimizer.model import Linear, Log, Model, NegativeExp, Variable, combination, total
-from planner.sizing.packing import packing
+from planner.sizing.placement import packing
 
 SMALLEST_INTERVAL_S = 1e-3
 

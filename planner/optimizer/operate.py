@@ -16,8 +16,7 @@ from planner.case.model import Elastic, Mode, nameplate, safe_bandwidth
 from planner.limits import BY_NAME, LIMITS
 from planner.optimizer import purchase
 from planner.sizing.demand import write_volume_tb_per_day
-from planner.sizing.goodput import best_interval_s, goodput
-from planner.sizing.reliability import mtti_s
+from planner.sizing.goodput import best_interval_s, goodput, mtti_s
 
 TOLERANCE = 9e-8
 """Relative slack of limits on time and bandwidth, a little less than the verifier's."""

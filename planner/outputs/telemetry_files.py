@@ -15,10 +15,10 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from planner.outputs import sweep_csv
-from planner.outputs.bill_csv import harmless
+from planner.outputs import sweep_files
+from planner.outputs.bill import harmless
 from planner.outputs.comparison_words import counted
-from planner.outputs.sweep_parquet import COMPRESSION
+from planner.outputs.sweep_files import COMPRESSION
 from planner.outputs.telemetry_text import value_of
 from planner.outputs.telemetry_words import (
     USUAL_OVERLAP,
@@ -89,7 +89,9 @@ def jobs_csv(record: Characterization) -> bytes:
     names = list(JobFound.model_fields)
     order = dict.fromkeys(name for field in names for name in _named(field, record.clock))
     stream = io.StringIO(newline="")
-    sweep_csv.write([Column(name=name, label=name, kind="answer") for name in order], rows, stream)
+    sweep_files.write_csv(
+        [Column(name=name, label=name, kind="answer") for name in order], rows, stream
+    )
     return stream.getvalue().encode()
 
 

@@ -1,18 +1,24 @@
-"""What a plan file was found to be worth, on the screen."""
+"""What a plan file, or an edited workbook, was found to be worth: checks, edits, what they do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from planner.outputs.blocks import printable
-from planner.outputs.words import INDENT, wrapped
-from planner.schema.verification import Check, Verification
+from planner.figures import FIGURES
+from planner.outputs.blocks import joined, printable
+from planner.outputs.comparison_words import fitted
+from planner.outputs.words import INDENT, duration, gap, money, number, percent, quantity, wrapped
+from planner.schema.plan import Plan
+from planner.schema.verification import Audit, Breach, Check, Edit, Verification
 
 _MOST_FINDINGS = 10
 _RESULTS = {"holds": "holds", "fails": "FAILS", "not_checked": "not checked"}
 
+_MOST_EDITS = 40
 
-def render(found: Verification) -> str:
+
+def render_verification(found: Verification) -> str:
     """Return the screen: the result, then what was checked, each with its findings."""
     lines = list(_title(found))
     for check in found.checks:
@@ -36,3 +42,192 @@ def _lines(check: Check) -> Iterator[str]:
     more = len(check.findings) - _MOST_FINDINGS
     if more > 0:
         yield f"{INDENT * 2}- and {more:,} more"
+
+
+def render_audit(audit: Audit) -> str:
+    """Return the whole screen."""
+    parts = [
+        f"{audit.problem}  (audit of {audit.workbook})",
+        _edits(audit),
+        _figures(audit),
+        _broken(audit),
+        _shortages(audit),
+        _stale(audit),
+        "\n".join(line for text in _verdict(audit) for line in wrapped(text, "", INDENT)),
+    ]
+    return joined(parts)
+
+
+def _edits(audit: Audit) -> str:
+    if not audit.edits:
+        return "Nothing was edited."
+    rows = [
+        (f"{edit.sheet}!{edit.cell}", edit.label, f"{_value(edit, edit.before)} -> "
+         f"{_value(edit, edit.after)}")
+        for edit in audit.edits[:_MOST_EDITS]
+    ]  # fmt: skip
+    more = len(audit.edits) - len(rows)
+    lines = _aligned(rows)
+    if more:
+        lines.append(f"{INDENT}and {more:,} more")
+    return "\n".join(["Edited", *lines])
+
+
+def _aligned(rows: list[tuple[str, str, str]]) -> list[str]:
+    place = max(len(row[0]) for row in rows)
+    label = min(46, max(len(row[1]) for row in rows))
+    return [f"{INDENT}{a:<{place}}  {fitted(b, label):<{label}}  {c}".rstrip() for a, b, c in rows]
+
+
+def _value(edit: Edit, value: float | str | None) -> str:
+    if value is None:
+        return "blank"
+    if isinstance(value, str):
+        return value
+    if edit.unit == "share":
+        return f"{100 * value:,.6g} %"
+    if edit.unit.startswith("USD") and edit.unit in ("USD", "USD/year"):
+        return quantity(value, edit.unit)
+    return f"{value:,.6g} {edit.unit}".rstrip()
+
+
+def _figures(audit: Audit) -> str:
+    plans = (audit.solved, audit.edited, audit.best)
+    rows = [["", "solved", "edited", "best now"]]
+    for name, read in _ROWS:
+        cells = [read(plan) if plan is not None else "-" for plan in plans]
+        if any(cell not in ("-", "not known") for cell in cells):
+            rows.append([FIGURES[name].title, *cells])
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    lines = [
+        INDENT + "  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in (1, 2, 3))])
+        for row in rows
+    ]
+    return "\n".join(["Compared", *lines])
+
+
+def _of_job(read: Callable[[Any], str]) -> Callable[[Plan], str]:
+    return lambda plan: read(plan.jobs[0]) if plan.jobs else "-"
+
+
+def _of_totals(read: Callable[[Any], str]) -> Callable[[Plan], str]:
+    return lambda plan: read(plan.totals) if plan.totals is not None else "-"
+
+
+def _storage(plan: Plan) -> str:
+    units = [line.quantity for line in plan.lines if line.section == "Storage" and not line.parent]
+    return number(sum(units))
+
+
+_ROWS: tuple[tuple[str, Callable[[Plan], str]], ...] = (
+    ("useful_pflops", _of_job(lambda job: number(job.useful_pflops, 1))),
+    ("useful_gpus", _of_job(lambda job: number(job.useful_gpus, 1))),
+    ("gpus_used", _of_job(lambda job: number(job.gpus_used))),
+    ("storage_units", _storage),
+    ("goodput", _of_job(lambda job: percent(job.goodput, 2))),
+    ("interval_s", _of_job(lambda job: duration(job.interval_s))),
+    ("overlap", _of_job(lambda job: percent(job.overlap, 2))),
+    ("restore_s", _of_job(lambda job: duration(job.restore_s))),
+    ("days_to_train", _of_job(lambda job: number(job.days_to_train, 1))),
+    ("facility_power_kw", _of_totals(lambda totals: number(totals.facility_power_kw, 1))),
+    ("racks", _of_totals(lambda totals: number(totals.racks))),
+    ("capex_usd", _of_totals(lambda totals: money(totals.capex_usd))),
+    ("opex_usd_per_year", _of_totals(lambda totals: money(totals.opex_usd_per_year))),
+    ("tco_usd", _of_totals(lambda totals: money(totals.tco_usd))),
+)
+"""The figures to compare, by their names."""
+
+
+def _broken(audit: Audit) -> str:
+    if not audit.breaches:
+        return ""
+    return "\n".join(["Limits broken", *(f"{INDENT}{_breach(each)}" for each in audit.breaches)])
+
+
+def _breach(breach: Breach) -> str:
+    value = "not known" if breach.value is None else quantity(breach.value, breach.unit)
+    bound = "at most" if breach.sense == "<=" else "at least"
+    over = "" if breach.over is None else f", {quantity(breach.over, breach.unit)} too "
+    over += ("much" if breach.sense == "<=" else "little") if over else ""
+    return f"{breach.label}: {value}, allowed {bound} {quantity(breach.limit, breach.unit)}{over}"
+
+
+def _shortages(audit: Audit) -> str:
+    if not audit.shortages:
+        return ""
+    rows = [
+        (each.model, f"{each.listed:,} listed", f"{each.needed:,} needed")
+        for each in audit.shortages
+    ]
+    return "\n".join(["The edited cluster needs other counts than the workbook lists",
+                      *_aligned(rows)])  # fmt: skip
+
+
+def _stale(audit: Audit) -> str:
+    if not audit.stale:
+        return ""
+    rows = [
+        (each.name, f"the file shows {each.shown:,.9g}", f"it is {each.computed:,.9g}")
+        for each in audit.stale
+    ]
+    several = len(audit.solved.jobs[0].gpu_types) > 1
+    why = "with several GPU types some are approximate" if several else "recalculate it"
+    return "\n".join([f"Figures that the file shows otherwise than they are ({why})",
+                      *_aligned(rows)])  # fmt: skip
+
+
+def _verdict(audit: Audit) -> Iterator[str]:
+    if audit.added_sheets:
+        yield "Not read: the added sheets " + ", ".join(audit.added_sheets) + "."
+    if audit.edited is None:
+        yield f"Nothing to compare: {audit.reason}."
+        return
+    yield from (f"The interval: {text}." for text in audit.remarks)
+    yield from _money(audit, audit.edited)
+    yield _standing(audit, audit.edited)
+
+
+def _money(audit: Audit, edited: Plan) -> Iterator[str]:
+    """Say what the edits cost, and what the workbook's own counts would."""
+    if not audit.edits or edited.totals is None or audit.solved.totals is None:
+        return
+    now, before = edited.totals.capex_usd, audit.solved.totals.capex_usd
+    if now is not None and before is not None and abs(now - before) >= 0.005:
+        yield f"It costs {money(abs(now - before))} {'more' if now > before else 'less'} at once."
+    listed = audit.sheet_capex_usd
+    if now is not None and listed is not None and abs(listed - now) >= 0.005:
+        yield (
+            f"With the counts that the workbook lists the bill is {money(listed)}; with what the "
+            f"cluster needs it is {money(now)}."
+        )
+
+
+def _standing(audit: Audit, edited: Plan) -> str:
+    """Say whether the edited plan keeps the limits, and how far it is from the best."""
+    goal = edited.objective
+    count = len(audit.breaches)
+    if count:
+        broken = f"The edited plan breaks {count} limit{'s' if count > 1 else ''}"
+    else:
+        broken = "The edited plan keeps every limit"
+    if audit.best is None and audit.reason is None:
+        return f"{broken}. It was not compared with the best plan."
+    if audit.best is None:
+        return f"{broken}. No plan keeps every limit under the edited inputs: {audit.reason}"
+    if audit.shortfall is None:
+        return f"{broken}."
+    proven = f"(proven within {gap(audit.best.objective.gap)})"
+    what = "does less than" if goal.sense == "maximize" else "takes more than"
+    if abs(audit.shortfall) <= max(audit.best.objective.gap or 0.0, 1e-9):
+        return f"{broken} and is as good as the best plan {proven}."
+    share = percent(abs(audit.shortfall), 3)
+    if audit.shortfall > 0:
+        return f"{broken}; it {what} the best plan by {share} {proven}."
+    more = "more" if goal.sense == "maximize" else "less"
+    verb = "would do" if goal.sense == "maximize" else "would take"
+    if not count:
+        return f"{broken}; it {verb} {share} {more} than the best plan found {proven}."
+    what = "that limit" if count == 1 else "those limits"
+    return (
+        f"{broken}; it {verb} {share} {more} than the best plan, only by breaking {what} {proven}."
+    )

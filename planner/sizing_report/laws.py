@@ -12,7 +12,6 @@ from planner.case import Case
 from planner.case.model import BandwidthRule, Job, Mode
 from planner.inputs import Inputs
 from planner.schema.problem import CustomRule
-from planner.sizing import reliability
 from planner.sizing.checkpoint import blocking_share, drain_s, overlap, restore_read_s
 from planner.sizing.demand import (
     VENDOR_RULES,
@@ -27,10 +26,14 @@ from planner.sizing.demand import (
 from planner.sizing.goodput import (
     FIRST_ORDER_VALID_BELOW,
     best_interval_s,
+    daly_s,
+    exact_compute_s,
+    exact_period_s,
     first_order_goodput,
     goodput,
     goodput_loss,
     understated_goodput,
+    young_s,
 )
 from planner.sizing_report.appliances import Need, appliance_rows
 from planner.sizing_report.model import (
@@ -67,10 +70,10 @@ def mode_report(case: Case, cluster: Cluster, mode: Mode) -> ModeReport:
         limit_share=limit,
         max_blocking_share=job.max_blocking,
         stall_s=stall_s,
-        young_compute_s=reliability.young_s(stall_s, mtti_s),
-        daly_compute_s=reliability.daly_s(stall_s, mtti_s),
-        exact_compute_s=reliability.exact_compute_s(stall_s, mtti_s),
-        exact_interval_s=reliability.exact_period_s(stall_s, mtti_s),
+        young_compute_s=young_s(stall_s, mtti_s),
+        daly_compute_s=daly_s(stall_s, mtti_s),
+        exact_compute_s=exact_compute_s(stall_s, mtti_s),
+        exact_interval_s=exact_period_s(stall_s, mtti_s),
         interval_s=interval_s,
         lost_work_budget_share=kappa / 2,
         lost_work_write_mb_per_s_per_gpu=1000 * per_gpu,
@@ -104,13 +107,13 @@ def policy_interval_s(job: Job, mode: Mode, mtti_s: float) -> float:
 def _best_with_growing_stall_s(stall_s: float, share: float, mtti_s: float) -> float:
     """Solve I = exact_period(stall + share * I); the larger root, as goodput peaks there."""
     if share == 0:
-        return reliability.exact_period_s(stall_s, mtti_s)
+        return exact_period_s(stall_s, mtti_s)
     if share >= 1:
         return float("inf")
     low, high = 0.0, (mtti_s + stall_s) / (1 - share)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if reliability.exact_period_s(stall_s + share * middle, mtti_s) > middle:
+        if exact_period_s(stall_s + share * middle, mtti_s) > middle:
             low = middle
         else:
             high = middle

@@ -22,7 +22,7 @@ from planner.sizing.demand import (
     ingest_gb_per_s,
     restore_demand_gb_per_s,
 )
-from planner.sizing.reliability import FAILURES_PER_GPU_DAY, mtti_s
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
 from planner.sizing_report.appliances import item_of, name
 from planner.sizing_report.laws import mode_report, read_demand, rule_rows
 from planner.sizing_report.model import (

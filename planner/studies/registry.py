@@ -4,6 +4,9 @@ Modules are named and not imported, as ``module:name``: that of a study is loade
 runs, so that the help of all of them stays fast. A study that is not here does not exist: the
 command line, ``planner schema``, ``planner solve --study``, ``planner report`` and what `-o` writes
 all follow from these rows.
+
+A new one is a ``Result``, listed in ``RESULTS``, and a ``Study`` in ``_STUDIES``. What is generated
+of them is written by ``docs/make_commands.py`` and ``planner schema NAME > schemas/NAME.json``.
 """
 
 from __future__ import annotations
@@ -52,7 +55,8 @@ class Result:
         name: of its JSON Schema.
         record: its class.
         view: takes a record and returns the screen.
-        sheets: takes a record and returns what adds each sheet to a workbook, by the sheet's name.
+        sheets: takes a record and returns what adds each sheet to a workbook, by the sheet's name;
+            the workbook is written where the study's ``Found`` has a ``plan``.
         charts: takes a record and returns its charts.
         kept: the name of the JSON file that ``-o`` writes, such as ``{stem}.tornado``; empty for
             none. ``{record.NAME}`` is a field of the record.
@@ -108,14 +112,14 @@ _SHEETS, _SENSITIVITY = "planner.outputs.workbook.studies", "planner.schema.sens
 COMPARISON = Result(
     "comparison",
     record="planner.schema.comparison:Comparison",
-    view="planner.outputs.compare_text:render",
+    view="planner.outputs.compare_text:render_comparison",
     sheets=f"{_SHEETS}.compare:sheets",
     book="{stem}",
 )
 RULES = Result(
     "rules",
     record="planner.schema.comparison:RulesTable",
-    view="planner.outputs.rules_text:render",
+    view="planner.outputs.compare_text:render_rules",
     sheets=f"{_SHEETS}.rules:sheets",
     book="{stem}.rules",
     kind="rules",
@@ -131,12 +135,14 @@ ALTERNATIVES = Result(
     beside="planner.studies.alternatives:beside",
 )
 AUDIT = Result(
-    "audit", record="planner.schema.verification:Audit", view="planner.outputs.audit_text:render"
+    "audit",
+    record="planner.schema.verification:Audit",
+    view="planner.outputs.verification_text:render_audit",
 )
 VERIFICATION = Result(
     "verification",
     record="planner.schema.verification:Verification",
-    view="planner.outputs.verification_text:render",
+    view="planner.outputs.verification_text:render_verification",
 )
 EXPLANATION = Result(
     "explanation",

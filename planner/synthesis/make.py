@@ -29,7 +29,7 @@ from planner.synthesis import truth as true
 from planner.synthesis.quality import Quality
 from planner.synthesis.samples import Block, Sampler, Whole
 from planner.synthesis.truth import Entry, events
-from planner.telemetry.job_log import COLUMNS
+from planner.telemetry.calibration import COLUMNS
 from planner.whole_files import whole
 
 _FAULTS = 1

@@ -13,7 +13,7 @@ from planner.schema.telemetry import ClockStep, ClusterTruth, Interrupted, JobTr
 from planner.simulation.history import History, Stay, Transfer
 from planner.synthesis.quality import Quality
 from planner.synthesis.samples import Sampler
-from planner.telemetry.job_log import Event
+from planner.telemetry.calibration import Event
 
 Entry = tuple[float, str, Event]
 """When (s from the start), which job, what."""

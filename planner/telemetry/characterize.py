@@ -17,8 +17,7 @@ from planner.telemetry.raw import Places, Raw, ReadOptions, refusal
 from planner.telemetry.restarts import Holes, breaks, broken_off
 from planner.telemetry.series import Series, series
 from planner.telemetry.together import Traffic, place_all, tell_apart
-from planner.telemetry.track import WHOLE, Track
-from planner.telemetry.tracking import drop_sums, join_interleaved, tracks
+from planner.telemetry.tracking import WHOLE, Track, drop_sums, join_interleaved, tracks
 
 _SHORTER = 0.8
 """No burst lasts less than this share of the window that samples are means over."""

@@ -22,7 +22,7 @@ from planner.telemetry.ranges import Z, middle, ratio, scaled, scatter
 from planner.telemetry.raw import Numbers, Places
 from planner.telemetry.restarts import Breaks, mtti
 from planner.telemetry.series import Series
-from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
+from planner.telemetry.tracking import CUT, INFERRED, WHOLE, Track
 
 _RESOLVED_SAMPLES = 2.0
 _FILLED, _HIGH, _OFF = 1.1, 0.9, 0.1

@@ -18,7 +18,7 @@ from planner.schema.telemetry import Measured
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.ranges import poisson
 from planner.telemetry.raw import Numbers, Places
-from planner.telemetry.track import INFERRED, Track, neighbours
+from planner.telemetry.tracking import INFERRED, Track, neighbours
 from planner.units import DAY_S
 
 _BEGUN, _UNFINISHED = 0.02, 0.9

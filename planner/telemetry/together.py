@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from planner.telemetry.bursts import Bursts
 from planner.telemetry.raw import Numbers, Places
-from planner.telemetry.track import CUT, INFERRED, WHOLE, Track
-from planner.telemetry.tracking import ALONE, ask
+from planner.telemetry.tracking import ALONE, CUT, INFERRED, WHOLE, Track, ask
 
 _ROUNDS = 12
 _MOST, _MOST_ASKING = 4, 5

@@ -11,7 +11,7 @@ from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.reliability import FAILURES_PER_GPU_DAY
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.verify import progress
 from planner.verify.basis import Basis, nameplate_gb_per_s, total_nameplate_gb_per_s
 from planner.verify.decisions import Clients, Decisions, find_clients, replica_gpus, usable_gpus

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from planner.limits import Limit, named, of_group
@@ -26,6 +26,12 @@ from planner.verify.job import (
 from planner.verify.ledger import Ledger, close
 from planner.verify.money import owned, purchased, stock, unit_money
 from planner.verify.totals import Ratios, TotalFigures
+
+_EACH: Mapping[str, Callable[[Basis, Item], float | None]] = {
+    "weight_kg": Basis.unit_weight_kg,
+    "rack_units": Basis.unit_rack_units,
+}
+"""What one unit adds to a figure whose limit holds the known part of it."""
 
 
 @dataclass(frozen=True)
@@ -162,10 +168,10 @@ def _plant_limits(basis: Basis, decisions: Decisions, found: Found) -> Iterator[
         limit, value = value_at(problem, row.path), getattr(figures, row.figure)
         if row.name == "facility_power":
             limit = facility_limit_kw(problem.site)
-        if row.name == "weight":
+        if row.known_part:
             counts = {**decisions.standing, **found.companions}
-            units = ((basis.unit_weight_kg(basis.items[sku]), n) for sku, n in counts.items())
-            value = sum((unit_kg or 0.0) * n for unit_kg, n in units)
+            units = ((_EACH[row.figure](basis, basis.items[sku]), n) for sku, n in counts.items())
+            value = sum((each or 0.0) * n for each, n in units)
         if limit is not None:
             yield Reached(row.name, value, limit)
     longest_days, limit = totals.lead_time_days, problem.targets.max_lead_time_days

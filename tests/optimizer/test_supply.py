@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -19,10 +19,10 @@ from tests.world.random_hardware import figure
 from tests.world.requests import Request
 
 TERM = {"years": 4, "electricity": "0.1 USD/kWh"}
+NOTHING: dict[str, Any] = dict.fromkeys((field.name for field in fields(BillItem)), 0.0)
 PLAIN = BillItem(
-    id="good", vendor="V", installed=0, unit_net_usd=1.0, support_usd_per_year=0.0,
-    subscription_usd_per_year=0.0, support_factor=0.0, it_power_kw=0.0, meter_kw=0.0,
-    energy_kw=0.0, liquid_kw=0.0, weight_kg=0.0, spare_share=0.0, pack=1, min_order=0, stock=None,
+    **NOTHING | {"id": "good", "vendor": "V", "installed": 0, "unit_net_usd": 1.0, "pack": 1,
+                 "min_order": 0, "stock": None}
 )  # fmt: skip
 
 

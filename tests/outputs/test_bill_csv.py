@@ -9,9 +9,7 @@ import re
 
 import pytest
 
-from planner.outputs import bill_csv, bill_json
-from planner.outputs.bill import bill
-from planner.outputs.bill_csv import harmless
+from planner.outputs.bill import bill, csv_bytes, harmless, json_bytes
 from planner.outputs.text_safety import CELL_LIMIT
 from planner.schema.plan import Plan
 from tests.world.gear_plans import plan
@@ -19,17 +17,17 @@ from tests.world.setups import CASES
 
 
 def rows(document: Plan) -> list[dict[str, str]]:
-    text = bill_csv.to_bytes(bill(document)).decode("utf-8-sig")
+    text = csv_bytes(bill(document)).decode("utf-8-sig")
     return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
 
 
 def test_the_same_plan_gives_the_same_bytes() -> None:
-    for to_bytes in (bill_csv.to_bytes, bill_json.to_bytes):
+    for to_bytes in (csv_bytes, json_bytes):
         assert to_bytes(bill(plan(CASES["async"]))) == to_bytes(bill(plan(CASES["async"])))
 
 
 def test_the_csv_is_rfc_4180_with_a_byte_order_mark() -> None:
-    content = bill_csv.to_bytes(bill(plan(CASES["async"])))
+    content = csv_bytes(bill(plan(CASES["async"])))
     assert content.startswith(b"\xef\xbb\xbfline,section,")
     assert content.endswith(b"\r\n")
     records = content.removeprefix(b"\xef\xbb\xbf").decode().removesuffix("\r\n").split("\r\n")
@@ -38,10 +36,10 @@ def test_the_csv_is_rfc_4180_with_a_byte_order_mark() -> None:
 
 
 def test_the_json_says_what_it_is() -> None:
-    inside = json.loads(bill_json.to_bytes(bill(plan(CASES["async"]))))
+    inside = json.loads(json_bytes(bill(plan(CASES["async"]))))
     assert list(inside) == ["schema_version", "problem", "currency", "audience", "lines", "totals"]
     assert (inside["currency"], inside["audience"]) == ("USD", "internal")
-    outside = json.loads(bill_json.to_bytes(bill(plan(CASES["async"]), "customer")))
+    outside = json.loads(json_bytes(bill(plan(CASES["async"]), "customer")))
     assert list(outside) == ["schema_version", "problem", "audience", "lines", "totals"]
     assert "extended_net" not in outside["totals"]["grand"]
 
@@ -51,7 +49,7 @@ def test_the_json_says_what_it_is() -> None:
 )
 def test_part_numbers_are_quoted_text(number: str) -> None:
     whole = plan(CASES["minimal"].change("box", part_number=number))
-    content = bill_csv.to_bytes(bill(whole)).decode("utf-8-sig")
+    content = csv_bytes(bill(whole)).decode("utf-8-sig")
     assert f',"{number}",' in content
     assert next(row for row in rows(whole) if row["sku"] == "box")["part_number"] == number
 
@@ -89,5 +87,5 @@ def test_texts_are_cut_to_a_cell_in_csv_and_whole_in_json() -> None:
     whole = plan(CASES["minimal"].change("box", notes=("x" * 40_000,)))
     box = next(row for row in rows(whole) if row["sku"] == "box")
     assert len(box["notes"]) <= CELL_LIMIT and box["notes"].endswith("[cut]")
-    found = json.loads(bill_json.to_bytes(bill(whole)))["lines"]
+    found = json.loads(json_bytes(bill(whole)))["lines"]
     assert next(line for line in found if line["sku"] == "box")["notes"] == ["x" * 40_000]

@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from planner.commands.files import document
-from planner.outputs import bill_csv, bill_json
 from planner.outputs.audience import Audience
-from planner.outputs.bill import COLUMNS, CUSTOMER_COLUMNS, bill
-from planner.outputs.bill_csv import harmless
+from planner.outputs.bill import COLUMNS, CUSTOMER_COLUMNS, bill, csv_bytes, harmless, json_bytes
 from planner.outputs.numbering import blocks
 from planner.schema.bill import Bill
 from planner.schema.plan import Line, Plan
@@ -39,12 +37,12 @@ Row = dict[str, str]
 
 
 def rows(document: Plan, audience: Audience = "internal") -> list[Row]:
-    text = bill_csv.to_bytes(bill(document, audience)).decode("utf-8-sig")
+    text = csv_bytes(bill(document, audience)).decode("utf-8-sig")
     return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
 
 
 def lines(document: Plan, audience: Audience = "internal") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(bill_json.to_bytes(bill(document, audience)))["lines"]
+    found: list[dict[str, Any]] = json.loads(json_bytes(bill(document, audience)))["lines"]
     return found
 
 
@@ -79,7 +77,7 @@ def test_the_schema_is_that_of_the_code_and_fits_the_file() -> None:
     assert list(known["properties"]) == NAMES
     assert [name for name in NAMES if name not in known["required"]] == MONEY
     for audience in ("internal", "customer"):
-        content = bill_json.to_bytes(bill(plan(CASES["complete"]), audience))  # type: ignore[arg-type]
+        content = json_bytes(bill(plan(CASES["complete"]), audience))  # type: ignore[arg-type]
         Bill.model_validate_json(content)
         assert set(json.loads(content)) <= set(schema["properties"])
 
@@ -196,7 +194,7 @@ def test_an_infinite_figure_is_not_known() -> None:
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_totals_are_those_of_the_plan(name: str) -> None:
     whole = plan(CASES[name])
-    sums = json.loads(bill_json.to_bytes(bill(whole)))["totals"]
+    sums = json.loads(json_bytes(bill(whole)))["totals"]
     assert whole.totals is not None
     same = {
         "extended_net": whole.totals.capex_usd,
@@ -215,14 +213,14 @@ def test_totals_are_those_of_the_plan(name: str) -> None:
 
 
 def test_a_total_without_one_of_its_figures_is_not_known() -> None:
-    sums = json.loads(bill_json.to_bytes(bill(plan(CASES["sync"]))))["totals"]
+    sums = json.loads(json_bytes(bill(plan(CASES["sync"]))))["totals"]
     assert sums["sections"]["Storage"]["extended_net"] is None
     assert sums["sections"]["Compute"]["extended_net"] == 250_000.0 * 60
     assert sums["grand"]["extended_net"] is None
 
 
 def test_shared_racks_are_in_the_grand_total_alone() -> None:
-    sums = json.loads(bill_json.to_bytes(bill(plan(CASES["complete"]))))["totals"]
+    sums = json.loads(json_bytes(bill(plan(CASES["complete"]))))["totals"]
     racks = {section: entry["racks"] for section, entry in sums["sections"].items()}
     assert racks == {
         "Compute": 8,

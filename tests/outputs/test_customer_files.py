@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from planner import api, shipped
-from planner.outputs import bill_csv, bill_json, plan_json, workbook
+from planner.outputs import plan_json, workbook
 from planner.outputs.audience import Audience, for_audience
-from planner.outputs.bill import bill
+from planner.outputs.bill import bill, csv_bytes, json_bytes
 from planner.schema.plan import Plan
 from tests.outputs.leaks import kept_numbers, leaks, money, parts, patterns
 from tests.world.gear_plans import plan
@@ -90,8 +90,8 @@ def files(document: Plan, audience: Audience) -> dict[str, bytes]:
     listed = bill(document, audience)
     return {
         "x.xlsx": stream.getvalue(),
-        "x.bill.csv": bill_csv.to_bytes(listed),
-        "x.bill.json": bill_json.to_bytes(listed),
+        "x.bill.csv": csv_bytes(listed),
+        "x.bill.json": json_bytes(listed),
     }
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from openpyxl.workbook import Workbook
 
-from planner.outputs.bill_csv import harmless
+from planner.outputs.bill import harmless
 from planner.outputs.text_safety import CELL_LIMIT, clean
 from tests.outputs.hostile import HARMLESS, TEXTS, command, lay_out
 from tests.outputs.leaks import opened

@@ -17,7 +17,7 @@ from planner.sizing.demand import (
     write_demand_per_gpu_gb_per_s,
     write_volume_tb_per_day,
 )
-from planner.sizing.reliability import FAILURES_PER_GPU_DAY, exact_period_s, mtti_s
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, exact_period_s, mtti_s
 
 SELENE_CHECKPOINT_GB = 13_800.0
 AI400X2_READ_GB_PER_S = 90.0

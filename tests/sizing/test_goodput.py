@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from planner.sizing.goodput import (
+    FAILURES_PER_GPU_DAY,
     FIRST_ORDER_VALID_BELOW,
     best_interval_s,
     days_to_train,
@@ -15,11 +16,12 @@ from planner.sizing.goodput import (
     goodput,
     goodput_loss,
     meta_ettr,
+    mtti_s,
     understated_goodput,
     useful_gpus,
     useful_pflops,
+    young_s,
 )
-from planner.sizing.reliability import FAILURES_PER_GPU_DAY, mtti_s, young_s
 
 # interval, stall, drain, restart, MTTI (all s) -> exact, first order, Meta's form
 GOODPUT_TABLE = [

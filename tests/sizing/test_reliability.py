@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing.reliability import (
+from planner.sizing.goodput import (
     FAILURES_PER_GPU_DAY,
     daly_s,
     exact_compute_s,

@@ -16,7 +16,7 @@ from planner.audit import audit
 from planner.errors import InputError
 from planner.inputs import inputs_to_text
 from planner.outputs import plan_json
-from planner.outputs.compare_text import render
+from planner.outputs.compare_text import render_comparison
 from planner.schema.comparison import Comparison, FigureRow, LimitRow, LineRow
 from planner.studies.compare.side_by_side import compare
 from planner.studies.compare.sides import read_sides
@@ -108,7 +108,7 @@ def test_the_same_plan_twice_has_no_difference(plans: tuple[Path, Path, Path]) -
     found = compared(plans[0], plans[0])
     rows = (*found.inputs, *found.lines, *found.figures, *found.limits)
     assert all(row.equal for row in rows)
-    text = render(found)
+    text = render_comparison(found)
     assert text.count("the same in all") == 4
     assert "It buys the same." in text
     assert "It costs and draws the same." in text
@@ -117,7 +117,7 @@ def test_the_same_plan_twice_has_no_difference(plans: tuple[Path, Path, Path]) -
 
 def test_all_lists_what_is_the_same_too(plans: tuple[Path, Path, Path]) -> None:
     found = compared(plans[0], plans[0])
-    text = render(found, everything=True)
+    text = render_comparison(found, everything=True)
     assert "the same in all" not in text
     assert "WEKApod Nitro 155" in text
     assert max(map(len, text.splitlines())) <= 100
@@ -136,7 +136,7 @@ def test_three_plans_stand_side_by_side(plans: tuple[Path, Path, Path]) -> None:
     assert [side.key for side in found.sides] == ["A", "B", "C"]
     assert [each.key for each in found.explanations] == ["B", "C"]
     assert len(figure(found, "capex_usd").series.values) == 3
-    text = render(found)
+    text = render_comparison(found)
     assert max(map(len, text.splitlines())) <= 100
     heads = [row for row in text.splitlines() if " ".join(row.split()) == "A B C B - A C - A"]
     assert len(heads) >= 2
@@ -185,7 +185,7 @@ def test_a_workbook_that_cannot_run_has_no_plan(tmp_path: Path) -> None:
 def test_a_plan_that_is_none_is_shown_as_none(plans: tuple[Path, Path, Path]) -> None:
     found = compared(plans[0], INFEASIBLE)
     assert found.sides[1].status == "infeasible"
-    text = " ".join(render(found).split())
+    text = " ".join(render_comparison(found).split())
     assert "(no plan)" in text and "no plan meets every limit" in text
     assert "Bill" not in text, "one plan alone has nothing to be told from"
     first = compared(INFEASIBLE, plans[0])

@@ -15,7 +15,7 @@ import xlsxwriter
 
 from planner import api
 from planner.outputs.audience import MoneyWords, for_audience
-from planner.outputs.rules_text import render
+from planner.outputs.compare_text import render_rules
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.studies import rules as sheet
 from planner.outputs.workbook.studies import write_study
@@ -218,7 +218,7 @@ def test_the_table_survives_json() -> None:
 @pytest.mark.parametrize("problem", ["enterprise_1MW", "gpt3_octet", "megatron_1t"])
 def test_the_screen_fits_and_names_every_row(problem: str) -> None:
     table = made(problem).table
-    text = render(table)
+    text = render_rules(table)
     *lines, command = text.splitlines()
     assert max(map(len, lines)) <= 100
     assert command.strip().startswith("planner solve ")

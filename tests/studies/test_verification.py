@@ -22,7 +22,7 @@ from planner.errors import InputError
 from planner.inputs import inputs_to_text
 from planner.optimizer.joint import Certificate, optimise
 from planner.outputs import plan_json
-from planner.outputs.verification_text import render
+from planner.outputs.verification_text import render_verification
 from planner.outputs.workbook import write
 from planner.schema.plan import Plan
 from planner.schema.verification import Check, CheckResult, Verification
@@ -484,7 +484,7 @@ def test_long_lists_are_cut() -> None:
         plan="x", problem="p", result="fails",
         checks=(Check(name="figures", result="fails", text="wrong", findings=wrong),),
     )  # fmt: skip
-    assert "- and 15 more" in render(found)
+    assert "- and 15 more" in render_verification(found)
 
 
 @pytest.mark.parametrize(

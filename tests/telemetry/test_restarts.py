@@ -15,7 +15,7 @@ from planner.telemetry.characterize import cluster
 from planner.telemetry.ranges import poisson
 from planner.telemetry.raw import Raw, ReadOptions
 from planner.telemetry.restarts import Breaks, Holes, Restores, Tried, breaks, mtti, restores
-from planner.telemetry.track import INFERRED, WHOLE, Track
+from planner.telemetry.tracking import INFERRED, WHOLE, Track
 from tests.world.commands import ran
 
 DAY_S = 86_400.0

@@ -14,8 +14,7 @@ from openpyxl.workbook import Workbook
 
 from planner.figures import FIGURES
 from planner.outputs.workbook import write
-from planner.sizing.goodput import best_interval_s, goodput
-from planner.sizing.reliability import daly_s, mtti_s
+from planner.sizing.goodput import best_interval_s, daly_s, goodput, mtti_s
 from tests.workbook.conftest import CREATED, written
 from tests.workbook.office import convert, named, needs_office, values
 from tests.workbook.test_edits import edited, row_of

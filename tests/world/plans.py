@@ -27,7 +27,7 @@ from planner.schema.plan import (
 )
 from planner.schema.problem import FailureRate, Job, Objective, Problem
 from planner.sizing import checkpoint as ckpt
-from planner.sizing import demand, facility, goodput, reliability
+from planner.sizing import demand, facility, goodput
 from tests.world.catalog import ITEMS, inputs_of
 
 
@@ -301,7 +301,7 @@ def _job(inputs: Inputs, choice: Choice, lines: list[Line]) -> JobPlan:
     stall_s, drain_s = (write_s, 0.0) if sync else (job.checkpoint.stall_s, write_s)
     slowdown = 0.0 if sync else job.checkpoint.drain_slowdown
     rate = _rate(job, types)
-    mtti_s = reliability.mtti_s(rate, used)
+    mtti_s = goodput.mtti_s(rate, used)
     stopped_s = stall_s + slowdown * drain_s
     low_s = max(stall_s + drain_s, drain_s / job.checkpoint.max_overlap)
     interval_s = choice.interval_s or goodput.best_interval_s(stopped_s, mtti_s, low_s, 14400.0)
@@ -343,9 +343,9 @@ def _job(inputs: Inputs, choice: Choice, lines: list[Line]) -> JobPlan:
         client_write_limit_gb_per_s=write_limit, client_read_limit_gb_per_s=read_limit,
         writing_systems=writers, reading_systems=readers, interval_s=interval_s,
         interval_policy=job.checkpoint.interval.policy,
-        young_s=reliability.young_s(stopped_s, mtti_s),
-        daly_s=reliability.daly_s(stopped_s, mtti_s),
-        exact_s=reliability.exact_period_s(stopped_s, mtti_s),
+        young_s=goodput.young_s(stopped_s, mtti_s),
+        daly_s=goodput.daly_s(stopped_s, mtti_s),
+        exact_s=goodput.exact_period_s(stopped_s, mtti_s),
         stall_s=stall_s, drain_s=drain_s, overlap=ckpt.overlap(drain_s, interval_s),
         blocking=ckpt.blocking_share(stall_s, interval_s), fan_out=fan_out,
         restore_s=restore_s, restart_s=restart_s, drain_slowdown=slowdown, mtti_s=mtti_s,

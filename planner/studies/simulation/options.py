@@ -37,7 +37,7 @@ from planner.simulation.world import (
     job_run,
 )
 from planner.sizing.checkpoint import restore_fan_out
-from planner.sizing.reliability import FAILURES_PER_GPU_DAY, mtti_s
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
 from planner.studies.compare.sides import read_side
 
 YEAR_S = 365 * 86_400.0

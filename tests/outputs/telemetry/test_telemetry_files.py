@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from planner.outputs.bill_csv import harmless
+from planner.outputs.bill import harmless
 from planner.outputs.telemetry_files import checkpoints_csv, checkpoints_parquet, jobs_csv
 from planner.schema.telemetry import CHECKPOINT_COLUMNS, Characterization
 from tests.outputs.hostile import TEXTS

@@ -170,9 +170,10 @@ def _check(book: Book, limit: LimitReport) -> Check:
         return Check("")
     if "*" in row.name:
         return Check(_quantity(book.plan, limit), tolerance=row.tolerance)
-    flag = f"bom_{row.figure}_flag"
+    flag, total = f"bom_{row.figure}_flag", f"bom_{row.figure}"
+    own = total if book.has(total) and not book.has(row.figure) else row.figure
     return Check(
-        _CELLS.get(row.name, _CELLS.get(row.figure, row.figure)),
+        _CELLS.get(row.name, _CELLS.get(row.figure, own)),
         _ALLOWED.get(row.name, ""),
         _FLAGS.get(row.figure, flag if book.has(flag) else ""),
         row.tolerance,

@@ -35,7 +35,7 @@ from planner.outputs.workbook.sensitivity.model import (
 )
 from planner.outputs.workbook.sensitivity.ranges import add_bandwidth, add_interval, add_power
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.reliability import FAILURES_PER_GPU_DAY
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 
 _TITLE = "Sensitivity: this purchase under other conditions"
 _INTRODUCTION = (

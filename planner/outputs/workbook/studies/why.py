@@ -93,7 +93,6 @@ _HEADERS = (
 )  # fmt: skip
 _STEP = 3
 _WITHOUT_FIGURE = {"no_plan": "no plan", "at_its_end": "at its end", "not_decided": "not decided"}
-_MONEY = ("cost", "tco")
 
 
 def sheets(found: Explanation) -> dict[str, Sheet]:
@@ -153,7 +152,8 @@ def _row(page: Page, found: Explanation, row: Marginal, at: int) -> None:
 
 
 def _moved(page: Page, found: Explanation, moved: Moved, at: int, way: str) -> None:
-    money = found.plan.objective.name in _MONEY
+    best = OBJECTIVES.get(found.plan.objective.name)
+    money = best is not None and best.figure.money
     number = signed(INTEGER if money else DECIMAL_2)
     page.text(at, _STEP, way)
     page.text(at, _STEP + 1, "" if moved.known == "at_its_end" else moved.to_text, align="right")

@@ -18,7 +18,7 @@ from planner.loader.vary.axis import FACTOR, Reading, Variable
 from planner.loader.vary.place import NoPlaceError, number_of
 from planner.loader.vary.values import factor
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
-from planner.sizing.reliability import FAILURES_PER_GPU_DAY
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.studies.sensitivity.scenarios import label, labels
 from planner.units import QuantityError
 

@@ -15,7 +15,7 @@ from planner.loader.vary.axis import Axis, refuse_overlap
 from planner.loader.vary.place import NoPlaceError
 from planner.paths import job_path
 from planner.schema.catalog import Confidence
-from planner.sizing.reliability import FAILURES_PER_GPU_DAY
+from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.studies.sensitivity.uncertain.distributions import (
     Field,
     Numbers,

@@ -20,7 +20,7 @@ from planner.optimizer.operate import TOLERANCE, Run, amount
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import BreakRate, CandidatePlan
 from planner.sizing.demand import write_volume_tb_per_day
-from planner.sizing.reliability import mtti_s
+from planner.sizing.goodput import mtti_s
 from planner.studies.sensitivity.solve import Answer
 from planner.studies.sensitivity.uncertain.distributions import Numbers
 
