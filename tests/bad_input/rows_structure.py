@@ -97,14 +97,14 @@ ROWS: tuple[Row, ...] = (
         OBJECTIVE,
         "objective: {maximize: goodput, minimize: cost}",
         wrong="exactly one of",
-        right=r"maximize \(goodput.* or minimize \(cost, tco, power\)",
+        right=r"maximize \(goodput.* or minimize \(cost, tco, power, heat\)",
     ),
     problem(
         "no_objective",
         OBJECTIVE,
         "objective: {}",
         wrong="exactly one of",
-        right=r"maximize \(goodput.* or minimize \(cost, tco, power\)",
+        right=r"maximize \(goodput.* or minimize \(cost, tco, power, heat\)",
     ),
     problem(
         "two_jobs",

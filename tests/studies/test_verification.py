@@ -226,7 +226,10 @@ def test_characterize_refuses(file: Path, tmp_path: Path) -> None:
     assert "the plan does not hold: totals.racks" in done.err
 
 
-def test_a_workbook_whose_plan_was_changed_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_workbook_whose_plan_was_changed_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planner.outputs.workbook.book.CHECKED", False)  # it shows another drain
     inputs = api.load(folder / "problem.yaml")
     plan = read_plan(folder / "problem.plan.json")
     job = plan.jobs[0].model_copy(update={"drain_s": 0.1})
