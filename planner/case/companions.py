@@ -146,7 +146,13 @@ def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
             stored=True,
         )
         yield replace(
-            stored, it_power_kw=0.0, meter_kw=0.0, energy_kw=0.0, liquid_kw=0.0, spare_share=0.0
+            stored,
+            it_power_kw=0.0,
+            meter_kw=0.0,
+            energy_kw=0.0,
+            liquid_kw=0.0,
+            weight_kg=0.0,
+            spare_share=0.0,
         )
 
 

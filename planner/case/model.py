@@ -80,11 +80,6 @@ class BillItem:
         return self.id
 
     @property
-    def stands(self) -> bool:
-        """Say whether its count is in place: it draws, heats and weighs."""
-        return True
-
-    @property
     def sold_plainly(self) -> bool:
         """Say whether what is purchased is what stands in place."""
         return (
@@ -189,11 +184,6 @@ class Companion(BillItem):
     roles: tuple[str, ...]
     racks_each: int
     stored: bool = False
-
-    @property
-    def stands(self) -> bool:
-        """Say whether its count is in place: spare parts in store are not."""
-        return not self.stored
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,6 @@ def weights(case: Case, figure: str, units: Named, purchased: Named) -> Weights:
         (part.each(item, case.rates), part.bought, item)
         for part in SUMS[figure]
         for item in case.bill_items()
-        if part.bought or item.stands
     )
     counted = [
         (each, purchased[item.id] if bought else units[item.place])

@@ -71,9 +71,6 @@ class CbcSession:
                     f"primalTolerance {FEASIBILITY}",
                     "integerTolerance 1e-8",
                     "increment 1e-9",
-                    # Ties are broken by chance, from this seed on. The one it has by itself took
-                    # minutes for a model of 10 MW that takes seconds from others.
-                    "randomCbcSeed 7",
                     *(["presolve off", "preprocess off"] if careful else []),
                 ],
             )
