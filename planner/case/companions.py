@@ -10,22 +10,17 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from planner.case import figures
 from planner.case.builder import CompanionsBuilder
 from planner.case.fabrics import add_compute, add_ethernet, add_out_of_band
-from planner.case.model import Case, Companion, Companions, Storage, System
-from planner.case.money import BillItemFields, bill_item_fields
+from planner.case.model import BillItem, Case, Companion, Companions, Storage, System
+from planner.case.money import bill_item
 from planner.case.quantities import ROUNDING, AtLeast, Device, Packed, Size, Steps, shares
 from planner.inputs import Inputs, refusal
 from planner.schema.catalog import Item
 from planner.schema.problem import Extra, Redundancy
 from planner.sizing.placement import Space
-
-if TYPE_CHECKING:
-    from planner.case.builder import CompanionsBuilder
-
 
 MOST_CLUSTERS = 5_000
 """Clusters of a storage family in one plan; more are not planned (docs/model.md)."""
@@ -86,11 +81,11 @@ def _companions(builder: CompanionsBuilder) -> tuple[Companion, ...]:
         # What a catalog says a cluster needs may have no price: it is told, and not left out.
         catalogued = item in [part for part, _ in builder.of_clusters]
         _refuse_unusable(builder.inputs, item, priced=not catalogued)
-        racks, fields = item.consumes.racks, bill_item_fields(item, builder.inputs)
-        fields = _unpriced_too(fields) if catalogued else fields
+        racks, billed = item.consumes.racks, bill_item(item, builder.inputs)
+        billed = _unpriced_too(billed) if catalogued else billed
         result.append(
             Companion(
-                **fields,
+                **vars(billed),
                 terms=tuple(builder.needs[item_id]),
                 roles=tuple(builder.roles[item_id]),
                 racks_each=racks.value if racks else 0,
@@ -139,7 +134,7 @@ def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
             roles[part.id].append(f"cold spares of {bundle.model}")
     for part_id, counted in sorted(parts.items()):
         stored = Companion(
-            **_unpriced_too(bill_item_fields(builder.item(part_id), inputs)),
+            **vars(_unpriced_too(bill_item(builder.item(part_id), inputs))),
             terms=tuple(counted),
             roles=tuple(roles[part_id]),
             racks_each=0,
@@ -156,9 +151,9 @@ def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
         )
 
 
-def _unpriced_too(fields: BillItemFields) -> BillItemFields:
+def _unpriced_too(item: BillItem) -> BillItem:
     """Return what can be had without a price as well: what it costs is told to be unknown."""
-    return fields if fields["unit_net_usd"] is not None else {**fields, "stock": None}
+    return item if item.unit_net_usd is not None else replace(item, stock=None)
 
 
 def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol
 
 from planner.case import figures
 from planner.case.model import BillItem, Case, Rates
@@ -41,34 +41,13 @@ def support_usd_per_year(item: Item, price: Price, discounts: Sequence[Discount]
     return cents(price.support_usd_per_year(unit_net_usd(item, price, discounts)))
 
 
-class BillItemFields(TypedDict):
-    """The fields of a bill item by name."""
-
-    id: str
-    vendor: str
-    installed: int
-    unit_net_usd: float | None
-    support_usd_per_year: float
-    subscription_usd_per_year: float
-    support_factor: float
-    it_power_kw: float
-    meter_kw: float
-    energy_kw: float
-    liquid_kw: float
-    weight_kg: float
-    spare_share: float
-    pack: int
-    min_order: int
-    stock: int | None
-
-
-def bill_item_fields(item: Item, inputs: Inputs) -> BillItemFields:
-    """Return what every item of the bill has, for one item of the catalogs."""
+def bill_item(item: Item, inputs: Inputs) -> BillItem:
+    """Return an item of the catalogs as the bill has it."""
     problem = inputs.problem
     rule = problem.items.get(item.id, Quantity())
     price = inputs.prices.get(item.id)
     typical = problem.term is not None and problem.term.energy_basis == "typical"
-    return BillItemFields(
+    return BillItem(
         id=item.id,
         vendor=item.vendor,
         installed=rule.in_place,

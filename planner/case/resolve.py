@@ -27,7 +27,7 @@ from planner.case.model import (
     System,
 )
 from planner.case.model import Job as JobNumbers
-from planner.case.money import bill_item_fields
+from planner.case.money import bill_item
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, demanded, job_size
 from planner.limits import of_group
@@ -144,15 +144,15 @@ def _standing(item: Item, inputs: Inputs) -> Offer:
 def _base(item: Item, inputs: Inputs) -> Offer:
     problem = inputs.problem
     rule = problem.items.get(item.id, Quantity())
-    fields = bill_item_fields(item, inputs)
+    billed = bill_item(item, inputs)
     # What is owned is in place anyway; only what is demanded beyond must be in the cluster.
     low = rule.least if rule.least > rule.in_place else 0
     highs = [rule.fixed, rule.max, item.max_units.value if item.max_units else None]
-    if fields["stock"] is not None:
-        highs.append(rule.in_place + fields["stock"])
+    if billed.stock is not None:
+        highs.append(rule.in_place + billed.stock)
     bounds = [high for high in highs if high is not None]
     return Offer(
-        **fields,
+        **vars(billed),
         low=low,
         high=min(bounds) if bounds else None,
         min_units=item.min_units.value if item.min_units else 0,
