@@ -13,6 +13,7 @@ from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.paths import job_path
 from planner.schema.catalog import Figure, Item, Source
+from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW
@@ -101,7 +102,9 @@ def _bytes_note(inputs: Inputs) -> str | None:
 
 
 def _failures(inputs: Inputs, operation: Run, source: str) -> Assumption:
-    given, note = inputs.problem.job.failures, None
+    job = inputs.problem.job
+    given = job.failure_rate if "failures" in job.model_fields_set else DEFAULT_FAILURES
+    note = None
     if isinstance(given, str):
         preset = FAILURES_PER_GPU_DAY[given]
         source, note = f"{source}: preset {given}", f"{preset.meaning} ({preset.source})"

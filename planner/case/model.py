@@ -19,7 +19,9 @@ from planner.schema.problem import Maximized, Minimized
 from planner.sizing.fabric import FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
 
-Mode = Literal["async", "sync"]
+Mode = Literal["async", "sync", "local"]
+"""How checkpoints are saved: GPUs go on while storage drains them, or wait for that; ``local`` is
+asynchronous by way of a level of checkpoints on drives of the GPU systems."""
 CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
 """Objectives of questions about a problem, not of problem files: counts, all to be least."""
 AmountName = Literal["least_meter", "least_write", "most_write"]
@@ -121,8 +123,21 @@ class Offer(BillItem):
 
 
 @dataclass(frozen=True)
+class Drives:
+    """The drives of one GPU system that can hold local checkpoints, all of them together."""
+
+    write_gb_per_s: float
+    capacity_tb: float
+    endurance_tb_per_day: float | None
+
+
+@dataclass(frozen=True)
 class System(Offer):
-    """A GPU system; the job can use ``usable_gpus`` of its ``gpus``."""
+    """A GPU system; the job can use ``usable_gpus`` of its ``gpus``.
+
+    Without ``drives`` it has no local level; ``host_copy_gb_per_s`` is what a GPU copies to its
+    host, where a stall is derived from it.
+    """
 
     gpus: int
     usable_gpus: int
@@ -131,6 +146,8 @@ class System(Offer):
     client_write_gb_per_s: float
     client_read_gb_per_s: float
     fabric: int | None
+    drives: Drives | None = None
+    host_copy_gb_per_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -338,8 +355,28 @@ class BandwidthRule:
 
 
 @dataclass(frozen=True)
+class Levels:
+    """The local level of checkpoints: each of ``every`` so many-th of its checkpoints may go on.
+
+    ``remote_share`` of all interruptions need the remote level. ``keep`` checkpoints in ``copies``
+    take room at a time.
+    """
+
+    copies: int
+    keep: int
+    every: tuple[int, ...]
+    remote_share: float
+    local_restart_s: float
+    drain_restarts: bool
+
+
+@dataclass(frozen=True)
 class Job:
-    """The training job."""
+    """The training job.
+
+    ``stall_s`` is the whole stall of an asynchronous checkpoint, or with ``derived_stall`` what
+    comes with the copy to the hosts. ``levels`` is there where mode ``local`` is.
+    """
 
     name: str
     checkpoint_gb: float
@@ -367,6 +404,8 @@ class Job:
     max_types: int
     ingest_per_gpu_gb_per_s: float
     capacity_needed_tb: float
+    derived_stall: bool = False
+    levels: Levels | None = None
 
     def step(self, system: System) -> int:
         """Return by how many the GPUs in use of a type come: whole replicas, or whole systems."""

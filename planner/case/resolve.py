@@ -16,6 +16,7 @@ from planner.case.model import (
     Companions,
     FamilyOffer,
     IntervalRule,
+    Levels,
     Limits,
     Mode,
     Offer,
@@ -37,6 +38,7 @@ from planner.schema.problem import (
     CustomRule,
     FixedInterval,
     Interval,
+    Job,
     LostWorkInterval,
     Problem,
     Quantity,
@@ -44,6 +46,7 @@ from planner.schema.problem import (
 from planner.schema.problem import Split as SplitRule
 from planner.sizing.demand import VENDOR_RULES, capacity_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
+from planner.sizing.two_levels import remote_share
 
 
 def resolve(inputs: Inputs) -> Case:
@@ -175,6 +178,8 @@ def _system(item: Item, inputs: Inputs) -> System:
         client_write_gb_per_s=limit.write or figures.client_gb_per_s(item.client.write, gpus),
         client_read_gb_per_s=limit.read or figures.client_gb_per_s(item.client.read, gpus),
         fabric=None,
+        drives=figures.drives(item, job),
+        host_copy_gb_per_s=figures.host_copy_gb_per_s(item, job),
     )
 
 
@@ -300,9 +305,6 @@ def job_numbers(problem: Problem) -> JobNumbers:
     size_gb, bytes_each = job_size(job)
     checkpoint, restore = job.checkpoint, job.restore
     replica = job.parallelism.replica_gpus if job.parallelism else None
-    modes: tuple[Mode, ...] = ("async", "sync")
-    if checkpoint.mode != "open":
-        modes = (checkpoint.mode,)
     return JobNumbers(
         name=job.name,
         checkpoint_gb=size_gb,
@@ -311,8 +313,8 @@ def job_numbers(problem: Problem) -> JobNumbers:
         tokens=job.training.tokens,
         mfu=job.training.mfu,
         replica_gpus=replica,
-        modes=modes,
-        stall_s=checkpoint.stall_s,
+        modes=modes_of(job),
+        stall_s=checkpoint.known_stall_s,
         drain_slowdown=checkpoint.drain_slowdown,
         max_overlap=checkpoint.max_overlap,
         max_blocking=checkpoint.max_blocking,
@@ -321,7 +323,7 @@ def job_numbers(problem: Problem) -> JobNumbers:
         one_replica_reads=restore.readers == "one_replica",
         fan_out=restore.fan_out,
         max_restore_s=restore.max_time_s,
-        restart_s=restore.restart_s,
+        restart_s=job.restart_s,
         gpus_min=max(1, replica or 1, job.gpus.min or 1, problem.targets.min_gpus or 1),
         gpus_max=job.gpus.max,
         hot_spares=job.gpus.hot[0],
@@ -338,6 +340,33 @@ def job_numbers(problem: Problem) -> JobNumbers:
             parameters=job.parameters or 0.0,
             fill_limit=problem.storage.fill_limit,
         ),
+        derived_stall=checkpoint.stall_s == "derived",
+        levels=_levels(job),
+    )
+
+
+def modes_of(job: Job) -> tuple[Mode, ...]:
+    """Return the ways of saving checkpoints that the plan may choose from."""
+    asked, levels = job.checkpoint.mode, job.levels
+    if levels is not None and levels.use == "yes":
+        return ("local",)
+    modes: tuple[Mode, ...] = ("async", "sync") if asked == "open" else (asked,)
+    return modes if levels is None else (*modes, "local")
+
+
+def _levels(job: Job) -> Levels | None:
+    """Return the local level in numbers, None where the problem has none."""
+    local = job.levels
+    if local is None:
+        return None
+    assert job.restart.local_s is not None  # see planner/loader/level_checks.py
+    return Levels(
+        copies=local.copies,
+        keep=local.keep,
+        every=local.every,
+        remote_share=remote_share(job.failure_shares, local.recovers, local.copies),
+        local_restart_s=job.restart.local_s,
+        drain_restarts=local.drain == "restarts",
     )
 
 

@@ -9,6 +9,7 @@ from planner.case.bounds import UNLIMITED_UNITS, cap_in_use
 from planner.case.figures import it_power_kw
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
+from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.problem import Job, Quantity
 from planner.sizing.checkpoint import (
     BYTES_PER_PARAMETER,
@@ -233,12 +234,13 @@ def _count(asked_gpus: int | None, kind: GpuType) -> str:
 
 def _failures_reason(inputs: Inputs, sku: str) -> str:
     job, figure = inputs.problem.job, item_of(inputs, sku).gpu.failures_per_day
-    if "failures" not in job.model_fields_set and figure is not None:
+    given = job.failure_rate
+    if given is None and figure is not None:
         return f"the catalog's figure for {name(inputs, sku)}"
-    if not isinstance(job.failures, str):
+    if isinstance(given, float):
         return "given in the problem"
-    preset = FAILURES_PER_GPU_DAY[job.failures]
-    default = "" if "failures" in job.model_fields_set else "default "
+    preset = FAILURES_PER_GPU_DAY[given or DEFAULT_FAILURES]
+    default = "default " if given is None else ""
     return f"{default}{preset.name}: {preset.meaning}; {preset.source}"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 
 from planner.limits import TIMED
 from planner.schema.catalog import Item
+from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
@@ -192,9 +193,10 @@ def failures_per_gpu_day(basis: Basis, decisions: Decisions) -> float:
 
     A type's rate is the catalog's, unless the problem states one itself.
     """
-    asked = basis.problem.job.failures
-    rate = FAILURES_PER_GPU_DAY[asked].value if isinstance(asked, str) else asked.per_gpu_day
-    if "failures" in basis.problem.job.model_fields_set:
+    asked = basis.problem.job.failure_rate
+    given = DEFAULT_FAILURES if asked is None else asked
+    rate = FAILURES_PER_GPU_DAY[given].value if isinstance(given, str) else given
+    if asked is not None:
         return rate
     own = [basis.items[sku].gpu.failures_per_day for sku in decisions.gpu_types]
     return max(rate if figure is None else figure.value for figure in own)
