@@ -25,7 +25,7 @@ def assumptions(inputs: Inputs, case: Case, operation: Run) -> tuple[Assumption,
     """Return the assumptions of a plan: the problem's, then those of each item in it."""
     known = {item.id: item for item in inputs.items}
     result = [*_problem(inputs, case, operation)]
-    counts = bill(case, operation.units).counts
+    counts = bill(case, operation.units, operation.ways).counts
     for bill_item in case.bill_items():
         if counts[bill_item.id]:
             item = known[bill_item.id]

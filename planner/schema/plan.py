@@ -146,10 +146,6 @@ class PlanModel(Record):
     """A frozen part of a plan; each has its rule for the customer's edition."""
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
 class PriceNote(PlanModel):
     """Where a unit price comes from."""
 
@@ -385,6 +381,21 @@ class StallPlan(PlanModel):
     copy_s: float
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_empty(value: object) -> bool:
+    return not value
+
+
+class WayPlan(PlanModel):
+    """How the job runs on one type of GPU system, where the problem leaves that to the plan."""
+
+    id: str
+    gpu_type: str
+
+
 class JobPlan(PlanModel):
     """How the job runs on the plan: every figure of the sizing model, and its inputs.
 
@@ -467,6 +478,12 @@ class JobPlan(PlanModel):
     idle_gpus: int = 0
     local: LocalPlan | None = Field(default=None, exclude_if=_is_none)
     derived_stall: StallPlan | None = Field(default=None, exclude_if=_is_none)
+    ways: tuple[WayPlan, ...] = Field(default=(), exclude_if=_is_empty)
+
+    @property
+    def way_ids(self) -> tuple[str, ...]:
+        """The ids of the ways in which the job runs, where there are any to choose from."""
+        return tuple(way.id for way in self.ways)
 
     def most_gpus(self, sku: str, systems: int) -> int:
         """Return the most GPUs that the job can use of so many systems of a type."""
