@@ -626,6 +626,15 @@ class Case:
         pairs = ((system, way) for system in self.systems for way in system.ways)
         return {way.id: (system, way) for system, way in pairs if way.power_share != 1.0}
 
+    @cached_property
+    def by_every(self) -> tuple[Case, ...]:
+        """The case with each k alone, each k-th local checkpoint going on to storage."""
+        levels = self.job.levels
+        if levels is None or len(levels.every) == 1:
+            return (self,)
+        alone = (replace(levels, every=(k,)) for k in levels.every)
+        return tuple(replace(self, job=replace(self.job, levels=each)) for each in alone)
+
     def of_any_size(self) -> Case:
         """Return the case without what it asks for at least of GPUs in use."""
         systems = (

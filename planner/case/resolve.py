@@ -80,7 +80,7 @@ def resolve(inputs: Inputs) -> Case:
         storage=tuple(storage),
         standing=tuple(standing),
         families=_families(inputs, storage),
-        job=job_numbers(problem),
+        job=_with_drives(job_numbers(problem), systems),
         limits=limits_of(problem),
         objective=problem.objective.maximize or problem.objective.minimize or "goodput",
         delivered_read=problem.storage.delivered_fraction.read,
@@ -106,6 +106,14 @@ def with_companions(inputs: Inputs, case: Case) -> Case:
     """
     tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
     return replace(case, companions=derive_companions(inputs, case, tops))
+
+
+def _with_drives(job: JobNumbers, systems: list[System]) -> JobNumbers:
+    """Return a job without its local level where nothing on offer has drives for it."""
+    if any(way.drives is not None for system in systems for way in system.ways):
+        return job
+    others = tuple(mode for mode in job.modes if mode != "local")
+    return replace(job, modes=others or job.modes)
 
 
 def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:

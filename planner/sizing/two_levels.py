@@ -360,9 +360,17 @@ def best_interval_s(levels: TwoLevels, low_s: float, high_s: float) -> float:
     if low_s > high_s:
         raise ValueError(f"low_s {low_s!r} is above high_s {high_s!r}")
 
+    rate, every, q2 = 1.0 / levels.mtti_s, levels.every, levels.remote_share
+    restart, lag = rate * levels.local_restart_s, rate * levels.local_drain_s
+    stopped_s = levels.stopped_share * levels.interval_s
+
     def worth(log_interval: float) -> float:
-        run = replace(levels, interval_s=math.exp(log_interval))
-        return -math.inf if run.stopped_share >= 1 else _log_goodput(run)
+        interval_s = math.exp(log_interval)
+        if stopped_s >= interval_s:
+            return -math.inf
+        return math.log1p(-stopped_s / interval_s) + kept(
+            rate * interval_s, restart, lag, every, q2
+        )
 
     return _peak(worth, low_s, high_s)
 
