@@ -343,7 +343,8 @@ ROWS: tuple[Row, ...] = (
         "split_into_one",
         "rails: 4, protocol: infiniband,",
         "split: {into: 1},",
-        "1 is out of range: expected at least 2",
+        "1 is out of range",
+        "expected at least 2",
     ),
     own(
         "split_that_takes_what_nobody_holds",
