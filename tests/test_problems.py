@@ -312,6 +312,7 @@ def test_light_rule_is_the_10_mw_hall_but_for_the_rule() -> None:
     assert units(solved("light_rule", "demand")) == units(solved("10MW"))
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_heavier_rules_cost_more_useful_work() -> None:
     work = [
         useful_pflops(solved("light_rule", name)) for name in ("demand", None, "medium", "high")
