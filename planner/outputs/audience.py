@@ -14,10 +14,12 @@ from planner.schema.plan import (
     Assumption,
     Device,
     FabricReport,
+    FailureClass,
     IdleUnits,
     JobPlan,
     LimitReport,
     Line,
+    LocalPlan,
     Loss,
     NotConsidered,
     ObjectiveReport,
@@ -27,6 +29,7 @@ from planner.schema.plan import (
     Provenance,
     RackGroup,
     Site,
+    StallPlan,
     Totals,
 )
 

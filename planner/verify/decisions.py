@@ -11,6 +11,7 @@ from typing import Literal
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import Job
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.verify.basis import DECIDED, Basis
 from planner.verify.fabrics import plug
 from planner.verify.ledger import Ledger
@@ -27,7 +28,8 @@ class Decisions:
     """The plan's decisions, from which everything else follows.
 
     ``counts`` are the GPU systems and storage in the cluster; ``standing`` all that are in place,
-    idle owned ones included.
+    idle owned ones included. ``every`` so many-th local checkpoint goes on to storage; 0 without a
+    local level.
     """
 
     counts: Mapping[str, int]
@@ -38,6 +40,12 @@ class Decisions:
     systems_used: int
     mode: Literal["async", "sync"]
     interval_s: float
+    every: int = 0
+
+    @property
+    def remote_interval_s(self) -> float:
+        """The interval of what goes to storage: each checkpoint, or each so many-th local one."""
+        return self.interval_s * (self.every or 1)
 
 
 def read_decisions(ledger: Ledger, basis: Basis, plan: Plan) -> Decisions | None:
@@ -68,6 +76,7 @@ def read_decisions(ledger: Ledger, basis: Basis, plan: Plan) -> Decisions | None
         systems_used=job.systems_used,
         mode=job.mode,
         interval_s=job.interval_s,
+        every=0 if job.local is None else job.local.every,
     )
 
 
@@ -291,6 +300,19 @@ def _describe(basis: Basis, decisions: Decisions, sku: str) -> _Type:
     write_factor, read_factor = _client_factors(basis, decisions)
     usable = usable_gpus(basis.problem.job, gpus)
     return _Type(usable, decisions.counts[sku], write * write_factor, read * read_factor)
+
+
+def checkpoint_gb(job: Job) -> float:
+    """Return the checkpoint size in GB: as given, or parameters times bytes times share."""
+    if job.checkpoint.size_gb is not None:
+        return job.checkpoint.size_gb
+    return (job.parameters or 0.0) * asked_bytes(job) * job.trained_share / 1e9
+
+
+def asked_bytes(job: Job) -> float:
+    """Return the bytes per parameter as asked."""
+    each = job.bytes_per_parameter
+    return BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
 
 
 def replica_gpus(job: Job) -> int | None:
