@@ -21,6 +21,7 @@ from planner.inputs import (
     needs_flops,
     weights_gb_per_gpu,
 )
+from planner.loader.level_checks import level_faults
 from planner.paths import job_path, steps_of
 from planner.schema.catalog import Category, Item
 from planner.schema.problem import FixedInterval, OptimalInterval, Problem, Quantity
@@ -207,6 +208,7 @@ def check_problem(inputs: Inputs) -> list[Finding]:
         _bounded,
         _job_size,
         _intervals,
+        _levels,
         _rack,
         _families,
         _companions,
@@ -218,6 +220,11 @@ def check_problem(inputs: Inputs) -> list[Finding]:
 
 def _companions(inputs: Inputs) -> Iterator[Finding]:
     for code, path, message, fix in companion_faults(inputs):
+        yield _finding(inputs, code, path, message, fix)
+
+
+def _levels(inputs: Inputs) -> Iterator[Finding]:
+    for code, path, message, fix in level_faults(inputs):
         yield _finding(inputs, code, path, message, fix)
 
 
