@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -271,11 +272,32 @@ def catalog_show(
 
 
 @catalog_app.command("check")
-def catalog_check(files: CatalogFiles = None, as_json: AsJson = False) -> None:
-    """Validate catalogs: shapes, sources, and what hardware cannot be."""
+def catalog_check(
+    files: CatalogFiles = None,
+    prices: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Price book to check with them, a file or shipped name. Repeatable.",
+            metavar="BOOK",
+        ),
+    ] = None,
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            help="The day on which prices are old or not; default: today.",
+            metavar="DATE",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Validate catalogs and prices: shapes, sources, what hardware cannot be, prices below the bare
+    drives; warn of prices older than six months.
+    """
     from planner.commands.catalog import check as check_catalogs
 
-    text, faulty = check_catalogs(tuple(files or ()), as_json=as_json)
+    day = as_of.date() if as_of else None
+    text, faulty = check_catalogs(tuple(files or ()), tuple(prices or ()), day, as_json=as_json)
     say(text)
     raise typer.Exit(2 if faulty else 0)
 

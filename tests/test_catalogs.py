@@ -39,9 +39,6 @@ WRITES_FASTER: dict[str, str] = {}
 UNPRICED = {
     "nvidia_dgx_a100": "no list price is found any more",
     "intel_gaudi3_8x": "only the baseboard kit has a published price",
-    "wekapod_prime_2118": "no source",
-    "wekapod_prime_2218": "no source",
-    "netapp_ef600_beegfs_bb": "no source",
     "legrand_nvidpd13": "no source",
     "pdu_raritan_px3_5747": "no source",
     "cisco_9336c_fx2": "no source",
@@ -65,7 +62,7 @@ def catalogs() -> Catalogs:
 
 @cache
 def prices() -> Prices:
-    return load_prices(list(shipped.price_files().values()))
+    return load_prices(list(shipped.price_files().values()), catalogs().items)
 
 
 def cited() -> Iterator[tuple[str, str, Figure[object]]]:
@@ -319,11 +316,58 @@ def test_tables_of_sizes_never_fall() -> None:
 
 def test_burst_and_sustained_writes_are_kept_apart() -> None:
     for item in catalogs().items.values():
-        burst, write = item.facts.get("write_burst"), item.provides.write
+        assert not [name for name in item.facts if "write_burst" in name], item.id
+        burst, write = item.provides.burst_write, item.provides.write
         if burst is not None and write is not None:
-            assert float(str(burst.value).split()[0]) > write.value
+            assert burst.value > write.value
             assert write.note is not None
             assert "sustained" in write.note
+
+
+def test_every_storage_item_says_what_its_bandwidth_is() -> None:
+    for item in catalogs().items.values():
+        if item.category != "storage":
+            continue
+        known = [item.sizes] if item.sizes else [item.provides.read, item.provides.write]
+        for figure in known:
+            assert figure is not None and figure.basis is not None, item.id
+            assert figure.basis != "measured" or figure.benchmark is not None, item.id
+
+
+def test_no_storage_price_is_below_its_drives() -> None:
+    """Added up here from what the catalogs say of the drives and the index of 2026-08."""
+    usd_per_tb = {"tlc": 753.0, "qlc": 603.0}
+    known = catalogs().items
+    for item in known.values():
+        if item.category != "storage":
+            continue
+        drives = [*item.media]
+        for part in item.components:
+            drives += [media for media in known[part.id].media for _ in range(part.quantity)]
+        usd = sum(usd_per_tb[media.type] * media.raw_tb for media in drives)
+        price = prices().prices[item.id]
+        assert usd > 0, item.id
+        assert price.list_usd > usd, item.id
+        low, high = price.range_usd
+        assert low < price.list_usd < high, item.id
+
+
+def test_raw_capacity_is_stated_once() -> None:
+    """Drives and the raw capacity that a sheet prints beside them agree within a percent."""
+    for item in catalogs().items.values():
+        raw = item.facts.get("raw")
+        if raw is not None and item.media:
+            stated = float(str(raw.value).split()[0])
+            assert sum(media.raw_tb for media in item.media) == pytest.approx(stated, rel=0.01)
+
+
+def test_every_price_has_a_range() -> None:
+    for name, price in prices().prices.items():
+        low, high = price.range_usd
+        assert low < high or price.list_usd == 0, name
+        if price.per_year_usd:
+            low, high = price.per_year_range_usd
+            assert low < price.per_year_usd < high, name
 
 
 def test_prices_are_for_items_that_exist() -> None:
