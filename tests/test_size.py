@@ -68,7 +68,8 @@ def test_ddn_classes_in_appliances(seed: Path, gpus: int, units: tuple[int, ...]
     rows = [appliance(found, name) for name in ("light", "medium", "high")]
     assert tuple(row.units for row in rows) == units
     assert [row.it_power_kw for row in rows] == pytest.approx([2.2 * count for count in units])
-    assert [row.net_usd for row in rows] == [250_000.0 * count for count in units]
+    # 368.64 TB at 753 USD, two controllers at 21,000, a licence of 300 USD for each of 250 TB
+    assert [row.net_usd for row in rows] == pytest.approx([394_585.92 * count for count in units])
     assert [row.racks for row in rows] == [-(-count // 20) for count in units]
 
 
