@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -37,10 +37,18 @@ Lifecycle = Literal["announced", "available", "end_of_sale"]
 T = TypeVar("T")
 
 
+NO_PART_NUMBER = "none public"
+"""What an item says in place of a part number where its vendor publishes none."""
+
+DAY = r"^\d{4}(-\d{2}(-\d{2})?)?$"
+
+
 class Source(Model):
-    """Where a figure comes from."""
+    """Where a figure comes from, and when it was published; ``read`` is of what bears no date."""
 
     title: Text
+    date: Annotated[str, Field(pattern=DAY)] | None = None
+    read: Annotated[str, Field(pattern=DAY)] | None = None
     url: Text | None = None
     note: Text | None = None
 
