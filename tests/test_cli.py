@@ -195,6 +195,7 @@ def test_solve_json_is_the_plan_and_nothing_else(run: Runner, tmp_path: Path) ->
     assert ran.err == "wrote out/new/10MW.xlsx and out/new/10MW.plan.json\n"
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_quiet_and_verbose(run: Runner) -> None:
     quiet, loud = run("solve", HALL, "--quiet"), run("solve", HALL, "--verbose")
     assert quiet.err == ""
@@ -250,6 +251,7 @@ def test_places_that_cannot_be_written(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_infeasible_is_explained_with_exit_code_3(run: Runner, tmp_path: Path) -> None:
     ran = run("solve", INFEASIBLE)
     assert (ran.code, ran.err) == (3, "")
@@ -462,6 +464,7 @@ def test_catalog_check(run: Runner, tmp_path: Path) -> None:
 # Streams.
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_no_colour_and_no_control_characters(tmp_path: Path) -> None:
     plain = {"PATH": "/usr/bin:/bin", "NO_COLOR": "1", "FORCE_COLOR": "1", "HOME": str(tmp_path)}
     for arguments in (("solve", HALL, "-q"), ("--help",), ("solve", "missing.yaml")):
@@ -470,6 +473,7 @@ def test_no_colour_and_no_control_characters(tmp_path: Path) -> None:
         assert "\r" not in done.stdout + done.stderr
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
     for arguments in (("solve", HALL, "--json", "-q"), ("catalog", "list"), ("schema", "plan")):
         command = [str(Path(sys.executable).parent / "planner"), *arguments]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from planner.case import Case, figures
-from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, fits
+from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
 from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
@@ -24,7 +24,7 @@ def assumptions(inputs: Inputs, case: Case, operation: Run) -> tuple[Assumption,
     """Return the assumptions of a plan: the problem's, then those of each item in it."""
     known = {item.id: item for item in inputs.items}
     result = [*_problem(inputs, case, operation)]
-    counts = bill(case, operation.units).counts
+    counts = bill(case, operation.units, operation.ways).counts
     for bill_item in case.bill_items():
         if counts[bill_item.id]:
             item = known[bill_item.id]
@@ -225,7 +225,7 @@ def _other_switches(inputs: Inputs, fabrics: Sequence[FabricReport]) -> Iterator
     for fabric in fabrics if compute is not None else ():
         if fabric.network != "compute" or compute is None:
             continue
-        port = known[fabric.serves[0]].ports.compute
+        port = compute_port(known[fabric.serves[0]], fabric.planes)
         others = [
             known[name].model
             for name in compute.switches
