@@ -254,11 +254,20 @@ CatalogFiles = Annotated[
 
 
 @catalog_app.command("list")
-def catalog_list(files: CatalogFiles = None, as_json: AsJson = False) -> None:
+def catalog_list(
+    files: CatalogFiles = None,
+    unplannable: Annotated[
+        bool,
+        typer.Option(
+            "--unplannable", help="Only what is known but cannot be planned, with what it lacks."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """List the items of the catalogs with their prices."""
     from planner.commands.catalog import listing
 
-    say(listing(tuple(files or ()), as_json=as_json))
+    say(listing(tuple(files or ()), as_json=as_json, unplannable=unplannable))
 
 
 @catalog_app.command("show")
