@@ -16,7 +16,7 @@ from tests.oracle.money import Array
 from tests.oracle.stores import Stores, checkpoint_gb
 from tests.oracle.worth import ROUNDING, SECONDS_PER_DAY
 
-STEPS = 70
+STEPS = 45
 MOST_STALLED = 0.999
 
 
@@ -84,11 +84,14 @@ def run(
     best_s, best = np.ones_like(restore_s), np.zeros_like(restore_s)
     if local is None or level is None:
         return best_s, best
-    for every in local.every:
-        interval_s, rate = _run(problem, choice, purchases, drains, restore_s, level, every)
-        better = rate > best
-        best_s, best = np.where(better, interval_s, best_s), np.where(better, rate, best)
-    return best_s, best
+    # A row per k, a column per purchase.
+    every = np.array(local.every, dtype=np.float64)[:, None]
+    interval_s, rate = _run(problem, choice, purchases, drains, restore_s, level, every)
+    chosen = rate.argmax(axis=0)[None]
+    return (
+        np.take_along_axis(interval_s, chosen, axis=0)[0],
+        np.take_along_axis(rate, chosen, axis=0)[0],
+    )
 
 
 def _run(
@@ -98,7 +101,7 @@ def _run(
     drains: tuple[Array, Array],
     restore_s: Array,
     level: Near,
-    every: int,
+    every: Array,
 ) -> tuple[Array, Array]:
     write_s, write_down_s = drains
     checkpoint, job = problem.job.checkpoint, problem.job
@@ -139,7 +142,7 @@ def _run(
 
 def goodput(
     interval_s: Array,
-    every: int,
+    every: Array,
     stopped_s: Array,
     drain_s: Array,
     far_s: Array,
