@@ -91,6 +91,8 @@ def _needs(sheet: Sheet, inquiry: Inquiry, styles: dict[str, object]) -> None:
         row += 1
         _paragraph(sheet, row, text, styles)
     _page(sheet, inquiry.title)
+    sheet.set_portrait()
+    sheet.fit_to_pages(1, 1)
 
 
 def _paragraph(sheet: Sheet, row: int, text: str, styles: dict[str, object]) -> None:
