@@ -260,6 +260,8 @@ def run_at(
     """
     running = case.in_use(used, ways)
     flow = _flow(case, running, units, used, gpus) if running and gpus > 0 else None
+    if mode == "local" and any(way.drives is None for _, way in running):
+        return None
     if flow is not None and mode == "local":
         local = _Local(max(levels.local_drain_s(case.job, way, gpus) for _, way in running), 0.0)
         flow = replace(flow, local=local)
