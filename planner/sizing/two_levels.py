@@ -372,10 +372,17 @@ def best_interval_s(levels: TwoLevels, low_s: float, high_s: float) -> float:
             rate * interval_s, restart, lag, every, q2
         )
 
-    return _peak(worth, low_s, high_s)
+    return peak_s(worth, low_s, high_s)
 
 
-def _peak(worth: Callable[[float], float], low_s: float, high_s: float) -> float:
+def peak_s(worth: Callable[[float], float], low_s: float, high_s: float) -> float:
+    """Return the time within bounds that is worth most, s.
+
+    Args:
+        worth: of the logarithm of a time; concave in it.
+        low_s: shortest time allowed, s.
+        high_s: longest time allowed, s.
+    """
     golden = (math.sqrt(5.0) - 1.0) / 2.0
     left, right = math.log(low_s), math.log(high_s)
     inner, outer = right - golden * (right - left), left + golden * (right - left)

@@ -26,6 +26,7 @@ from planner.sizing.demand import (
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
 from planner.sizing_report.appliances import item_of, name
 from planner.sizing_report.laws import mode_report, read_demand, rule_rows
+from planner.sizing_report.levels import levels_report, with_known_stall
 from planner.sizing_report.model import (
     Checkpoint,
     Cluster,
@@ -51,6 +52,7 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
     case = resolve(inputs)
     types = gpu_types(inputs, case)
     held = cluster_of(inputs, case, types, gpus)
+    levels, case = levels_report(case, held), with_known_stall(case, held)
     modes = tuple(mode_report(case, held, mode) for mode in case.job.modes)
     return SizeReport(
         problem=inputs.problem.name,
@@ -63,6 +65,7 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
         delivered_write_share=case.delivered_write,
         rules=rule_rows(inputs, case, held, modes),
         notes=tuple(_notes(case, held, modes)),
+        levels=levels,
     )
 
 
