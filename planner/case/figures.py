@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from planner.case.quantities import Device, RackUse
 from planner.case.quantities import rack_use as pack
+from planner.case.repair import SpareUnit
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, needs_energy_cost, needs_flops, weights_gb_per_gpu
 from planner.limits import SUPPLIES
@@ -189,6 +190,17 @@ def usable_gpus(gpus: int, job: Job) -> int:
     return sizing.usable_gpus(gpus, tensor, replica, job.gpus.per_system)
 
 
+def spare_unit(item: Item, job: Job) -> SpareUnit | None:
+    """Return what of a GPU system is mended by itself; None where the job states no repair."""
+    if job.repair is None or item.provides.gpus is None:
+        return None
+    gpus, tray = item.provides.gpus.value, None
+    if job.repair.unit == "tray" and item.spare_unit is not None:
+        tray = item.spare_unit.tray.value
+    tensor = job.parallelism.tensor if job.whole_replicas and job.parallelism else 1
+    return SpareUnit.of(gpus, usable_gpus(gpus, job), tray, tensor)
+
+
 def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
     """Return what one GPU system moves as a client, GB/s, before the family's factor."""
     return figure.value if figure else CLIENT_GB_PER_S_PER_GPU * gpus
@@ -204,6 +216,7 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or _no_fabric(item, inputs)
         or _no_memory(item, inputs.problem.job)
         or _no_domain(item, inputs.problem.job)
+        or _no_pool(item, inputs.problem.job)
         or _no_cluster(item, inputs)
     )
 
@@ -335,6 +348,17 @@ def _no_domain(item: Item, job: Job) -> str | None:
     return (
         f"a tensor group of {job.parallelism.tensor} GPUs does not fit into the {gpus} that the "
         f"job uses of one system ({job_path('parallelism')})"
+    )
+
+
+def _no_pool(item: Item, job: Job) -> str | None:
+    """Return why so many spares as asked for mean nothing of a GPU system."""
+    unit = spare_unit(item, job)
+    if unit is None or not unit.in_rack or job.repair is None or job.repair.spares == "open":
+        return None
+    return (
+        f"its spare trays are the {unit.in_each_rack} that {job_path('parallelism')} leaves over in "
+        f"each system, not {job.repair.spares}: say {job_path('repair.spares')}: open"
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeVar
 
 from planner.case.quantities import Packed, Quantity, RackUse, Terms, ceil, evaluate, total
+from planner.case.repair import Repair
 from planner.figures import OBJECTIVES
 from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
@@ -367,6 +368,7 @@ class Job:
     max_types: int
     ingest_per_gpu_gb_per_s: float
     capacity_needed_tb: float
+    repair: Repair | None = None
 
     def step(self, system: System) -> int:
         """Return by how many the GPUs in use of a type come: whole replicas, or whole systems."""

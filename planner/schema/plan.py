@@ -324,13 +324,44 @@ class FabricReport(PlanModel):
 
 
 class Loss(PlanModel):
-    """Where wall-clock time goes, as shares of it; the parts sum to 1 - goodput."""
+    """Where wall-clock time goes, as shares of it; the parts sum to 1 - goodput.
+
+    Swaps of failed hardware count in ``restart``; ``waiting`` is for repairs.
+    """
 
     stall: float
     rework: float
     drain: float
     restart: float
     restore: float
+    waiting: float = 0.0
+
+
+class Repair(PlanModel):
+    """Hardware out for repair, and what stands by for it.
+
+    ``unit`` is what fails and is swapped, of ``unit_gpus`` GPUs: a GPU system, or a tray of one.
+    ``spares`` of them stand by, in any system of the type or, where they are ``in_rack``, in each
+    system in use for it alone (then ``availability`` is a lower bound). ``load`` is how many units
+    would be out on average if the job never waited, ``units_out`` how many are.
+    ``hardware_share`` of the interruptions take a unit out for ``repair_s`` on average, and make the
+    restart longer by ``swap_s``. ``next_spare_gpus`` is what one more spare would add to the useful
+    GPUs, None in racks. ``decided`` is False where the problem gives the number of spares.
+    """
+
+    unit: Literal["system", "tray"]
+    unit_gpus: int
+    in_rack: bool
+    spares: int
+    decided: bool
+    hardware_share: float
+    repair_s: float
+    swap_s: float
+    load: float
+    availability: float
+    units_out: float | None
+    waiting_h_per_year: float
+    next_spare_gpus: float | None
 
 
 class JobPlan(PlanModel):
@@ -413,6 +444,7 @@ class JobPlan(PlanModel):
     per_system_gpus: int | None = None
     usable_gpus_by_type: dict[str, int] = {}
     idle_gpus: int = 0
+    repair: Repair | None = None
 
     def most_gpus(self, sku: str, systems: int) -> int:
         """Return the most GPUs that the job can use of so many systems of a type."""

@@ -390,6 +390,68 @@ class FailureRate(Model):
 FailurePreset = Literal["rsc2", "llama3", "mlcommons", "rsc1", "shared_research"]
 
 
+class RepairClass(Model):
+    """Failures that take hardware out for a time of their own, as a share of interruptions."""
+
+    share: PositiveShare
+    time_s: Seconds = Field(alias="time")
+
+
+def _standing_kind(value: object) -> str:
+    return "open" if isinstance(value, str) and not value.strip().isdigit() else "units"
+
+
+StandingBy = Annotated[
+    Annotated[Whole, Tag("units")] | Annotated[Literal["open"], Tag("open")],
+    Discriminator(_standing_kind),
+]
+
+
+class Repair(Model):
+    """How failed hardware is mended, and what stands by for it meanwhile.
+
+    ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average, whatever
+    the law of that time; ``classes`` give both by kind of failure. The unit is a GPU system, or the
+    tray of one where the catalog states it. ``swap`` is how much longer a restart takes where
+    hardware failed. ``spares`` stand by and are decided unless a number is given; the job waits
+    while more units are out than stood by.
+    """
+
+    share: PositiveShare | None = None
+    time_s: Seconds | None = Field(default=None, alias="time")
+    classes: tuple[RepairClass, ...] = ()
+    unit: Literal["system", "tray"] = "system"
+    swap_s: SecondsOrZero = Field(default=0.0, alias="swap")
+    spares: StandingBy = "open"
+
+    @property
+    def hardware_share(self) -> float:
+        """Share of interruptions that take a unit out."""
+        return sum(each.share for each in self.classes) if self.share is None else self.share
+
+    @property
+    def out_s(self) -> float:
+        """Repair time that an interruption causes on average, s: share times time, summed."""
+        if self.share is None or self.time_s is None:
+            return sum(each.share * each.time_s for each in self.classes)
+        return self.share * self.time_s
+
+    @model_validator(mode="after")
+    def _complete(self) -> Repair:
+        example = "{share: 78 %, time: 24 h}"
+        plain = (self.share is not None) + (self.time_s is not None)
+        if plain == 1 or (plain == 0 and not self.classes):
+            raise ValueError(f"give share and time: {example}")
+        if plain and self.classes:
+            raise ValueError(f"give {example} or classes: [{example}], not both")
+        if self.hardware_share > 1.0 + 1e-9:
+            raise ValueError(
+                f"the shares of the classes add up to {100.0 * self.hardware_share:g} %; "
+                "they are shares of all interruptions, at most 100 %"
+            )
+        return self
+
+
 class Training(Model):
     """What is trained: for days to train and useful FLOP/s."""
 
@@ -455,6 +517,7 @@ class Job(Model):
     checkpoint: Checkpoint = Checkpoint.model_construct()
     restore: Restore = Restore.model_construct()
     failures: FailurePreset | FailureRate = "llama3"
+    repair: Repair | None = None
     training: Training = Training.model_construct()
     gpus: GpuRange = GpuRange.model_construct()
     dataset_tb: CapacityOrZero = Field(default=0.0, alias="dataset")
@@ -464,6 +527,22 @@ class Job(Model):
     def whole_replicas(self) -> bool:
         """Whether only whole replicas run: always, unless systems are asked for."""
         return self.parallelism is not None and self.gpus.whole != "systems"
+
+    @model_validator(mode="after")
+    def _spares_have_one_home(self) -> Job:
+        if self.repair is None:
+            return self
+        if self.gpus.hot != (0, 0.0):
+            raise ValueError(
+                "gpus.hot_spares does not go with repair, which decides the spares; "
+                "leave it out, or give their number as repair: {spares: 2}"
+            )
+        if self.gpus.max_types > 1:
+            raise ValueError(
+                "repair needs one GPU type per job: a spare of one type does not take the place "
+                "of another; leave gpus.max_types out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _has_a_size(self) -> Job:
