@@ -24,7 +24,7 @@ def assumptions(inputs: Inputs, case: Case, operation: Run) -> tuple[Assumption,
     """Return the assumptions of a plan: the problem's, then those of each item in it."""
     known = {item.id: item for item in inputs.items}
     result = [*_problem(inputs, case, operation)]
-    counts = bill(case, operation.units).counts
+    counts = bill(case, operation.units, operation.ways).counts
     for bill_item in case.bill_items():
         if counts[bill_item.id]:
             item = known[bill_item.id]
@@ -176,6 +176,8 @@ def _idle(case: Case, operation: Run, lines: list[Line]) -> Iterator[str]:
     for system in case.systems:
         bought, used = operation.units[system.id], operation.used.get(system.id, 0)
         idle = bought - used - case.job.hot(used)
+        if used and case.job.repair is not None:  # they stand by, unless fewer are asked for
+            idle -= case.job.spare_systems(system.way(operation.ways), used)
         if idle > 0:
             systems = "system" if idle == 1 else "systems"
             yield f"{idle} {systems} of {models[system.id]} stand idle: the job does not use them"

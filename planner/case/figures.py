@@ -190,15 +190,14 @@ def usable_gpus(gpus: int, job: Job) -> int:
     return sizing.usable_gpus(gpus, tensor, replica, job.gpus.per_system)
 
 
-def spare_unit(item: Item, job: Job) -> SpareUnit | None:
-    """Return what of a GPU system is mended by itself; None where the job states no repair."""
-    if job.repair is None or item.provides.gpus is None:
-        return None
-    gpus, tray = item.provides.gpus.value, None
-    if job.repair.unit == "tray" and item.spare_unit is not None:
+def spare_unit(item: Item, usable_gpus: int, job: Job) -> SpareUnit:
+    """Return what of a GPU system is mended by itself where the job uses so many GPUs of it."""
+    assert item.provides.gpus is not None
+    tray = None
+    if job.repair is not None and job.repair.unit == "tray" and item.spare_unit is not None:
         tray = item.spare_unit.tray.value
     tensor = job.parallelism.tensor if job.whole_replicas and job.parallelism else 1
-    return SpareUnit.of(gpus, usable_gpus(gpus, job), tray, tensor)
+    return SpareUnit.of(item.provides.gpus.value, usable_gpus, tray, tensor)
 
 
 def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
@@ -353,12 +352,14 @@ def _no_domain(item: Item, job: Job) -> str | None:
 
 def _no_pool(item: Item, job: Job) -> str | None:
     """Return why so many spares as asked for mean nothing of a GPU system."""
-    unit = spare_unit(item, job)
-    if unit is None or not unit.in_rack or job.repair is None or job.repair.spares == "open":
+    if job.repair is None or job.repair.spares == "open" or item.provides.gpus is None:
+        return None
+    unit = spare_unit(item, usable_gpus(item.provides.gpus.value, job), job)
+    if not unit.in_rack:
         return None
     return (
-        f"its spare trays are the {unit.in_each_rack} that {job_path('parallelism')} leaves over in "
-        f"each system, not {job.repair.spares}: say {job_path('repair.spares')}: open"
+        f"its spare trays are the {unit.in_each_rack} that {job_path('parallelism')} leaves over "
+        f"in each system, not {job.repair.spares}: say {job_path('repair.spares')}: open"
     )
 
 

@@ -8,10 +8,10 @@ limits are elastic, the interval is the one that misses them by least.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from planner.case import Case, System
+from planner.case import Case, System, Way
 from planner.case.model import Elastic, Mode, nameplate, safe_bandwidth
 from planner.limits import BY_NAME, LIMITS
 from planner.optimizer import purchase
@@ -24,6 +24,8 @@ TOLERANCE = 9e-8
 MOST_STALLED = 0.999
 """No plan may lose more of its intervals to stalls; see docs/model.md."""
 
+NEAR = 3
+"""Steps in the GPUs in use to either side that are tried where spares stand by."""
 SECTIONS = 60
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -34,9 +36,18 @@ OF_INTERVAL = LOGARITHMIC - {"restore_time"}
 """Limits whose amounts depend on the interval."""
 
 
+Running = list[tuple[System, Way]]
+"""The GPU systems in use, each with the way in which the job runs on it."""
+
+
 @dataclass(frozen=True)
 class Run:
-    """How a job runs on a purchase: every figure that depends on N and I."""
+    """How a job runs on a purchase: every figure that depends on N and I.
+
+    ``goodput`` counts what is ``waiting``, the share of time in which more units are out for repair
+    than the ``spares`` that stand by, and ``kept_by_swaps``. ``ways`` are the ids of the ways in
+    which, one for each type in use.
+    """
 
     mode: Mode
     units: Mapping[str, int]
@@ -59,6 +70,11 @@ class Run:
     goodput: float
     safe_write_gb_per_s: float
     safe_read_gb_per_s: float
+    ways: tuple[str, ...] = ()
+    replica_gpus: int | None = None
+    spares: int = 0
+    waiting: float = 0.0
+    kept_by_swaps: float = 1.0
 
     @property
     def useful_gpus(self) -> float:
@@ -70,19 +86,54 @@ class Run:
         return self.useful_gpus * self.tflops_per_gpu * mfu / 1000.0
 
 
+def best_ways(
+    case: Case,
+    mode: Mode,
+    units: Mapping[str, int],
+    used: Mapping[str, int],
+    gpus: int,
+    value: Callable[[Run], float],
+    ways: Collection[str] = (),
+) -> Iterator[Run]:
+    """Yield the best operation in each way of the type in use, the proposed ones first.
+
+    Where several types are in use each has but one way. A way whose power set point makes a
+    purchase take more than limits allow is left out.
+    """
+    running = case.in_use(used, ways)
+    found = best(case, mode, units, used, gpus, value, ways)
+    if found is not None:
+        yield found
+    if len(running) != 1:
+        return
+    ((system, now),) = running
+    for way in system.ways:
+        if way is now:
+            continue
+        if way.power_share > now.power_share and purchase.broken_rows(case, units, {way.id}):
+            continue
+        most = most_gpus(case, way, units[system.id])
+        there = min(max(gpus // way.step_gpus, 1) * way.step_gpus, most)
+        if there > 0:
+            start = {system.id: way.systems_for(there)}
+            found = best(case, mode, units, start, there, value, {way.id})
+            if found is not None:
+                yield found
+
+
 def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, int], gpus: int,
-         value: Callable[[Run], float]) -> Run | None:  # fmt: skip
+         value: Callable[[Run], float], ways: Collection[str] = ()) -> Run | None:  # fmt: skip
     """Return the best feasible operation near the given use of the GPUs, or None.
 
     N moves in growing steps from the proposed point for as long as ``value`` improves, which finds
-    the best N because value is unimodal in it.
+    the best N because value is unimodal in it. The ways are those given.
     """
-    start = operate(case, mode, units, used, gpus)
+    start = operate(case, mode, units, used, gpus, ways)
     if len(used) != 1:
         return start
-    system = next(s for s in case.systems if s.id in used)
-    step = case.job.step(system)
-    most = case.job.most_gpus(system, most_in_use(case, units[system.id])) // step
+    ((system, way),) = case.in_use(used, ways)
+    step = way.step_gpus
+    most = most_gpus(case, way, units[system.id]) // step
     found, here, moved = start, gpus // step, True
     while moved:  # a long step may have gone past the best N: turn round until neither side helps
         moved = False
@@ -90,11 +141,17 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
             width = 1
             while width:
                 there = here + direction * width
-                other = _at(case, mode, units, system, there, step) if 1 <= there <= most else None
+                other = _at(case, mode, units, system, there, way) if 1 <= there <= most else None
                 if other is not None and (found is None or value(other) > value(found)):
                     found, here, width, moved = other, there, width * 2, True
                 else:
                     width //= 2
+        if not moved and case.job.repair is not None:
+            # Whole units in use round up, so a little beyond a worse number may stand a better one.
+            for there in range(max(1, here - NEAR), min(most, here + NEAR) + 1):
+                other = _at(case, mode, units, system, there, way)
+                if other is not None and (found is None or value(other) > value(found)):
+                    found, here, moved = other, there, True
     return found
 
 
@@ -106,22 +163,47 @@ def most_in_use(case: Case, units: int) -> int:
     return used
 
 
+def most_gpus(case: Case, way: Way, units: int) -> int:
+    """Return the most GPUs that the job can use of so many systems beside spares it must have."""
+    repair, unit = case.job.repair, way.spare_unit
+    if repair is None or repair.spares is None or unit.in_rack:
+        return way.most_gpus(most_in_use(case, units))
+    if unit.per_system == 1:
+        return way.most_gpus(max(0, units - repair.spares))
+    left = max(0, units * unit.per_system - repair.spares) * unit.gpus
+    return min(way.most_gpus(units), left // way.step_gpus * way.step_gpus)
+
+
 def _at(
-    case: Case, mode: Mode, units: Mapping[str, int], system: System, steps: int, step: int
+    case: Case, mode: Mode, units: Mapping[str, int], system: System, steps: int, way: Way
 ) -> Run | None:
-    gpus = steps * step
-    return operate(case, mode, units, {system.id: math.ceil(gpus / system.usable_gpus)}, gpus)
+    gpus = steps * way.step_gpus
+    return operate(case, mode, units, {system.id: way.systems_for(gpus)}, gpus, (way.id,))
 
 
 def operate(
-    case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, int], gpus: int
+    case: Case,
+    mode: Mode,
+    units: Mapping[str, int],
+    used: Mapping[str, int],
+    gpus: int,
+    ways: Collection[str] = (),
 ) -> Run | None:
-    """Return the purchase run on so many GPUs at its best interval; None where a limit breaks."""
+    """Return the purchase run on so many GPUs at its best interval; None where a limit breaks.
+
+    Args:
+        case: the problem in numbers.
+        mode: how checkpoints are saved.
+        units: units in the cluster by item.
+        used: systems in use by type.
+        gpus: GPUs in use.
+        ways: the ways in which, by id; a type that none is given of runs in its first.
+    """
     job = case.job
-    types = [system for system in case.systems if used.get(system.id)]
-    if not types or not _gpus_allowed(case, types, units, used, gpus):
+    running = case.in_use(used, ways)
+    if not running or not _gpus_allowed(case, running, units, used, gpus):
         return None
-    flow = _flow(case, types, units, used, gpus)
+    flow = _flow(case, running, units, used, gpus)
     if flow is None:
         return None
     slowest_s = flow.fan_out * job.checkpoint_gb / flow.safe_read_gb_per_s
@@ -151,6 +233,7 @@ def run_at(
     used: Mapping[str, int],
     gpus: int,
     interval_s: float,
+    ways: Collection[str] = (),
 ) -> Run | None:
     """Return the purchase run as somebody says, whatever limits that breaks.
 
@@ -161,11 +244,12 @@ def run_at(
         used: systems in use by type, at least one.
         gpus: GPUs in use.
         interval_s: start of one checkpoint to the start of the next, s.
+        ways: the ways in which, by id; a type that none is given of runs in its first.
 
     None where nothing works: no bandwidth, or no progress between failures.
     """
-    types = [system for system in case.systems if used.get(system.id)]
-    flow = _flow(case, types, units, used, gpus) if types and gpus > 0 else None
+    running = case.in_use(used, ways)
+    flow = _flow(case, running, units, used, gpus) if running and gpus > 0 else None
     run = None if flow is None else _run(case, mode, units, used, gpus, interval_s, flow)
     return None if run is None or run.goodput <= 0 else run
 
@@ -186,29 +270,50 @@ class _Flow:
     mtti_s: float
     failures_per_gpu_day: float
     tflops_per_gpu: float
+    ways: tuple[str, ...]
+    replica_gpus: int | None
+    spares: int
+    waiting: float
+    kept_by_swaps: float
 
 
 def _flow(
     case: Case,
-    types: list[System],
+    running: Running,
     units: Mapping[str, int],
     used: Mapping[str, int],
     gpus: int,
 ) -> _Flow | None:
     """Return the flow, None where nothing moves."""
-    write_clients, read_clients, writers, readers = _clients(case, types, used, units)
+    write_clients, read_clients, writers, readers = _clients(case, running, used, units)
     read_plate, write_plate = _nameplate(case, units)
     write = min(case.delivered_write * write_plate, write_clients)
     read = min(case.delivered_read * read_plate, read_clients)
     safe_write, safe_read = _safe(case, units, (write, read), (write_clients, read_clients))
     if safe_write <= 0 or safe_read <= 0:
         return None
-    a, c = case.job.fan_out_terms()
-    rate = max(system.failures_per_gpu_day for system in types)
+    ways = [way for _, way in running]
+    a, c = case.job.fan_out_terms(ways[0].replica_gpus)
+    rate = max(way.failures_per_gpu_day for way in ways)
     return _Flow(
         write, read, write_clients, read_clients, writers, readers, safe_write, safe_read,
-        a + c * gpus, mtti_s(rate, gpus), rate, min(system.tflops_per_gpu for system in types),
+        a + c * gpus, mtti_s(rate, gpus), rate, min(way.tflops_per_gpu for way in ways),
+        tuple(way.id for way in ways), ways[0].replica_gpus, *_mended(case, running, units, gpus),
     )  # fmt: skip
+
+
+def _mended(
+    case: Case, running: Running, units: Mapping[str, int], gpus: int
+) -> tuple[int, float, float]:
+    """Return the spares standing by, the share of time waited, and what swaps leave."""
+    repair = case.job.repair
+    if repair is None:
+        return 0, 0.0, 1.0
+    ((system, way),) = running
+    rate = way.failures_per_gpu_day
+    spares = max(0, repair.standing_by(way.spare_unit, units[system.id], gpus))
+    waiting = repair.waiting(way.spare_unit, spares, gpus, rate)
+    return spares, waiting, repair.swap_factor(mtti_s(rate, gpus))
 
 
 def _run(
@@ -228,34 +333,48 @@ def _run(
     slowdown = 0.0 if mode == "sync" else job.drain_slowdown
     recovery_s = job.restart_s + restore_s
     kept = goodput(interval_s, stall, drain, recovery_s, flow.mtti_s, slowdown)
+    kept *= flow.kept_by_swaps * (1.0 - flow.waiting)
     return Run(
         mode, units, used, gpus, flow.write_gb_per_s, flow.read_gb_per_s,
         flow.client_write_gb_per_s, flow.client_read_gb_per_s, flow.writing_systems,
         flow.reading_systems, interval_s, stall, drain, flow.fan_out, restore_s, flow.mtti_s,
         flow.failures_per_gpu_day, flow.tflops_per_gpu, kept, flow.safe_write_gb_per_s,
-        flow.safe_read_gb_per_s,
+        flow.safe_read_gb_per_s, flow.ways, flow.replica_gpus, flow.spares, flow.waiting,
+        flow.kept_by_swaps,
     )  # fmt: skip
 
 
 def _gpus_allowed(
     case: Case,
-    types: list[System],
+    running: Running,
     units: Mapping[str, int],
     used: Mapping[str, int],
     gpus: int,
 ) -> bool:
     job, hot = case.job, case.job.hot
-    within = gpus >= job.gpus_min and (job.gpus_max is None or gpus <= job.gpus_max)
-    fabrics = {system.fabric for system in types if system.fabric is not None}
+    within = gpus >= max(job.gpus_min, *(way.least_gpus for _, way in running))
+    within = within and (job.gpus_max is None or gpus <= job.gpus_max)
+    fabrics = {system.fabric for system, _ in running if system.fabric is not None}
     return (
         within
         and len(fabrics) <= 1
-        and all(used[s.id] + hot(used[s.id]) <= units[s.id] for s in types)
+        and all(used[s.id] + hot(used[s.id]) <= units[s.id] for s, _ in running)
+        and _mends(case, running, units, gpus)
     )
 
 
+def _mends(case: Case, running: Running, units: Mapping[str, int], gpus: int) -> bool:
+    """Say whether the spares asked for stand by, and swaps are as short as they must be."""
+    repair = case.job.repair
+    if repair is None:
+        return True
+    ((system, way),) = running
+    standing_by = repair.standing_by(way.spare_unit, units[system.id], gpus)
+    return standing_by >= 0 and repair.swaps_fit(mtti_s(way.failures_per_gpu_day, gpus))
+
+
 def _clients(
-    case: Case, types: list[System], used: Mapping[str, int], units: Mapping[str, int]
+    case: Case, running: Running, used: Mapping[str, int], units: Mapping[str, int]
 ) -> tuple[float, float, int, int]:
     """Return the clients' write and read limits, GB/s, and how many systems write and read."""
     serving = {item.family for item in case.storage if units.get(item.id)}
@@ -263,13 +382,14 @@ def _clients(
     write_factor = min((family.write_factor for family in families), default=1.0)
     read_factor = min((family.read_factor for family in families), default=1.0)
     job = case.job
+    replica = running[0][1].replica_gpus
     write, writers = _side(
-        [(s.client_write_gb_per_s, s.usable_gpus, used[s.id]) for s in types],
-        job.replica_gpus if job.one_replica_writes else None,
+        [(s.client_write_gb_per_s, way.usable_gpus, used[s.id]) for s, way in running],
+        replica if job.one_replica_writes else None,
     )
     read, readers = _side(
-        [(s.client_read_gb_per_s, s.usable_gpus, used[s.id]) for s in types],
-        job.replica_gpus if job.one_replica_reads else None,
+        [(s.client_read_gb_per_s, way.usable_gpus, used[s.id]) for s, way in running],
+        replica if job.one_replica_reads else None,
     )
     return write * write_factor, read * read_factor, writers, readers
 
@@ -399,7 +519,7 @@ def amount(case: Case, operation: Run, name: str) -> float:
     """Return what an operation reaches in the unit of a limit."""
     limit = BY_NAME[name]
     if limit.group == "supply":
-        return purchase.bill(case, operation.units)[limit.figure]
+        return purchase.bill(case, operation.units, operation.ways)[limit.figure]
     job, run = case.job, operation
     pflops = run.useful_pflops(job.mfu or 0.0)
     drain_s = job.checkpoint_gb / run.safe_write_gb_per_s

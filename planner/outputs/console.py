@@ -411,8 +411,8 @@ def _repairs(job: JobPlan) -> Iterator[str]:
     if repair.in_rack:
         each = repair.spares // job.systems_used
         yield (
-            f"{text}{_units(repair, each)} stand by in each of {job.systems_used:,} systems, as its "
-            f"tensor groups stand in one; the job waits for repairs at most {waits}"
+            f"{text}{_units(repair, each)} stand by in each of {job.systems_used:,} systems, where "
+            f"its tensor groups stand; the job waits for repairs at most {waits}"
         )
         return
     decided = "" if repair.decided else " as asked"

@@ -24,6 +24,14 @@ Section = Literal[
 RackClassName = Literal["gpu", "storage", "network"]
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_empty(value: object) -> bool:
+    return not value
+
+
 class Named(Record):
     """A limit, demand or choice of the problem.
 
@@ -334,7 +342,7 @@ class Loss(PlanModel):
     drain: float
     restart: float
     restore: float
-    waiting: float = 0.0
+    waiting: float = Field(default=0.0, exclude_if=_is_empty)
 
 
 class Repair(PlanModel):
@@ -344,9 +352,9 @@ class Repair(PlanModel):
     ``spares`` of them stand by, in any system of the type or, where they are ``in_rack``, in each
     system in use for it alone (then ``availability`` is a lower bound). ``load`` is how many units
     would be out on average if the job never waited, ``units_out`` how many are.
-    ``hardware_share`` of the interruptions take a unit out for ``repair_s`` on average, and make the
-    restart longer by ``swap_s``. ``next_spare_gpus`` is what one more spare would add to the useful
-    GPUs, None in racks. ``decided`` is False where the problem gives the number of spares.
+    ``hardware_share`` of the interruptions take a unit out for ``repair_s`` on average, and make
+    the restart longer by ``swap_s``. ``next_spare_gpus`` is what one more spare would add to the
+    useful GPUs, None in racks. ``decided`` is False where the problem gives the number of spares.
     """
 
     unit: Literal["system", "tray"]
@@ -362,6 +370,13 @@ class Repair(PlanModel):
     units_out: float | None
     waiting_h_per_year: float
     next_spare_gpus: float | None
+
+
+class WayPlan(PlanModel):
+    """How the job runs on one type of GPU system, where the problem leaves that to the plan."""
+
+    id: str
+    gpu_type: str
 
 
 class JobPlan(PlanModel):
@@ -444,7 +459,13 @@ class JobPlan(PlanModel):
     per_system_gpus: int | None = None
     usable_gpus_by_type: dict[str, int] = {}
     idle_gpus: int = 0
-    repair: Repair | None = None
+    repair: Repair | None = Field(default=None, exclude_if=_is_none)
+    ways: tuple[WayPlan, ...] = Field(default=(), exclude_if=_is_empty)
+
+    @property
+    def way_ids(self) -> tuple[str, ...]:
+        """The ids of the ways in which the job runs, where there are any to choose from."""
+        return tuple(way.id for way in self.ways)
 
     def most_gpus(self, sku: str, systems: int) -> int:
         """Return the most GPUs that the job can use of so many systems of a type."""
@@ -560,10 +581,6 @@ class Site(PlanModel):
     colocation_usd_per_kw_month: float = 0.0
     discount_rate: float = 0.0
     energy_basis: Literal["maximum", "typical"] = "maximum"
-
-
-def _is_none(value: object) -> bool:
-    return value is None
 
 
 class Plan(PlanModel):

@@ -54,7 +54,7 @@ def erlang_b(places: int, load: float) -> float:
 
 
 def waiting(spares: int, load: float) -> float:
-    """Return the share of time in which the job waits for a repair: more units are out than stood by.
+    """Return the share of time in which the job waits: more units are out than stood by.
 
     Args:
         spares: units that stand by.

@@ -97,7 +97,7 @@ class LogKeptBySwaps:
         return 0.0
 
 
-def add_variables(build: Build) -> None:
+def add_spare_units(build: Build) -> None:
     """Add the spares of each type whose spares are of a pool and decided."""
     repair = build.case.job.repair
     if repair is None:
