@@ -31,7 +31,6 @@ from planner.schema.plan import (
     FabricReport,
     JobPlan,
     Line,
-    Loss,
     Plan,
     Repair,
     Section,
@@ -372,9 +371,7 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
     )
     yield from _repairs(job)
     shares = ", ".join(
-        f"{FIGURES[f'loss.{name}'].label} {percent(getattr(job.loss, name), 2)}"
-        for name in Loss.model_fields
-        if name != "waiting" or job.repair is not None
+        f"{FIGURES[f'loss.{name}'].label} {percent(share, 2)}" for name, share in job.losses.items()
     )
     yield f"time lost: {shares}"
     if note := too_low(job.goodput_understated):

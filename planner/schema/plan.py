@@ -467,6 +467,12 @@ class JobPlan(PlanModel):
         """The ids of the ways in which the job runs, where there are any to choose from."""
         return tuple(way.id for way in self.ways)
 
+    @property
+    def losses(self) -> dict[str, float]:
+        """Where wall-clock time goes, by cause; repairs where the problem states them."""
+        causes = Loss.model_fields if self.repair else set(Loss.model_fields) - {"waiting"}
+        return {name: getattr(self.loss, name) for name in Loss.model_fields if name in causes}
+
     def most_gpus(self, sku: str, systems: int) -> int:
         """Return the most GPUs that the job can use of so many systems of a type."""
         step = self.replica_gpus if self.whole_replicas and self.replica_gpus else 1
