@@ -52,6 +52,12 @@ def pooled(item: Item, job: Job, repair: Repair) -> tuple[int, bool]:
     return tray, tray % job.parallelism.tensor == 0
 
 
+def spares_can_be_counted(item: Item, job: Job) -> bool:
+    """Say whether so many spares as the job asks for mean something of a GPU system."""
+    repair = job.repair
+    return repair is None or repair.spares == "open" or pooled(item, job, repair)[1]
+
+
 def mended(
     item: Item, job: Job, usable: int, bought: int, used: int, gpus: int, rate: float
 ) -> Mended | None:
