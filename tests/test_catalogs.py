@@ -206,9 +206,9 @@ def test_typical_draw_is_no_more_than_the_maximum() -> None:
 @pytest.mark.parametrize(
     ("switch", "transceiver", "cages", "published_kw"),
     [
-        ("nvidia_qm9700", "nvidia_mma4z00_ns", 32, 1.72),
+        ("nvidia_qm9700", "nvidia_mms4x00_nm", 32, 1.72),
         ("nvidia_q3400", "nvidia_mms4a00", 72, 7.0),
-        ("nvidia_sn5610", "nvidia_mma4z00_ns", 64, 2.08),
+        ("nvidia_sn5610", "nvidia_mms4x00_nm", 64, 2.08),
     ],
 )
 def test_switches_and_their_optics_draw_what_is_published(

@@ -290,9 +290,12 @@ def test_liquid_cooled_racks_run_out_of_power() -> None:
     assert useful_pflops(plan) > 2 * useful_pflops(solved("space_limited"))
 
 
-def test_light_rule_costs_useful_work() -> None:
+def test_light_rule_costs_money_and_wins_no_useful_work() -> None:
     demand, light = solved("10MW"), solved("light_rule")
-    assert useful_pflops(light) < useful_pflops(demand)
+    assert demand.objective.bound is not None
+    # Both fill the hall with as many racks; what their plans give away to indifference differs.
+    assert useful_pflops(light) <= demand.objective.bound
+    assert (totals(light).capex_usd or 0) > (totals(demand).capex_usd or 0)
     for name, each in (("rule_read", 1.0), ("rule_write", 0.75)):
         asked = limit(light, name)
         assert asked.limit == pytest.approx(each * totals(light).gpus)
@@ -379,13 +382,16 @@ def test_some_problems_ask_for_a_complete_bill() -> None:
 
 @pytest.mark.parametrize("name", BILLS)
 def test_bills_are_what_an_engineer_would_expect(name: str) -> None:
-    """Network about a tenth of the money, storage a hundredth or less; nothing for nothing."""
+    """Network about a tenth of the money, storage a hundredth or less; nothing for nothing.
+
+    NVL72 racks take more: a unit of 8 has 32 leaves and 24 spines, however few racks it holds.
+    """
     plan = solved(name)
     shares = {
         section: usd / (totals(plan).capex_usd or 0)
         for section, usd in totals(plan).capex_by_section_usd.items()
     }
-    assert 0.06 <= shares["Network"] + shares["Optics & cables"] <= 0.17, shares
+    assert 0.06 <= shares["Network"] + shares["Optics & cables"] <= 0.20, shares
     assert 0.001 <= shares["Storage"] <= 0.05, shares
     assert 0.004 <= shares["Racks & power"] <= 0.04, shares
     assert shares["Compute"] >= 0.75, shares

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from planner.case import Case, figures
-from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, fits
+from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
 from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
@@ -227,7 +227,7 @@ def _other_switches(inputs: Inputs, fabrics: Sequence[FabricReport]) -> Iterator
     for fabric in fabrics if compute is not None else ():
         if fabric.network != "compute" or compute is None:
             continue
-        port = known[fabric.serves[0]].ports.compute
+        port = compute_port(known[fabric.serves[0]], fabric.planes)
         others = [
             known[name].model
             for name in compute.switches

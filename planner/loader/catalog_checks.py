@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import BaseModel
 
 from planner.errors import did_you_mean
-from planner.schema.catalog import Family, Figure, Item, Ports, Sizes, Source, Switch
+from planner.schema.catalog import Family, Figure, Item, Port, Ports, Sizes, Source, Switch
 
 Fault = tuple[str, str | None, str]
 """What is wrong, what would be right, and the dotted part it is about."""
@@ -97,14 +97,7 @@ def _networking(
     for name in Ports.model_fields:
         port = getattr(item.ports, name)
         if port is not None:
-            yield from _source(port.source, sources, f"ports.{name}.source")
-            if port.count % port.rails:
-                message = f"{port.count} ports do not spread evenly over {port.rails} rails"
-                yield message, None, f"ports.{name}.rails"
-            # Its catalog need not be in use where no fabric is: see companion_checks.
-            if port.transceiver is not None and port.transceiver.item in items:
-                path = f"ports.{name}.transceiver"
-                yield from _part(port.transceiver.item, "transceiver", items, path)
+            yield from _port(name, port, items, sources)
     if item.switch is not None:
         yield from _switch(item.switch, items, sources)
 
@@ -118,6 +111,23 @@ def _trays(item: Item) -> Iterator[Fault]:
     elif gpus.value % tray:
         message = f"trays of {tray} GPUs do not make up a system of {gpus.value}"
         yield message, "give a number that divides provides.gpus", "spare_unit.tray"
+
+
+def _port(
+    name: str, port: Port, items: Mapping[str, Item], sources: Mapping[str, Source]
+) -> Iterator[Fault]:
+    yield from _source(port.source, sources, f"ports.{name}.source")
+    if port.count % port.rails:
+        message = f"{port.count} ports do not spread evenly over {port.rails} rails"
+        yield message, None, f"ports.{name}.rails"
+    # Its catalog need not be in use where no fabric is: see checks.
+    split = port.split.transceiver if port.split is not None else None
+    for end, path in ((port.transceiver, "transceiver"), (split, "split.transceiver")):
+        if end is not None and end.item in items:
+            yield from _part(end.item, "transceiver", items, f"ports.{name}.{path}")
+    if name != "compute" and (port.split is not None or port.rail_group is not None):
+        message = "rail groups and planes are those of compute ports"
+        yield message, "leave out rail_group and split", f"ports.{name}"
 
 
 def _switch(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -97,15 +97,27 @@ class LinkEnd(Model):
     links: PositiveWhole = 1
 
 
+class PortSplit(Model):
+    """Each port as several of a share of its speed, one to each plane of a fabric of so many."""
+
+    into: Annotated[int, Field(ge=2, le=16)]
+    transceiver: LinkEnd | None = None
+
+
 class Port(Model):
     """The ports of one unit on one network; ``rails`` separate leaves, where it has any.
 
-    ``transceiver`` is what these ports take where it is not the switch's usual system end.
+    ``rail_group`` systems make up a unit: no system's ports on a rail are split between leaves, and
+    the leaves of a rail within a unit have spines of their own. ``split`` says what a port becomes
+    in a fabric of several planes. ``transceiver`` is what these ports take where it is not the
+    switch's usual system end.
     """
 
     count: PositiveWhole
     speed_gbit_per_s: LinkSpeed = Field(alias="speed")
     rails: PositiveWhole = 1
+    rail_group: PositiveWhole | None = None
+    split: PortSplit | None = None
     protocol: Protocol | None = None
     transceiver: LinkEnd | None = None
     source: Identifier
