@@ -302,6 +302,7 @@ ITEM_UNITS = {
     "consumes.typical_power": "kW", "provides.cooling": "kW", "provides.feed": "kW",
     "gpu.memory": "GB", "gpu.bf16_dense": "TFLOP/s", "gpu.fp8_dense": "TFLOP/s", "gpu.tdp": "kW",
     "gpu.failures_per_day": "1/day", "spare_unit.tray": "GPUs",
-    "client.write": "GB/s", "client.read": "GB/s", "min_units": "units", "max_units": "units", "fail_units": "nodes",
+    "client.write": "GB/s", "client.read": "GB/s", "min_units": "units", "max_units": "units",
+    "fail_units": "nodes",
 }  # fmt: skip
 """The unit of every figure of a catalog item, by its dotted name."""

@@ -43,8 +43,8 @@ from planner.schema.problem import (
     Problem,
     Quantity,
 )
-from planner.schema.problem import Repair as RepairRule
 from planner.schema.problem import Split as SplitRule
+from planner.schema.repair import Repair as RepairRule
 from planner.sizing.demand import VENDOR_RULES, capacity_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 

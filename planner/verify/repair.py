@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, fields
 
 from planner.schema.plan import JobPlan
-from planner.schema.problem import Repair
+from planner.schema.repair import Repair
 from planner.verify.basis import Basis
 from planner.verify.decisions import Decisions, usable_gpus
 from planner.verify.ledger import Ledger

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from planner.schema.catalog import Item
-from planner.schema.problem import Job, Repair
+from planner.schema.problem import Job
+from planner.schema.repair import Repair
 
 SECONDS_PER_DAY = 86_400.0
 YEAR_H = 8760.0

@@ -100,7 +100,9 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
 
 def _loss(job: JobPlan) -> tuple[Result, ...]:
     loss = job.loss
-    swaps = "" if job.repair is None else "-LN(kept_by_swaps)"
+    restarts = "restart_s/mtti_s"
+    if job.repair is not None:
+        restarts = f"({restarts}-LN(kept_by_swaps))"
     parts = [
         ("stall", FIGURES["loss.stall"].heading, loss.stall, "-LN(1-stopped_share)"),
         ("rework", FIGURES["loss.rework"].heading, loss.rework, "-LN(rework_factor)"),
@@ -109,7 +111,7 @@ def _loss(job: JobPlan) -> tuple[Result, ...]:
             "restart",
             FIGURES["loss.restart"].heading,
             loss.restart,
-            f"(restart_s/mtti_s{swaps})" if swaps else "restart_s/mtti_s",
+            restarts,
         ),
         ("restore", FIGURES["loss.restore"].heading, loss.restore, "restore_s/mtti_s"),
     ]
