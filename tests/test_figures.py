@@ -47,8 +47,8 @@ NOT_FIGURES = {
 
 UNITS = {unit for _, unit in COMMON} | {
     "share", "USD/year", "GPUs", "PFLOP/s", "days", "racks", "systems", "BTU/h", "TB/day",
-    "replicas", "tokens", "parameters", "1/day", "h/year", "B", "times", "checkpoints", "appliances",
-    "years", "units", "",
+    "replicas", "tokens", "parameters", "1/day", "h/year", "B", "times", "checkpoints",
+    "appliances", "years", "units", "",
 }  # fmt: skip
 OF_STUDIES = {
     "gpu_systems", "storage_units", "budget.stall", "budget.slowdown", "budget.planned",
