@@ -280,9 +280,16 @@ OBJECTIVES: dict[str, Objective] = {
         Objective("tco", FIGURES["tco_usd"], "minimize", "tco"),
         Objective("power", FIGURES["it_power_kw"], "minimize", "it_power"),
         Objective("heat", FIGURES["heat_btu_per_h"], "minimize", "it_power", BTU_PER_H_PER_KW),
+        Objective("usd_per_useful_gpu_hour", FIGURES["usd_per_useful_gpu_hour"], "minimize",
+                  "per_useful_gpu_hour"),
+        Objective("usd_per_million_tokens", FIGURES["usd_per_million_tokens"], "minimize",
+                  "per_million_tokens"),
     )
-}
+}  # fmt: skip
 """Every objective by its name, in the order in which the problem's schema lists them."""
+
+RATIOS = frozenset({"usd_per_useful_gpu_hour", "usd_per_million_tokens"})
+"""Objectives that are money per useful work."""
 
 
 def objective_label(name: str) -> str:
