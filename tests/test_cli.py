@@ -93,7 +93,7 @@ def test_every_command_is_listed_and_every_option_explained(run: Runner) -> None
         ("check",): ("--set", "--scenario", "--json"),
         ("size",): ("--set", "--scenario", "--gpus", "--json"),
         ("init",): ("--output", "--force"),
-        ("catalog", "list"): ("--json",),
+        ("catalog", "list"): ("--unplannable", "--json"),
         ("catalog", "show"): ("--json",),
         ("catalog", "check"): ("--json",),
     }  # fmt: skip
@@ -155,7 +155,7 @@ def test_help_loads_nothing_heavy() -> None:
         (("size", HALL, "--gpus", "0"), "Invalid value for '--gpus'"),
         (("schema", "plans"), "'plans' is not one of"),
         (("init", "11MW"), "no example named '11MW'"),
-        (("catalog", "show", "ddn_ai400"), "did you mean 'ddn_ai400x2'"),
+        (("catalog", "show", "ddn_ai400"), "did you mean 'ddn_ai400x3' or 'ddn_ai400x2'"),
         (("catalog", "list", "missing.yaml"), "missing.yaml: no such catalog"),
     ],
     ids=lambda value: " ".join(value[:4]).replace(HALL, "HALL") if isinstance(value, tuple) else "",
@@ -195,6 +195,7 @@ def test_solve_json_is_the_plan_and_nothing_else(run: Runner, tmp_path: Path) ->
     assert ran.err == "wrote out/new/10MW.xlsx and out/new/10MW.plan.json\n"
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_quiet_and_verbose(run: Runner) -> None:
     quiet, loud = run("solve", HALL, "--quiet"), run("solve", HALL, "--verbose")
     assert quiet.err == ""
@@ -250,6 +251,7 @@ def test_places_that_cannot_be_written(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_infeasible_is_explained_with_exit_code_3(run: Runner, tmp_path: Path) -> None:
     ran = run("solve", INFEASIBLE)
     assert (ran.code, ran.err) == (3, "")
@@ -416,6 +418,23 @@ def test_catalog_list(run: Runner) -> None:
     }
 
 
+def test_catalog_list_of_what_cannot_be_planned(run: Runner) -> None:
+    """Each with what it lacks; a price alone is something a book of one's own can give."""
+    ran = run("catalog", "list", "--unplannable")
+    assert (ran.code, ran.err) == (0, "")
+    lacks = {row["id"]: row["reason"] for row in json.loads(
+        run("catalog", "list", "--unplannable", "--json").out)}  # fmt: skip
+    assert len(lacks) == len(ran.out.splitlines()) - 1
+    assert lacks["wekapod_prime_2118"] == "no price in the price book"
+    assert lacks["vast_ceres_14cn_gen6_7x3060"] == "not known: power draw (where power counts)"
+    assert lacks["ddn_ai400x3"].startswith("not known: write, usable capacity, power draw")
+    assert "nvidia_dgx_h100" not in lacks
+    assert "nvidia_qm9700" not in lacks
+    weka = str(shipped.catalog_files()["storage_ddn"])
+    only = json.loads(run("catalog", "list", weka, "--unplannable", "--json").out)
+    assert [row["id"] for row in only] == ["ddn_ai400x3"]
+
+
 def test_catalog_show(run: Runner) -> None:
     ran = run("catalog", "show", "ddn_ai400x2")
     assert (ran.code, ran.err) == (0, "")
@@ -445,6 +464,7 @@ def test_catalog_check(run: Runner, tmp_path: Path) -> None:
 # Streams.
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_no_colour_and_no_control_characters(tmp_path: Path) -> None:
     plain = {"PATH": "/usr/bin:/bin", "NO_COLOR": "1", "FORCE_COLOR": "1", "HOME": str(tmp_path)}
     for arguments in (("solve", HALL, "-q"), ("--help",), ("solve", "missing.yaml")):
@@ -453,6 +473,7 @@ def test_no_colour_and_no_control_characters(tmp_path: Path) -> None:
         assert "\r" not in done.stdout + done.stderr
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_a_reader_that_leaves_is_no_failure(tmp_path: Path) -> None:
     for arguments in (("solve", HALL, "--json", "-q"), ("catalog", "list"), ("schema", "plan")):
         command = [str(Path(sys.executable).parent / "planner"), *arguments]

@@ -242,7 +242,7 @@ def test_a_plan_of_everything_adds_up() -> None:
     plan, case = api.solve_inputs(inputs), resolve(inputs)
     assert plan.status == "optimal"
     assert plan.totals is not None
-    spent = purchase.bill(case, {"gpu": 3, "box": 2})
+    spent = purchase.bill(case, {"gpu": 3, "box": 2}, ())
     quantities: dict[str, Any] = {line.sku: line.quantity for line in plan.lines}
     assert quantities == {k: v for k, v in spent.counts.items() if k in quantities}
     assert plan.objective.value == plan.totals.capex_usd == pytest.approx(spent["capex_usd"])

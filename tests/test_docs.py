@@ -104,6 +104,7 @@ def test_readme_shows_the_real_screen() -> None:
     assert without_proof(shown) == without_proof(real), "run python docs/make_screen.py"
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_the_curve_is_drawn_from_the_plans_of_today() -> None:
     drawn = make_pictures.PICTURE.read_text("utf-8")
     assert drawn == make_pictures.draw(), "run python docs/make_pictures.py"

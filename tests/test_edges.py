@@ -31,6 +31,7 @@ def bill(plan: Plan) -> dict[str, int]:
     return {line.sku: line.quantity for line in plan.lines if line.parent is None}
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("megawatts", "more", "end"),
     [(60, (), math.inf), (300, (), 65_000), (2000, ("network={}",), 250_000)],
@@ -63,6 +64,7 @@ def test_counts_know_no_limit_but_the_given_ones(gpus: int) -> None:
     assert bill(plan)["nvidia_dgx_h100"] == -(-gpus // 64) * 8  # whole replicas of 64 GPUs
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_counts_end_where_the_fabric_does() -> None:
     # Three tiers of switches of 64 ports: 64^3/4 ports, 8 to a system, one place to the manager;
     # a replica takes 64.
@@ -149,9 +151,10 @@ def test_a_plan_carries_no_absolute_path(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_rack_of_its_own_needs_its_feed() -> None:
-    strong = solved()
+    two = "consider.gpu_systems=[nvidia_gb200_nvl72, nvidia_dgx_h200]"
+    strong = solved(two)
     assert "nvidia_gb200_nvl72" in bill(strong)
-    weak = solved("site.rack={height: 48 RU, power: 45 kW}")
+    weak = solved(two, "site.rack={height: 48 RU, power: 45 kW}")
     assert "nvidia_gb200_nvl72" not in bill(weak)
     reasons = {entry.sku: entry.reason for entry in weak.not_considered}
     assert "45 kW" in reasons["nvidia_gb200_nvl72"]

@@ -150,6 +150,7 @@ def test_where_all_that_helps_is_kept_nothing_is_proposed(
     assert found.undecided == ()
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_every_limit_can_be_kept() -> None:
     for path in ("jobs.0.restore.max_time", "jobs.0.restore.fan_out", "storage.client_limit.read"):
         found = why(RESTORE, "--keep", path)
@@ -212,6 +213,7 @@ def test_no_change_weighs_less_than_is_proven(weight: float, small: str) -> None
 # Scenarios, settings.
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_settings_and_scenarios_are_respected() -> None:
     fast = once("explain", RESTORE, "--scenario", "fast_port")
     assert fast.code == 0

@@ -116,6 +116,7 @@ def test_more_never_hurts(limit: str) -> None:
     assert tried > 0
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(
     ("path", "values"),
     [
@@ -269,6 +270,7 @@ def open_to(problem: Problem, item: str, name: str) -> Problem:
     return problem
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_a_dominated_item_changes_no_line() -> None:
     tried = same = 0
     for capped, _ in solved():

@@ -141,6 +141,7 @@ def test_no_terminal_changes_no_width() -> None:
 CLOSED = [">&-", "<&- >&- 2>&-"]
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("closed", CLOSED)
 def test_closed_streams(closed: str, world: Path) -> None:
     python = f"{sys.executable} -c '{START}'"

@@ -206,6 +206,7 @@ STUDIES = [
 ]
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("command", STUDIES, ids=" ".join)
 def test_no_command_replaces_what_is_no_plain_file(
     command: tuple[str, ...], small: str, tmp_path: Path
@@ -225,6 +226,7 @@ def test_no_command_replaces_what_is_no_plain_file(
     assert all(path.is_char_device() for path in taken.rglob("*"))
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_a_trace_and_a_report_go_into_devices(small: str, tmp_path: Path) -> None:
     made, found = tmp_path / "made", tmp_path / "found"
     assert ran("solve", small, "-o", str(made)).code == 0

@@ -71,7 +71,7 @@ def assemble(
     bill = lines(inputs, case, operation)
     job = job_plan(inputs, case, operation)
     sums = totals(inputs, case, operation, bill, job)
-    fabrics = tuple(fabric_reports(case, bill_of(case, operation.units)))
+    fabrics = tuple(fabric_reports(case, bill_of(case, operation.units, operation.ways)))
     return base.model_copy(
         update={
             "lines": bill,
@@ -117,7 +117,7 @@ def _best_capex_usd(case: Case, answer: Certificate) -> float | None:
     taken, best = answer.operation, answer.untouched
     if taken is None or best is None or dict(best.units) == dict(taken.units):
         return None
-    return bill_of(case, best.units)["capex_usd"]
+    return bill_of(case, best.units, best.ways)["capex_usd"]
 
 
 def _natural(case: Case, value: float | None) -> float | None:

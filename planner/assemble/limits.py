@@ -36,15 +36,15 @@ def _exceeded(case: Case, operation: Run) -> Iterator[str]:
         count = operation.units[system.id] + systems_of_a_step(case, operation, system)
         if system.high is not None and count > system.high:
             continue
-        yield from purchase.broken_rows(case, {**operation.units, system.id: count})
+        yield from purchase.broken_rows(case, {**operation.units, system.id: count}, operation.ways)
 
 
 def systems_of_a_step(case: Case, operation: Run, system: System) -> int:
     """Return how many more systems of a type let the job use more GPUs of it."""
-    units = operation.units[system.id]
-    now = case.job.most_gpus(system, operate.most_in_use(case, units))
+    units, way = operation.units[system.id], system.way(operation.ways)
+    now = way.most_gpus(operate.most_in_use(case, units))
     more = 1
-    while case.job.most_gpus(system, operate.most_in_use(case, units + more)) <= now:
+    while way.most_gpus(operate.most_in_use(case, units + more)) <= now:
         more += 1
     return more
 
@@ -58,9 +58,10 @@ def _missed(case: Case, operation: Run) -> Iterator[str]:
         units = {**operation.units, offer.id: count}
         used = {key: min(number, units[key]) for key, number in operation.used.items()}
         used = {key: number for key, number in used.items() if number}
-        gpus = sum(case.job.most_gpus(s, used.get(s.id, 0)) for s in case.systems)
-        yield from purchase.broken_rows(case, units)
-        run = operate.operate(loose, operation.mode, units, used, min(gpus, operation.gpus))
+        ways = operation.ways
+        gpus = sum(way.most_gpus(used[s.id]) for s, way in case.in_use(used, ways))
+        yield from purchase.broken_rows(case, units, ways)
+        run = operate.operate(loose, operation.mode, units, used, min(gpus, operation.gpus), ways)
         if run is not None:
             yield from _broken(case, run)
 
@@ -70,10 +71,10 @@ def _without_limits(case: Case) -> Case:
 
     A free interval adapts to storage, so the overlap it allows stays as it is.
     """
-    job = replace(case.job, max_restore_s=None, ingest_per_gpu_gb_per_s=0.0, gpus_min=1)
+    job = replace(case.job, max_restore_s=None, ingest_per_gpu_gb_per_s=0.0)
     if job.interval.policy != "optimal":
         job = replace(job, max_overlap=1.0, max_blocking=0.99)
-    return replace(case, job=job)
+    return replace(case, job=job).of_any_size()
 
 
 def _broken(case: Case, run: Run) -> Iterator[str]:
@@ -82,9 +83,9 @@ def _broken(case: Case, run: Run) -> Iterator[str]:
     pflops = run.useful_pflops(job.mfu or 0.0)
     days = case.useful_pflops_floor() if limits.max_days_to_train is not None else None
     floors = (
-        ("replica_fits", job.replica_gpus, run.gpus),
+        ("replica_fits", run.replica_gpus, run.gpus),
         ("min_gpus", limits.min_gpus, run.gpus),
-        ("gpus_min", job.gpus_min if job.gpus_min > (job.replica_gpus or 1) else None, run.gpus),
+        ("gpus_min", job.gpus_min if job.gpus_min > (run.replica_gpus or 1) else None, run.gpus),
         ("min_goodput", limits.min_goodput, run.goodput),
         ("min_useful_gpus", limits.min_useful_gpus, run.useful_gpus),
         ("min_useful_pflops", limits.min_useful_pflops, pflops),
@@ -168,7 +169,10 @@ def _plant(c: _Context) -> Iterator[_Entry]:
     for row in of_group("supply", "ratio"):
         value, more = getattr(c.totals, row.figure), ""
         if value is None and row.known_part:
-            value, more = bill(c.case, c.operation.units)[row.figure], ", known part"
+            value, more = (
+                bill(c.case, c.operation.units, c.operation.ways)[row.figure],
+                ", known part",
+            )
         path = _power_path(c) if row.name == "facility_power" else None
         yield _Entry(row.name, value, getattr(c.case.limits, row.field), more=more, path=path)
     longest_days = c.inputs.problem.targets.max_lead_time_days
@@ -185,7 +189,8 @@ def _power_path(c: _Context) -> str:
 
 def _supply(c: _Context) -> Iterator[_Entry]:
     """Yield stock, hot spares and what policy asks."""
-    spent, problem = bill(c.case, c.operation.units), c.inputs.problem
+    spent = bill(c.case, c.operation.units, c.operation.ways)
+    problem = c.inputs.problem
     models = {item.id: item.model for item in c.inputs.items}
     for item in c.case.bill_items():
         bought = spent.purchased[item.id]
@@ -273,7 +278,7 @@ def _targets(c: _Context) -> Iterator[_Entry]:
 
 def _counts(c: _Context) -> Iterator[_Entry]:
     units = c.operation.units
-    standing = bill(c.case, units).counts
+    standing = bill(c.case, units, c.operation.ways).counts
     places = {offer.id: offer.place for offer in c.case.offers()}
     for item in sorted(c.inputs.items, key=lambda item: item.id):
         count = units.get(item.id, 0)

@@ -132,7 +132,7 @@ Why = tuple[str, str]
 def idle_units(inputs: Inputs, case: Case, operation: Run) -> tuple[IdleUnits, ...]:
     """Return the owned units that the plan keeps in place and does not use."""
     known = {item.id: item for item in inputs.items}
-    counts = bill(case, operation.units).counts
+    counts = bill(case, operation.units, operation.ways).counts
     return tuple(_idle(inputs, case, operation, known, counts))
 
 
@@ -190,11 +190,12 @@ def _system(case: Case, operation: Run, system: System, known: Mapping[str, Item
 
 def _more_of(case: Case, operation: Run, system: System) -> Why:
     """Return why the job uses no more systems of a type that it uses."""
-    job, step = case.job, case.job.step(system)
+    job, way = case.job, system.way(operation.ways)
+    step = way.step_gpus
     if job.gpus_max is not None and operation.gpus + step > job.gpus_max:
         path = job_path("gpus.max")
         return f"{path} is {job.gpus_max:,}", f"a larger {path}"
-    if step > system.usable_gpus:
+    if step > way.usable_gpus:
         return f"they do not make up another replica of {step:,} GPUs", ""
     return "the plan is no better with more of them in use", ""
 
@@ -245,7 +246,7 @@ UNITS_OF = {"software": "licence"}
 def lines(inputs: Inputs, case: Case, operation: Run) -> tuple[Line, ...]:
     """Return a line for everything in the plan: GPU systems, storage, what comes with them."""
     known = {item.id: item for item in inputs.items}
-    spent = bill(case, operation.units)
+    spent = bill(case, operation.units, operation.ways)
     why_idle = {each.sku: each.reason for each in idle_units(inputs, case, operation)}
     result: list[Line] = []
     for offer in case.offers():

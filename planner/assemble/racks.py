@@ -34,7 +34,7 @@ def rack_groups(inputs: Inputs, case: Case, operation: Run) -> tuple[RackGroup, 
     known = {item.id: item for item in inputs.items}
     pdus = dict(case.companions.pdus_per_rack)
     racks: list[_Racks] = []
-    counts = bill(case, operation.units).counts
+    counts = bill(case, operation.units, operation.ways).counts
     for offer in case.offers():
         count = round(counts[offer.place])
         if count and offer.rack_use is not None:
@@ -88,7 +88,7 @@ def _companions(
     operation: Run,
     known: dict[str, Item],
 ) -> Iterator[_Racks]:
-    counts = bill(case, operation.units).counts
+    counts = bill(case, operation.units, operation.ways).counts
     space = figures.rack_space(inputs.problem, "network")
     assert space is not None
     together: list[tuple[Box, int]] = []

@@ -49,8 +49,8 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         gpus_used=o.gpus,
         systems_used=sum(o.used.values()),
         systems_by_type={key: o.used[key] for key in sorted(o.used)},
-        replica_gpus=job.replica_gpus,
-        replicas=o.gpus / job.replica_gpus if job.replica_gpus else None,
+        replica_gpus=o.replica_gpus,
+        replicas=o.gpus / o.replica_gpus if o.replica_gpus else None,
         tflops_per_gpu=o.tflops_per_gpu,
         mfu=job.mfu,
         failures_per_gpu_day=o.failures_per_gpu_day,
@@ -106,7 +106,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         whole_replicas=job.whole_replicas,
         tensor_gpus=asked.parallelism.tensor if asked.parallelism else None,
         per_system_gpus=asked.gpus.per_system,
-        usable_gpus_by_type={s.id: s.usable_gpus for s in case.systems if s.id in o.used},
+        usable_gpus_by_type={s.id: way.usable_gpus for s, way in case.in_use(o.used, o.ways)},
         idle_gpus=sum(s.gpus * o.used.get(s.id, 0) for s in case.systems) - o.gpus,
         goodput_understated=goodput_model.understated_goodput(
             o.interval_s, o.drain_s, job.restart_s + o.restore_s, o.mtti_s, slowdown
@@ -233,7 +233,7 @@ def _money(
     term = inputs.problem.term
     if term is None or not known:
         return result
-    spent = bill_of(case, operation.units)
+    spent = bill_of(case, operation.units, operation.ways)
     factors = {item.id: item.support_factor for item in case.bill_items()}
     over_term = sum((line.support_usd_per_year or 0.0) * factors[line.sku] for line in lines)
     running = subscriptions + spent["energy_usd_per_year"] + spent["colocation_usd_per_year"]
@@ -263,7 +263,7 @@ def _racks(case: Case, operation: Run, lines: list[Line]) -> int | None:
         return None
     if case.companions.shared is None and any(_stands_somewhere(line) for line in lines):
         return None
-    return round(bill_of(case, operation.units)["racks"])
+    return round(bill_of(case, operation.units, operation.ways)["racks"])
 
 
 def _stands_somewhere(line: Line) -> bool:

@@ -18,7 +18,7 @@ from planner.case.resolve import with_companions
 from planner.errors import VerificationError
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import measure
-from planner.optimizer.operate import Run, run_at
+from planner.optimizer.operate import Run, Running, run_at
 from planner.optimizer.purchase import bill
 from planner.schema.plan import Plan
 from planner.schema.verification import Shortage, Stale
@@ -133,17 +133,18 @@ def _operation(case: Case, draft: Draft) -> Run:
         if units[offer.id]:
             raise NothingRunsError(f"more of {offer.id} than is installed, and nothing may use it")
     used = _used(case, draft, units)
-    gpus = sum(case.job.most_gpus(s, used.get(s.id, 0)) for s in case.systems)
-    if len(used) == 1:
-        (only,) = used
-        system = next(s for s in case.systems if s.id == only)
-        gpus = case.job.most_gpus(system, units[only]) - draft.gpus_idle
-    _check_whole(case, used, gpus)
+    ways = draft.job.way_ids
+    running = case.in_use(used, ways)
+    gpus = sum(way.most_gpus(used[s.id]) for s, way in running)
+    if len(running) == 1:
+        ((system, way),) = running
+        gpus = way.most_gpus(units[system.id]) - draft.gpus_idle
+    _check_whole(case, running, used, gpus)
     mode: Mode = "sync" if draft.mode == "sync" else "async"
-    operation = run_at(case, mode, units, used, gpus, draft.interval_s)
+    operation = run_at(case, mode, units, used, gpus, draft.interval_s, ways)
     _check_prices(case, units)
     try:
-        bill(case, units)
+        bill(case, units, ways)
     except ValueError as error:  # a fabric larger than three tiers can be
         raise NothingRunsError(str(error)) from None
     if operation is None:
@@ -152,15 +153,15 @@ def _operation(case: Case, draft: Draft) -> Run:
     return operation
 
 
-def _check_whole(case: Case, used: Mapping[str, int], gpus: int) -> None:
+def _check_whole(case: Case, running: Running, used: Mapping[str, int], gpus: int) -> None:
     """Raise where the GPUs in use are no whole systems, or no whole replicas if that is asked."""
     if gpus <= 0:
         raise NothingRunsError("no GPUs are in use")
-    replica = case.job.replica_gpus
+    replica = running[0][1].replica_gpus
     if case.job.whole_replicas and replica is not None:
         if gpus % replica:
             raise NothingRunsError(f"idle GPUs must leave whole replicas of {replica} GPUs")
-    elif gpus != sum(s.usable_gpus * used.get(s.id, 0) for s in case.systems):
+    elif gpus != sum(way.usable_gpus * used[s.id] for s, way in running):
         raise NothingRunsError("idle GPUs must leave whole systems")
 
 
@@ -196,19 +197,21 @@ def _used(case: Case, draft: Draft, units: Mapping[str, int]) -> dict[str, int]:
     if not types:
         raise NothingRunsError("no GPU system of a type that the job uses is left")
     if len(job.gpu_types) == 1:
-        gpus = case.job.most_gpus(types[0], units[types[0].id]) - draft.gpus_idle
-        return {types[0].id: max(0, math.ceil(gpus / types[0].usable_gpus))}
+        way = types[0].way(job.way_ids)
+        gpus = way.most_gpus(units[types[0].id]) - draft.gpus_idle
+        return {types[0].id: max(0, way.systems_for(gpus))}
     solved = {line.sku: line.working for line in draft.plan.lines}
     idle = {s.id: solved[s.id] - job.systems_by_type.get(s.id, 0) for s in types}
     largest = max(types, key=lambda s: (units[s.id], s.id))
-    most = {s.id: case.job.most_gpus(s, units[s.id]) for s in types}
-    held = {s.id: case.job.most_gpus(s, units[s.id] - idle[s.id]) for s in types}
+    ways = {s.id: s.way(job.way_ids) for s in types}
+    most = {s.id: ways[s.id].most_gpus(units[s.id]) for s in types}
+    held = {s.id: ways[s.id].most_gpus(units[s.id] - idle[s.id]) for s in types}
     more = draft.gpus_idle - sum(most[s.id] - held[s.id] for s in types)
-    step = case.job.step(largest)
+    step = ways[largest.id].step_gpus
     if more % step:
         raise NothingRunsError(f"idle GPUs must leave whole steps of {step} on {largest.id}")
     held[largest.id] -= more
-    used = {s.id: max(0, math.ceil(held[s.id] / s.usable_gpus)) for s in types}
+    used = {s.id: max(0, ways[s.id].systems_for(held[s.id])) for s in types}
     return {sku: count for sku, count in used.items() if count}
 
 

@@ -9,6 +9,7 @@ from planner.case.model import (
     Segment,
     Storage,
     System,
+    Way,
 )
 from planner.case.resolve import resolve, with_companions
 
@@ -21,6 +22,7 @@ __all__ = [
     "Segment",
     "Storage",
     "System",
+    "Way",
     "resolve",
     "with_companions",
 ]

@@ -47,7 +47,7 @@ def cap_in_use(case: Case, system: System) -> int:
     most = cap(case, system)
     if case.job.gpus_max is None:
         return most
-    needed = math.ceil(case.job.gpus_max / system.usable_gpus)
+    needed = max(way.systems_for(case.job.gpus_max) for way in system.ways)
     return min(most, max(needed + case.job.hot(needed), system.low, system.min_units))
 
 
@@ -61,11 +61,11 @@ def unlimited(case: Case, offer: Offer) -> int:
     job, limits = case.job, case.limits
     if isinstance(offer, System):
         gpus = [float(job.gpus_min), limits.min_useful_gpus or 0.0]
-        if offer.tflops_per_gpu > 0 and job.mfu:
-            gpus.append(
-                (case.useful_pflops_floor() or 0.0) * 1000.0 / offer.tflops_per_gpu / job.mfu
-            )
-        demands += [count / offer.usable_gpus for count in gpus]
+        floor = case.useful_pflops_floor() or 0.0
+        for way in offer.ways:
+            rate = way.tflops_per_gpu * (job.mfu or 0.0)
+            work = floor * 1000.0 / rate if rate > 0 else 0.0
+            demands += [count / way.usable_gpus for count in (*gpus, work)]
     if isinstance(offer, Storage):
         demands += _storage_demands(case, offer)
     return max(UNLIMITED_UNITS, math.ceil(GENEROUS * max(demands)))
@@ -77,9 +77,9 @@ def _storage_demands(case: Case, offer: Storage) -> list[float]:
     read = [per_gpus * case.rule.read_gb_per_s if case.rule else 0.0]
     read.append(job.gpus_min * job.ingest_per_gpu_gb_per_s / case.delivered_read)
     if job.max_restore_s is not None:
-        a, c = job.fan_out_terms()
         once = job.checkpoint_gb / job.max_restore_s / case.delivered_read
-        read.append((a + c * job.gpus_min) * once)
+        terms = [job.fan_out_terms(way.replica_gpus) for way in case.ways]
+        read += [(a + c * job.gpus_min) * once for a, c in terms]
     write = [per_gpus * case.rule.write_gb_per_s if case.rule else 0.0]
     if job.interval.high_s > 0:
         share = min(job.max_overlap, job.max_blocking)
@@ -105,11 +105,19 @@ def _by_sums(case: Case, offer: Offer) -> list[float]:
     bounds = []
     for figure, parts in SUMS.items():
         limit = getattr(case.limits, figure, None)
-        each = sum(part.each(offer, case.rates) or 0.0 for part in parts)
+        each = sum(part.each(_at_least(offer), case.rates) or 0.0 for part in parts)
         if limit is not None and each > 0:
             owned = offer.installed if any(part.bought for part in parts) else 0
             bounds.append(owned + limit / each)
     return bounds
+
+
+def _at_least(offer: Offer) -> Offer:
+    """Return an offer with as little power as it may be provisioned for."""
+    if not isinstance(offer, System):
+        return offer
+    least = min(offer.ways, key=lambda way: way.power_share)
+    return offer.at(least) if least.power_share < 1.0 else offer
 
 
 @dataclass
@@ -123,7 +131,7 @@ class Bounds:
     @classmethod
     def of(cls, case: Case, tops: dict[str, int]) -> Bounds:
         """Return the bounds of a case whose offers have at most ``tops`` units."""
-        limits, offers = case.limits, case.offers()
+        limits, offers = case.limits, [_at_least(offer) for offer in case.offers()]
         each = (
             (limits.it_power_kw, {o.id: o.it_power_kw for o in offers}),
             (limits.facility_power_kw, {o.id: o.meter_kw for o in offers}),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
 from planner.case.quantities import Packed, Quantity, RackUse, Terms, ceil, evaluate, total
@@ -121,16 +122,67 @@ class Offer(BillItem):
 
 
 @dataclass(frozen=True)
-class System(Offer):
-    """A GPU system; the job can use ``usable_gpus`` of its ``gpus``."""
+class Way:
+    """One way in which the job may run on a GPU system; the plan chooses one.
 
-    gpus: int
+    Of each system the job can use ``usable_gpus``, in steps of ``step_gpus``: whole replicas, or
+    whole systems. ``tflops_per_gpu`` is what ``Job.mfu`` applies to, at the power set point.
+    ``power_share`` of its rated power is what a system is provisioned for, ``min_replicas`` the
+    fewest whose memory holds what they share.
+    """
+
+    id: str
     usable_gpus: int
+    step_gpus: int
+    replica_gpus: int | None
     tflops_per_gpu: float
     failures_per_gpu_day: float
+    power_share: float = 1.0
+    min_replicas: int = 1
+
+    @property
+    def standing(self) -> str:
+        """The name of the count of systems that stand at this way's set point."""
+        return f"at.{self.id}"
+
+    @property
+    def least_gpus(self) -> int:
+        """The fewest GPUs that the job can use in this way."""
+        return self.min_replicas * self.replica_gpus if self.replica_gpus else 1
+
+    def most_gpus(self, systems: int) -> int:
+        """Return the most GPUs that the job can use of so many systems."""
+        return systems * self.usable_gpus // self.step_gpus * self.step_gpus
+
+    def systems_for(self, gpus: int) -> int:
+        """Return the fewest systems that hold so many GPUs in use."""
+        return ceil(gpus / self.usable_gpus)
+
+
+@dataclass(frozen=True)
+class System(Offer):
+    """A GPU system, and the ways in which the job may run on it: the first is as it is sold."""
+
+    gpus: int
+    ways: tuple[Way, ...]
     client_write_gb_per_s: float
     client_read_gb_per_s: float
     fabric: int | None
+
+    def way(self, chosen: Collection[str] = ()) -> Way:
+        """Return the way that is among those chosen, by id; the first where none is."""
+        return next((way for way in self.ways if way.id in chosen), self.ways[0])
+
+    def at(self, way: Way) -> System:
+        """Return the system as it is provisioned for at a way's set point."""
+        share = way.power_share
+        return replace(
+            self,
+            it_power_kw=share * self.it_power_kw,
+            meter_kw=share * self.meter_kw,
+            energy_kw=min(self.energy_kw, share * self.meter_kw),
+            liquid_kw=share * self.liquid_kw,
+        )
 
 
 @dataclass(frozen=True)
@@ -339,7 +391,7 @@ class BandwidthRule:
 
 @dataclass(frozen=True)
 class Job:
-    """The training job."""
+    """The training job; ``replica_gpus`` are those of its first parallelism option."""
 
     name: str
     checkpoint_gb: float
@@ -368,31 +420,19 @@ class Job:
     ingest_per_gpu_gb_per_s: float
     capacity_needed_tb: float
 
-    def step(self, system: System) -> int:
-        """Return by how many the GPUs in use of a type come: whole replicas, or whole systems."""
-        if self.whole_replicas:
-            assert self.replica_gpus is not None
-            return self.replica_gpus
-        return system.usable_gpus
-
-    def most_gpus(self, system: System, systems: int) -> int:
-        """Return the most GPUs that the job can use of so many systems of a type."""
-        step = self.step(system)
-        return systems * system.usable_gpus // step * step
-
     def hot(self, used: int) -> int:
         """Return the hot spares of a type with ``used`` systems in use."""
         return self.hot_spares + ceil(self.hot_share * used) if used else 0
 
-    def fan_out_terms(self) -> tuple[float, float]:
+    def fan_out_terms(self, replica_gpus: int | None) -> tuple[float, float]:
         """Return (a, c) with fan-out F = a + c * N: how often a restore reads the checkpoint."""
         if self.fan_out == "broadcast":
             return 1.0, 0.0
-        assert self.replica_gpus is not None
+        assert replica_gpus is not None
         if self.fan_out == "every_replica":
-            return 0.0, 1.0 / self.replica_gpus
+            return 0.0, 1.0 / replica_gpus
         b = self.bytes_per_parameter
-        return (b - 2.0) / b, 2.0 / (b * self.replica_gpus)
+        return (b - 2.0) / b, 2.0 / (b * replica_gpus)
 
 
 @dataclass(frozen=True)
@@ -537,6 +577,29 @@ class Case:
     def keys(self, sku: str) -> tuple[Key, ...]:
         """Return what the counts of an item are of: each site in each period."""
         return tuple(Key(sku, site, period) for site in self.sites for period in self.periods)
+
+    @cached_property
+    def ways(self) -> tuple[Way, ...]:
+        """Every way of every GPU system, in their order."""
+        return tuple(way for system in self.systems for way in system.ways)
+
+    @cached_property
+    def capped(self) -> Mapping[str, tuple[System, Way]]:
+        """Ways that are provisioned for another power than the system's own, by id."""
+        pairs = ((system, way) for system in self.systems for way in system.ways)
+        return {way.id: (system, way) for system, way in pairs if way.power_share != 1.0}
+
+    def of_any_size(self) -> Case:
+        """Return the case without what it asks for at least of GPUs in use."""
+        systems = (
+            replace(system, ways=tuple(replace(way, min_replicas=0) for way in system.ways))
+            for system in self.systems
+        )
+        return replace(self, systems=tuple(systems), job=replace(self.job, gpus_min=1))
+
+    def in_use(self, used: Mapping[str, int], ways: Collection[str]) -> list[tuple[System, Way]]:
+        """Return the GPU systems in use, each with the way that is chosen of it."""
+        return [(system, system.way(ways)) for system in self.systems if used.get(system.id)]
 
     def offers(self) -> tuple[Offer, ...]:
         """Return everything that may be bought, and what is owned and only stands there."""

@@ -191,4 +191,10 @@ def weights(case: Case, figure: str, units: Named, purchased: Named) -> Weights:
         for each, bought, item in every
         if each is not None
     ]
+    for system, way in case.capped.values():
+        at = system.at(way)
+        for part in SUMS[figure]:
+            rated, capped = part.each(system, case.rates), part.each(at, case.rates)
+            if not part.bought and rated is not None and capped is not None:
+                counted.append((capped - rated, units[way.standing]))
     return [(each, count) for each, count in counted if each != 0.0]

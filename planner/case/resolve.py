@@ -28,6 +28,7 @@ from planner.case.model import (
 )
 from planner.case.model import Job as JobNumbers
 from planner.case.money import bill_item
+from planner.case.ways import ways_of
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, demanded, job_size
 from planner.limits import of_group
@@ -163,15 +164,12 @@ def _base(item: Item, inputs: Inputs) -> Offer:
 
 def _system(item: Item, inputs: Inputs) -> System:
     assert item.provides.gpus is not None
-    job, limit = inputs.problem.job, inputs.problem.storage.client_limit
+    limit = inputs.problem.storage.client_limit
     gpus = item.provides.gpus.value
-    rate = figures.failures_per_gpu_day(item, job)
     return System(
         **vars(_base(item, inputs)),
         gpus=gpus,
-        usable_gpus=figures.usable_gpus(gpus, job),
-        tflops_per_gpu=figures.tflops_per_gpu(item, job) or 0.0,
-        failures_per_gpu_day=rate,
+        ways=ways_of(item, inputs),
         client_write_gb_per_s=limit.write or figures.client_gb_per_s(item.client.write, gpus),
         client_read_gb_per_s=limit.read or figures.client_gb_per_s(item.client.read, gpus),
         fabric=None,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from planner.case import System
+from planner.case import Way
 from planner.optimizer import purchase
 from planner.optimizer.context import Build
 from planner.optimizer.master import Bounds, Master
@@ -119,7 +119,8 @@ def probe(master: Master, goal: Goal, found: Found) -> None:
     margin = share * max(1.0, abs(found.value))
     floor = found.value - margin if goal.maximise else found.value + margin
     master.row(f"worse_{goal.name}", goal.expression, ">=" if goal.maximise else "<=", floor)
-    for flag in (*build.type_used.values(), *build.serves.values()):
+    ways = (build.way_used[way.id] for s in case.systems if len(s.ways) > 1 for way in s.ways)
+    for flag in (*build.type_used.values(), *ways, *build.serves.values()):
         low, high = master.original(flag)
         if low > 0.5 or high < 0.5:
             continue
@@ -259,7 +260,7 @@ def _split_gpus(master: Master, goal: Goal, node: Node, outcome: Outcome) -> lis
     """Split the GPUs in use between what their logarithm asks for and what their number is.
 
     GPUs in use come in steps: those of the type in use, or the greatest common part of all types.
-    With one type the split is of that type only, and a third part holds the other types.
+    With one type the split is of its way in use only, and a third part holds all other ways.
     """
     build, values = master.build, outcome.values
     if "n" not in vars(build):
@@ -267,8 +268,8 @@ def _split_gpus(master: Master, goal: Goal, node: Node, outcome: Outcome) -> lis
     asked, now = math.exp(evaluate(build.n, values)), values[build.gpus.name]
     if not pretends(master, outcome):
         return []
-    types = [s for s in build.case.systems if values[build.type_used[s.id].name] > 0.5]
-    single = types[0] if len(types) == 1 and build.case.job.max_types == 1 else None
+    ways = [way for way in build.case.ways if values[build.way_used[way.id].name] > 0.5]
+    single = ways[0] if len(ways) == 1 and build.case.job.max_types == 1 else None
     step = _step(build, single)
     _, low, high = node.bounds.get(build.gpus.name, (build.gpus, *build.gpus_range))
     # More GPUs than asked for hurt: that point decides. Where it is only the end of the range, or
@@ -279,7 +280,7 @@ def _split_gpus(master: Master, goal: Goal, node: Node, outcome: Outcome) -> lis
     flags: Bounds = {}
     children = []
     if single is not None:
-        flag = build.type_used[single.id]
+        flag = build.way_used[single.id]
         flags = {flag.name: (flag, 1.0, 1.0)}
         if node.bounds.get(flag.name, (flag, 0.0, 1.0))[1] < 1.0:
             children.append(Node(node.bound, {**node.bounds, flag.name: (flag, 0.0, 0.0)}))
@@ -305,7 +306,7 @@ def split_counts(master: Master, node: Node, values: Mapping[str, float]) -> lis
         values: the solver's, none where it gave none: then a range is halved.
     """
     build = master.build
-    for variable in (*build.used.values(), *build.counts.values()):
+    for variable in (*build.used.values(), *build.systems_of.values(), *build.counts.values()):
         name = variable.name
         _, low, high = node.bounds.get(name, (variable, *master.original(variable)))
         low, high = math.ceil(low - NOISE), math.floor(high + NOISE)
@@ -322,6 +323,5 @@ def split_counts(master: Master, node: Node, values: Mapping[str, float]) -> lis
     return []
 
 
-def _step(build: Build, single: System | None) -> int:
-    job, systems = build.case.job, build.case.systems
-    return math.gcd(*(job.step(system) for system in ([single] if single else systems)))
+def _step(build: Build, single: Way | None) -> int:
+    return math.gcd(*(way.step_gpus for way in ([single] if single else build.case.ways)))

@@ -16,6 +16,7 @@ from planner.optimizer.model import (
     LogRework,
     Model,
     NegativeExp,
+    Variable,
     combination,
     total,
 )
@@ -44,11 +45,12 @@ def goodput(build: Build) -> Linear:
     log_size = math.log(job.checkpoint_gb)
     if build.mode == "async":
         terms.append(_failures(build, "drain", build.mu + log_size - build.b))
-    a, c = job.fan_out_terms()
+    a, c = job.fan_out_terms(build.case.ways[0].replica_gpus)
     if a > 0:
         terms.append(_failures(build, "restore", build.mu + math.log(a) + log_size - build.q))
     if c > 0:
-        argument = build.mu + build.n + math.log(c) + log_size - build.q
+        each = build.of_way("fan_out", lambda way: job.fan_out_terms(way.replica_gpus)[1], 1)
+        argument = build.mu + build.n + each + log_size - build.q
         terms.append(_failures(build, "restore_replicas", argument))
     return sum(terms[1:], terms[0])
 
@@ -65,7 +67,7 @@ def _rework(build: Build) -> Linear:
     job = build.case.job
     if job.interval.policy == "lost_work":
         return combination([], LogRework().value(math.log(job.interval.kappa)))
-    rates = [s.failures_per_gpu_day / 86_400.0 for s in build.case.systems]
+    rates = [way.failures_per_gpu_day / 86_400.0 for way in build.case.ways]
     gpus = build.gpus_range
     least = math.log(min(rates) * gpus[0] * low)
     most = min(math.log(max(rates) * gpus[1] * high), math.log(700.0))
@@ -170,12 +172,45 @@ def _add_system(build: Build, system: System) -> None:
     used = build.model.var(f"used__{system.id}", 0.0, most_used, True)
     flag = build.model.var(f"type__{system.id}", 0.0, 1.0, True)
     build.used[system.id], build.type_used[system.id] = used, flag
+    _add_ways(build, system, used, flag, high)
     idle = _hot_spares(build, system, used, flag)
     build.model.row(f"used_{system.id}", used + idle - build.units[system.id], "<=", 0.0)
     # What the job does not use is bought only where the user asks for it.
     bought = used if _asked_for(build, system) else build.units[system.id]
     build.model.row(f"type_{system.id}", bought - high * flag, "<=", 0.0)
     build.model.row(f"type_used_{system.id}", used - flag, ">=", 0.0)
+
+
+def _add_ways(build: Build, system: System, used: Variable, flag: Variable, most: float) -> None:
+    """Add one way of the type, the one in use, and the systems that stand at its set point.
+
+    ``sum_w u_w = u``, ``sum_w y_w = y``, ``y_w <= u_w <= most y_w``; ``p_w <= most y_w`` and
+    ``p_w <= systems in place``: what a lower set point spares counts of the way in use alone.
+    """
+    model = build.model
+    if len(system.ways) == 1:
+        build.way_used[system.ways[0].id], build.systems_of[system.ways[0].id] = flag, used
+    else:
+        parts, flags = [], []
+        for way in system.ways:
+            part = model.var(f"used__{way.id}", 0.0, used.upBound, True)
+            chosen = model.var(f"way__{way.id}", 0.0, 1.0, True)
+            model.row(f"way_{way.id}", part - most * chosen, "<=", 0.0)
+            model.row(f"way_used_{way.id}", part - chosen, ">=", 0.0)
+            build.way_used[way.id], build.systems_of[way.id] = chosen, part
+            parts.append(part)
+            flags.append(chosen)
+        model.row(f"ways_used_{system.id}", total(parts) - used, "==", 0.0)
+        model.row(f"one_way_{system.id}", total(flags) - flag, "==", 0.0)
+    capped = [way for way in system.ways if way.power_share != 1.0]
+    room = float(max(most, system.installed))
+    for way in capped:
+        standing = model.var(f"standing__{way.id}", 0.0, room)
+        model.row(f"standing_{way.id}", standing - room * build.way_used[way.id], "<=", 0.0)
+        build.units[way.standing] = standing + 0
+    if capped:
+        standing = total(build.units[way.standing] for way in capped)
+        model.row(f"standing_{system.id}", standing - build.units[system.place], "<=", 0.0)
 
 
 def _asked_for(build: Build, system: System) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from planner.case import Case, Storage, System
+from planner.case import Case, Storage, System, Way
 from planner.case.bounds import Bounds
 from planner.case.model import BillItem, Key, Mode, Segment
 from planner.case.money import weights
@@ -28,6 +28,8 @@ class Build:
 
     ``counts`` are of each item at each site in each period; ``units`` and ``purchased`` are
     their totals, and those of the companions that follow from them.
+    ``used`` and ``type_used`` are of each GPU type, ``systems_of`` and ``way_used`` of each way in
+    which the job may run on it: the same variables where a type has one way.
     ``gpus`` is N; ``write`` and ``read`` are delivered GB/s, ``safe_write`` and ``safe_read`` the
     same with appliances down, where the problem wants limits to hold then. The logarithms ``n``,
     ``b``, ``q`` and ``i`` of N, write, read and interval come into being, with their links, when
@@ -40,6 +42,9 @@ class Build:
     counts: dict[Key, Variable] = field(default_factory=dict)
     used: dict[str, Variable] = field(default_factory=dict)
     type_used: dict[str, Variable] = field(default_factory=dict)
+    way_used: dict[str, Variable] = field(default_factory=dict)
+    systems_of: dict[str, Variable] = field(default_factory=dict)
+    gpus_of: dict[str, Linear] = field(default_factory=dict)
     serves: dict[str, Variable] = field(default_factory=dict)
     caps: dict[str, int] = field(default_factory=dict)
     nameplate_read: dict[str, Linear] = field(default_factory=dict)
@@ -52,7 +57,25 @@ class Build:
     safe_read: Variable = None
     interval: Variable = None
     goodput: Linear = None
-    by_type: dict[str, Linear] = field(default_factory=dict)
+    by_way: dict[str, Linear] = field(default_factory=dict)
+
+    def gpus_in(self, system: System, way: Way) -> Linear:
+        """Return the GPUs in use in a way: whole replicas on the fewest systems, or systems."""
+        if way.id not in self.gpus_of:
+            usable = float(way.usable_gpus) * self.systems_of[way.id]
+            self.gpus_of[way.id] = usable
+            if self.case.job.whole_replicas:
+                self.gpus_of[way.id] = self._whole_replicas(system, way, usable)
+        return self.gpus_of[way.id]
+
+    def _whole_replicas(self, system: System, way: Way, usable: Linear) -> Linear:
+        most = way.most_gpus(max(self.caps[system.id], system.low)) // way.step_gpus
+        replicas = self.model.var(f"replicas__{way.id}", 0.0, float(most), True)
+        held = float(way.step_gpus) * replicas
+        self.model.row(f"replicas_{way.id}", held - usable, "<=", 0.0)
+        spare = float(way.usable_gpus - 1) * self.way_used[way.id]
+        self.model.row(f"fewest_{way.id}", usable - held - spare, "<=", 0.0)
+        return held
 
     @cached_property
     def tops(self) -> dict[str, int]:
@@ -88,10 +111,11 @@ class Build:
     @cached_property
     def gpus_range(self) -> tuple[float, float]:
         """Least and most GPUs in use."""
-        high = sum(system.usable_gpus * self.caps[system.id] for system in self.case.systems)
-        if self.case.job.max_types == 1:
-            sizes = (system.usable_gpus * self.caps[system.id] for system in self.case.systems)
-            high = max(sizes, default=0)
+        sizes = [
+            max(way.usable_gpus for way in system.ways) * self.caps[system.id]
+            for system in self.case.systems
+        ]
+        high = max(sizes, default=0) if self.case.job.max_types == 1 else sum(sizes)
         limit = self.case.job.gpus_max
         low = self.case.job.gpus_min
         return float(low), float(max(low, high if limit is None else min(high, limit)))
@@ -122,8 +146,11 @@ class Build:
         most = min(appliances, clients)
         least = self._least_read()
         if job.max_restore_s is not None:
-            a, c = job.fan_out_terms()
-            least = (a + c * self.gpus_range[0]) * job.checkpoint_gb / job.max_restore_s
+            least = min(
+                a + c * self.gpus_range[0]
+                for a, c in (job.fan_out_terms(way.replica_gpus) for way in self.case.ways)
+            )
+            least = least * job.checkpoint_gb / job.max_restore_s
         return _range(least, most)
 
     def _most_clients(self, limits: list[float], factors: list[float]) -> float:
@@ -154,7 +181,7 @@ class Build:
         rule = self.case.job.interval
         if rule.policy != "lost_work":
             return max(rule.low_s, SMALLEST_INTERVAL_S), max(rule.high_s, SMALLEST_INTERVAL_S)
-        rates = [system.failures_per_gpu_day for system in self.case.systems] or [1.0]
+        rates = [way.failures_per_gpu_day for way in self.case.ways] or [1.0]
         low, high = self.gpus_range
         per_gpu_s = rule.kappa * 86_400.0
         return per_gpu_s / (max(rates) * high), per_gpu_s / (min(rates) * low)
@@ -234,7 +261,7 @@ class Build:
     @cached_property
     def mu(self) -> Linear:
         """log of the job's failures per second, log(1/M)."""
-        return self.n + self.of_type("failure_rate", lambda s: s.failures_per_gpu_day / 86_400.0, 1)
+        return self.n + self.of_way("failure_rate", lambda w: w.failures_per_gpu_day / 86_400.0, 1)
 
     def share_of_interval(self, name: str, log_share: Linear) -> Linear:
         """Return a new variable that is at least exp(log_share) and at most 1."""
@@ -243,18 +270,18 @@ class Build:
         self.model.link(name, -1 * share, log_share, NegativeExp(), domain)
         return share
 
-    def of_type(self, name: str, value: Callable[[System], float], worst: int) -> Linear:
-        """Return log(value) of the GPU type in use; of several the largest (1) or least (-1)."""
-        if name not in self.by_type:
-            logs = {s.id: math.log(value(s)) for s in self.case.systems}
-            self.by_type[name] = self._of_type(name, logs, worst)
-        return self.by_type[name]
+    def of_way(self, name: str, value: Callable[[Way], float], worst: int) -> Linear:
+        """Return log(value) of the way in use; of several types' the largest (1) or least (-1)."""
+        if name not in self.by_way:
+            logs = {way.id: math.log(value(way)) for way in self.case.ways}
+            self.by_way[name] = self._of_way(name, logs, worst)
+        return self.by_way[name]
 
-    def _of_type(self, name: str, logs: Mapping[str, float], worst: int) -> Linear:
+    def _of_way(self, name: str, logs: Mapping[str, float], worst: int) -> Linear:
         if len(set(logs.values())) == 1:
             return combination([], next(iter(logs.values())))
         if self.case.job.max_types == 1:
-            return combination((logs[k], self.type_used[k]) for k in logs)
+            return combination((logs[k], self.way_used[k]) for k in logs)
         return self._worst(name, logs, worst)
 
     def _worst(self, name: str, logs: Mapping[str, float], worst: int) -> Variable:
@@ -264,15 +291,11 @@ class Build:
             if worst > 0:  # result >= log where the type is used
                 slack = log - low
                 right = log - slack
-                self.model.row(
-                    f"{name}_of_{key}", result - slack * self.type_used[key], ">=", right
-                )
+                self.model.row(f"{name}_of_{key}", result - slack * self.way_used[key], ">=", right)
             else:
                 slack = high - log
                 right = log + slack
-                self.model.row(
-                    f"{name}_of_{key}", result + slack * self.type_used[key], "<=", right
-                )
+                self.model.row(f"{name}_of_{key}", result + slack * self.way_used[key], "<=", right)
         return result
 
 

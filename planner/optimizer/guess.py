@@ -6,9 +6,9 @@ It proves nothing; it lets the search rule out early what cannot be better.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
-from planner.case import Case
+from planner.case import Case, System, Way
 from planner.case.model import Mode, Offer, Storage, by_item
 from planner.optimizer import operate, purchase
 from planner.optimizer.master import Master
@@ -66,32 +66,40 @@ def _solve_with(master: Master, flags: list[tuple[Variable, bool]], solve: Solve
 
 
 def _rounded(case: Case, mode: Mode, values: Mapping[str, float], master: Master) -> Iterator[Run]:
-    """Yield the best use of the relaxation's purchase in whole units."""
+    """Yield the best use of the relaxation's purchase in whole units, in each way of its type."""
     counts = by_item((key, values[v.name]) for key, v in master.build.counts.items())
     units = {offer.id: _whole(offer, counts[offer.id]) for offer in case.offers()}
-    for system in case.systems:
-        if units[system.id] == 0 or system.low > 0:
-            continue
-        most = _most(case, units, system.id)
-        if most is None:
-            return
-        units[system.id] = most
-    if not orderly(case, units) or purchase.broken_rows(case, units):
-        return
     types = [system for system in case.systems if values[f"type__{system.id}"] > 0.5]
-    if len(types) != 1 or units[types[0].id] == 0:
+    if len(types) != 1:
         return
-    system = types[0]
-    used = operate.most_in_use(case, units[system.id])
-    step, gpus = case.job.step(system), case.job.most_gpus(system, used)
+    for way in types[0].ways:
+        if master.original(master.build.way_used[way.id])[1] > 0.5:
+            found = _in_way(case, mode, units, types[0], way)
+            if found is not None:
+                yield found
+
+
+def _in_way(
+    case: Case, mode: Mode, units: Mapping[str, int], system: System, way: Way
+) -> Run | None:
+    """Return the best use in one way of at most so many units, as many as limits allow."""
+    units = dict(units)
+    for each in case.systems:
+        if units[each.id] == 0 or each.low > 0:
+            continue
+        most = _most(case, units, each.id, {way.id})
+        if most is None:
+            return None
+        units[each.id] = most
+    if not orderly(case, units) or purchase.broken_rows(case, units, {way.id}):
+        return None
+    gpus = way.most_gpus(operate.most_in_use(case, units[system.id]))
     if case.job.gpus_max is not None:
-        gpus = min(gpus, case.job.gpus_max // step * step)
+        gpus = min(gpus, case.job.gpus_max // way.step_gpus * way.step_gpus)
     if gpus <= 0:
-        return
-    start = {system.id: math.ceil(gpus / system.usable_gpus)}
-    found = operate.best(case, mode, units, start, gpus, lambda o: o.useful_gpus)
-    if found is not None:
-        yield found
+        return None
+    start = {system.id: way.systems_for(gpus)}
+    return operate.best(case, mode, units, start, gpus, lambda o: o.useful_gpus, {way.id})
 
 
 def _whole(offer: Offer, count: float) -> int:
@@ -131,11 +139,11 @@ def _families_fit(case: Case, units: Mapping[str, int]) -> bool:
     )
 
 
-def _most(case: Case, units: Mapping[str, int], item_id: str) -> int | None:
+def _most(case: Case, units: Mapping[str, int], item_id: str, ways: Collection[str]) -> int | None:
     """Return the most units of an item, up to those given, that no limit refuses."""
 
     def fits(count: int) -> bool:
-        return not purchase.broken_rows(case, {**units, item_id: count})
+        return not purchase.broken_rows(case, {**units, item_id: count}, ways)
 
     high = units[item_id]
     if fits(high):

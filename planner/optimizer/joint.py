@@ -362,12 +362,12 @@ def _ratios(case: Case, operation: Run) -> Iterator[tuple[float, float]]:
     limits = case.limits
     if limits.per_useful_gpu_hour is not None:
         worth = limits.per_useful_gpu_hour * operation.useful_gpus * case.rates.hours
-        yield purchase.bill(case, operation.units)["tco_usd"], worth
+        yield purchase.bill(case, operation.units, operation.ways)["tco_usd"], worth
     if limits.per_million_tokens is not None:
         pflops = operation.useful_pflops(case.job.mfu or 0.0)
         tokens = pflops * case.million_tokens_per_pflops()
         worth = limits.per_million_tokens * tokens
-        yield purchase.bill(case, operation.units)["tco_usd"], worth
+        yield purchase.bill(case, operation.units, operation.ways)["tco_usd"], worth
 
 
 def _preference(case: Case, meets_floors: Callable[[Run], bool]) -> Callable[[Run], float]:
@@ -490,11 +490,11 @@ def fitted(case: Case, run: Run) -> Run | None:
     if any(count and name not in ids for name, count in run.units.items()):
         return None
     units = {name: run.units.get(name, 0) for name in ids}
-    if not orderly(case, units) or purchase.broken_rows(case, units):
+    if not orderly(case, units) or purchase.broken_rows(case, units, run.ways):
         return None
     if len(run.used) > case.job.max_types or run.mode not in case.job.modes:
         return None
-    found = operate.operate(case, run.mode, units, run.used, run.gpus)
+    found = operate.operate(case, run.mode, units, run.used, run.gpus, run.ways)
     if found is None or not floors(case)(found):
         return None
     return replace(found, units=units)

@@ -33,7 +33,7 @@ def log_useful_gpus(build: Build) -> Linear:
 def log_useful_pflops(build: Build) -> Linear:
     """Return log(useful PFLOP/s) = log(N f mfu E / 1000)."""
     assert build.case.job.mfu is not None
-    rate = build.of_type("flops", lambda system: system.tflops_per_gpu, -1)
+    rate = build.of_way("flops", lambda way: way.tflops_per_gpu, -1)
     return build.n + rate + build.goodput + math.log(build.case.job.mfu / 1000.0)
 
 
@@ -148,7 +148,7 @@ def can_be_missed(case: Case, name: str) -> bool:
     if name == "overlap" and case.rule is not None:
         return False
     if name == "restore_time":
-        return case.job.fan_out_terms()[1] == 0.0
+        return all(case.job.fan_out_terms(way.replica_gpus)[1] == 0.0 for way in case.ways)
     if name in ("overlap", "blocking"):
         return case.job.interval.policy != "lost_work"
     return name in BY_NAME and BY_NAME[name].elastic != ""
@@ -211,7 +211,7 @@ def _log_amount(build: Build, name: str) -> Linear:
 
 def _log_restore(build: Build) -> Linear:
     """Return the log of the restore time where every GPU gets one copy that is passed on."""
-    a, _ = build.case.job.fan_out_terms()
+    a, _ = build.case.job.fan_out_terms(build.case.ways[0].replica_gpus)
     return math.log(a * build.case.job.checkpoint_gb) - build.safe_q
 
 
@@ -225,7 +225,7 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
     summed |= {key: asked.figure.name for key, asked in OBJECTIVES.items()}
     if name in summed and summed[name] in SUMS:
         figure = FIGURES[summed[name]]
-        return lambda o: purchase.bill(case, o.units)[figure.name] / scale(figure)
+        return lambda o: purchase.bill(case, o.units, o.ways)[figure.name] / scale(figure)
     measures: dict[str, Callable[[Run], float]] = {
         "goodput": lambda o: math.log(o.useful_pflops(mfu)),
         "useful_gpus": lambda o: math.log(o.useful_gpus),

@@ -8,10 +8,10 @@ limits are elastic, the interval is the one that misses them by least.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from planner.case import Case, System
+from planner.case import Case, System, Way
 from planner.case.model import Elastic, Mode, nameplate, safe_bandwidth
 from planner.limits import BY_NAME, LIMITS
 from planner.optimizer import purchase
@@ -34,9 +34,16 @@ OF_INTERVAL = LOGARITHMIC - {"restore_time"}
 """Limits whose amounts depend on the interval."""
 
 
+Running = list[tuple[System, Way]]
+"""The GPU systems in use, each with the way in which the job runs on it."""
+
+
 @dataclass(frozen=True)
 class Run:
-    """How a job runs on a purchase: every figure that depends on N and I."""
+    """How a job runs on a purchase: every figure that depends on N and I.
+
+    ``ways`` are the ids of the ways in which, one for each type in use.
+    """
 
     mode: Mode
     units: Mapping[str, int]
@@ -59,6 +66,8 @@ class Run:
     goodput: float
     safe_write_gb_per_s: float
     safe_read_gb_per_s: float
+    ways: tuple[str, ...] = ()
+    replica_gpus: int | None = None
 
     @property
     def useful_gpus(self) -> float:
@@ -70,19 +79,54 @@ class Run:
         return self.useful_gpus * self.tflops_per_gpu * mfu / 1000.0
 
 
+def best_ways(
+    case: Case,
+    mode: Mode,
+    units: Mapping[str, int],
+    used: Mapping[str, int],
+    gpus: int,
+    value: Callable[[Run], float],
+    ways: Collection[str] = (),
+) -> Iterator[Run]:
+    """Yield the best operation in each way of the type in use, the proposed ones first.
+
+    Where several types are in use each has but one way. A way whose power set point makes a
+    purchase take more than limits allow is left out.
+    """
+    running = case.in_use(used, ways)
+    found = best(case, mode, units, used, gpus, value, ways)
+    if found is not None:
+        yield found
+    if len(running) != 1:
+        return
+    ((system, now),) = running
+    for way in system.ways:
+        if way is now:
+            continue
+        if way.power_share > now.power_share and purchase.broken_rows(case, units, {way.id}):
+            continue
+        most = way.most_gpus(most_in_use(case, units[system.id]))
+        there = min(max(gpus // way.step_gpus, 1) * way.step_gpus, most)
+        if there > 0:
+            start = {system.id: way.systems_for(there)}
+            found = best(case, mode, units, start, there, value, {way.id})
+            if found is not None:
+                yield found
+
+
 def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, int], gpus: int,
-         value: Callable[[Run], float]) -> Run | None:  # fmt: skip
+         value: Callable[[Run], float], ways: Collection[str] = ()) -> Run | None:  # fmt: skip
     """Return the best feasible operation near the given use of the GPUs, or None.
 
     N moves in growing steps from the proposed point for as long as ``value`` improves, which finds
-    the best N because value is unimodal in it.
+    the best N because value is unimodal in it. The ways are those given.
     """
-    start = operate(case, mode, units, used, gpus)
+    start = operate(case, mode, units, used, gpus, ways)
     if len(used) != 1:
         return start
-    system = next(s for s in case.systems if s.id in used)
-    step = case.job.step(system)
-    most = case.job.most_gpus(system, most_in_use(case, units[system.id])) // step
+    ((system, way),) = case.in_use(used, ways)
+    step = way.step_gpus
+    most = way.most_gpus(most_in_use(case, units[system.id])) // step
     found, here, moved = start, gpus // step, True
     while moved:  # a long step may have gone past the best N: turn round until neither side helps
         moved = False
@@ -90,7 +134,7 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
             width = 1
             while width:
                 there = here + direction * width
-                other = _at(case, mode, units, system, there, step) if 1 <= there <= most else None
+                other = _at(case, mode, units, system, there, way) if 1 <= there <= most else None
                 if other is not None and (found is None or value(other) > value(found)):
                     found, here, width, moved = other, there, width * 2, True
                 else:
@@ -107,21 +151,35 @@ def most_in_use(case: Case, units: int) -> int:
 
 
 def _at(
-    case: Case, mode: Mode, units: Mapping[str, int], system: System, steps: int, step: int
+    case: Case, mode: Mode, units: Mapping[str, int], system: System, steps: int, way: Way
 ) -> Run | None:
-    gpus = steps * step
-    return operate(case, mode, units, {system.id: math.ceil(gpus / system.usable_gpus)}, gpus)
+    gpus = steps * way.step_gpus
+    return operate(case, mode, units, {system.id: way.systems_for(gpus)}, gpus, (way.id,))
 
 
 def operate(
-    case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, int], gpus: int
+    case: Case,
+    mode: Mode,
+    units: Mapping[str, int],
+    used: Mapping[str, int],
+    gpus: int,
+    ways: Collection[str] = (),
 ) -> Run | None:
-    """Return the purchase run on so many GPUs at its best interval; None where a limit breaks."""
+    """Return the purchase run on so many GPUs at its best interval; None where a limit breaks.
+
+    Args:
+        case: the problem in numbers.
+        mode: how checkpoints are saved.
+        units: units in the cluster by item.
+        used: systems in use by type.
+        gpus: GPUs in use.
+        ways: the ways in which, by id; a type that none is given of runs in its first.
+    """
     job = case.job
-    types = [system for system in case.systems if used.get(system.id)]
-    if not types or not _gpus_allowed(case, types, units, used, gpus):
+    running = case.in_use(used, ways)
+    if not running or not _gpus_allowed(case, running, units, used, gpus):
         return None
-    flow = _flow(case, types, units, used, gpus)
+    flow = _flow(case, running, units, used, gpus)
     if flow is None:
         return None
     slowest_s = flow.fan_out * job.checkpoint_gb / flow.safe_read_gb_per_s
@@ -151,6 +209,7 @@ def run_at(
     used: Mapping[str, int],
     gpus: int,
     interval_s: float,
+    ways: Collection[str] = (),
 ) -> Run | None:
     """Return the purchase run as somebody says, whatever limits that breaks.
 
@@ -161,11 +220,12 @@ def run_at(
         used: systems in use by type, at least one.
         gpus: GPUs in use.
         interval_s: start of one checkpoint to the start of the next, s.
+        ways: the ways in which, by id; a type that none is given of runs in its first.
 
     None where nothing works: no bandwidth, or no progress between failures.
     """
-    types = [system for system in case.systems if used.get(system.id)]
-    flow = _flow(case, types, units, used, gpus) if types and gpus > 0 else None
+    running = case.in_use(used, ways)
+    flow = _flow(case, running, units, used, gpus) if running and gpus > 0 else None
     run = None if flow is None else _run(case, mode, units, used, gpus, interval_s, flow)
     return None if run is None or run.goodput <= 0 else run
 
@@ -186,28 +246,32 @@ class _Flow:
     mtti_s: float
     failures_per_gpu_day: float
     tflops_per_gpu: float
+    ways: tuple[str, ...]
+    replica_gpus: int | None
 
 
 def _flow(
     case: Case,
-    types: list[System],
+    running: Running,
     units: Mapping[str, int],
     used: Mapping[str, int],
     gpus: int,
 ) -> _Flow | None:
     """Return the flow, None where nothing moves."""
-    write_clients, read_clients, writers, readers = _clients(case, types, used, units)
+    write_clients, read_clients, writers, readers = _clients(case, running, used, units)
     read_plate, write_plate = _nameplate(case, units)
     write = min(case.delivered_write * write_plate, write_clients)
     read = min(case.delivered_read * read_plate, read_clients)
     safe_write, safe_read = _safe(case, units, (write, read), (write_clients, read_clients))
     if safe_write <= 0 or safe_read <= 0:
         return None
-    a, c = case.job.fan_out_terms()
-    rate = max(system.failures_per_gpu_day for system in types)
+    ways = [way for _, way in running]
+    a, c = case.job.fan_out_terms(ways[0].replica_gpus)
+    rate = max(way.failures_per_gpu_day for way in ways)
     return _Flow(
         write, read, write_clients, read_clients, writers, readers, safe_write, safe_read,
-        a + c * gpus, mtti_s(rate, gpus), rate, min(system.tflops_per_gpu for system in types),
+        a + c * gpus, mtti_s(rate, gpus), rate, min(way.tflops_per_gpu for way in ways),
+        tuple(way.id for way in ways), ways[0].replica_gpus,
     )  # fmt: skip
 
 
@@ -233,29 +297,30 @@ def _run(
         flow.client_write_gb_per_s, flow.client_read_gb_per_s, flow.writing_systems,
         flow.reading_systems, interval_s, stall, drain, flow.fan_out, restore_s, flow.mtti_s,
         flow.failures_per_gpu_day, flow.tflops_per_gpu, kept, flow.safe_write_gb_per_s,
-        flow.safe_read_gb_per_s,
+        flow.safe_read_gb_per_s, flow.ways, flow.replica_gpus,
     )  # fmt: skip
 
 
 def _gpus_allowed(
     case: Case,
-    types: list[System],
+    running: Running,
     units: Mapping[str, int],
     used: Mapping[str, int],
     gpus: int,
 ) -> bool:
     job, hot = case.job, case.job.hot
-    within = gpus >= job.gpus_min and (job.gpus_max is None or gpus <= job.gpus_max)
-    fabrics = {system.fabric for system in types if system.fabric is not None}
+    within = gpus >= max(job.gpus_min, *(way.least_gpus for _, way in running))
+    within = within and (job.gpus_max is None or gpus <= job.gpus_max)
+    fabrics = {system.fabric for system, _ in running if system.fabric is not None}
     return (
         within
         and len(fabrics) <= 1
-        and all(used[s.id] + hot(used[s.id]) <= units[s.id] for s in types)
+        and all(used[s.id] + hot(used[s.id]) <= units[s.id] for s, _ in running)
     )
 
 
 def _clients(
-    case: Case, types: list[System], used: Mapping[str, int], units: Mapping[str, int]
+    case: Case, running: Running, used: Mapping[str, int], units: Mapping[str, int]
 ) -> tuple[float, float, int, int]:
     """Return the clients' write and read limits, GB/s, and how many systems write and read."""
     serving = {item.family for item in case.storage if units.get(item.id)}
@@ -263,13 +328,14 @@ def _clients(
     write_factor = min((family.write_factor for family in families), default=1.0)
     read_factor = min((family.read_factor for family in families), default=1.0)
     job = case.job
+    replica = running[0][1].replica_gpus
     write, writers = _side(
-        [(s.client_write_gb_per_s, s.usable_gpus, used[s.id]) for s in types],
-        job.replica_gpus if job.one_replica_writes else None,
+        [(s.client_write_gb_per_s, way.usable_gpus, used[s.id]) for s, way in running],
+        replica if job.one_replica_writes else None,
     )
     read, readers = _side(
-        [(s.client_read_gb_per_s, s.usable_gpus, used[s.id]) for s in types],
-        job.replica_gpus if job.one_replica_reads else None,
+        [(s.client_read_gb_per_s, way.usable_gpus, used[s.id]) for s, way in running],
+        replica if job.one_replica_reads else None,
     )
     return write * write_factor, read * read_factor, writers, readers
 
@@ -399,7 +465,7 @@ def amount(case: Case, operation: Run, name: str) -> float:
     """Return what an operation reaches in the unit of a limit."""
     limit = BY_NAME[name]
     if limit.group == "supply":
-        return purchase.bill(case, operation.units)[limit.figure]
+        return purchase.bill(case, operation.units, operation.ways)[limit.figure]
     job, run = case.job, operation
     pflops = run.useful_pflops(job.mfu or 0.0)
     drain_s = job.checkpoint_gb / run.safe_write_gb_per_s

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,23 +23,26 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Purchase:
-    """Whole units bought, systems in use by type, and GPUs in use."""
+    """Whole units bought, systems in use by type, GPUs in use, and the ways in which, by id."""
 
     units: dict[str, int]
     used: dict[str, int]
     gpus: int
+    ways: tuple[str, ...]
 
 
 def read(build: Build, values: Mapping[str, float]) -> Purchase:
     """Return the purchase in the solver's values; whole numbers are rounded, never cut off."""
     units = by_item((key, round(values[v.name])) for key, v in build.counts.items())
     used = {k: round(values[v.name]) for k, v in build.used.items() if round(values[v.name]) > 0}
-    gpus = sum(system.usable_gpus * used.get(system.id, 0) for system in build.case.systems)
+    on = (way.id for way in build.case.ways if values[build.way_used[way.id].name] > 0.5)
+    ways = tuple(on)
+    running = build.case.in_use(used, ways)
+    gpus = sum(way.usable_gpus * used[system.id] for system, way in running)
     if build.case.job.whole_replicas:
-        assert build.case.job.replica_gpus is not None
-        gpus = round(values[build.gpus.name] / build.case.job.replica_gpus)
-        gpus *= build.case.job.replica_gpus
-    return Purchase(units, used, gpus)
+        step = math.gcd(*(way.step_gpus for _, way in running)) or 1
+        gpus = round(values[build.gpus.name] / step) * step
+    return Purchase(units, used, gpus, ways)
 
 
 @dataclass(frozen=True)
@@ -54,20 +58,28 @@ class Bill:
         return self.amounts[figure]
 
 
-def bill(case: Case, units: Mapping[str, int]) -> Bill:
+def bill(case: Case, units: Mapping[str, int], ways: Collection[str]) -> Bill:
     """Return the bill of a purchase, companions included.
+
+    Args:
+        case: the problem in numbers.
+        units: units in the cluster by item.
+        ways: the ways in which the job runs, by id: their set points are what counts of power.
 
     Raises:
         ValueError: a fabric would have to be larger than three tiers can be.
     """
-    return _bill(case, tuple(units[offer.id] for offer in case.offers()))
+    capped = tuple(way for way in case.capped if way in ways) if ways else ()
+    return _bill(case, tuple(units[offer.id] for offer in case.offers()), capped)
 
 
 @lru_cache(maxsize=1024)
-def _bill(case: Case, chosen: tuple[int, ...]) -> Bill:
+def _bill(case: Case, chosen: tuple[int, ...], capped: tuple[str, ...]) -> Bill:
     offers = case.offers()
     units = {offer.id: count for offer, count in zip(offers, chosen, strict=True)}
     counts = case.companions.values(units)
+    for name, (system, way) in case.capped.items():
+        counts[way.standing] = counts[system.place] if name in capped else 0.0
     purchased = {item.id: item.purchased(round(counts[item.id])) for item in case.bill_items()}
     both: Amounts = (counts, purchased)
     amounts = {figure: _amount(terms, both) for figure, terms in _terms(case).items()}
@@ -82,7 +94,7 @@ def sharing(case: Case, units: Mapping[str, int]) -> tuple[int, ...]:
     if case.companions.shared is None:
         return ()
     try:
-        return case.companions.shared.counts(bill(case, units).counts)
+        return case.companions.shared.counts(bill(case, units, ()).counts)
     except ValueError:
         return ()
 
@@ -129,11 +141,11 @@ def used(supplies: Iterable[Limit], bill: Bill) -> Vector:
     return np.array([bill[each.figure] / each.scale for each in supplies], dtype=float)
 
 
-def broken_rows(case: Case, units: Mapping[str, int]) -> list[str]:
+def broken_rows(case: Case, units: Mapping[str, int], ways: Collection[str]) -> list[str]:
     """Return the names of the model's rows that the whole numbers break."""
     limits = case.limits
     try:
-        spent = bill(case, units)
+        spent = bill(case, units, ways)
     except ValueError:
         return ["fabric"]
     broken = [

@@ -137,9 +137,9 @@ def _count_out(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list
     build = master.build
     bought = purchase.read(build, outcome.values)
     best = None
-    if not purchase.broken_rows(build.case, bought.units):
+    if not purchase.broken_rows(build.case, bought.units, bought.ways):
         best = operate.best(
-            build.case, build.mode, bought.units, bought.used, bought.gpus, goal.prefer
+            build.case, build.mode, bought.units, bought.used, bought.gpus, goal.prefer, bought.ways
         )
     if best is not None and goal.allowed(best):
         node.bound = goal.value(best)
@@ -222,15 +222,16 @@ def _improve(master: Master, goal: Goal, outcome: Outcome, found: Found) -> bool
     """Try the outcome's purchase, cut around it; say whether the model has changed."""
     bought = purchase.read(master.build, outcome.values)
     case = master.build.case
-    broken = purchase.broken_rows(case, bought.units)
+    broken = purchase.broken_rows(case, bought.units, bought.ways)
     added = master.price(purchase.sharing(case, bought.units), outcome.values)
     if broken:
         return added > 0 or (crowded(master, outcome) is None and _magnify(master, broken))
     mode = master.build.mode
-    proposed = operate.operate(case, mode, bought.units, bought.used, bought.gpus)
-    best = operate.best(case, mode, bought.units, bought.used, bought.gpus, goal.prefer)
+    near = (case, mode, bought.units, bought.used, bought.gpus)
+    proposed = operate.operate(*near, bought.ways)
     # Of uses of equal value the first one stays: the preferred one.
-    candidates = [operation for operation in (best, proposed) if operation is not None]
+    candidates = [*operate.best_ways(*near, goal.prefer, bought.ways)]
+    candidates += [proposed] if proposed is not None else []
     for operation in candidates:
         found.take(goal, operation)
     added += master.cut(

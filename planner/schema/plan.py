@@ -333,6 +333,21 @@ class Loss(PlanModel):
     restore: float
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_empty(value: object) -> bool:
+    return not value
+
+
+class WayPlan(PlanModel):
+    """How the job runs on one type of GPU system, where the problem leaves that to the plan."""
+
+    id: str
+    gpu_type: str
+
+
 class JobPlan(PlanModel):
     """How the job runs on the plan: every figure of the sizing model, and its inputs.
 
@@ -413,6 +428,12 @@ class JobPlan(PlanModel):
     per_system_gpus: int | None = None
     usable_gpus_by_type: dict[str, int] = {}
     idle_gpus: int = 0
+    ways: tuple[WayPlan, ...] = Field(default=(), exclude_if=_is_empty)
+
+    @property
+    def way_ids(self) -> tuple[str, ...]:
+        """The ids of the ways in which the job runs, where there are any to choose from."""
+        return tuple(way.id for way in self.ways)
 
     def most_gpus(self, sku: str, systems: int) -> int:
         """Return the most GPUs that the job can use of so many systems of a type."""
@@ -528,10 +549,6 @@ class Site(PlanModel):
     colocation_usd_per_kw_month: float = 0.0
     discount_rate: float = 0.0
     energy_basis: Literal["maximum", "typical"] = "maximum"
-
-
-def _is_none(value: object) -> bool:
-    return value is None
 
 
 class Plan(PlanModel):

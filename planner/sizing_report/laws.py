@@ -146,7 +146,7 @@ def read_demand(job: Job, gpus: int) -> float:
     ingest = ingest_gb_per_s(gpus, job.ingest_per_gpu_gb_per_s)
     if job.max_restore_s is None:
         return ingest
-    constant, per_gpu = job.fan_out_terms()
+    constant, per_gpu = job.fan_out_terms(job.replica_gpus)
     fan_out = constant + per_gpu * gpus
     return max(ingest, restore_demand_gb_per_s(job.checkpoint_gb, fan_out, job.max_restore_s))
 
@@ -301,7 +301,7 @@ def running(
     transfer_s = drain_s(job.checkpoint_gb, write_gb_per_s)
     stall, drain = (transfer_s, 0.0) if mode == "sync" else (job.stall_s, transfer_s)
     slowdown = 0.0 if mode == "sync" else job.drain_slowdown
-    constant, per_gpu = job.fan_out_terms()
+    constant, per_gpu = job.fan_out_terms(job.replica_gpus)
     restore_s = restore_read_s(job.checkpoint_gb, constant + per_gpu * gpus, read_gb_per_s)
     restart_s = job.restart_s + restore_s
     loss = goodput_loss(interval_s, stall, drain, job.restart_s, restore_s, mtti_s, slowdown)

@@ -126,13 +126,14 @@ def gpu_types(inputs: Inputs, case: Case) -> tuple[GpuType, ...]:
 
 def _gpu_type(inputs: Inputs, case: Case, system: System) -> GpuType:
     most = cap_in_use(case, system)
-    gpus = case.job.most_gpus(system, most)
+    way = system.way()
+    gpus = way.most_gpus(most)
     return GpuType(
         item=system.id,
         name=name(inputs, system.id),
         systems=most,
         gpus=gpus,
-        peak_pflops=gpus * system.tflops_per_gpu / 1000 if system.tflops_per_gpu else None,
+        peak_pflops=gpus * way.tflops_per_gpu / 1000 if way.tflops_per_gpu else None,
         demanded=inputs.problem.items.get(system.id, Quantity()).least > 0,
         limited=most != UNLIMITED_UNITS,
     )
@@ -155,15 +156,15 @@ def cluster_of(
     kind = types[0]
     system = next(system for system in case.systems if system.id == kind.item)
     gpus = _most_gpus(case, system, kind) if asked_gpus is None else asked_gpus
-    job = case.job
-    _refuse_less_than_a_replica(gpus, job.replica_gpus, asked_gpus is not None)
-    systems = -(-gpus // system.usable_gpus)
-    replica = job.replica_gpus
+    job, way = case.job, system.way()
+    replica = way.replica_gpus
+    _refuse_less_than_a_replica(gpus, replica, asked_gpus is not None)
+    systems = -(-gpus // way.usable_gpus)
     readers = writers = systems
     if replica is not None and job.one_replica_writes:
-        writers = writing_systems("one_replica", systems, system.usable_gpus, replica)
+        writers = writing_systems("one_replica", systems, way.usable_gpus, replica)
     if replica is not None and job.one_replica_reads:
-        readers = writing_systems("one_replica", systems, system.usable_gpus, replica)
+        readers = writing_systems("one_replica", systems, way.usable_gpus, replica)
     return Cluster(
         item=kind.item,
         name=kind.name,
@@ -181,9 +182,9 @@ def cluster_of(
         reading_systems=readers,
         client_write_gb_per_s=writers * system.client_write_gb_per_s,
         client_read_gb_per_s=readers * system.client_read_gb_per_s,
-        failures_per_gpu_day=system.failures_per_gpu_day,
+        failures_per_gpu_day=way.failures_per_gpu_day,
         failures_reason=_failures_reason(inputs, kind.item),
-        mtti_s=mtti_s(system.failures_per_gpu_day, gpus),
+        mtti_s=mtti_s(way.failures_per_gpu_day, gpus),
     )
 
 
@@ -194,9 +195,9 @@ def _most_gpus(case: Case, system: System, kind: GpuType) -> int:
         raise InputError(Finding("unlimited", message, fix=fix))
     job = case.job
     gpus = kind.gpus if job.gpus_max is None else min(kind.gpus, job.gpus_max)
-    step = job.step(system)
+    step = system.way().step_gpus
     if gpus < step:
-        what = "replica" if step == job.replica_gpus else "system"
+        what = "replica" if step == system.way().replica_gpus else "system"
         held = kind.systems * system.gpus
         message = f"the site holds {held:,} GPUs of {kind.name}, and one {what} is {step:,}"
         raise InputError(Finding("no-room", message, fix="raise the budgets, or give --gpus N"))

@@ -92,7 +92,7 @@ CHANGES = {
 }  # fmt: skip
 
 
-@pytest.mark.exhaustive(keep=2)
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("name", sorted(CHANGES))
 def test_the_best_plan_is_that_of_the_changed_problem(name: str, tmp_path: Path) -> None:
     change = CHANGES[name]

@@ -131,6 +131,7 @@ BOUNDED = settings(
 )
 
 
+@pytest.mark.exhaustive(keep=0)
 @settings(BOUNDED, max_examples=40)
 @given(text=damaged(SHIPPED))
 def test_a_damaged_shipped_problem(text: str, folder: Path) -> None:

@@ -94,7 +94,7 @@ def allowed(case: Case, most: int) -> list[dict[str, int]]:
         {offer.id: count for offer, count in zip(offers, counts, strict=True)}
         for counts in itertools.product(*ranges)
     )
-    return [units for units in every if not LIMITS & set(purchase.broken_rows(case, units))]
+    return [units for units in every if not LIMITS & set(purchase.broken_rows(case, units, ()))]
 
 
 def check_bounds(case: Case, most: int) -> int:
@@ -132,7 +132,7 @@ def test_bounds_hold_for_random_problems() -> None:
 def compare_model(case: Case, units: dict[str, int], seed: object) -> None:
     """Compare every count and every purchase of the model with those of plain numbers."""
     counting = Counting(case)
-    spent = purchase.bill(case, units)
+    spent = purchase.bill(case, units, ())
     values = counting.values(units)
     model = counting.at(counting.counts, values)
     bought = counting.at(counting.bought, values)
@@ -167,7 +167,7 @@ def drawn(case: Case, random: Random) -> list[dict[str, int]]:
 
 def over(case: Case, units: dict[str, int]) -> bool:
     """Say whether a purchase is more than a limit on sums, or a stock, allows."""
-    broken = purchase.broken_rows(case, units)
+    broken = purchase.broken_rows(case, units, ())
     return any(name in LIMITS or name.startswith("stock_") for name in broken)
 
 

@@ -133,4 +133,4 @@ def test_nothing_else_changes_where_nothing_may_be_down() -> None:
     request.more["targets"] = {"min_gpus": 8}
     case = resolve(inputs_of(request.case()))
     assert case.storage[0].units_lost == 0.0
-    assert purchase.broken_rows(case, {"gpu": 1, "box": 2}) == []
+    assert purchase.broken_rows(case, {"gpu": 1, "box": 2}, ()) == []

@@ -62,10 +62,10 @@ def test_whole_numbers_are_checked_by_arithmetic() -> None:
     inputs = hall()
     case = held(resolve(inputs), inputs, least_write_gb_per_s=0.4, most_write_gb_per_s=0.8)
     units = {"gpu": 1, "drawer": 0}
-    assert purchase.broken_rows(case, {**units, "box": 4}) == ["least_write"]
-    assert purchase.broken_rows(case, {**units, "box": 5}) == []
-    assert purchase.broken_rows(case, {**units, "box": 10}) == []
-    assert purchase.broken_rows(case, {**units, "box": 11}) == ["most_write"]
+    assert purchase.broken_rows(case, {**units, "box": 4}, ()) == ["least_write"]
+    assert purchase.broken_rows(case, {**units, "box": 5}, ()) == []
+    assert purchase.broken_rows(case, {**units, "box": 10}, ()) == []
+    assert purchase.broken_rows(case, {**units, "box": 11}, ()) == ["most_write"]
 
 
 def test_a_plan_keeps_to_what_is_held_and_is_the_worse_for_it() -> None:

@@ -94,7 +94,7 @@ def test_a_row_that_whole_numbers_break_is_a_row_of_the_model() -> None:
     tight = replace(limits, **dict.fromkeys(sums, 0), **dict(zip(HELD, (1e9, 0.0), strict=True)))
     hopeless = replace(case, limits=tight)
     hopeless = replace(hopeless, policy=_impossible(case))
-    broken = set(purchase.broken_rows(hopeless, {"gpu": 1, "box": 2}))
+    broken = set(purchase.broken_rows(hopeless, {"gpu": 1, "box": 2}, ()))
     # What is held; capacity and the two sides of the rule; policies.
     assert len(broken) == len(sums) + len(HELD) + 3 + 2
     assert broken <= rows_of(case) | rows_of(replace(case, policy=_impossible(case)))

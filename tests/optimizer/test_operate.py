@@ -52,12 +52,12 @@ def uses(run: Solved, system: System) -> Iterator[tuple[dict[str, int], int]]:
     job = run.case.job
     if job.whole_replicas:
         assert job.replica_gpus is not None
-        for gpus in range(job.replica_gpus, run.units[system.id] * system.usable_gpus + 1):
+        for gpus in range(job.replica_gpus, run.units[system.id] * system.way().usable_gpus + 1):
             if gpus % job.replica_gpus == 0:
-                yield {system.id: -(-gpus // system.usable_gpus)}, gpus
+                yield {system.id: -(-gpus // system.way().usable_gpus)}, gpus
         return
     for count in range(1, run.units[system.id] + 1):
-        yield {system.id: count}, count * system.usable_gpus
+        yield {system.id: count}, count * system.way().usable_gpus
 
 
 def operations(run: Solved, system: System) -> list[Run]:

@@ -99,6 +99,6 @@ def test_whole_racks_of_a_system_count_as_such() -> None:
     case = resolve(inputs_of(request.case()))
     assert case.systems[0].rack_use == RackUse(racks_each=2)
     # Three systems in two racks each; boxes of 2 RU and 5 kW, nine to a rack.
-    assert purchase.bill(case, {"gpu": 3, "box": 9})["racks"] == 6 + 1
-    assert purchase.broken_rows(case, {"gpu": 2, "box": 2}) == []
-    assert purchase.broken_rows(case, {"gpu": 3, "box": 1}) == ["racks"]
+    assert purchase.bill(case, {"gpu": 3, "box": 9}, ())["racks"] == 6 + 1
+    assert purchase.broken_rows(case, {"gpu": 2, "box": 2}, ()) == []
+    assert purchase.broken_rows(case, {"gpu": 3, "box": 1}, ()) == ["racks"]

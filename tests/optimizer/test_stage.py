@@ -30,6 +30,7 @@ def split_request(**gpus: object) -> Request:
     return request
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_idle_systems_may_be_more_than_the_job_may_use() -> None:
     """8 GPUs of the fast vendor want 6 systems of the other, of which one would be 8 GPUs."""
     drawn = split_request(max=8).case()
@@ -89,6 +90,7 @@ def test_money_per_work_is_proven_in_few_solves(settings: tuple[str, ...]) -> No
     assert plan.provenance.iterations < MOST_SOLVES
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_a_bound_that_a_plan_disproves_is_searched_again() -> None:
     """At 9 MW the presolve of HiGHS 1.15.1 loses the best purchase, and a later plan shows it."""
     problem = shipped.problem_files()["10MW"]

@@ -69,6 +69,7 @@ def _sections(case: Case) -> set[str]:
     return {name for name, value in given.items() if value}
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_every_kind_of_case_occurs() -> None:
     seen: Counter[str] = Counter()
     solved = 0

@@ -301,6 +301,7 @@ def test_a_bundle_taller_than_a_rack_is_placed_first_fit() -> None:
     assert facility.power_kw(bundle, catalog) == 6
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_skipping_what_cannot_win_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [random_case(seed) for seed in range(40)]
     quick = [best(c.problem, c.items, c.families, c.prices, c.discounts) for c in cases]

@@ -172,6 +172,7 @@ def test_the_screen_keeps_to_its_width(plan: Plan, folder: Path) -> None:
     assert max(map(len, simulation_text.render(found).splitlines())) <= 100
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_the_result_depends_neither_on_processes_nor_on_when(folder: Path, tmp_path: Path) -> None:
     """600 runs of 2 blocks, enough that processes are started."""
     plan = str(folder / "small.plan.json")

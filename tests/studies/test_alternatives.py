@@ -192,6 +192,7 @@ def of_enterprise() -> Alternatives:
     return alternatives(api.load(ENTERPRISE), api.Options(), within=0.01)
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_what_is_beyond_the_tolerance_is_told_with_its_distance() -> None:
     answer = of_enterprise()
     beyond = {each.name: each for each in answer.directions if each.ended == "beyond"}
@@ -256,6 +257,7 @@ def test_command_as_json(
     assert Alternatives.model_validate(json.loads(out)).found == of_enterprise().found
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_infeasible_problems_end_as_they_do_with_solve(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

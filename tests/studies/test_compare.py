@@ -182,6 +182,7 @@ def test_a_workbook_that_cannot_run_has_no_plan(tmp_path: Path) -> None:
     assert "It has no plan: no GPU system" in told(found)
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_a_plan_that_is_none_is_shown_as_none(plans: tuple[Path, Path, Path]) -> None:
     found = compared(plans[0], INFEASIBLE)
     assert found.sides[1].status == "infeasible"
@@ -256,6 +257,7 @@ def test_the_workbook_of_the_command_holds_the_same_numbers(
     assert sentences <= {row[0] for row in rows}
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_exit_codes(run: Callable[..., Ran], plans: tuple[Path, Path, Path]) -> None:
     assert run(plans[0], INFEASIBLE).code == 0
     assert run(INFEASIBLE, INFEASIBLE).code == 3

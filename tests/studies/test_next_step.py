@@ -57,6 +57,7 @@ def drawn_steps(seed: int) -> tuple[Inputs, Base, tuple[Marginal, ...]]:
     return inputs, base, tuple(rows)
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_where_it_begins_to_pay_in_a_shipped_problem() -> None:
     inputs = load(PROBLEM)
     base, rows = explained(inputs)
@@ -104,6 +105,7 @@ def _check_order(lever: Lever, step: NextStep) -> None:
     assert not lever.looser_than(lever.value, short)
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_enough_drawn_problems_have_a_next_step() -> None:
     found = [row for seed in SEEDS for row in drawn_steps(seed)[2]]
     assert len(found) >= 12

@@ -69,6 +69,7 @@ def row(name: str, group: str = "rule", **changes: Any) -> RuleRow:
     return RuleRow.model_validate({"group": group, "name": name, "label": name} | known | changes)
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_each_row_is_what_solving_with_its_settings_gives() -> None:
     found = made("enterprise_1MW")
     for each in found.table.rows:
@@ -107,6 +108,7 @@ def test_the_rows_are_the_law_the_rules_the_other_mode_and_each_storage() -> Non
     assert {"ddn_exascaler", "ddn_exascaler_hybrid_io"} <= names
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_rules_without_a_plan_say_why_in_few_words() -> None:
     found = made("gpt3_octet")
     high = found.row("high")
@@ -125,6 +127,7 @@ def test_storage_that_the_problem_does_not_consider_has_no_plan() -> None:
     assert hybrid.reason == "the problem does not consider it (consider.storage_families)"
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_storage_beside_an_item_that_is_demanded_has_no_plan() -> None:
     found = made("enterprise_1MW", "items.wekapod_nitro_155.required=true")
     assert found.row("WEKA").outcome is not None

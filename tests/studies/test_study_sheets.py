@@ -33,6 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Path]:
     return plan, folder / "gpt3_octet.xlsx"
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_sheets_stand_before_the_checks_and_on_the_cover(made: tuple[Plan, Path]) -> None:
     book = openpyxl.load_workbook(made[1])
     names = book.sheetnames
@@ -52,6 +53,7 @@ def test_an_engine_that_follows_excel_finds_no_formula_of_theirs_and_no_other_va
     assert unlike(content) == []
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_the_audit_leaves_records_alone(made: tuple[Plan, Path], tmp_path: Path) -> None:
     found = audit(made[1], solve_again=False)
     assert found.edits == ()

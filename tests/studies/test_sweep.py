@@ -115,6 +115,7 @@ def test_catalogs_prices_and_named_scenarios_can_be_varied(small: str, tmp_path:
     assert one["it_power_kw"] / one["gpus"] < other["it_power_kw"] / other["gpus"]
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_every_number_of_processes_gives_the_same_bytes(small: str, tmp_path: Path) -> None:
     for jobs in ("1", "2"):
         ran("sweep", small, "--vary", PIECES, "-o", str(tmp_path / jobs), "--no-workbook",
@@ -215,6 +216,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing_that_is_done(
     assert Counter(row["status"] for row in table(tmp_path)) == {"optimal": 40}
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_a_worker_that_is_killed_takes_nothing_with_it(small: str) -> None:
     inputs = api.load(Path(small))
     some = list(scenarios(inputs, vary=("site.pue=1.1:1.5:lin:80",)))

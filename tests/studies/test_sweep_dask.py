@@ -23,6 +23,7 @@ from planner.studies.sensitivity.workers import Cluster, Work
 distributed = pytest.importorskip("distributed") if not os.environ.get("CI") else None
 
 
+@pytest.mark.exhaustive(keep=0)
 @pytest.mark.filterwarnings("default")
 def test_a_killed_worker_loses_no_row_and_changes_none(small: str) -> None:
     from distributed import LocalCluster

@@ -99,6 +99,7 @@ def test_no_time_for_a_problem_without_a_plan_claims_nothing() -> None:
     assert "jobs.0.restore.max_time" in found.undecided
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_questions_share_the_work_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     """With less work than the whole explanation takes part of it is told, always the same part."""
     inputs = load(Path(RESTORE))

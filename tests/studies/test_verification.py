@@ -122,6 +122,7 @@ def drawn(documents: list[Any], count: int, seed: int) -> Iterator[tuple[bytes, 
         yield put(documents[number], where, other(value, luck)), where
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_every_changed_plan_is_caught(documents: list[Any], tmp_path: Path) -> None:
     path = tmp_path / "x.plan.json"
     caught = 0

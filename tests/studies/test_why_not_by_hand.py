@@ -138,6 +138,7 @@ def test_questions_about_nothing_are_refused(name: str, told: str) -> None:
     assert told in str(refused.value)
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_without_a_plan_there_is_nothing_to_compare() -> None:
     inputs = api.load(ROOT / "problems" / "enterprise_1MW.yaml", settings=("site.racks=1",))
     plan = api.solve_with(inputs, api.Options())

@@ -285,6 +285,7 @@ def bound_hall(small: str, folder: Path) -> Path:
     return problem
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_the_loop_closes(small: str, tmp_path: Path) -> None:
     """Plan, its telemetry, what that shows, and the plan with it: the same purchase."""
     problem = str(bound_hall(small, tmp_path))

@@ -278,6 +278,7 @@ def test_the_banner_counts_the_edits(name: str, results: dict[str, Path]) -> Non
         assert text.endswith(f" {EDITS[name].edits}")
 
 
+@pytest.mark.exhaustive(keep=0)
 @needs_office
 def test_a_price_filled_in_completes_the_sum(
     results: dict[str, Path], recalculated: dict[str, tuple[Path, Path]]
@@ -289,6 +290,7 @@ def test_a_price_filled_in_completes_the_sum(
     assert after["bom_it_power_kw_flag"] == "known part"
 
 
+@pytest.mark.exhaustive(keep=0)
 @needs_office
 def test_nothing_left_to_write_to_is_no_error_value(folder: Path, tmp_path: Path) -> None:
     def empty(book: Workbook) -> None:
@@ -302,6 +304,7 @@ def test_nothing_left_to_write_to_is_no_error_value(folder: Path, tmp_path: Path
     assert checks(cells)["overlap"][3] == "OVER"
 
 
+@pytest.mark.exhaustive(keep=0)
 @needs_office
 def test_a_line_inserted_at_the_end_of_a_section_counts(folder: Path, tmp_path: Path) -> None:
     def fill_spacer(book: Workbook) -> None:

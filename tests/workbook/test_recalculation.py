@@ -52,6 +52,7 @@ def test_every_formula_has_a_cached_value(recalculated: Files) -> None:
                     assert (sheet.title, cell.coordinate) in shown
 
 
+@pytest.mark.exhaustive(keep=0)
 @needs_office
 def test_a_wrong_cached_value_is_caught(folder: Path, tmp_path: Path) -> None:
     planted = tmp_path / "planted.xlsx"

@@ -9,6 +9,7 @@ from planner.optimizer.model import total
 #
 #     sum_k y_k <= types per job;  N = sum_k g_k u_k  (whole systems)  or, for whole replicas,
 #     N = sum_k m v_k,  m v_k <= g_k u_k <= m v_k + (g_k - 1) y_k:  the fewest that hold them
+#     (k a type, or each way in which the job may run on it;  m v_k >= d_k m y_k by memory)
 #     type_k <= fabric_g(k),  sum_g fabric_g <= 1:  a job runs within one compute fabric
 #     sum_f z_f <= families (or = exactly so many);  x_k <= cap_k z_f(k)
 #     x_k = 0 or x_k >= least order
@@ -45,22 +46,15 @@ def _one_fabric(build: Build) -> None:
 
 
 def _gpus(build: Build) -> None:
-    systems, job = build.case.systems, build.case.job
-    usable = {s.id: float(s.usable_gpus) * build.used[s.id] for s in systems}
-    if not job.whole_replicas:
-        build.model.row("gpus_in_use", build.gpus - total(usable.values()), "==", 0.0)
-        return
-    assert job.replica_gpus is not None
-    held = []
-    for system in systems:
-        most = job.most_gpus(system, max(build.caps[system.id], system.low)) // job.replica_gpus
-        replicas = build.model.var(f"replicas__{system.id}", 0.0, float(most), True)
-        held.append(float(job.replica_gpus) * replicas)
-        gpus, spare = usable[system.id], float(system.usable_gpus - 1)
-        build.model.row(f"replicas_{system.id}", held[-1] - gpus, "<=", 0.0)
-        fewest = gpus - held[-1] - spare * build.type_used[system.id]
-        build.model.row(f"fewest_{system.id}", fewest, "<=", 0.0)
-    build.model.row("whole_replicas", build.gpus - total(held), "==", 0.0)
+    in_use = []
+    for system in build.case.systems:
+        for way in system.ways:
+            in_use.append(build.gpus_in(system, way))
+            if way.least_gpus > build.case.job.gpus_min:
+                least = float(way.least_gpus) * build.way_used[way.id]
+                build.model.row(f"least_{way.id}", in_use[-1] - least, ">=", 0.0)
+    name = "whole_replicas" if build.case.job.whole_replicas else "gpus_in_use"
+    build.model.row(name, build.gpus - total(in_use), "==", 0.0)
 
 
 def _families(build: Build) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from planner.case import System
+from planner.case import Way
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear, NegativeExp, Variable, combination, total
 from planner.optimizer.objective import bought_write
@@ -103,21 +103,21 @@ def _base(
     if not one_replica:
         base = combination((limits[s.id], build.used[s.id]) for s in systems)
         return base, sum(limits[s.id] * max(build.caps[s.id], s.low) for s in systems)
-    each = {s.id: _replica_systems(build, s) * limits[s.id] for s in systems}
+    each = {w.id: _replica_systems(w) * limits[s.id] for s in systems for w in s.ways}
     most = max(each.values())
     if build.case.job.max_types == 1:
-        return combination((each[s.id], build.type_used[s.id]) for s in systems), most
+        return combination((each[key], build.way_used[key]) for key in each), most
     slowest = build.model.var(f"client_{name}_slowest", 0.0, most)
-    for system in systems:
-        slack = most - each[system.id]
-        row = slowest + slack * build.type_used[system.id]
-        build.model.row(f"client_{name}_slowest_{system.id}", row, "<=", most)
+    for key, moved in each.items():
+        slack = most - moved
+        row = slowest + slack * build.way_used[key]
+        build.model.row(f"client_{name}_slowest_{key}", row, "<=", most)
     return slowest, most
 
 
-def _replica_systems(build: Build, system: System) -> int:
-    assert build.case.job.replica_gpus is not None
-    return math.ceil(build.case.job.replica_gpus / system.usable_gpus)
+def _replica_systems(way: Way) -> int:
+    assert way.replica_gpus is not None
+    return math.ceil(way.replica_gpus / way.usable_gpus)
 
 
 # Usable capacity, ingest and write endurance.
@@ -181,14 +181,16 @@ def add_restore(build: Build) -> None:
     job = build.case.job
     if job.max_restore_s is None:
         return
-    a, c = job.fan_out_terms()
+    terms = {way.id: job.fan_out_terms(way.replica_gpus) for way in build.case.ways}
     per_gb = job.checkpoint_gb / job.max_restore_s
-    build.model.row(
-        "restore_time",
-        build.safe_read - (c * per_gb) * build.gpus,
-        ">=",
-        a * per_gb,
-    )
+    if len(set(terms.values())) == 1:
+        a, c = next(iter(terms.values()))
+        copies = (c * per_gb) * build.gpus
+    else:  # replicas of several sizes: GPUs in use are those of one of them
+        a = next(iter(terms.values()))[0]
+        pairs = ((system, way) for system in build.case.systems for way in system.ways)
+        copies = total((terms[w.id][1] * per_gb) * build.gpus_in(s, w) for s, w in pairs)
+    build.model.row("restore_time", build.safe_read - copies, ">=", a * per_gb)
 
 
 # A vendor's bandwidth rule: nameplate bandwidth for every so many GPUs bought.

@@ -47,18 +47,16 @@ def _share(build: Build, name: str, limit: float) -> None:
 
 def _share_of_mtti(build: Build, name: str, per_rate: float) -> None:
     """Add B >= per_rate * failures per second, with the worst rate of the types in use."""
-    systems = build.case.systems
-    rates = {s.id: s.failures_per_gpu_day / 86_400.0 for s in systems}
+    rates = {way.id: way.failures_per_gpu_day / 86_400.0 for way in build.case.ways}
     if len(set(rates.values())) == 1:
         row = build.safe_write - per_rate * next(iter(rates.values())) * build.gpus
         build.model.row(name, row, ">=", 0.0)
         return
-    for system in systems:
-        factor = per_rate * rates[system.id]
+    for key, rate in rates.items():
+        factor = per_rate * rate
         slack = factor * build.gpus_range[1]
-        row = build.safe_write - factor * build.gpus - slack * build.type_used[system.id]
-        name_of = f"{name}_{system.id}"
-        build.model.row(name_of, row, ">=", -slack)
+        row = build.safe_write - factor * build.gpus - slack * build.way_used[key]
+        build.model.row(f"{name}_{key}", row, ">=", -slack)
 
 
 def _drain_fits(build: Build) -> None:
@@ -133,7 +131,7 @@ def add_ratios(build: Build) -> None:
         )
     limit = limits.per_million_tokens
     if limit is not None:
-        rates = [math.log(s.tflops_per_gpu * (case.job.mfu or 0.0) / 1000.0) for s in case.systems]
+        rates = [math.log(w.tflops_per_gpu * (case.job.mfu or 0.0) / 1000.0) for w in case.ways]
         domain = (low + LEAST_LOG_GOODPUT + min(rates), high + max(rates))
         rate = limit * case.million_tokens_per_pflops() / MILLION
         build.model.ratio(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.case import Case
+from planner.case import Case, Way
 from planner.case.model import Mode, Offer, Storage, by_item
 from planner.limits import Limit
 from planner.optimizer import operate, purchase
@@ -37,17 +37,17 @@ class Plans:
         self.used: list[Vector] = []
         self.scores: list[float] = []
 
-    def takes(self, units: Mapping[str, int]) -> Vector:
+    def takes(self, units: Mapping[str, int], ways: Collection[str]) -> Vector:
         """Return what a purchase uses up of each supply.
 
         Raises:
             ValueError: a fabric would have to be larger than it can be.
         """
-        return used(self.supplies, purchase.bill(self.case, units))
+        return used(self.supplies, purchase.bill(self.case, units, ways))
 
-    def may(self, units: Mapping[str, int]) -> bool:
+    def may(self, units: Mapping[str, int], ways: Collection[str]) -> bool:
         """Say whether a purchase may be made under the loosest limits."""
-        return orderly(self.case, units) and not purchase.broken_rows(self.case, units)
+        return orderly(self.case, units) and not purchase.broken_rows(self.case, units, ways)
 
     def offer(
         self,
@@ -56,15 +56,16 @@ class Plans:
         uses: Mapping[str, int],
         gpus: int,
         floor: float = -math.inf,
+        ways: tuple[str, ...] = (),
     ) -> Run | None:
         """Take in a purchase as well as it can be run near a proposed use, and return that.
 
         None where it may not be made, cannot be run, or scores less than ``floor``.
         """
         counts = tuple(units[offer.id] for offer in self.case.offers())
-        key = (mode, counts, tuple(sorted(uses.items())), gpus)
+        key = (mode, counts, tuple(sorted(uses.items())), gpus, ways)
         if key not in self.known:
-            self.known[key] = self._run(mode, units, uses, gpus)
+            self.known[key] = self._run(mode, units, uses, gpus, ways)
         run, score = self.known[key]
         if run is None or score < floor:
             return None
@@ -72,26 +73,33 @@ class Plans:
         return run
 
     def _run(
-        self, mode: Mode, units: Mapping[str, int], uses: Mapping[str, int], gpus: int
+        self,
+        mode: Mode,
+        units: Mapping[str, int],
+        uses: Mapping[str, int],
+        gpus: int,
+        ways: tuple[str, ...],
     ) -> tuple[Run | None, float]:
-        if not self.may(units):
+        if not self.may(units, ways):
             return None, -math.inf
-        goal = self.goals[mode]
-        run = operate.best(self.case, mode, units, uses, gpus, goal.prefer)
-        if run is None or not goal.allowed(run):
-            run = operate.operate(self.case, mode, units, uses, gpus)
-        if run is None or not goal.allowed(run):
+        goal, near = self.goals[mode], (self.case, mode, units, uses, gpus)
+        runs = [run for run in operate.best_ways(*near, goal.prefer, ways) if goal.allowed(run)]
+        if not runs:
+            proposed = operate.operate(*near, ways)
+            runs = [proposed] if proposed is not None and goal.allowed(proposed) else []
+        if not runs:
             return None, -math.inf
+        run = max(runs, key=lambda each: self.sign * goal.value(each))
         return run, self.sign * goal.value(run)
 
     def add(self, runs: Iterable[Run]) -> None:
         """Take in plans of the same case under other limits."""
         for run in runs:
-            if self.may(run.units):
+            if self.may(run.units, run.ways):
                 self._take(run, self.sign * self.goals[run.mode].value(run))
 
     def _take(self, run: Run, score: float) -> None:
-        takes = self.takes(run.units)
+        takes = self.takes(run.units, run.ways)
         fits = np.all(takes <= self.limits * (1 + TOLERANCE), axis=1)
         better = fits & (score > self.score)
         if not better.any():
@@ -147,11 +155,22 @@ def purchases(kept: Kept, plans: Plans, values: Vector, limits: Vector) -> Itera
         down[offer.id] = floor
     mixed = up | {system.id: down[system.id] for system in case.systems}
     seen = []
+    ways = likely_ways(kept, values)
     for units in (mixed, down, up):
-        fitting = _fitted(kept, plans, units, limits)
+        fitting = _fitted(kept, plans, units, limits, ways)
         if fitting is not None and fitting not in seen:
             seen.append(fitting)
             yield fitting
+
+
+def likely_ways(kept: Kept, values: Vector) -> tuple[str, ...]:
+    """Return the way of each GPU system that the relaxation uses most."""
+    flags = kept.build.way_used
+
+    def used_in(way: Way) -> float:
+        return float(values[kept.index[flags[way.id].name]])
+
+    return tuple(max(system.ways, key=used_in).id for system in kept.case.systems)
 
 
 def uses(kept: Kept, units: Mapping[str, int], values: Vector) -> tuple[dict[str, int], int] | None:
@@ -167,13 +186,13 @@ def uses(kept: Kept, units: Mapping[str, int], values: Vector) -> tuple[dict[str
         types = sorted(types, key=lambda s: (-flags[s.id], s.id))[: job.max_types]
     used = {s.id: operate.most_in_use(case, units[s.id]) for s in types}
     used = {name: count for name, count in used.items() if count}
-    left, use = job.gpus_max, {}
+    left, use, ways = job.gpus_max, {}, likely_ways(kept, values)
     for system in types:
-        step = job.step(system)
-        gpus = job.most_gpus(system, used.get(system.id, 0))
-        use[system.id] = gpus if left is None else min(gpus, left // step * step)
+        way = system.way(ways)
+        gpus = way.most_gpus(used.get(system.id, 0))
+        use[system.id] = gpus if left is None else min(gpus, left // way.step_gpus * way.step_gpus)
         left = None if left is None else left - use[system.id]
-    used = {s.id: math.ceil(use[s.id] / s.usable_gpus) for s in types if use[s.id]}
+    used = {s.id: s.way(ways).systems_for(use[s.id]) for s in types if use[s.id]}
     return (used, sum(use.values())) if used else None
 
 
@@ -191,20 +210,21 @@ def _whole(offer: Offer, count: int) -> int:
 
 
 def _fitted(
-    kept: Kept, plans: Plans, units: dict[str, int], limits: Vector
+    kept: Kept, plans: Plans, units: dict[str, int], limits: Vector, ways: Collection[str]
 ) -> dict[str, int] | None:
     """Return a purchase with less storage, then fewer systems, until it keeps within limits."""
     case = kept.case
     for _ in range(MOST_STEPS):
         try:
-            over = plans.takes(units) - limits * (1 + TOLERANCE)
+            over = plans.takes(units, ways) - limits * (1 + TOLERANCE)
         except ValueError:
             return None
         if np.all(over <= 0):
             return units
-        fewer = _fewer(plans, units, over, [s for s in case.storage if units[s.id] > s.low])
+        storage = [s for s in case.storage if units[s.id] > s.low]
         systems = [s for s in case.systems if units[s.id] > s.low]
-        fewer = fewer or _fewer(plans, units, over, systems)
+        fewer = _fewer(plans, units, over, storage, ways)
+        fewer = fewer or _fewer(plans, units, over, systems, ways)
         if fewer is None:
             return None
         units = fewer
@@ -212,12 +232,16 @@ def _fitted(
 
 
 def _fewer(
-    plans: Plans, units: dict[str, int], over: Vector, offers: Sequence[Offer]
+    plans: Plans,
+    units: dict[str, int],
+    over: Vector,
+    offers: Sequence[Offer],
+    ways: Collection[str],
 ) -> dict[str, int] | None:
     """Return the purchase with so much less of one item as what is over the limits asks for."""
     for offer in offers:
         less = units | {offer.id: units[offer.id] - 1}
-        each = plans.takes(units) - plans.takes(less)
+        each = plans.takes(units, ways) - plans.takes(less, ways)
         broken = over > 0
         if np.any(each[broken] <= 0):
             continue

@@ -16,7 +16,7 @@ from planner.optimizer import purchase
 from planner.optimizer.joint import goal_of
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
-from planner.optimizer.parametric.plans import Plans, purchases, uses
+from planner.optimizer.parametric.plans import Plans, likely_ways, purchases, uses
 from planner.optimizer.parametric.relaxed import Kept, Seen, Vector
 from planner.optimizer.solver import Effort
 
@@ -60,13 +60,15 @@ FRACTION = 1e-6
 def divide(kept: Kept, node: Node, values: Vector) -> list[Node] | None:
     """Return smaller parts, split at what matters most; None where all that is whole.
 
-    First the GPU type, then how many systems, to one number: that settles the sizes of their
-    fabrics, which a relaxation mixes. Then the storage family.
+    First the GPU type and the way in which the job runs on it, then how many systems, to one
+    number: that settles the sizes of their fabrics, which a relaxation mixes. Then the storage
+    family.
     """
     build = kept.build
     systems = [v for key, v in build.counts.items() if key.sku in build.used]
     types, families = list(build.type_used.values()), list(build.serves.values())
-    for variables in (types, systems):
+    ways = [build.way_used[way.id] for s in kept.case.systems if len(s.ways) > 1 for way in s.ways]
+    for variables in (types, ways, systems):
         column = _most_fractional(kept, node, values, variables)
         if column is not None:
             return _split(kept, node, column, math.floor(values[column]))
@@ -285,7 +287,7 @@ class Search:
         while high - low > 1:
             count = max(low + 1, high - width)
             less = self.plans.offer(
-                run.mode, {**run.units, item_id: count}, run.used, run.gpus, floor
+                run.mode, {**run.units, item_id: count}, run.used, run.gpus, floor, run.ways
             )
             if less is None:
                 low, width = count, max(1, width // 4)
@@ -321,7 +323,8 @@ class Search:
             use = uses(kept, units, values)
             if use is not None:
                 idle = {s.id: s.low for s in kept.case.systems if s.id not in use[0]}
-                self.plans.offer(kept.mode, units | idle, *use)
+                ways = likely_ways(kept, values)
+                self.plans.offer(kept.mode, units | idle, *use, ways=ways)
 
     def _search_loosely(self, node: Node, place: int, seen: Seen) -> None:
         """Search a part with what does not bind as loose as can be, so that the bound serves more.
@@ -358,7 +361,7 @@ class Search:
             return
         node.prove(np.where(mask, max(outcome.bound, cutoff), np.inf))
         bought = purchase.read(kept.build, outcome.values)
-        run = self.plans.offer(kept.mode, bought.units, bought.used, bought.gpus)
+        run = self.plans.offer(kept.mode, bought.units, bought.used, bought.gpus, ways=bought.ways)
         runs = [] if run is None else [run]
         added = kept.cut_at(outcome.values, runs)
         better = float(self.plans.score[place]) > score

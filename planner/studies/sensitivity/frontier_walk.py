@@ -121,8 +121,8 @@ def _work(inputs: Inputs) -> Work:
         return "goodput" if asked == "goodput" else "useful_gpus"
     if inputs.problem.job.training.mfu is None:
         return "useful_gpus"
-    systems = resolve(applied(inputs, _asking_for("useful_gpus"))).systems
-    return "goodput" if all(system.tflops_per_gpu > 0 for system in systems) else "useful_gpus"
+    ways = resolve(applied(inputs, _asking_for("useful_gpus"))).ways
+    return "goodput" if all(way.tflops_per_gpu > 0 for way in ways) else "useful_gpus"
 
 
 def _with_known_draw(inputs: Inputs) -> Inputs:

@@ -432,7 +432,7 @@ def _one_more(case: Case, run: Run) -> Iterator[purchase.Bill]:
         count = run.units[system.id] + systems_of_a_step(case, run, system)
         if system.high is None or count <= system.high:
             with suppress(ValueError):  # no fabric is so large
-                yield purchase.bill(case, {**run.units, system.id: count})
+                yield purchase.bill(case, {**run.units, system.id: count}, run.ways)
 
 
 def _columns(plan: Plan, run: Run) -> Row:

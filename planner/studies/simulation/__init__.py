@@ -335,6 +335,8 @@ def _job(
         goodput=_estimate(seconds["kept"] / length_s),
         loss=LossBudget(
             stall=(mean["capture"] + mean["wait"]) / length_s,
+            waiting=mean["repair"] / length_s,
+            shrunk=mean["short"] / length_s,
             **{
                 name: mean[name] / length_s
                 for name in ("slowdown", "rework", "drain", "restart", "restore", "planned")

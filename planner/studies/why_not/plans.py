@@ -135,7 +135,7 @@ class Contest:
 
         def wins(list_usd: float) -> bool:
             at = self._repriced(list_usd)
-            if broken_rows(at, whole.units) or not floors(at)(whole):
+            if broken_rows(at, whole.units, whole.ways) or not floors(at)(whole):
                 return False
             spent_usd = natural(money, measure(at, money)(whole))
             return better or (tied and spent_usd <= self.most_usd * (1.0 + MONEY_NOISE))
@@ -233,7 +233,7 @@ def _rules(study: Study) -> Iterator[Forced]:
             yield _answer(study, question)
             continue
         case = resolve(apply(study.inputs, question.changes))
-        if case.rule is not None and not broken_rows(case, study.units):
+        if case.rule is not None and not broken_rows(case, study.units, study.ways):
             if free_bound is None:
                 free_bound = _bound_without_rule(study, case.rule)
             if abs(study.loss(free_bound)) <= study.tied_loss + study.tie + 1e-6:
@@ -349,6 +349,6 @@ def cheap(study: Study, case: Case, answer: Answer) -> Run:
 
 def _storage_share(case: Case, operation: Run) -> float:
     """Return what share of capex is for storage."""
-    spent = bill(case, operation.units)
+    spent = bill(case, operation.units, operation.ways)
     storage = (spent.purchased[item.id] * (item.unit_net_usd or 0.0) for item in case.storage)
     return sum(storage) / max(spent["capex_usd"], 1.0)

@@ -66,6 +66,11 @@ class Study:
         return {offer.id: held.get(offer.id, 0) for offer in self.case.offers()}
 
     @property
+    def ways(self) -> tuple[str, ...]:
+        """The ways in which the job runs, by id."""
+        return tuple(name for job in self.plan.jobs for name in job.way_ids)
+
+    @property
     def value(self) -> float:
         """The plan's objective in its own unit."""
         value = self.plan.objective.value
@@ -244,7 +249,7 @@ def bought_in(plan: Plan) -> tuple[Bought, ...]:
 
 def of_operation(inputs: Inputs, case: Case, operation: Run) -> Figures:
     """Return the figures of an operation."""
-    spent, job = bill(case, operation.units), case.job
+    spent, job = bill(case, operation.units, operation.ways), case.job
     known = _draw_known(inputs, case, operation)
     pflops = operation.useful_pflops(job.mfu) if job.mfu and operation.tflops_per_gpu else None
     trained = job.tokens is not None and job.active_parameters is not None
@@ -281,7 +286,7 @@ def bought_by(inputs: Inputs, case: Case, operation: Run) -> tuple[Bought, ...]:
 
 def _draw_known(inputs: Inputs, case: Case, operation: Run) -> bool:
     """Say whether the draw of everything in the bill is known; in the case it is 0 where not."""
-    counts = bill(case, operation.units).counts
+    counts = bill(case, operation.units, operation.ways).counts
     held = {item.id for item in case.bill_items() if counts[item.id]}
     return all(it_power_kw(item, inputs) is not None for item in inputs.items if item.id in held)
 

@@ -131,6 +131,7 @@ def _seen(file: Path, folder: Path) -> Any:
     return json.loads(unescape(found[1]))
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_every_chart_is_drawn_without_an_error(seen: Any) -> None:
     assert seen["state"] == seen["after"] == f"drawn {len(seen['wide'])}"
     assert len(seen["wide"]) == 19

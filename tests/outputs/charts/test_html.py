@@ -73,6 +73,7 @@ def page() -> Page:
     return Page(whole())
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_the_same_results_give_the_same_bytes() -> None:
     assert report("10 MW training hall", [("hall", PLAN)], samples.all_kinds()) == whole()
 

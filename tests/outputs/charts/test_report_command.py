@@ -52,6 +52,7 @@ def refused(*inputs: Path, output: Path | None = None) -> str:
     return finding.text()
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_one_report_of_everything(tmp_path: Path) -> None:
     plan_file = tmp_path / "10MW.plan.json"
     write_plan(plan_file, PROBLEM)
@@ -141,6 +142,7 @@ def test_a_missing_file_a_folder_and_nothing_at_all_are_refused(tmp_path: Path) 
     assert "there is nothing to report" in refused()
 
 
+@pytest.mark.exhaustive(keep=0)
 def test_several_plans_go_by_their_files_names(tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.plan.json" for name in "ab"]
     for path in paths:

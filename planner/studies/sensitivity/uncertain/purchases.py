@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,11 +30,11 @@ Passed = float | None
 _NUMBERED = re.compile(r"(stock|require_vendor|split)_(.+)")
 
 
-def spent_over(case: Case, units: Mapping[str, int]) -> dict[str, Passed]:
+def spent_over(case: Case, units: Mapping[str, int], ways: Collection[str]) -> dict[str, Passed]:
     """Return the limits that a purchase passes, however it is run."""
     found: dict[str, Passed] = {}
-    for row in purchase.broken_rows(case, units):
-        found[_name(row)] = _over(case, units, row)
+    for row in purchase.broken_rows(case, units, ways):
+        found[_name(row)] = _over(case, units, ways, row)
     return found
 
 
@@ -47,14 +47,15 @@ def _name(row: str) -> str:
     return f"{kind}.{rest.partition('_')[0] if kind == 'split' else rest}"
 
 
-def _over(case: Case, units: Mapping[str, int], row: str) -> Passed:
+def _over(case: Case, units: Mapping[str, int], ways: Collection[str], row: str) -> Passed:
     if row == "capacity":
         usable_tb = sum(item.usable_tb * units[item.id] for item in case.storage)
         return 1.0 - usable_tb / case.job.capacity_needed_tb
     supply = BY_NAME.get(row)
     if supply is None or supply.group != "supply":
         return None
-    limit, used = getattr(case.limits, supply.field), purchase.bill(case, units)[supply.figure]
+    limit = getattr(case.limits, supply.field)
+    used = purchase.bill(case, units, ways)[supply.figure]
     return used / limit - 1.0 if limit else None
 
 
@@ -92,7 +93,7 @@ def _ceilings(case: Case, run: Run) -> Iterator[tuple[str, float, float]]:
         yield "gpus_max", float(run.gpus), float(job.gpus_max)
     if limits.max_days_to_train is not None:
         yield "max_days_to_train", amount(case, run, "max_days_to_train"), limits.max_days_to_train
-    tco_usd = purchase.bill(case, run.units)["tco_usd"]
+    tco_usd = purchase.bill(case, run.units, run.ways)["tco_usd"]
     if limits.per_useful_gpu_hour is not None:
         each = tco_usd / (run.useful_gpus * case.rates.hours)
         yield "per_useful_gpu_hour", each, limits.per_useful_gpu_hour
@@ -104,9 +105,9 @@ def _ceilings(case: Case, run: Run) -> Iterator[tuple[str, float, float]]:
 def _floors(case: Case, run: Run) -> Iterator[tuple[str, float, float]]:
     """Yield (limit, what is reached, the least that is asked for)."""
     job, limits = case.job, case.limits
-    others = max(1, job.replica_gpus or 1, limits.min_gpus or 1)
+    others = max(1, run.replica_gpus or 1, limits.min_gpus or 1)
     asked = (
-        ("replica_fits", float(run.gpus), job.replica_gpus),
+        ("replica_fits", float(run.gpus), run.replica_gpus),
         ("min_gpus", float(run.gpus), limits.min_gpus),
         ("gpus_min", float(run.gpus), job.gpus_min if job.gpus_min > others else None),
         ("min_goodput", run.goodput, limits.min_goodput),
@@ -142,7 +143,7 @@ def operated(case: Case, run: Run) -> Run | None:
         run: the purchase, as it is run in another scenario.
     """
     units = _units(case, run)
-    if units is None or not orderly(case, units) or purchase.broken_rows(case, units):
+    if units is None or not orderly(case, units) or purchase.broken_rows(case, units, run.ways):
         return None
     return _best(case, replace(run, units=units))
 
@@ -157,7 +158,7 @@ def tried(case: Case, run: Run) -> Tried:
     if units is None:
         return Tried(None, {"products": None})
     broken: dict[str, Passed] = {} if orderly(case, units) else {"orders": None}
-    broken |= spent_over(case, units)
+    broken |= spent_over(case, units, run.ways)
     if "fabric" in broken:
         return Tried(None, broken)
     run = replace(run, units=units)
@@ -203,7 +204,7 @@ def _runs(case: Case, mode: Mode, run: Run, order: Order) -> Iterator[Run]:
     for place, (gpus, used) in enumerate(_starts(case, run)):
         if near and place > 1 and len(run.used) == 1:
             return  # with one type the rest is found from there
-        found = operate.best(case, mode, run.units, used, gpus, order)
+        found = operate.best(case, mode, run.units, used, gpus, order, run.ways)
         if found is not None:
             near = True
             yield found if len(used) == 1 else _climbed(case, found, order)
@@ -217,7 +218,7 @@ def _climbed(case: Case, run: Run, order: Order) -> Run:
         run = better
         steps = ({**run.used, each.id: run.used[each.id] + by} for each in types for by in (1, -1))
         found = [
-            operate.operate(case, run.mode, run.units, used, _gpus(case, types, used))
+            operate.operate(case, run.mode, run.units, used, _gpus(case, run, used), run.ways)
             for used in steps
             if min(used.values()) > 0
         ]
@@ -226,9 +227,9 @@ def _climbed(case: Case, run: Run, order: Order) -> Run:
     return run
 
 
-def _gpus(case: Case, types: Sequence[System], used: Mapping[str, int]) -> int:
+def _gpus(case: Case, run: Run, used: Mapping[str, int]) -> int:
     """Return the most GPUs that the job can use of the systems in use."""
-    return sum(case.job.most_gpus(system, used[system.id]) for system in types)
+    return sum(way.most_gpus(used[system.id]) for system, way in case.in_use(used, run.ways))
 
 
 def _starts(case: Case, run: Run) -> Iterator[Use]:
@@ -248,28 +249,27 @@ def _together(case: Case, run: Run, types: Sequence[System], part: int) -> Use:
     """Return so many parts of the systems of several types that could be in use."""
     most = {each.id: operate.most_in_use(case, run.units[each.id]) for each in types}
     used = {name: count * part // PARTS for name, count in most.items()}
-    gpus = {each.id: case.job.most_gpus(each, used[each.id]) for each in types}
-    fewest = {each.id: math.ceil(gpus[each.id] / each.usable_gpus) for each in types}
+    ways = {each.id: each.way(run.ways) for each in types}
+    gpus = {each.id: ways[each.id].most_gpus(used[each.id]) for each in types}
+    fewest = {each.id: ways[each.id].systems_for(gpus[each.id]) for each in types}
     return sum(gpus.values()), {name: count for name, count in fewest.items() if count}
 
 
 def _one(case: Case, run: Run, system: System, part: int) -> Use:
     """Return so many parts of the GPUs of a type that could be in use, in whole steps."""
-    gpus = case.job.most_gpus(system, operate.most_in_use(case, run.units[system.id]))
+    way = system.way(run.ways)
+    gpus = way.most_gpus(operate.most_in_use(case, run.units[system.id]))
     if case.job.gpus_max is not None:
         gpus = min(gpus, case.job.gpus_max)
-    step = case.job.step(system)
-    gpus = gpus * part // PARTS // step * step
-    return gpus, {system.id: math.ceil(gpus / system.usable_gpus)}
+    gpus = gpus * part // PARTS // way.step_gpus * way.step_gpus
+    return gpus, {system.id: way.systems_for(gpus)}
 
 
 def _at_all(case: Case, run: Run) -> Run | None:
     """Return a purchase run for the most useful work, whatever limits that breaks."""
-    job = replace(
-        case.job, max_restore_s=None, ingest_per_gpu_gb_per_s=0.0, gpus_min=1, gpus_max=None
-    )
-    patient = replace(case, job=job)
-    hasty = replace(case, job=replace(job, max_overlap=1.0, max_blocking=0.99))
+    job = replace(case.job, max_restore_s=None, ingest_per_gpu_gb_per_s=0.0, gpus_max=None)
+    patient = replace(case, job=job).of_any_size()
+    hasty = replace(patient, job=replace(patient.job, max_overlap=1.0, max_blocking=0.99))
     found: list[Run | None] = []
     for mode in case.job.modes:
         for loose in (patient, hasty):
@@ -286,11 +286,11 @@ def _useful(run: Run) -> float:
 def _at_longest(case: Case, mode: Mode, run: Run) -> Run | None:
     """Return a purchase run as planned, with the longest interval that there may be."""
     rule = case.job.interval
-    rates = [each.failures_per_gpu_day for each in case.systems if run.used.get(each.id)]
+    rates = [way.failures_per_gpu_day for _, way in case.in_use(run.used, run.ways)]
     interval_s = rule.high_s
     if rule.policy == "lost_work":
         interval_s = rule.kappa * mtti_s(max(rates), run.gpus)
-    return operate.run_at(case, mode, run.units, run.used, run.gpus, interval_s)
+    return operate.run_at(case, mode, run.units, run.used, run.gpus, interval_s, run.ways)
 
 
 MOST = 40
@@ -344,7 +344,7 @@ def _size(case: Case, run: Run) -> tuple[float, float]:
     """Return what a purchase draws, kW, and costs, USD, with inputs as they stand."""
     units = {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
     try:
-        spent = purchase.bill(case, units)
+        spent = purchase.bill(case, units, run.ways)
     except ValueError:  # no fabric is large enough for it
         return math.inf, math.inf
     return spent["it_power_kw"], spent["capex_usd"]

@@ -77,7 +77,7 @@ def _days_to_train(case: Case, run: Run) -> float | None:
 
 
 def _tco_usd(case: Case, run: Run) -> float | None:
-    return purchase.bill(case, run.units)["tco_usd"] if case.rates.years else None
+    return purchase.bill(case, run.units, run.ways)["tco_usd"] if case.rates.years else None
 
 
 OUTCOMES = (
@@ -85,10 +85,10 @@ OUTCOMES = (
     Outcome("useful_pflops", FIGURES["useful_pflops"], _useful_pflops),
     Outcome("goodput", FIGURES["goodput"], lambda case, run: run.goodput),
     Outcome("capex_usd", FIGURES["capex_usd"],
-            lambda case, run: purchase.bill(case, run.units)["capex_usd"]),
+            lambda case, run: purchase.bill(case, run.units, run.ways)["capex_usd"]),
     Outcome("tco_usd", FIGURES["tco_usd"], _tco_usd),
     Outcome("facility_power_kw", FIGURES["facility_power_kw"],
-            lambda case, run: purchase.bill(case, run.units)["facility_power_kw"]),
+            lambda case, run: purchase.bill(case, run.units, run.ways)["facility_power_kw"]),
     Outcome("gpus_in_use", FIGURES["gpus_used"], lambda case, run: float(run.gpus)),
     Outcome("write_gb_per_s", FIGURES["delivered_write_gb_per_s"],
             lambda case, run: run.write_gb_per_s),
@@ -372,7 +372,9 @@ def _operation(case: Case, plan: Plan) -> Run | None:
     job = plan.jobs[0]
     bought = {line.sku: line.working for line in plan.lines if line.parent is None}
     units = {offer.id: bought.get(offer.id, 0) for offer in case.offers()}
-    return operate.run_at(case, job.mode, units, job.systems_by_type, job.gpus_used, job.interval_s)
+    return operate.run_at(
+        case, job.mode, units, job.systems_by_type, job.gpus_used, job.interval_s, job.way_ids
+    )
 
 
 def _head(
