@@ -180,6 +180,8 @@ def _idle(case: Case, operation: Run, lines: list[Line]) -> Iterator[str]:
     for system in case.systems:
         bought, used = operation.units[system.id], operation.used.get(system.id, 0)
         idle = bought - used - case.job.hot(used)
+        if used and case.job.repair is not None:  # they stand by, unless fewer are asked for
+            idle -= case.job.spare_systems(system.way(operation.ways), used)
         if idle > 0:
             systems = "system" if idle == 1 else "systems"
             yield f"{idle} {systems} of {models[system.id]} stand idle: the job does not use them"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from planner.case.quantities import Device, RackUse
 from planner.case.quantities import rack_use as pack
+from planner.case.repair import SpareUnit
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, needs_energy_cost, needs_flops, weights_gb_per_gpu
 from planner.limits import SUPPLIES
@@ -195,6 +196,16 @@ def usable_gpus(gpus: int, job: Job) -> int:
     return sizing.usable_gpus(gpus, tensor, replica, job.gpus.per_system)
 
 
+def spare_unit(item: Item, usable_gpus: int, job: Job) -> SpareUnit:
+    """Return what of a GPU system is mended by itself where the job uses so many GPUs of it."""
+    assert item.provides.gpus is not None
+    tray = None
+    if job.repair is not None and job.repair.unit == "tray" and item.spare_unit is not None:
+        tray = item.spare_unit.tray.value
+    tensor = job.parallelism.tensor if job.whole_replicas and job.parallelism else 1
+    return SpareUnit.of(item.provides.gpus.value, usable_gpus, tray, tensor)
+
+
 def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
     """Return what one GPU system moves as a client, GB/s, before the family's factor."""
     return figure.value if figure else CLIENT_GB_PER_S_PER_GPU * gpus
@@ -210,6 +221,7 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or _no_fabric(item, inputs)
         or _no_memory(item, inputs.problem.job)
         or _no_domain(item, inputs.problem.job)
+        or _no_pool(item, inputs.problem.job)
         or _no_cluster(item, inputs)
     )
 
@@ -341,6 +353,19 @@ def _no_domain(item: Item, job: Job) -> str | None:
     return (
         f"a tensor group of {job.parallelism.tensor} GPUs does not fit into the {gpus} that the "
         f"job uses of one system ({job_path('parallelism')})"
+    )
+
+
+def _no_pool(item: Item, job: Job) -> str | None:
+    """Return why so many spares as asked for mean nothing of a GPU system."""
+    if job.repair is None or job.repair.spares == "open" or item.provides.gpus is None:
+        return None
+    unit = spare_unit(item, usable_gpus(item.provides.gpus.value, job), job)
+    if not unit.in_rack:
+        return None
+    return (
+        f"its spare trays are the {unit.in_each_rack} that {job_path('parallelism')} leaves over "
+        f"in each system, not {job.repair.spares}: say {job_path('repair.spares')}: open"
     )
 
 

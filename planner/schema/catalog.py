@@ -210,6 +210,12 @@ class Gpu(Model):
     failures_per_day: Figure[Number] | None = None
 
 
+class SpareUnit(Model):
+    """What of a GPU system fails and is swapped by itself: a tray of so many GPUs."""
+
+    tray: Figure[PositiveWhole]
+
+
 class ClientLimits(Model):
     """What one GPU system can write and read as a storage client."""
 
@@ -311,6 +317,7 @@ class Item(Model):
     provides: Provides = Provides.model_construct()
     consumes: Consumes = Consumes.model_construct()
     gpu: Gpu = Gpu.model_construct()
+    spare_unit: SpareUnit | None = None
     client: ClientLimits = ClientLimits.model_construct()
     facts: dict[Identifier, Figure[str | int | float]] = {}
     min_units: Figure[PositiveWhole] | None = None

@@ -37,6 +37,7 @@ from planner.schema.base import (
     Whole,
 )
 from planner.schema.catalog import Category
+from planner.schema.repair import Repair
 
 PueNumber = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
 Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]
@@ -477,6 +478,7 @@ class Job(Model):
     checkpoint: Checkpoint = Checkpoint.model_construct()
     restore: Restore = Restore.model_construct()
     failures: FailurePreset | FailureRate = "llama3"
+    repair: Repair | None = None
     training: Training = Training.model_construct()
     gpus: GpuRange = GpuRange.model_construct()
     dataset_tb: CapacityOrZero = Field(default=0.0, alias="dataset")
@@ -486,6 +488,22 @@ class Job(Model):
     def whole_replicas(self) -> bool:
         """Whether only whole replicas run: always, unless systems are asked for."""
         return self.parallelism is not None and self.gpus.whole != "systems"
+
+    @model_validator(mode="after")
+    def _spares_have_one_home(self) -> Job:
+        if self.repair is None:
+            return self
+        if self.gpus.hot != (0, 0.0):
+            raise ValueError(
+                "gpus.hot_spares does not go with repair, which decides the spares; "
+                "leave it out, or give their number as repair: {spares: 2}"
+            )
+        if self.gpus.max_types > 1:
+            raise ValueError(
+                "repair needs one GPU type per job: a spare of one type does not take the place "
+                "of another; leave gpus.max_types out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _has_a_size(self) -> Job:
