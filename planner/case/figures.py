@@ -67,7 +67,7 @@ def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Return the typical draw of one unit, kW: the maximum of parts where it is not known."""
     if it_power_kw(item, inputs) is None:
         return None
-    return sum(_typical_kw(part) * quantity for part, quantity in parts(item, inputs))
+    return sum(_typical_kw(part, inputs) * quantity for part, quantity in parts(item, inputs))
 
 
 def liquid_kw(item: Item, inputs: Inputs) -> float:
@@ -76,7 +76,7 @@ def liquid_kw(item: Item, inputs: Inputs) -> float:
     for part, quantity in parts(item, inputs):
         share = part.consumes.liquid_share
         if share is not None:
-            total += share.value * _maximum_kw(part) * quantity
+            total += share.value * _maximum_kw(part, inputs) * quantity
     return total
 
 
@@ -88,14 +88,20 @@ def meter_kw(item: Item, inputs: Inputs, *, typical: bool = False) -> float:
     return draw * (liquid * site.pue_liquid + (1.0 - liquid) * site.pue_air)
 
 
-def _maximum_kw(part: Item) -> float:
-    figure = part.consumes.it_power
+def _draw(part: Item, inputs: Inputs) -> Figure[float] | None:
+    """Return the draw that counts: the maximum, or what a reference design provides."""
+    designed = inputs.problem.site.power_basis == "design"
+    return (designed and part.consumes.design_power) or part.consumes.it_power
+
+
+def _maximum_kw(part: Item, inputs: Inputs) -> float:
+    figure = _draw(part, inputs)
     return figure.value if figure is not None and part.category not in DRAWLESS else 0.0
 
 
-def _typical_kw(part: Item) -> float:
+def _typical_kw(part: Item, inputs: Inputs) -> float:
     figure = part.consumes.typical_power
-    return figure.value if figure and part.category not in DRAWLESS else _maximum_kw(part)
+    return figure.value if figure and part.category not in DRAWLESS else _maximum_kw(part, inputs)
 
 
 def rack_units(item: Item, inputs: Inputs) -> float | None:
@@ -111,10 +117,10 @@ def weight_kg(item: Item, inputs: Inputs) -> float | None:
 def _consumed(item: Item, inputs: Inputs, name: str) -> float | None:
     total = 0.0
     for part, quantity in parts(item, inputs):
-        figure = getattr(part.consumes, name)
-        if figure is None:
+        own = _draw(part, inputs) if name == "it_power" else getattr(part.consumes, name)
+        if own is None:
             return None
-        total += figure.value * quantity
+        total += own.value * quantity
     return total
 
 
@@ -132,7 +138,7 @@ def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
     for part, quantity in parts(item, inputs):
         height, power, weight = (
             part.consumes.rack_units,
-            part.consumes.it_power,
+            _draw(part, inputs),
             part.consumes.weight,
         )
         if height is None or (power is None and space.power_kw is not None):
@@ -506,7 +512,8 @@ def no_port_group(item: Item, inputs: Inputs) -> str | None:
     """Return which port of an item no switch of the problem is fast enough for, or None."""
     known = {other.id: other for other in inputs.items}
     network = inputs.problem.network
-    for name, fabric in (("storage", network.storage), ("in_band", network.in_band)):
+    in_band = network.in_band or network.converged
+    for name, fabric in (("storage", network.storage), ("in_band", in_band)):
         port = getattr(item.ports, name)
         if fabric is None or port is None:
             continue

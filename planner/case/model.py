@@ -223,7 +223,7 @@ class FamilyOffer:
     forced: bool
 
 
-NetworkName = Literal["compute", "storage", "in_band", "out_of_band"]
+NetworkName = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,7 @@ class Consumes(Model):
     """What one unit takes: maximum and typical draw, height, weight, whole racks.
 
     ``liquid_share`` is the share of its heat that goes to liquid; the rest goes to air.
+    ``design_power`` is what a reference design provides for it, where that is more than its draw.
     """
 
     it_power: Figure[PowerOrZero] | None = None
@@ -118,6 +119,7 @@ class Consumes(Model):
     racks: Figure[PositiveWhole] | None = None
     typical_power: Figure[PowerOrZero] | None = None
     liquid_share: Figure[Share] | None = None
+    design_power: Figure[PowerOrZero] | None = None
 
 
 class LinkEnd(Model):

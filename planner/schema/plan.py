@@ -311,7 +311,7 @@ class FabricReport(PlanModel):
     (``parts_per_port`` to one). Links are counted over all planes; cables may carry several.
     """
 
-    network: Literal["compute", "storage", "in_band", "out_of_band"]
+    network: Literal["compute", "storage", "converged", "in_band", "out_of_band"]
     switch_sku: str
     serves: tuple[str, ...]
     planes: int

@@ -16,6 +16,7 @@ from planner.schema.base import (
     Days,
     EnergyPrice,
     Identifier,
+    LinkSpeed,
     Model,
     Money,
     Number,
@@ -139,11 +140,15 @@ class Cooling(Model):
 
 
 class Site(Model):
-    """Where the cluster stands: the power feed, its overhead and the room."""
+    """Where the cluster stands: the power feed, its overhead and the room.
+
+    With ``power_basis: design`` items draw what reference designs provide for them, where known.
+    """
 
     facility_power_kw: Power | None = Field(default=None, alias="facility_power")
     it_power_kw: Power | None = Field(default=None, alias="it_power")
     pue: AnyPue
+    power_basis: Literal["maximum", "design"] = "maximum"
     feeds: Feeds | None = None
     racks: Whole | None = None
     weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")
@@ -549,10 +554,11 @@ class Targets(Model):
 
 
 class Manager(Model):
-    """What the fabric manager takes of a compute fabric."""
+    """What the fabric manager takes of a compute fabric; ``transceiver`` is at its own end."""
 
     slots: Whole = 0
     ports: Whole = 0
+    transceiver: Identifier | None = None
 
 
 class ComputeFabric(Model):
@@ -571,12 +577,26 @@ class ComputeFabric(Model):
     manager: Manager = Manager.model_construct()
 
 
+class Edge(Model):
+    """Links to the customer's own network; what is at their far end is the customer's."""
+
+    ports: PositiveWhole
+    speed_gbit_per_s: LinkSpeed = Field(alias="speed")
+
+
 class EthernetFabric(Model):
     """The storage or the in-band fabric: one switch model, leaves and spines."""
 
     switch: Identifier
     oversubscription: MoreThanOne = 1.0
     min_switches: Literal[1, 2] = 2
+    edge: Edge | None = None
+
+
+class StorageFabric(EthernetFabric):
+    """The storage fabric; with ``carries_in_band`` in-band management is on it too."""
+
+    carries_in_band: bool = False
 
 
 class OutOfBand(Model):
@@ -591,9 +611,14 @@ class Network(Model):
     """The fabrics that come with the systems; what is left out is not in the bill."""
 
     compute: ComputeFabric | None = None
-    storage: EthernetFabric | None = None
+    storage: StorageFabric | None = None
     in_band: EthernetFabric | None = None
     out_of_band: OutOfBand | None = None
+
+    @property
+    def converged(self) -> StorageFabric | None:
+        """The fabric of storage and in-band management together, where there is one."""
+        return self.storage if self.storage is not None and self.storage.carries_in_band else None
 
 
 class Extra(Model):
