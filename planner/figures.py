@@ -105,6 +105,19 @@ FIGURES: dict[str, Figure] = {
         Figure("active_parameters", "parameters active per token", "parameters", "work", 0),
         Figure("failures_per_gpu_day", "job-interrupting failures per GPU and day", "1/day",
                "work"),
+        # What stands by while hardware is mended.
+        Figure("repair.availability", "time not spent waiting for repairs", "share", "work", 2),
+        Figure("repair.load", "units out if the job never waited", "units", "work", 2),
+        Figure("repair.spares", "spares standing by", "units", "work", 0),
+        Figure("repair.unit_gpus", "GPUs of one spare unit", "GPUs", "work", 0),
+        Figure("repair.units_out", "units out for repair, on average", "units", "work", 2),
+        Figure("repair.waiting_h_per_year", "waiting for repairs", "h/year", "work", 1),
+        Figure("repair.hardware_share", "interruptions that take hardware out", "share", "work", 1),
+        Figure("repair.repair_s", "repair time", "s", "work", 1, "on average"),
+        Figure("repair.swap_s", "swap of failed hardware", "s", "work", 1,
+               "on top of the restart"),
+        Figure("repair.next_spare_gpus", "useful GPUs that one more spare would give", "GPUs",
+               "work", 1),
         # The rhythm of its checkpoints.
         Figure("checkpoint_gb", "checkpoint size", "GB", "checkpoint", 2),
         Figure("bytes_per_parameter", "checkpoint bytes per parameter", "B", "checkpoint", 2),
@@ -141,6 +154,8 @@ FIGURES: dict[str, Figure] = {
                "work lost because the newest checkpoint had not arrived when it was needed"),
         Figure("loss.restart", "restarts", "share", "loss", 2),
         Figure("loss.restore", "restores", "share", "loss", 2, "reading the checkpoint back"),
+        Figure("loss.waiting", "waiting for repairs", "share", "loss", 2,
+               "more units are out for repair than stood by"),
         # The same where a simulation counts it: it tells stalls from slowdown.
         Figure("budget.stall", "stalls", "share", "loss", 2),
         Figure("budget.slowdown", "slowdown", "share", "loss", 2,
@@ -286,7 +301,8 @@ ITEM_UNITS = {
     "consumes.rack_units": "RU", "consumes.weight": "kg", "consumes.racks": "racks",
     "consumes.typical_power": "kW", "provides.cooling": "kW", "provides.feed": "kW",
     "gpu.memory": "GB", "gpu.bf16_dense": "TFLOP/s", "gpu.fp8_dense": "TFLOP/s", "gpu.tdp": "kW",
-    "gpu.failures_per_day": "1/day", "client.write": "GB/s", "client.read": "GB/s",
-    "min_units": "units", "max_units": "units", "fail_units": "nodes",
+    "gpu.failures_per_day": "1/day", "spare_unit.tray": "GPUs",
+    "client.write": "GB/s", "client.read": "GB/s", "min_units": "units", "max_units": "units",
+    "fail_units": "nodes",
 }  # fmt: skip
 """The unit of every figure of a catalog item, by its dotted name."""

@@ -170,10 +170,14 @@ Usable = Callable[[Item], str | None]
 
 
 def named_fabrics(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
-    """Yield where the problem names switches: the path, the item, what it must be."""
+    """Yield where the problem names parts of fabrics: the path, the item, what it must be."""
     network = inputs.problem.network
     for index, name in enumerate(network.compute.switches if network.compute else ()):
         yield f"network.compute.switches.{index}", name, "switch", accept_any
+    manager = network.compute.manager if network.compute else None
+    if manager is not None and manager.transceiver is not None:
+        path = "network.compute.manager.transceiver"
+        yield path, manager.transceiver, "transceiver", accept_any
     for key in ("storage", "in_band", "out_of_band"):
         fabric = getattr(network, key)
         if fabric is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from planner.case import Case, figures
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
+from planner.case.quantities import total
 from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
@@ -168,6 +169,8 @@ def remarks(
     yield from _preference(case)
     yield from _unusual_shares(lines, job, fabrics)
     yield from _other_switches(inputs, fabrics)
+    yield from _consoles_on_reserve(case, operation)
+    yield from _design_power(inputs, operation)
     yield from _support(lines)
     yield from _lead_times(lines)
 
@@ -177,6 +180,8 @@ def _idle(case: Case, operation: Run, lines: list[Line]) -> Iterator[str]:
     for system in case.systems:
         bought, used = operation.units[system.id], operation.used.get(system.id, 0)
         idle = bought - used - case.job.hot(used)
+        if used and case.job.repair is not None:  # they stand by, unless fewer are asked for
+            idle -= case.job.spare_systems(system.way(operation.ways), used)
         if idle > 0:
             systems = "system" if idle == 1 else "systems"
             yield f"{idle} {systems} of {models[system.id]} stand idle: the job does not use them"
@@ -238,6 +243,46 @@ def _other_switches(inputs: Inputs, fabrics: Sequence[FabricReport]) -> Iterator
                 f"{known[fabric.switch_sku].model}; {', '.join(others)} would fit as well: another "
                 "order of network.compute.switches may give another plan"
             )
+
+
+def _consoles_on_reserve(case: Case, operation: Run) -> Iterator[str]:
+    """Say where more consoles use free ports of management switches than there are."""
+    companions = case.companions
+    managing = [fabric for fabric in companions.fabrics if fabric.network == "out_of_band"]
+    values = companions.values(operation.units)
+    late = ("in_band", "converged", "out_of_band")
+    consoles = sum(
+        values[f"{fabric.prefix}.switches"]
+        for fabric in companions.fabrics
+        if fabric.network in late
+    )
+    if companions.shared is not None:
+        consoles += companions.shared_pdus_per_rack * values[companions.shared.name]
+    for fabric in managing:
+        ports = values[f"{fabric.prefix}.switches"] * fabric.radix
+        free = ports - total(fabric.amount, values)
+        if consoles > free:
+            yield (
+                f"{consoles:,.0f} consoles of in-band and management switches and of PDUs beside "
+                f"them have {free:,.0f} free out-of-band ports: raise "
+                "network.out_of_band.reserve_ports"
+            )
+
+
+def _design_power(inputs: Inputs, operation: Run) -> Iterator[str]:
+    """Say what reference designs provide beyond the draw that the plan counts."""
+    for item in inputs.items:
+        units, designed = operation.units.get(item.id, 0), item.consumes.design_power
+        counted = figures.it_power_kw(item, inputs)
+        if not units or designed is None or not counted or designed.value <= counted:
+            continue
+        more = units * (designed.value - counted)
+        at_meter = more * figures.meter_kw(item, inputs) / counted
+        yield (
+            f"{item.model} counts {counted:g} kW; its reference design provides {designed.value:g} "
+            f"kW (site.power_basis: design), {more:,.0f} kW more for {units} of them, "
+            f"{at_meter:,.0f} kW at the meter"
+        )
 
 
 def _support(lines: list[Line]) -> Iterator[str]:
@@ -304,7 +349,8 @@ def _ports(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
     chosen = [known[line.sku] for line in lines if line.section in ("Compute", "Storage")]
     for name in ("storage", "in_band", "out_of_band"):
         silent = [item.model for item in chosen if getattr(item.ports, name) is None]
-        if getattr(network, name) is not None and silent:
+        fabric = getattr(network, name) or (network.converged if name == "in_band" else None)
+        if fabric is not None and silent:
             words = name.replace("_", "-")
             yield f"no {words} ports are stated, so none are counted, for: {', '.join(silent)}"
 

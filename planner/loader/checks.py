@@ -91,6 +91,7 @@ def _network(inputs: Inputs) -> Iterator[Fault]:
             fix = "give manager: {slots: 1, ports: 4}"
             yield "manager", "network.compute.manager", message, fix
     yield from _transceivers(inputs, known)
+    yield from _edges(inputs, known)
     if managing is not None and managing.switch in known:
         switch = known[managing.switch].switch
         ports = 0
@@ -112,8 +113,13 @@ def _network(inputs: Inputs) -> Iterator[Fault]:
 def _transceivers(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
     """Yield what ports take that no catalog in use holds."""
     network = inputs.problem.network
-    for key in ("compute", "storage", "in_band"):
-        if getattr(network, key) is None:
+    fabrics = {
+        "compute": network.compute,
+        "storage": network.storage,
+        "in_band": network.in_band or network.converged,
+    }
+    for key, fabric in fabrics.items():
+        if fabric is None:
             continue
         ports = {item.id: getattr(item.ports, key) for item in inputs.items}
         ends = [
@@ -125,14 +131,16 @@ def _transceivers(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
         missing = {end.item: name for name, end in ends if end and end.item not in known}
         for transceiver, name in sorted(missing.items()):
             message = f"the ports of '{name}' take '{transceiver}', which no catalog in use holds"
-            yield "unknown-id", f"network.{key}", message, "add network to catalogs"
+            place = "storage" if fabric is network.converged else key
+            yield "unknown-id", f"network.{place}", message, "add network to catalogs"
 
 
 def _uplinks(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
     network = inputs.problem.network
-    if network.in_band is None or network.out_of_band is None or not network.out_of_band.uplinks:
+    in_band = network.in_band or network.converged
+    if in_band is None or network.out_of_band is None or not network.out_of_band.uplinks:
         return
-    upper = known.get(network.in_band.switch)
+    upper = known.get(in_band.switch)
     lower = known.get(network.out_of_band.switch)
     if upper is None or lower is None or upper.switch is None or lower.switch is None:
         return
@@ -144,7 +152,26 @@ def _uplinks(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
         yield "ports", "network.out_of_band.uplinks", message, f"give {top.count} or fewer"
     if uplink > fastest:
         message = f"no port of {upper.id} is as fast as the {uplink:g} Gb/s uplinks of {lower.id}"
-        yield "ports", "network.in_band.switch", message, "choose a faster switch"
+        place = "in_band" if network.in_band is not None else "storage"
+        yield "ports", f"network.{place}.switch", message, "choose a faster switch"
+
+
+def _edges(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
+    """Yield what is wrong with a converged fabric and with the links to the customer's edge."""
+    network = inputs.problem.network
+    if network.converged is not None and network.in_band is not None:
+        message = "network.storage carries in-band management, so it has no fabric of its own"
+        fix = "leave out network.in_band, or storage.carries_in_band"
+        yield "converged", "network.in_band", message, fix
+    for key, fabric in (("storage", network.storage), ("in_band", network.in_band)):
+        item = known.get(fabric.switch) if fabric is not None else None
+        if fabric is None or fabric.edge is None or item is None or item.switch is None:
+            continue
+        fastest = max(group.speed_gbit_per_s for group in item.switch.ports)
+        if fabric.edge.speed_gbit_per_s > fastest:
+            asked = f"{fabric.edge.speed_gbit_per_s:g} Gb/s"
+            message = f"no port of {item.id} is as fast as {asked}"
+            yield "ports", f"network.{key}.edge.speed", message, f"give {fastest:g} Gb/s or less"
 
 
 def _items(inputs: Inputs) -> Iterator[Fault]:

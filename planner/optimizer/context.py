@@ -30,6 +30,7 @@ class Build:
     their totals, and those of the companions that follow from them.
     ``used`` and ``type_used`` are of each GPU type, ``systems_of`` and ``way_used`` of each way in
     which the job may run on it: the same variables where a type has one way.
+    ``spares`` stand by, of each type in spare units.
     ``gpus`` is N; ``write`` and ``read`` are delivered GB/s, ``safe_write`` and ``safe_read`` the
     same with appliances down, where the problem wants limits to hold then. The logarithms ``n``,
     ``b``, ``q`` and ``i`` of N, write, read and interval come into being, with their links, when
@@ -45,6 +46,7 @@ class Build:
     way_used: dict[str, Variable] = field(default_factory=dict)
     systems_of: dict[str, Variable] = field(default_factory=dict)
     gpus_of: dict[str, Linear] = field(default_factory=dict)
+    spares: dict[str, Linear] = field(default_factory=dict)
     serves: dict[str, Variable] = field(default_factory=dict)
     caps: dict[str, int] = field(default_factory=dict)
     nameplate_read: dict[str, Linear] = field(default_factory=dict)

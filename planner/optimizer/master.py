@@ -6,7 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 
 from planner.optimizer.context import Build
-from planner.optimizer.model import Linear, Link, Model, Row, Sense, Variable, evaluate
+from planner.optimizer.model import (
+    Linear,
+    Link,
+    Model,
+    Row,
+    Sense,
+    Sheet,
+    Variable,
+    evaluate,
+)
 from planner.optimizer.operate import Run
 from planner.optimizer.solver import Effort, Outcome, Session, SolverName
 
@@ -66,12 +75,16 @@ class Master:
         for link in self.build.model.links:
             if link.violation(values) > tolerance:
                 added += self._tangent_at(link, values)
+        for sheet in self.build.model.sheets:
+            if sheet.violation(values) > tolerance:
+                added += self._plane_at(sheet, values)
         return added or self.price(self._sharing(values), values, max(tolerance, WHOLE))
 
     def cut_at(self, values: Mapping[str, float], operation: Run) -> int:
         """Add tangents at the exact point of a feasible operation; return how many."""
         point = dict(values) | self._point(operation)
-        return sum(self._tangent_at(link, point) for link in self.build.model.links)
+        added = sum(self._tangent_at(link, point) for link in self.build.model.links)
+        return added + sum(self._plane_at(sheet, point) for sheet in self.build.model.sheets)
 
     def price(
         self, counts: Sequence[float], values: Mapping[str, float], tolerance: float = WHOLE
@@ -102,6 +115,13 @@ class Master:
         self.session.add(row)
         return 1
 
+    def _plane_at(self, sheet: Sheet, values: dict[str, float]) -> int:
+        row = self.build.model.plane(sheet, sheet.point(values))
+        if row is None:
+            return 0
+        self.session.add(row)
+        return 1
+
     def _point(self, operation: Run) -> dict[str, float]:
         known = {
             "gpus": float(operation.gpus),
@@ -111,6 +131,7 @@ class Master:
             "log_write": math.log(operation.write_gb_per_s),
             "log_read": math.log(operation.read_gb_per_s),
             "log_interval": math.log(operation.interval_s),
+            **{f"spare__{name}": float(operation.spares) for name in operation.used},
         }
         names = {variable.name for variable in self.build.model.variables}
         return {name: value for name, value in known.items() if name in names}

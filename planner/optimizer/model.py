@@ -27,6 +27,10 @@ NEGLIGIBLE = 1e-7
 reaches stands in for the tangent."""
 
 
+FLAT = 1e-9
+"""A surface that ends at 0 is so near its end here that the end itself will do."""
+
+
 class Curve(Protocol):
     """A concave, differentiable function."""
 
@@ -116,9 +120,23 @@ class LogRework:
         return 0.0
 
 
-# The modelling layer: named rows and concave links, over PuLP.
-#
-# Only this file and ``cbc.py`` import PuLP; constraint families get everything from here.
+Point = tuple[float, ...]
+
+
+class Surface(Protocol):
+    """A concave, differentiable function of several variables that is nowhere more than 0."""
+
+    def nearest(self, at: Point) -> Point:
+        """Return the point, near by, at which a tangent is to stand."""
+
+    def value(self, at: Point) -> float:
+        """Return f(at)."""
+
+    def slopes(self, at: Point) -> Point:
+        """Return the gradient of f at ``at``."""
+
+
+# Rows and links, over PuLP.
 
 
 Variable = Any
@@ -174,6 +192,29 @@ class Link:
 
 
 @dataclass
+class Sheet:
+    """``low <= surface(arguments)``, kept by tangent planes; ``at`` holds where they stand."""
+
+    name: str
+    low: Linear
+    arguments: tuple[Linear, ...]
+    surface: Surface
+    at: list[Point] = field(default_factory=list)
+
+    def point(self, values: dict[str, float]) -> Point:
+        """Return the arguments at the solver's values."""
+        return tuple(evaluate(argument, values) for argument in self.arguments)
+
+    def violation(self, values: dict[str, float]) -> float:
+        """Return by how much the values pass the tangent plane nearest to them."""
+        point = self.point(values)
+        near = self.surface.nearest(point)
+        slopes = self.surface.slopes(near)
+        rise = sum(s * (p - q) for s, p, q in zip(slopes, point, near, strict=True))
+        return evaluate(self.low, values) - self.surface.value(near) - rise
+
+
+@dataclass
 class Ratio:
     """``spent <= rate * exp(log)``: money per useful work, which no tangents can hold.
 
@@ -224,6 +265,7 @@ class Model:
         self.variables: list[Variable] = []
         self.rows: list[Row] = []
         self.links: list[Link] = []
+        self.sheets: list[Sheet] = []
         self.ratios: list[Ratio] = []
         self.shared: Shared | None = None
         self.cuts = 0
@@ -263,6 +305,33 @@ class Model:
         for point in _spread(domain, seeds):
             self.tangent(link, point)
         return link
+
+    def sheet(
+        self, name: str, low: Linear, arguments: tuple[Linear, ...], surface: Surface,
+        seeds: Iterable[Point],
+    ) -> Sheet:  # fmt: skip
+        """Add ``low <= surface(arguments)`` with first tangent planes at the seeds."""
+        sheet = Sheet(name, low, arguments, surface)
+        self.sheets.append(sheet)
+        for point in seeds:
+            self.plane(sheet, point)
+        return sheet
+
+    def plane(self, sheet: Sheet, point: Point) -> Row | None:
+        """Add the tangent plane of ``sheet`` near ``point``; None where one stands there already,
+        or where the surface is 0, its upper end."""
+        near = sheet.surface.nearest(point)
+        value = sheet.surface.value(near)
+        if value > -FLAT or any(_close(near, other) for other in sheet.at):
+            return None
+        sheet.at.append(near)
+        slopes = sheet.surface.slopes(near)
+        self.cuts += 1
+        scale = 1.0 / max(1.0, *(abs(slope) for slope in slopes))
+        pairs = list(zip(slopes, sheet.arguments, near, strict=True))
+        left = sheet.low - total(slope * argument for slope, argument, _ in pairs)
+        right = value - sum(slope * at for slope, _, at in pairs)
+        return self.row(f"{sheet.name}_tangent_{self.cuts}", scale * left, "<=", scale * right)
 
     def ratio(
         self, name: str, spent: Linear, rate: float, log: Linear, domain: tuple[float, float]
@@ -312,6 +381,11 @@ class Model:
         scale = 1.0 / max(1.0, abs(slope))  # steep tangents would otherwise dwarf the other rows
         left = scale * (link.low - slope * link.argument)
         return self.row(name, left, "<=", scale * (value - slope * point))
+
+
+def _close(one: Point, other: Point) -> bool:
+    pairs = zip(one, other, strict=True)
+    return all(abs(a - b) <= 1e-9 * max(1.0, abs(a)) for a, b in pairs)
 
 
 def _spread(domain: tuple[float, float], count: int) -> list[float]:

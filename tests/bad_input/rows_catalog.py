@@ -160,7 +160,7 @@ ROWS: tuple[Row, ...] = (
         "category: gpu_system",
         "category: blade",
         wrong="'blade' is not known here",
-.*software, service",
+        right="expected one of: gpu_system, storage, component, switch, .*software, service",
     ),
     catalog(
         "family_unknown",
