@@ -322,11 +322,26 @@ def warnings(
 ) -> tuple[str, ...]:
     """Return the warnings of a plan, most important first."""
     lines = [line for line in bill if line.parent is None]
-    groups = (_prices(lines), _unknown(lines), _figures(inputs, operation), _job(case, job))
+    groups = (
+        _hours(case),
+        _prices(lines),
+        _unknown(lines),
+        _figures(inputs, operation),
+        _job(case, job),
+    )
     texts = (text for group in groups for text in group)
     more = remarks(inputs, case, operation, lines, job, fabrics)
     last = (*_ports(inputs, lines), *_not_considered(inputs))
     return (*inputs.warnings, *texts, *more, *last)
+
+
+def _hours(case: Case) -> Iterator[str]:
+    """Say that hours of several GPU types are not worth the same, where hours are what counts."""
+    if case.objective == "usd_per_useful_gpu_hour" and len(case.systems) > 1:
+        yield (
+            f"an hour of one GPU type is not worth an hour of another, and {len(case.systems)} are "
+            "on offer: minimize usd_per_million_tokens compares them by the work they do"
+        )
 
 
 def _not_considered(inputs: Inputs) -> Iterator[str]:

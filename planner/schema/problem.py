@@ -510,7 +510,9 @@ DEFAULT_INDIFFERENCE = 0.005
 
 
 Maximized = Literal["goodput", "useful_gpus", "gpus"]
-Minimized = Literal["cost", "tco", "power", "heat"]
+Minimized = Literal[
+    "cost", "tco", "power", "heat", "usd_per_useful_gpu_hour", "usd_per_million_tokens"
+]
 
 
 class Objective(Model):
