@@ -129,6 +129,8 @@ def _sections(plan: Plan, known: Sequence[Line]) -> list[Summed]:
 
 
 def _counted(line: Line) -> str:
+    if line.section == "Services":  # counted by racks, by kW, by hundreds of dollars
+        return line.model
     times = " x" if line.model[:1].isdigit() else ""
     return f"{line.quantity:,}{times} {line.model}"
 

@@ -19,7 +19,14 @@ SCHEMA_VERSION = 1
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 Section = Literal[
-    "Compute", "Storage", "Network", "Optics & cables", "Racks & power", "Software", "Components"
+    "Compute",
+    "Storage",
+    "Network",
+    "Optics & cables",
+    "Racks & power",
+    "Software",
+    "Services",
+    "Components",
 ]
 RackClassName = Literal["gpu", "storage", "network"]
 

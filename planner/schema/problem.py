@@ -694,6 +694,7 @@ class Problem(Model):
     jobs: Annotated[tuple[Job, ...], Field(min_length=1, max_length=1)]
     network: Network = Network.model_construct()
     software: tuple[Identifier, ...] = ()
+    services: tuple[Identifier, ...] = ()
     extras: dict[Identifier, Extra] = {}
     spares: dict[Category, Share] = {}
     policy: Policy = Policy.model_construct()
