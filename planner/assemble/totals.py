@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from planner.case import Case
+from planner.case import Case, System, Way
 from planner.case.levels import copy_s, local_part_gb, local_room_tb, writing_gpus
 from planner.case.model import nameplate
+from planner.case.repair import SpareUnit
 from planner.inputs import Inputs
 from planner.optimizer.operate import Run, on_two_levels
 from planner.optimizer.purchase import bill as bill_of
@@ -17,6 +18,7 @@ from planner.schema.plan import (
     Line,
     LocalPlan,
     Loss,
+    Repair,
     StallPlan,
     Totals,
 )
@@ -109,29 +111,33 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         idle_gpus=sum(s.gpus * o.used.get(s.id, 0) for s in case.systems) - o.gpus,
         local=local_plan(inputs, case, o) if o.mode == "local" else None,
         derived_stall=_derived_stall(case, o) if job.derived_stall and o.mode != "sync" else None,
+        repair=_repair(inputs, case, o),
     )
 
 
 def _goodput(case: Case, o: Run, slowdown: float) -> dict[str, Any]:
     """Return the first-order goodput, what the exact one understates, and where time is lost."""
-    job = case.job
+    job, running = case.job, o.kept_by_swaps * (1.0 - o.waiting)
+    swap_s = 0.0 if job.repair is None else job.repair.hardware_share * job.repair.swap_s
+    times = (o.interval_s, o.stall_s, o.drain_s)
     if o.mode == "local":
         levels = on_two_levels(job, o)
-        parts, first_order = two_levels.loss(levels), two_levels.first_order_goodput(levels)
+        parts = two_levels.loss(levels, o.kept_by_swaps, o.waiting)
+        first_order = two_levels.first_order_goodput(levels, swap_s)
         understated = 0.0  # not known with two levels
     else:
-        recovery_s = job.restart_s + o.restore_s
         parts = goodput_model.goodput_loss(
-            o.interval_s, o.stall_s, o.drain_s, job.restart_s, o.restore_s, o.mtti_s, slowdown
+            *times, job.restart_s, o.restore_s, o.mtti_s, slowdown, o.kept_by_swaps, o.waiting
         )
+        recovery_s = job.restart_s + o.restore_s
         first_order = goodput_model.first_order_goodput(
-            o.interval_s, o.stall_s, o.drain_s, recovery_s, o.mtti_s, slowdown
+            *times, recovery_s + swap_s, o.mtti_s, slowdown
         )
-        understated = goodput_model.understated_goodput(
+        understated = running * goodput_model.understated_goodput(
             o.interval_s, o.drain_s, recovery_s, o.mtti_s, slowdown
         )
     return {
-        "goodput_first_order": first_order,
+        "goodput_first_order": (1.0 - o.waiting) * first_order,
         "goodput_understated": understated,
         "loss": Loss(**vars(parts)),
     }
@@ -184,6 +190,52 @@ def _derived_stall(case: Case, o: Run) -> StallPlan:
         copy_gb_per_s=slowest.host_copy_gb_per_s or 0.0,
         copy_s=copy_s(job, slowest, o.gpus),
     )
+
+
+def _repair(inputs: Inputs, case: Case, o: Run) -> Repair | None:
+    """Return what is out for repair and what stands by, where the problem states repairs."""
+    repair = case.job.repair
+    if repair is None:
+        return None
+    (system, way), rate = case.in_use(o.used, o.ways)[0], o.failures_per_gpu_day
+    unit, load = way.spare_unit, repair.load(rate, o.gpus)
+    left = o.waiting - repair.waiting(unit, o.spares + 1, o.gpus, rate)
+    kept_gpus = o.useful_gpus / (1.0 - o.waiting)
+    other, other_h = _other_unit(inputs, case, system, way), None
+    if other is not None:
+        standing_by = max(0, repair.standing_by(other, o.units[system.id], o.gpus))
+        other_h = HOURS_PER_YEAR * repair.waiting(other, standing_by, o.gpus, rate)
+    return Repair(
+        unit="tray" if unit.per_system > 1 else "system",
+        unit_gpus=unit.gpus,
+        in_rack=unit.in_rack,
+        spares=o.spares,
+        decided=repair.spares is None,
+        hardware_share=repair.hardware_share,
+        repair_s=repair.out_s / repair.hardware_share,
+        swap_s=repair.swap_s,
+        load=load,
+        availability=1.0 - o.waiting,
+        units_out=None if unit.in_rack else load * (1.0 - o.waiting),
+        waiting_h_per_year=HOURS_PER_YEAR * o.waiting,
+        next_spare_gpus=None if unit.in_rack else kept_gpus * left,
+        other_unit=None if other is None else ("tray" if other.per_system > 1 else "system"),
+        other_waiting_h_per_year=other_h,
+    )
+
+
+def _other_unit(inputs: Inputs, case: Case, system: System, way: Way) -> SpareUnit | None:
+    """Return what could be swapped instead: systems for trays, or trays where they are known."""
+    job, unit = inputs.problem.job, way.spare_unit
+    if case.job.repair is None or case.job.repair.spares is not None:
+        return None
+    tensor = job.parallelism.tensor if job.whole_replicas and job.parallelism else 1
+    if unit.per_system > 1:
+        return SpareUnit.of(system.gpus, way.usable_gpus, None, tensor)
+    stated = next(item.spare_unit for item in inputs.items if item.id == system.id)
+    if stated is None or stated.tray.value == system.gpus:
+        return None
+    return SpareUnit.of(system.gpus, way.usable_gpus, stated.tray.value, tensor)
 
 
 def _held(inputs: Inputs) -> dict[str, float]:

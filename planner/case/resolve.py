@@ -29,6 +29,7 @@ from planner.case.model import (
 )
 from planner.case.model import Job as JobNumbers
 from planner.case.money import bill_item
+from planner.case.repair import Repair
 from planner.case.ways import ways_of
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, demanded, job_size
@@ -45,6 +46,7 @@ from planner.schema.problem import (
     Quantity,
 )
 from planner.schema.problem import Split as SplitRule
+from planner.schema.repair import Repair as RepairRule
 from planner.sizing.demand import VENDOR_RULES, capacity_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 from planner.sizing.two_levels import remote_share
@@ -346,6 +348,7 @@ def job_numbers(problem: Problem) -> JobNumbers:
         ),
         derived_stall=checkpoint.stall_s == "derived",
         levels=_levels(job),
+        repair=_repair(job.repair),
     )
 
 
@@ -371,6 +374,17 @@ def _levels(job: Job) -> Levels | None:
         remote_share=remote_share(job.failure_shares, local.recovers, local.copies),
         local_restart_s=job.restart.local_s,
         drain_restarts=local.drain == "restarts",
+    )
+
+
+def _repair(asked: RepairRule | None) -> Repair | None:
+    if asked is None:
+        return None
+    return Repair(
+        hardware_share=min(1.0, asked.hardware_share),
+        out_s=asked.out_s,
+        swap_s=asked.swap_s,
+        spares=asked.spares if isinstance(asked.spares, int) else None,
     )
 
 

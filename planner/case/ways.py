@@ -28,5 +28,6 @@ def ways_of(item: Item, inputs: Inputs) -> tuple[Way, ...]:
             failures_per_gpu_day=figures.failures_per_gpu_day(item, job),
             drives=figures.drives(item, job),
             host_copy_gb_per_s=figures.host_copy_gb_per_s(item, job),
+            spare_unit=figures.spare_unit(item, usable, job),
         ),
     )

@@ -16,6 +16,9 @@ from planner.schema.base import (
     Days,
     EnergyPrice,
     Identifier,
+    Length,
+    LengthOrZero,
+    LinkSpeed,
     Model,
     Money,
     Number,
@@ -42,6 +45,7 @@ from planner.schema.levels import (
     Restart,
     Stall,
 )
+from planner.schema.repair import Repair
 
 PueNumber = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
 Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]
@@ -145,18 +149,37 @@ class Cooling(Model):
     liquid_limit_kw: Power | None = Field(default=None, alias="liquid_limit")
 
 
+class Floor(Model):
+    """How racks stand, for the lengths of cables: rows of so many, side by side.
+
+    Racks are numbered along the first row, then the next. A cable between racks rises by ``riser``
+    above its rack at each end, and runs along rows and across them; ``slack`` is a share more.
+    """
+
+    racks_per_row: PositiveWhole
+    rack_width_m: Length = Field(alias="rack_width")
+    row_pitch_m: Length = Field(alias="row_pitch")
+    riser_m: LengthOrZero = Field(alias="riser")
+    slack: Share = 0.0
+
+
 class Site(Model):
-    """Where the cluster stands: the power feed, its overhead and the room."""
+    """Where the cluster stands: the power feed, its overhead and the room.
+
+    With ``power_basis: design`` items draw what reference designs provide for them, where known.
+    """
 
     facility_power_kw: Power | None = Field(default=None, alias="facility_power")
     it_power_kw: Power | None = Field(default=None, alias="it_power")
     pue: AnyPue
+    power_basis: Literal["maximum", "design"] = "maximum"
     feeds: Feeds | None = None
     racks: Whole | None = None
     weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")
     rack: Rack | None = None
     rack_classes: RackClasses = RackClasses.model_construct()
     cooling: Cooling = Cooling.model_construct()
+    floor: Floor | None = None
 
     @property
     def pue_air(self) -> float:
@@ -466,6 +489,7 @@ class Job(Model):
     restore: Restore = Restore.model_construct()
     restart: Restart = Restart.model_construct()
     failures: FailurePreset | FailureRate = DEFAULT_FAILURES
+    repair: Repair | None = None
     training: Training = Training.model_construct()
     gpus: GpuRange = GpuRange.model_construct()
     dataset_tb: CapacityOrZero = Field(default=0.0, alias="dataset")
@@ -504,6 +528,22 @@ class Job(Model):
         return self.parallelism is not None and self.gpus.whole != "systems"
 
     @model_validator(mode="after")
+    def _spares_have_one_home(self) -> Job:
+        if self.repair is None:
+            return self
+        if self.gpus.hot != (0, 0.0):
+            raise ValueError(
+                "gpus.hot_spares does not go with repair, which decides the spares; "
+                "leave it out, or give their number as repair: {spares: 2}"
+            )
+        if self.gpus.max_types > 1:
+            raise ValueError(
+                "repair needs one GPU type per job: a spare of one type does not take the place "
+                "of another; leave gpus.max_types out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _has_a_size(self) -> Job:
         if self.parameters is None and self.checkpoint.size_gb is None:
             raise ValueError("give parameters (and bytes_per_parameter) or checkpoint.size")
@@ -525,7 +565,9 @@ DEFAULT_INDIFFERENCE = 0.005
 
 
 Maximized = Literal["goodput", "useful_gpus", "gpus"]
-Minimized = Literal["cost", "tco", "power", "heat"]
+Minimized = Literal[
+    "cost", "tco", "power", "heat", "usd_per_useful_gpu_hour", "usd_per_million_tokens"
+]
 
 
 class Objective(Model):
@@ -569,10 +611,11 @@ class Targets(Model):
 
 
 class Manager(Model):
-    """What the fabric manager takes of a compute fabric."""
+    """What the fabric manager takes of a compute fabric; ``transceiver`` is at its own end."""
 
     slots: Whole = 0
     ports: Whole = 0
+    transceiver: Identifier | None = None
 
 
 class ComputeFabric(Model):
@@ -591,12 +634,26 @@ class ComputeFabric(Model):
     manager: Manager = Manager.model_construct()
 
 
+class Edge(Model):
+    """Links to the customer's own network; what is at their far end is the customer's."""
+
+    ports: PositiveWhole
+    speed_gbit_per_s: LinkSpeed = Field(alias="speed")
+
+
 class EthernetFabric(Model):
     """The storage or the in-band fabric: one switch model, leaves and spines."""
 
     switch: Identifier
     oversubscription: MoreThanOne = 1.0
     min_switches: Literal[1, 2] = 2
+    edge: Edge | None = None
+
+
+class StorageFabric(EthernetFabric):
+    """The storage fabric; with ``carries_in_band`` in-band management is on it too."""
+
+    carries_in_band: bool = False
 
 
 class OutOfBand(Model):
@@ -611,9 +668,14 @@ class Network(Model):
     """The fabrics that come with the systems; what is left out is not in the bill."""
 
     compute: ComputeFabric | None = None
-    storage: EthernetFabric | None = None
+    storage: StorageFabric | None = None
     in_band: EthernetFabric | None = None
     out_of_band: OutOfBand | None = None
+
+    @property
+    def converged(self) -> StorageFabric | None:
+        """The fabric of storage and in-band management together, where there is one."""
+        return self.storage if self.storage is not None and self.storage.carries_in_band else None
 
 
 class Extra(Model):
@@ -670,6 +732,7 @@ class Problem(Model):
     jobs: Annotated[tuple[Job, ...], Field(min_length=1, max_length=1)]
     network: Network = Network.model_construct()
     software: tuple[Identifier, ...] = ()
+    services: tuple[Identifier, ...] = ()
     extras: dict[Identifier, Extra] = {}
     spares: dict[Category, Share] = {}
     policy: Policy = Policy.model_construct()

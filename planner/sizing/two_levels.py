@@ -200,8 +200,13 @@ def _log_goodput(levels: TwoLevels) -> float:
     )
 
 
-def loss(levels: TwoLevels) -> GoodputLoss:
+def loss(levels: TwoLevels, kept_by_swaps: float = 1.0, waiting: float = 0.0) -> GoodputLoss:
     """Split 1 - goodput over its causes, in proportion to the logarithm of each one's factor.
+
+    Args:
+        levels: the job's times.
+        kept_by_swaps: what longer restarts with failed hardware leave, part of the restarts.
+        waiting: share of time waited for repairs.
 
     What a cause takes is what its times take when they are added in the order rework, drains,
     restarts, restore; so the parts depend on that order, their sum does not.
@@ -217,15 +222,20 @@ def loss(levels: TwoLevels) -> GoodputLoss:
     steps += [_log_goodput(each) for each in (started, read)]
     parts = [math.log1p(-levels.stopped_share), steps[0]]
     parts += [after - before for before, after in itertools.pairwise(steps)]
+    parts[3] += math.log(kept_by_swaps)
+    parts.append(math.log1p(-waiting))
     whole = math.fsum(parts)
     each_log = math.expm1(whole) / whole if whole else 1.0
-    stall, rework, drain, restart, restore = (abs(part * each_log) for part in parts)
-    return GoodputLoss(stall=stall, rework=rework, drain=drain, restart=restart, restore=restore)
+    return GoodputLoss(*(abs(part * each_log) for part in parts))
 
 
-def first_order_goodput(levels: TwoLevels) -> float:
+def first_order_goodput(levels: TwoLevels, swap_s: float = 0.0) -> float:
     """Return the first-order goodput, for comparison only: what each kind of failure costs, times
     how often it comes.
+
+    Args:
+        levels: the job's times.
+        swap_s: how much longer restarts take on average for failed hardware, s.
 
     Source: Meta's form (`goodput.meta_ettr`) with both levels' drains and restarts.
     """
@@ -234,7 +244,7 @@ def first_order_goodput(levels: TwoLevels) -> float:
     drains = levels.local_drain_s + levels.drain_s
     far = levels.restart_s + levels.restore_s + drains + levels.remote_interval_s / 2
     running = max(0.0, 1 - levels.stopped_share)
-    return running * (1 - ((1 - q2) * near + q2 * far) / levels.mtti_s)
+    return running * (1 - ((1 - q2) * near + q2 * far + swap_s) / levels.mtti_s)
 
 
 # The factors, each over dimensionless times (seconds over the MTTI). For a whole k each logarithm

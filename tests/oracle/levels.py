@@ -137,7 +137,7 @@ def _run(
     best_s = (left + right) / 2.0
     for end in ends:
         best_s = np.where(worth(end) > worth(best_s), end, best_s)
-    return np.exp(best_s), np.where(allowed, worth(best_s), 0.0)
+    return np.exp(best_s), np.where(allowed, choice.kept * worth(best_s), 0.0)
 
 
 def goodput(

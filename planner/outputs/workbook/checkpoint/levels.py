@@ -70,12 +70,17 @@ def of_levels(job: JobPlan, levels: str, one: str) -> str:
     return one if job.local is None else _unless_sync(levels, one)
 
 
+def log_of(job: JobPlan, cause: str, one: str) -> str:
+    """Return what a cause takes of -ln(goodput), by the formula of one level or of both."""
+    if job.local is None or cause not in _LOGS:
+        return one
+    swaps = "-LN(kept_by_swaps)" if cause == "restart" and job.repair is not None else ""
+    return f"({_unless_sync(_LOGS[cause] + swaps, one)})"
+
+
 GOODPUT = "MAX(0,1-stopped_share)*kept_whole*drained_whole*restarted_whole"
-FIRST_ORDER = (
-    "MAX(0,1-stopped_share)*(1-((1-remote_share)*(local_restart_s+local_drain_s+interval_s/2)"
-    "+remote_share*(recovery_s+local_drain_s+drain_s+remote_interval_s/2))/mtti_s)"
-)
-LOGS = {
+
+_LOGS = {
     "stall": "-LN(1-stopped_share)",
     "rework": "-LN(kept_at_once)",
     "drain": "LN(kept_at_once)-LN(kept_drained)-LN(drained_at_once)",
@@ -84,6 +89,14 @@ LOGS = {
     "restore": "LN(restarted_alone)-LN(restarted_whole)",
 }
 """What each cause takes of -ln(goodput)."""
+
+
+def first_order(swap: str) -> str:
+    """Return the first-order goodput; ``swap`` adds what swaps take on average to a restart."""
+    return (
+        "MAX(0,1-stopped_share)*(1-((1-remote_share)*(local_restart_s+local_drain_s+interval_s/2)"
+        f"+remote_share*(recovery_s+local_drain_s+drain_s+remote_interval_s/2){swap})/mtti_s)"
+    )
 
 
 def level_workings(local: LocalPlan | None) -> tuple[Result, ...]:
