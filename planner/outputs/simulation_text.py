@@ -23,7 +23,7 @@ CAUSES = {
     for name in (
         "budget.stall", "budget.slowdown", "loss.rework", "loss.drain", "loss.restart",
         "loss.restore", "budget.planned",
-        "budget.waiting", "budget.shrunk",
+        "loss.waiting", "budget.shrunk",
     )
 }  # fmt: skip
 """Where time is lost, by the names in a ``LossBudget``."""
