@@ -254,6 +254,8 @@ def lines(inputs: Inputs, case: Case, operation: Run) -> tuple[Line, ...]:
         if count:
             item = known[offer.id]
             line = _chosen(inputs, offer, item, operation.units[offer.id], count, spent)
+            if isinstance(offer, System) and offer.id in operation.used:
+                line = _provisioned(line, offer.way(operation.ways).power_share)
             if line.idle:
                 note = f"{line.idle:,} owned stand idle: {why_idle[offer.id]}"
                 line = line.model_copy(update={"notes": (note, *line.notes)})
@@ -321,6 +323,23 @@ def _chosen(
             "notes": item.notes,
         }
     )
+
+
+def _provisioned(line: Line, share: float) -> Line:
+    """Return the line of a type as it is provisioned for at the set point of its job."""
+    if share == 1.0 or line.unit_it_power_kw is None:
+        return line
+    most = share * line.unit_it_power_kw
+    typical = most if line.unit_typical_power_kw is None else min(line.unit_typical_power_kw, most)
+    each = {
+        "it_power_kw": most,
+        "heat_btu_per_h": heat_btu_per_h(most),
+        "typical_power_kw": typical,
+    }
+    lines = {name: value * line.quantity for name, value in each.items()}
+    meter_kw = None if line.facility_power_kw is None else share * line.facility_power_kw
+    units = {f"unit_{name}": value for name, value in each.items()}
+    return line.model_copy(update={**units, **lines, "facility_power_kw": meter_kw})
 
 
 def _usable_tb(offer: Offer, item: Item, working: int) -> float | None:

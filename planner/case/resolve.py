@@ -28,7 +28,7 @@ from planner.case.model import (
 )
 from planner.case.model import Job as JobNumbers
 from planner.case.money import bill_item
-from planner.case.ways import ways_of
+from planner.case.ways import scale_law, ways_of
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, demanded, job_size
 from planner.limits import of_group
@@ -307,7 +307,8 @@ def job_numbers(problem: Problem) -> JobNumbers:
         bytes_per_parameter=bytes_each,
         active_parameters=job.training.active_parameters or job.parameters,
         tokens=job.training.tokens,
-        mfu=job.training.mfu,
+        mfu=1.0 if job.training.model is not None else job.training.mfu,
+        scale=scale_law(job),
         replica_gpus=replica,
         modes=modes,
         stall_s=checkpoint.stall_s,

@@ -34,6 +34,7 @@ from planner.schema.base import (
     Whole,
 )
 from planner.schema.catalog import Category
+from planner.schema.running import Parallelism, PowerPoints, Training
 
 PueNumber = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
 Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]
@@ -304,18 +305,6 @@ class Consider(Model):
     )
 
 
-class Parallelism(Model):
-    """Tensor and pipeline degrees; their product is the GPUs that hold one replica."""
-
-    tensor: PositiveWhole
-    pipeline: PositiveWhole
-
-    @property
-    def replica_gpus(self) -> int:
-        """GPUs that hold one replica of the model."""
-        return self.tensor * self.pipeline
-
-
 class FixedInterval(Model):
     """Checkpoint at a given interval, start to start."""
 
@@ -390,15 +379,6 @@ class FailureRate(Model):
 FailurePreset = Literal["rsc2", "llama3", "mlcommons", "rsc1", "shared_research"]
 
 
-class Training(Model):
-    """What is trained: for days to train and useful FLOP/s."""
-
-    tokens: Count | None = None
-    mfu: PositiveShare | None = None
-    precision: Literal["bf16", "fp8"] = "bf16"
-    active_parameters: Count | None = None
-
-
 def _spares_kind(value: object) -> str:
     return "share" if isinstance(value, str) else "systems"
 
@@ -456,6 +436,7 @@ class Job(Model):
     restore: Restore = Restore.model_construct()
     failures: FailurePreset | FailureRate = "llama3"
     training: Training = Training.model_construct()
+    power: PowerPoints | None = None
     gpus: GpuRange = GpuRange.model_construct()
     dataset_tb: CapacityOrZero = Field(default=0.0, alias="dataset")
     ingest_per_gpu_gb_per_s: BandwidthOrZero = Field(default=0.0, alias="ingest_per_gpu")
