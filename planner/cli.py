@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -42,6 +43,8 @@ app = typer.Typer(
 )
 catalog_app = typer.Typer(help="Look at the catalogs.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(catalog_app, name="catalog")
+quote_app = typer.Typer(help="Read vendors' quotes.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(quote_app, name="quote")
 
 
 class BillFormat(StrEnum):
@@ -251,11 +254,20 @@ CatalogFiles = Annotated[
 
 
 @catalog_app.command("list")
-def catalog_list(files: CatalogFiles = None, as_json: AsJson = False) -> None:
+def catalog_list(
+    files: CatalogFiles = None,
+    unplannable: Annotated[
+        bool,
+        typer.Option(
+            "--unplannable", help="Only what is known but cannot be planned, with what it lacks."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """List the items of the catalogs with their prices."""
     from planner.commands.catalog import listing
 
-    say(listing(tuple(files or ()), as_json=as_json))
+    say(listing(tuple(files or ()), as_json=as_json, unplannable=unplannable))
 
 
 @catalog_app.command("show")
@@ -271,13 +283,70 @@ def catalog_show(
 
 
 @catalog_app.command("check")
-def catalog_check(files: CatalogFiles = None, as_json: AsJson = False) -> None:
-    """Validate catalogs: shapes, sources, and what hardware cannot be."""
+def catalog_check(
+    files: CatalogFiles = None,
+    prices: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Price book to check with them, a file or shipped name. Repeatable.",
+            metavar="BOOK",
+        ),
+    ] = None,
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            help="The day on which prices are old or not; default: today.",
+            metavar="DATE",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Validate catalogs and prices: shapes, sources, what hardware cannot be, prices below the bare
+    drives; warn of prices older than six months.
+    """
     from planner.commands.catalog import check as check_catalogs
 
-    text, faulty = check_catalogs(tuple(files or ()), as_json=as_json)
+    day = as_of.date() if as_of else None
+    text, faulty = check_catalogs(tuple(files or ()), tuple(prices or ()), day, as_json=as_json)
     say(text)
     raise typer.Exit(2 if faulty else 0)
+
+
+@quote_app.command("import")
+def quote_import(
+    file: Annotated[
+        Path, typer.Argument(help="The vendor's file: .xlsx or .csv.", show_default=False)
+    ],
+    vendor: Annotated[str, typer.Option(help="Who quotes.", show_default=False)],
+    map_: Annotated[
+        Path | None, typer.Option("--map", help="How its files are laid out (.map.yaml).")
+    ] = None,
+    problem: Annotated[
+        Path | None,
+        typer.Option(help="The problem whose catalogs are meant; default: all shipped."),
+    ] = None,
+    date: Annotated[str | None, typer.Option(help="The quote's date, YYYY-MM-DD.")] = None,
+    currency: Annotated[str | None, typer.Option(help="The quote's currency.")] = None,
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(help="USD for one of a currency, such as EUR=1.08.", metavar="CUR=USD"),
+    ] = None,
+    output: Output = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Read a vendor's quote into a price book; say what was not understood and what is wrong in it.
+
+    Writes FILE.prices.yaml, FILE.map.yaml for the next one, FILE.quote.json with every cell, and
+    FILE.catalog.yaml for products that no catalog has.
+    """
+    from planner.commands.quote import Asking, import_quote, json_text
+    from planner.outputs.quote_text import render
+
+    asking = Asking(vendor, map_, problem, date, currency, tuple(rate or ()))
+    quote, written = import_quote(file, asking, output)
+    say(json_text(quote).rstrip("\n") if as_json else render(quote))
+    say("wrote " + ", ".join(str(path) for path in written), err=True)
 
 
 def main() -> None:

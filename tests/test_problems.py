@@ -199,7 +199,7 @@ def test_gpt3_octet_is_limited_by_its_eight_systems() -> None:
 
 
 def test_gpt3_octet_gains_nothing_in_writing_from_more_appliances() -> None:
-    richer = solved("gpt3_octet", None, "budget.capex=2 MUSD")
+    richer = solved("gpt3_octet", None, "budget.capex=3 MUSD")
     assert totals(richer).write_gb_per_s > 2 * totals(solved("gpt3_octet")).write_gb_per_s
     assert richer.jobs[0].delivered_write_gb_per_s == pytest.approx(64)
 
@@ -273,8 +273,11 @@ def test_space_limited_runs_out_of_racks_and_not_of_power() -> None:
     power = limit(plan, "facility_power")
     assert not power.binding
     assert power.value < 0.6 * power.limit
-    # Of equally good plans the cheapest one holds just the capacity that is needed.
-    assert {limit.name for limit in plan.limits if limit.binding} == {"racks", "capacity"}
+    # Of equally good plans the cheapest one holds just the capacity that is needed, and drains into
+    # it just in time: one cluster of a vendor whose sizes do not add up.
+    assert {limit.name for limit in plan.limits if limit.binding} == {
+        "racks", "capacity", "overlap", "family_max_units.vast_ceres"
+    }  # fmt: skip
 
 
 def test_more_racks_help_where_more_power_does_not() -> None:
@@ -290,9 +293,12 @@ def test_liquid_cooled_racks_run_out_of_power() -> None:
     assert useful_pflops(plan) > 2 * useful_pflops(solved("space_limited"))
 
 
-def test_light_rule_costs_useful_work() -> None:
+def test_light_rule_costs_money_and_wins_no_useful_work() -> None:
     demand, light = solved("10MW"), solved("light_rule")
-    assert useful_pflops(light) < useful_pflops(demand)
+    assert demand.objective.bound is not None
+    # Both fill the hall with as many racks; what their plans give away to indifference differs.
+    assert useful_pflops(light) <= demand.objective.bound
+    assert (totals(light).capex_usd or 0) > (totals(demand).capex_usd or 0)
     for name, each in (("rule_read", 1.0), ("rule_write", 0.75)):
         asked = limit(light, name)
         assert asked.limit == pytest.approx(each * totals(light).gpus)
@@ -379,17 +385,21 @@ def test_some_problems_ask_for_a_complete_bill() -> None:
 
 @pytest.mark.parametrize("name", BILLS)
 def test_bills_are_what_an_engineer_would_expect(name: str) -> None:
-    """Network about a tenth of the money, storage a hundredth or less; nothing for nothing."""
+    """Network about a tenth of the money, storage a hundredth or less; nothing for nothing.
+
+    NVL72 racks take more: a unit of 8 has 32 leaves and 24 spines, however few racks it holds.
+    """
     plan = solved(name)
     shares = {
         section: usd / (totals(plan).capex_usd or 0)
         for section, usd in totals(plan).capex_by_section_usd.items()
     }
-    assert 0.06 <= shares["Network"] + shares["Optics & cables"] <= 0.17, shares
+    assert 0.06 <= shares["Network"] + shares["Optics & cables"] <= 0.20, shares
     assert 0.001 <= shares["Storage"] <= 0.05, shares
     assert 0.004 <= shares["Racks & power"] <= 0.04, shares
     assert shares["Compute"] >= 0.75, shares
-    companions = [line for line in plan.lines if line.section not in ("Compute", "Storage")]
+    own = [line for line in plan.lines if line.parent is None]  # a bundle's parts have no price
+    companions = [line for line in own if line.section not in ("Compute", "Storage")]
     assert all(line.quantity > 0 and line.price is not None for line in companions)
 
 

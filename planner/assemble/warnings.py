@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from planner.case import Case, figures
-from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, fits
+from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
 from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
+from planner.loader.price_building import OLD_MONTHS, is_old, today
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.paths import job_path
@@ -225,7 +226,7 @@ def _other_switches(inputs: Inputs, fabrics: Sequence[FabricReport]) -> Iterator
     for fabric in fabrics if compute is not None else ():
         if fabric.network != "compute" or compute is None:
             continue
-        port = known[fabric.serves[0]].ports.compute
+        port = compute_port(known[fabric.serves[0]], fabric.planes)
         others = [
             known[name].model
             for name in compute.switches
@@ -292,7 +293,8 @@ def _not_considered(inputs: Inputs) -> Iterator[str]:
             models.setdefault(lacking, []).append(item.model)
     if models:
         parts = (f"{', '.join(names)} ({lacking})" for lacking, names in models.items())
-        yield f"on offer, but not considered: {'; '.join(parts)}"
+        listed = "planner catalog list --unplannable"
+        yield f"known, but cannot be planned here ({listed}): {'; '.join(parts)}"
 
 
 def _ports(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
@@ -319,9 +321,22 @@ def _prices(lines: list[Line]) -> Iterator[str]:
     if weak:
         parts = (f"{line.model} ({line.price.confidence})" for line in weak if line.price)
         yield f"prices are estimates, not quotes: {', '.join(parts)}"
+    yield from _old_prices(lines)
     for line in weak:
         if line.price and line.price.note and line.purchased:
             yield f"price of {line.model}: {line.price.note}"
+
+
+def _old_prices(lines: list[Line]) -> Iterator[str]:
+    """Name the prices that are older than half a year; bytes change on the day one becomes so."""
+    day = today()
+    dated: dict[str, list[str]] = {}
+    for line in lines:
+        if line.purchased and line.price is not None and is_old(line.price.date, day):
+            dated.setdefault(line.price.date, []).append(line.model)
+    if dated:
+        parts = "; ".join(f"of {date}: {', '.join(names)}" for date, names in sorted(dated.items()))
+        yield f"prices older than {OLD_MONTHS} months, to be asked for anew: {parts}"
 
 
 def _unknown(lines: list[Line]) -> Iterator[str]:

@@ -6,10 +6,11 @@ the reason.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from planner.inputs import weights_gb_per_gpu
-from planner.schema.catalog import Achieved, Confidence, Item, Precision
+from planner.schema.catalog import Achieved, Confidence, Item, PowerPoint, Precision
 from planner.schema.problem import Job
 from planner.schema.running import CurvePoint
 from planner.sizing.throughput import gpu_share_of_draw, provisioned_share
@@ -144,24 +145,17 @@ def curve(item: Item, job: Job, precision: Precision, system_kw: float | None) -
         for row in item.power_points
         if row.of == "training" and row.precision in (None, precision) and row.gpu_cap < 1.0
     ]
-    found = [
-        Point(
-            row.gpu_cap, row.power,
-            _read(asked.reading, row.throughput, row.low, row.high),
-            row.throughput if row.low is None else row.low,
-            row.throughput if row.high is None else row.high,
-            row.source, row.confidence, row.note,
-        )
-        for row in published
-    ]  # fmt: skip
-    if not published:
-        own = (_own(item, row, asked.reading, system_kw) for row in asked.curve)
-        found = [point for point in own if point is not None and point.gpu_cap < 1.0]
+    own = [row for row in asked.curve if row.gpu_cap < 1.0]
+    rows: Sequence[PowerPoint | CurvePoint] = published or own
+    every = (_point(item, row, asked.reading, system_kw) for row in rows)
+    found = [point for point in every if point is not None]
     return sorted(found, key=lambda point: -point.gpu_cap)
 
 
-def _own(item: Item, row: CurvePoint, reading: str, system_kw: float | None) -> Point | None:
-    """Return a point of the problem's curve on a type; None where its power is not known."""
+def _point(
+    item: Item, row: PowerPoint | CurvePoint, reading: str, system_kw: float | None
+) -> Point | None:
+    """Return a row of a curve as a point of a type; None where its power is not known."""
     power, tdp, gpus = row.power, item.gpu.tdp, item.provides.gpus
     if power is None:
         if tdp is None or gpus is None or not system_kw or not tdp.value:
@@ -171,7 +165,10 @@ def _own(item: Item, row: CurvePoint, reading: str, system_kw: float | None) -> 
     low = row.throughput if row.low is None else row.low
     high = row.throughput if row.high is None else row.high
     throughput = _read(reading, row.throughput, row.low, row.high)
-    return Point(row.gpu_cap, power, throughput, low, high, None, None)
+    if isinstance(row, CurvePoint):
+        return Point(row.gpu_cap, power, throughput, low, high, None, None)
+    said = (row.source, row.confidence, row.note)
+    return Point(row.gpu_cap, power, throughput, low, high, *said)
 
 
 def _read(reading: str, middle: float, low: float | None, high: float | None) -> float:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from planner.case.figures import FabricKey, base_group, fabric_key, group_for, parts_per_panel
+from planner.case.figures import (
+    FabricKey,
+    base_group,
+    compute_port,
+    fabric_key,
+    group_for,
+    parts_per_panel,
+)
 from planner.case.model import Fabric, NetworkName
 from planner.case.quantities import Size, Steps, Terms
 from planner.schema.catalog import Link, LinkEnd, Port, PortGroup, Switch
@@ -16,7 +23,6 @@ from planner.sizing.fabric import (
     PortDesign,
     compute_sizes,
     port_sizes,
-    split_ports,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +57,8 @@ def add_compute(builder: CompanionsBuilder, fabric: ComputeFabric) -> None:
             manager_slots=fabric.manager.slots,
             manager_ports=fabric.manager.ports,
             single_switch=fabric.single_switch,
+            leaf_pair=fabric.leaf_pair,
+            rail_group=key.rail_group,
         )
         _add_compute(builder, f"compute{number}", key, design, serves)
 
@@ -67,11 +75,7 @@ def _add_compute(
     link = _group(builder, key).link or NO_LINK
     amount: Terms = tuple((1.0, offer_id) for offer_id in serves)
     sizes = compute_sizes(design, builder.most(amount))
-    down, _ = split_ports(design.radix, design.oversubscription)
-    full = [
-        _per_size(size, design.planes, link, design.radix if size.units == 0 else down)
-        for size in sizes
-    ]
+    full = [_per_size(size, design.planes, link) for size in sizes]
     outputs = tuple(f"{prefix}.{name}" for name in OUTPUTS)
     builder.quantities.append(Steps(prefix, amount, tuple(full), outputs))
     switches, some, leaf_spine, spine_core, ends = outputs
@@ -86,7 +90,7 @@ def _add_compute(
     _need_cables(builder, "compute", f"{prefix}.core_cables", link, ((1.0, spine_core),))
     if link.switch_end is not None:
         builder.need(link.switch_end.item, 1.0, ends, WORDS["compute"])
-    own = {name: builder.item(name).ports.compute for name in serves}
+    own = {name: compute_port(builder.item(name), design.planes) for name in serves}
     ports = [(name, int(each), _end(own[name], link)) for name in serves]
     _need_system_ends(builder, "compute", ports)
     builder.fabrics.append(
@@ -113,10 +117,10 @@ def _group(builder: CompanionsBuilder, key: FabricKey) -> PortGroup:
     return next(g for g in switch.ports if g.speed_gbit_per_s == key.speed_gbit_per_s)
 
 
-def _per_size(size: FabricSize, planes: int, link: Link, populated: int) -> Size:
-    """Return a size's outputs; ``populated`` ports of each leaf are fitted for systems."""
-    tree = size.tree
-    ends = tree.leaves * _ends(populated, link.switch_end) + _uplink_ends(size, link.switch_end)
+def _per_size(size: FabricSize, planes: int, link: Link) -> Size:
+    """Return a size's outputs, with transceivers in every port of a leaf that is for systems."""
+    fitted = size.tree.leaves * _ends(size.leaf_down_ports, link.switch_end)
+    ends = fitted + _uplink_ends(size, link.switch_end)
     return _sized(size, planes, ends)
 
 

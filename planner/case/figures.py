@@ -394,9 +394,27 @@ def parts_per_panel(switch: Switch) -> int:
     return math.lcm(*(group.count for group in switch.ports))
 
 
+def compute_port(item: Item, planes: int) -> Port | None:
+    """Return the compute ports of a GPU system as a fabric of so many planes wires them.
+
+    Ports that can be split into as many are several slower ones each, one to a plane.
+    """
+    port = item.ports.compute
+    if port is None or port.split is None or port.split.into != planes:
+        return port
+    return port.model_copy(
+        update={
+            "count": port.count * planes,
+            "speed_gbit_per_s": port.speed_gbit_per_s / planes,
+            "transceiver": port.split.transceiver,
+        }
+    )
+
+
 def compute_fit(item: Item, inputs: Inputs) -> Fit | None:
     """Return the first switch of the compute fabric that fits a GPU system, or None."""
-    fabric, port = inputs.problem.network.compute, item.ports.compute
+    fabric = inputs.problem.network.compute
+    port = compute_port(item, fabric.planes) if fabric is not None else None
     if fabric is None or port is None:
         return None
     known = {other.id: other for other in inputs.items}
@@ -427,14 +445,18 @@ class FabricKey(NamedTuple):
     speed_gbit_per_s: float
     ports: int
     rails: int
+    rail_group: int
 
 
 def fabric_key(item: Item, inputs: Inputs) -> FabricKey | None:
     """Return which compute fabric a GPU system joins; None without one."""
-    fit, port = compute_fit(item, inputs), item.ports.compute
-    if item.category != "gpu_system" or fit is None or port is None:
+    fabric, fit = inputs.problem.network.compute, compute_fit(item, inputs)
+    if item.category != "gpu_system" or fabric is None or fit is None:
         return None
-    return FabricKey(fit.switch.id, fit.group.speed_gbit_per_s, port.count, port.rails)
+    port = compute_port(item, fabric.planes)
+    assert port is not None
+    speed = fit.group.speed_gbit_per_s
+    return FabricKey(fit.switch.id, speed, port.count, port.rails, port.rail_group or 0)
 
 
 def no_compute_fabric(item: Item, inputs: Inputs) -> str | None:
@@ -442,7 +464,7 @@ def no_compute_fabric(item: Item, inputs: Inputs) -> str | None:
     fabric = inputs.problem.network.compute
     if fabric is None or item.category != "gpu_system":
         return None
-    port = item.ports.compute
+    port = compute_port(item, fabric.planes)
     if port is None:
         return "not known: compute ports, for network.compute"
     fit = compute_fit(item, inputs)

@@ -4,35 +4,68 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import date
 from pathlib import Path
 
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean, listed
-from planner.loader.catalog_checks import catalog_figures
-from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
+from planner.loader.catalog_checks import catalog_figures, never_planned
+from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices, place_of
+from planner.loader.price_building import OLD_MONTHS, below_drives, is_old, today
 from planner.outputs.words import money
 from planner.schema.catalog import Item, Port, PortGroup, Ports, Source
 from planner.schema.prices import Price, SupportShare
 
 
-def _load(files: tuple[Path, ...]) -> tuple[Catalogs, Prices]:
-    known = shipped.catalog_files()
-    chosen = [known.get(str(file), file) for file in files] or list(known.values())
-    return load_catalogs(chosen), load_prices([shipped.price_files()[shipped.DEFAULT_PRICES]])
+def _load(files: tuple[Path, ...], books: tuple[Path, ...] = ()) -> tuple[Catalogs, Prices]:
+    known, priced = shipped.catalog_files(), shipped.price_files()
+    catalogs = load_catalogs([known.get(str(f), f) for f in files] or list(known.values()))
+    chosen = [priced.get(str(f), f) for f in books] or [priced[shipped.DEFAULT_PRICES]]
+    return catalogs, load_prices(chosen, catalogs.items)
 
 
-def listing(files: tuple[Path, ...], *, as_json: bool) -> str:
-    """Return the items with category, vendor, price and what they give."""
+HEAD = {"id": "id", "category": "category", "vendor": "vendor", "model": "model",
+        "gives": "gives per unit", "price": "list price"}  # fmt: skip
+WHY_NOT = {"id": "id", "vendor": "vendor", "model": "model", "lifecycle": "lifecycle",
+           "reason": "cannot be planned"}  # fmt: skip
+
+
+def listing(files: tuple[Path, ...], *, as_json: bool, unplannable: bool = False) -> str:
+    """Return the items with category, vendor, price and what they give.
+
+    ``unplannable`` leaves the GPU systems and storage that lack a price or a figure that plans
+    ask for, each with what it lacks.
+    """
     catalogs, prices = _load(files)
-    rows = [_row(item, prices) for item in sorted(catalogs.items.values(), key=_order)]
+    items = sorted(catalogs.items.values(), key=_order)
+    if unplannable:
+        rows = [row for item in items for row in _lacking(item, catalogs, prices)]
+    else:
+        rows = [_row(item, prices) for item in items]
     if as_json:
         return json.dumps(rows, indent=2)
-    head = {"id": "id", "category": "category", "vendor": "vendor", "model": "model",
-            "gives": "gives per unit", "price": "list price"}  # fmt: skip
+    if not rows:
+        return "every GPU system and storage item has a price and the figures that plans ask for"
+    head = WHY_NOT if unplannable else HEAD
     table = [head, *rows]
     widths = {key: max(len(str(row[key])) for row in table) for key in head}
     lines = ["  ".join(str(row[key]).ljust(widths[key]) for key in head) for row in table]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _lacking(item: Item, catalogs: Catalogs, prices: Prices) -> Iterator[dict[str, str]]:
+    """Yield the row of an item that plans lack something of."""
+    lacking = never_planned(item, catalogs.items, priced=item.id in prices.prices)
+    if not lacking:
+        return
+    figures = [name for name in lacking if name != "price"]
+    counts = {"power draw": "where power counts", "rack units": "where racks are counted"}
+    if figures and all(name in counts for name in figures):
+        figures[-1] += f" ({', '.join(counts[name] for name in figures)})"
+    reasons = [f"not known: {', '.join(figures)}"] if figures else []
+    reasons += ["no price in the price book"] if "price" in lacking else []
+    named = {"id": item.id, "vendor": item.vendor, "model": item.model, "lifecycle": item.lifecycle}
+    yield named | {"reason": "; ".join(reasons)}
 
 
 def _order(item: Item) -> tuple[str, str]:
@@ -105,9 +138,15 @@ def _link(group: PortGroup) -> str:
 
 
 def _price_lines(price: Price, title: str) -> Iterator[str]:
-    yield f"  list price {money(price.list_usd)} of {price.date}  [{price.confidence}] {title}"
+    each, yearly = price.range_usd, price.per_year_range_usd
+    yield (
+        f"  list price {money(price.list_usd)}{_from_to(each)} of {price.date}  "
+        f"[{price.confidence}] {title}"
+    )
     if price.per_year_usd is not None:
-        yield f"  {money(price.per_year_usd)} a year"
+        yield f"  {money(price.per_year_usd)} a year{_from_to(yearly)}"
+    if price.parts and price.note:
+        yield f"  {price.note}"
     support = price.support_per_year
     if isinstance(support, SupportShare):
         yield f"  support {support.share:.3%} of the price a year".replace(".000%", " %")
@@ -115,6 +154,11 @@ def _price_lines(price: Price, title: str) -> Iterator[str]:
         yield f"  support {money(support.usd)} a year"
     if price.lead_time is not None:
         yield f"  lead time {price.lead_time}"
+
+
+def _from_to(ends: tuple[float, float]) -> str:
+    low, high = ends
+    return "" if low == high else f" ({money(low)} to {money(high)})"
 
 
 def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
@@ -131,6 +175,7 @@ def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
         return json.dumps(content, indent=2)
     lines = [f"{item.vendor} {item.model}  ({item.id}, {item.category}, {item.lifecycle})"]
     lines += [item.description] if item.description else []
+    lines += [f"  part number {item.part_number}"] if item.part_number else []
     sources = catalogs.sources[item.id]
     for label, figure in catalog_figures(item):
         unit = _unit(label)
@@ -155,27 +200,72 @@ def _unit(label: str) -> str:
     return f" {unit}" if unit else ""
 
 
-def check(files: tuple[Path, ...], *, as_json: bool) -> tuple[str, bool]:
-    """Return what is wrong with the catalogs as text or JSON, and whether anything is."""
+def check(
+    files: tuple[Path, ...], books: tuple[Path, ...], as_of: date | None, *, as_json: bool
+) -> tuple[str, bool]:
+    """Return what is wrong with catalogs and prices as text or JSON, and whether anything is.
+
+    Args:
+        files: the catalogs; all that are shipped where none is named.
+        books: the price books; the shipped one where none is named.
+        as_of: the day on which prices are old or not; today if None.
+        as_json: as JSON.
+    """
+    day = as_of or today()
     try:
-        catalogs, _ = _load(files)
+        catalogs, prices = _load(files, books)
         problems = [
-            Finding("invariant", message, *_place(catalogs, sku), sku)
-            for sku, message in _invariants(catalogs)
+            *(_fault(catalogs, sku, message) for sku, message in _invariants(catalogs)),
+            *_cheap(catalogs, prices),
         ]
+        doubts = [*_without_basis(catalogs), *_old(prices, day)]
     except InputError as error:
-        problems, catalogs = list(error.findings), Catalogs()
+        problems, doubts, catalogs = list(error.findings), [], Catalogs()
     if as_json:
-        return json.dumps([vars(finding) for finding in problems], indent=2), bool(problems)
-    lines = listed(problems)
+        return json.dumps([vars(found) for found in (*problems, *doubts)], indent=2), bool(problems)
+    lines = listed([*problems, *doubts])
     if not problems:
         count = sum(1 for item in catalogs.items.values() for _ in catalog_figures(item))
         lines.append(f"valid: {len(catalogs.items)} items, {count} figures, each with its source")
     return "\n".join(lines), bool(problems)
 
 
-def _place(catalogs: Catalogs, sku: str) -> tuple[str, int | None]:
-    file, _, line = catalogs.places[sku].rpartition(":")
+def _fault(catalogs: Catalogs, sku: str, message: str) -> Finding:
+    return Finding("invariant", message, *_split(catalogs.places[sku]), sku)
+
+
+def _cheap(catalogs: Catalogs, prices: Prices) -> Iterator[Finding]:
+    """Yield prices that are below the drives they pay for."""
+    for sku, message, fix in below_drives(prices.prices, catalogs.items, prices.rates):
+        yield Finding("below-drives", message, *place_of(prices, sku), f"prices.{sku}", fix)
+
+
+def _without_basis(catalogs: Catalogs) -> Iterator[Finding]:
+    """Yield storage items that do not say whether their bandwidth is a nameplate or measured."""
+    fix = "add basis: nameplate, certified or measured (with its benchmark)"
+    for item in catalogs.items.values():
+        figures = [item.provides.read, item.provides.write] if item.sizes is None else [item.sizes]
+        silent = any(figure is not None and figure.basis is None for figure in figures)
+        if item.category == "storage" and silent:
+            message = f"'{item.id}' does not state the basis of its bandwidth"
+            place = _split(catalogs.places[item.id])
+            yield Finding("basis", message, *place, item.id, fix, severity="warning")
+
+
+def _old(prices: Prices, day: date) -> Iterator[Finding]:
+    """Yield one finding for all prices of a date that lies too far back."""
+    dated: dict[tuple[str, str], list[str]] = {}
+    for sku, price in prices.prices.items():
+        if is_old(price.date, day):
+            dated.setdefault((prices.places[sku].rpartition(":")[0], price.date), []).append(sku)
+    for (file, text), skus in sorted(dated.items()):
+        message = f"older than {OLD_MONTHS} months on {day}, prices of {text}: {', '.join(skus)}"
+        fix = "ask for a quote, or date them anew"
+        yield Finding("old-price", message, file, None, "prices", fix, severity="warning")
+
+
+def _split(place: str) -> tuple[str, int | None]:
+    file, _, line = place.rpartition(":")
     return file, int(line) if line.isdigit() else None
 
 

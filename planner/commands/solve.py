@@ -6,15 +6,14 @@ Studies that were asked for become further sheets of its workbook.
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from planner.api import Options
-from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
+from planner.loader.price_building import today
 from planner.outputs import console, plan_json
 from planner.outputs.audience import Audience
 from planner.outputs.comparison_words import listed as listed_words
@@ -133,13 +132,7 @@ def _workbook(plan: Plan, carried: str, audience: Audience, studies: Studies) ->
 
 def created_today() -> datetime:
     """Return today, or the day SOURCE_DATE_EPOCH asks for, so that bytes can be reproduced."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    try:
-        now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
-    except (ValueError, OverflowError, OSError):
-        message, fix = f"'{epoch}' is not seconds since 1970", "write for example 1767225600"
-        raise InputError(Finding("environment", message, "SOURCE_DATE_EPOCH", fix=fix)) from None
-    return now.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    return datetime.combine(today(), time())
 
 
 def sheets(inputs: Inputs, plan: Plan, options: Options, names: Sequence[str]) -> Sheets:

@@ -12,6 +12,7 @@ from planner.errors import Finding, InputError
 from planner.inputs import Document, Inputs
 from planner.loader import market, overrides, yaml12
 from planner.loader.checks import check_problem
+from planner.loader.price_building import below_drives
 from planner.schema.problem import Problem
 
 __all__ = ["Inputs", "load", "load_with_findings", "scenario_names"]
@@ -40,7 +41,7 @@ def load_with_findings(
     overrides.apply_scenario(document, scenario)
     overrides.apply_settings(document, settings)
     problem = market.validated(Problem, document)
-    offered, digests = _offered(problem, path.parent, document)
+    offered, digests, cheap = _offered(problem, path.parent, document)
     read = [_read_setting(setting) for setting in settings]
     parts = [market.digest(path), *digests, scenario or "", *read]
     inputs = Inputs(
@@ -51,7 +52,7 @@ def load_with_findings(
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
-    findings = check_problem(inputs)
+    findings = [*check_problem(inputs), *cheap]
     doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=doubts), findings
 
@@ -66,14 +67,16 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
     Raises:
         InputError: a file is not there, or wrong.
     """
-    offered, _ = _offered(inputs.problem, base, Document("", {}))
+    offered, _, _ = _offered(inputs.problem, base, Document("", {}))
     return replace(inputs, **offered, sha256="")
 
 
-def _offered(problem: Problem, base: Path, document: Document) -> tuple[dict[str, Any], list[str]]:
-    """Return what catalogs and price books hold, by field of the inputs, and their digests."""
+def _offered(
+    problem: Problem, base: Path, document: Document
+) -> tuple[dict[str, Any], list[str], list[Finding]]:
+    """Return what catalogs and price books hold, by field of the inputs; their digests; doubts."""
     catalogs = market.load_catalogs(_catalog_paths(problem, base, document))
-    prices = market.load_prices(_price_paths(problem, base, document))
+    prices = market.load_prices(_price_paths(problem, base, document), catalogs.items)
     fields = {
         "items": tuple(catalogs.items.values()),
         "families": tuple(catalogs.families.values()),
@@ -85,7 +88,11 @@ def _offered(problem: Problem, base: Path, document: Document) -> tuple[dict[str
         "catalog_names": tuple(catalogs.names),
         "price_book_names": tuple(prices.names),
     }
-    return fields, [*catalogs.digests, *prices.digests]
+    cheap = [
+        Finding("below-drives", message, *market.place_of(prices, sku), "prices", fix, "warning")
+        for sku, message, fix in below_drives(prices.prices, catalogs.items, prices.rates)
+    ]
+    return fields, [*catalogs.digests, *prices.digests], cheap
 
 
 def _read_setting(setting: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import BaseModel
 
 from planner.errors import did_you_mean
-from planner.schema.catalog import Family, Figure, Item, Ports, Sizes, Source, Switch
+from planner.schema.catalog import Family, Figure, Item, Port, Ports, Sizes, Source, Switch
 from planner.schema.running import check_range
 
 Fault = tuple[str, str | None, str]
@@ -98,16 +98,26 @@ def _networking(
     for name in Ports.model_fields:
         port = getattr(item.ports, name)
         if port is not None:
-            yield from _source(port.source, sources, f"ports.{name}.source")
-            if port.count % port.rails:
-                message = f"{port.count} ports do not spread evenly over {port.rails} rails"
-                yield message, None, f"ports.{name}.rails"
-            # Its catalog need not be in use where no fabric is: see companion_checks.
-            if port.transceiver is not None and port.transceiver.item in items:
-                path = f"ports.{name}.transceiver"
-                yield from _part(port.transceiver.item, "transceiver", items, path)
+            yield from _port(name, port, items, sources)
     if item.switch is not None:
         yield from _switch(item.switch, items, sources)
+
+
+def _port(
+    name: str, port: Port, items: Mapping[str, Item], sources: Mapping[str, Source]
+) -> Iterator[Fault]:
+    yield from _source(port.source, sources, f"ports.{name}.source")
+    if port.count % port.rails:
+        message = f"{port.count} ports do not spread evenly over {port.rails} rails"
+        yield message, None, f"ports.{name}.rails"
+    # Its catalog need not be in use where no fabric is: see checks.
+    split = port.split.transceiver if port.split is not None else None
+    for end, path in ((port.transceiver, "transceiver"), (split, "split.transceiver")):
+        if end is not None and end.item in items:
+            yield from _part(end.item, "transceiver", items, f"ports.{name}.{path}")
+    if name != "compute" and (port.split is not None or port.rail_group is not None):
+        message = "rail groups and planes are those of compute ports"
+        yield message, "leave out rail_group and split", f"ports.{name}"
 
 
 def _switch(
@@ -199,6 +209,33 @@ def _sizes(sizes: Sizes, sources: Mapping[str, Source]) -> Iterator[Fault]:
     if counts != sorted(set(counts)):
         fix = "order the rows from the fewest units to the most"
         yield "sizes: the rows must have rising units", fix, "sizes.rows"
+
+
+def never_planned(item: Item, items: Mapping[str, Item], *, priced: bool) -> tuple[str, ...]:
+    """Return what a GPU system or storage lacks that plans ask for, in words; () where it has all.
+
+    Draw and height are asked for where power is limited or paid for, and where racks are counted.
+    """
+    if item.category not in ("gpu_system", "storage"):
+        return ()
+    parts = [items[part.id] for part in item.components] or [item]
+    lacking = []
+    if item.category == "gpu_system":
+        if item.gpu.bf16_dense is None and item.gpu.fp8_dense is None:
+            lacking.append("dense rate")
+        if item.ports.compute is None:
+            lacking.append("compute ports")
+    else:
+        if item.sizes is None:
+            names = ("read", "write")
+            lacking += [name for name in names if getattr(item.provides, name) is None]
+        if item.provides.usable is None:
+            lacking.append("usable capacity")
+    if any(part.consumes.it_power is None for part in parts):
+        lacking.append("power draw")
+    if item.consumes.racks is None and any(part.consumes.rack_units is None for part in parts):
+        lacking.append("rack units")
+    return (*lacking, *(() if priced else ("price",)))
 
 
 def check_family(

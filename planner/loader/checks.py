@@ -116,11 +116,13 @@ def _transceivers(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
         if getattr(network, key) is None:
             continue
         ports = {item.id: getattr(item.ports, key) for item in inputs.items}
-        missing = {
-            port.transceiver.item: name
+        ends = [
+            (name, end)
             for name, port in ports.items()
-            if port is not None and port.transceiver and port.transceiver.item not in known
-        }
+            if port is not None
+            for end in (port.transceiver, port.split.transceiver if port.split else None)
+        ]
+        missing = {end.item: name for name, end in ends if end and end.item not in known}
         for transceiver, name in sorted(missing.items()):
             message = f"the ports of '{name}' take '{transceiver}', which no catalog in use holds"
             yield "unknown-id", f"network.{key}", message, "add network to catalogs"

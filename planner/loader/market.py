@@ -17,9 +17,10 @@ from planner.foreign_files import contents
 from planner.inputs import Document
 from planner.loader import locate, yaml12
 from planner.loader.catalog_checks import LIST_IT
+from planner.loader.price_building import NoQuantityError, built, with_range
 from planner.paths import steps_of
 from planner.schema.catalog import Catalog, Family, Item, Source
-from planner.schema.prices import Discount, Price, PriceBook
+from planner.schema.prices import Discount, Price, PriceBook, Rate
 
 MAX_EXTENDS = 20
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -39,9 +40,14 @@ class Catalogs:
 
 @dataclass
 class Prices:
-    """The prices of all books in use; later books override earlier ones."""
+    """The prices of all books in use; later books override earlier ones.
+
+    ``rate_sources`` are the sources that each of the ``rates`` may cite.
+    """
 
     prices: dict[str, Price] = field(default_factory=dict)
+    rates: dict[str, Rate] = field(default_factory=dict)
+    rate_sources: dict[str, dict[str, Source]] = field(default_factory=dict)
     discounts: list[Discount] = field(default_factory=list)
     sources: dict[str, dict[str, Source]] = field(default_factory=dict)
     books: dict[str, str] = field(default_factory=dict)
@@ -308,26 +314,73 @@ def _place_of(document: Document, item_id: str, part: str) -> tuple[str, int | N
     return document.place(("items", ids.index(item_id), *steps_of(part)))
 
 
-def load_prices(files: list[Path]) -> Prices:
-    """Return the merged price books of ``files``, later ones on top of earlier ones."""
+def load_prices(files: list[Path], items: Mapping[str, Item] | None = None) -> Prices:
+    """Return the merged price books of ``files``, later ones on top of earlier ones.
+
+    Args:
+        files: the price books.
+        items: all items by id, of which prices with parts are built; without them these stay as
+            they are written. The price of an item that no catalog holds is left out then.
+    """
     result = Prices()
     for path, document in _with_includes(files, "price book", shipped.price_files()):
         book = validated(PriceBook, document)
         result.names.append(book.price_book)
         result.digests.append(digest(path))
         result.discounts += book.discounts
+        for name, rate in book.rates.items():
+            _check_source(rate.source, book, document, f"rates.{name}")
+            result.rates[name] = rate
+            result.rate_sources[name] = dict(book.sources)
         for name, price in book.prices.items():
-            line = document.line(("prices", name))
             for source in (price.source, price.support_source):
-                if source is not None and source not in book.sources:
-                    message = f"the source '{source}' is not listed under sources"
-                    hint = did_you_mean(source, list(book.sources)) or LIST_IT
-                    finding = Finding(
-                        "source", message, document.file, line, f"prices.{name}", hint
-                    )
-                    raise InputError(finding)
-            result.prices[name] = price
+                if source is not None and not (price.parts and source is price.source):
+                    _check_source(source, book, document, f"prices.{name}")
+            result.prices[name] = price if price.parts else with_range(price, book.ranges)
             result.sources[name] = dict(book.sources)
             result.books[name] = book.price_book
-            result.places[name] = f"{document.file}:{line}"
+            result.places[name] = f"{document.file}:{document.line(('prices', name))}"
+    if items is not None:
+        _build(result, items)
     return result
+
+
+def place_of(prices: Prices, sku: str) -> tuple[str, int | None]:
+    """Return the file and line of an item's price."""
+    return _split(prices.places[sku])
+
+
+def _check_source(name: str, book: PriceBook, document: Document, path: str) -> None:
+    """Raise where a price or a rate cites what its book does not list."""
+    if name not in book.sources:
+        message = f"the source '{name}' is not listed under sources"
+        hint = did_you_mean(name, list(book.sources)) or LIST_IT
+        line = document.line(tuple(path.split(".")))
+        raise InputError(Finding("source", message, document.file, line, path, hint))
+
+
+def _build(result: Prices, items: Mapping[str, Item]) -> None:
+    """Add up the prices that have parts; raise InputError where a part cannot be."""
+    problems: list[Finding] = []
+    for name, price in [(name, price) for name, price in result.prices.items() if price.parts]:
+        item = items.get(name)
+        place = (*place_of(result, name), f"prices.{name}.parts")
+        unknown = [part.rate for part in price.parts if part.rate not in result.rates]
+        if unknown:
+            fix = did_you_mean(unknown[0], list(result.rates)) or "list it under rates"
+            problems.append(Finding("rate", f"no rate '{unknown[0]}'", *place, fix))
+        elif item is None:
+            del result.prices[name]
+        else:
+            try:
+                whole = built(price, item, items, result.rates)
+            except NoQuantityError as error:
+                fix = "state it in the catalog, or give list, date, source and confidence"
+                problems.append(Finding("rate", f"'{name}': {error}", *place, fix))
+                continue
+            main = next(part.rate for part in price.parts
+                        if result.rates[part.rate].source == whole.source)  # fmt: skip
+            result.prices[name] = whole
+            result.sources[name] = {**result.sources[name], **result.rate_sources[main]}
+    if problems:
+        raise InputError(problems)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import Field
 
@@ -34,15 +34,26 @@ Category = Literal[
 Precision = Literal["bf16", "fp8", "nvfp4"]
 Protocol = Literal["infiniband", "ethernet"]
 Lifecycle = Literal["announced", "available", "end_of_sale"]
+MediaType = Literal["tlc", "qlc", "scm", "hdd"]
+Basis = Literal["nameplate", "certified", "measured"]
+"""A vendor's own figure, a floor that it was certified for, or what a benchmark has shown."""
 
 
 T = TypeVar("T")
 
 
+NO_PART_NUMBER = "none public"
+"""What an item says in place of a part number where its vendor publishes none."""
+
+DAY = r"^\d{4}(-\d{2}(-\d{2})?)?$"
+
+
 class Source(Model):
-    """Where a figure comes from."""
+    """Where a figure comes from, and when it was published; ``read`` is of what bears no date."""
 
     title: Text
+    date: Annotated[str, Field(pattern=DAY)] | None = None
+    read: Annotated[str, Field(pattern=DAY)] | None = None
     url: Text | None = None
     note: Text | None = None
 
@@ -66,12 +77,31 @@ def _figure(kind: str) -> Figure[Any]:
     return kinds[kind].__new__(kinds[kind])
 
 
+class Throughput(Figure[Bandwidth]):
+    """A bandwidth that says what it is: its basis, and of a measured one by which benchmark.
+
+    Without a basis it is taken for a nameplate.
+    """
+
+    basis: Basis | None = None
+    benchmark: Text | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let bandwidths be sent to other processes."""
+        return Throughput.__new__, (Throughput,), self.__getstate__()
+
+
 class Provides(Model):
-    """What one unit gives: GPUs; bandwidth and capacity; cooling of a CDU, feed of a rack PDU."""
+    """What one unit gives: GPUs; bandwidth and capacity; cooling of a CDU, feed of a rack PDU.
+
+    ``write`` is what it sustains, ``burst_write`` what it takes until its buffers are full: that
+    one is told, and nothing is planned with it.
+    """
 
     gpus: Figure[PositiveWhole] | None = None
-    read: Figure[Bandwidth] | None = None
-    write: Figure[Bandwidth] | None = None
+    read: Throughput | None = None
+    write: Throughput | None = None
+    burst_write: Throughput | None = None
     usable: Figure[Capacity] | None = None
     endurance: Figure[WriteVolume] | None = None
     cooling: Figure[Power] | None = None
@@ -99,15 +129,27 @@ class LinkEnd(Model):
     links: PositiveWhole = 1
 
 
+class PortSplit(Model):
+    """Each port as several of a share of its speed, one to each plane of a fabric of so many."""
+
+    into: Annotated[int, Field(ge=2, le=16)]
+    transceiver: LinkEnd | None = None
+
+
 class Port(Model):
     """The ports of one unit on one network; ``rails`` separate leaves, where it has any.
 
-    ``transceiver`` is what these ports take where it is not the switch's usual system end.
+    ``rail_group`` systems make up a unit: no system's ports on a rail are split between leaves, and
+    the leaves of a rail within a unit have spines of their own. ``split`` says what a port becomes
+    in a fabric of several planes. ``transceiver`` is what these ports take where it is not the
+    switch's usual system end.
     """
 
     count: PositiveWhole
     speed_gbit_per_s: LinkSpeed = Field(alias="speed")
     rails: PositiveWhole = 1
+    rail_group: PositiveWhole | None = None
+    split: PortSplit | None = None
     protocol: Protocol | None = None
     transceiver: LinkEnd | None = None
     source: Identifier
@@ -144,13 +186,14 @@ class PortGroup(Model):
 class PowerPoint(Model):
     """A power set point of a GPU system, as published: what a cap of its GPUs leaves.
 
-    ``power`` is the share of the system's rated power that is provisioned then, ``throughput`` what
-    is left of a job's rate, ``low`` to ``high`` where that is uncertain. ``precision`` is named
-    where it holds for one alone.
+    ``power`` is the share of the system's rated power that is provisioned then; where it is not
+    given it follows from the GPUs' rated power. ``throughput`` is what is left of a job's rate,
+    ``low`` to ``high`` where that is uncertain. ``precision`` is named where it holds for one
+    alone.
     """
 
     gpu_cap: PositiveShare
-    power: PositiveShare
+    power: PositiveShare | None = None
     throughput: PositiveShare
     low: PositiveShare | None = None
     high: PositiveShare | None = None
@@ -228,6 +271,8 @@ class Sizes(Model):
     source: Identifier
     confidence: Confidence
     note: Text | None = None
+    basis: Basis | None = None
+    benchmark: Text | None = None
     rows: tuple[SizeRow, ...] = Field(min_length=1, max_length=200)
 
 
@@ -236,6 +281,17 @@ class Component(Model):
 
     id: Identifier
     quantity: PositiveWhole
+
+
+class Media(Model):
+    """The drives of one unit: their type and raw capacity together, before any protection."""
+
+    type: MediaType
+    raw_tb: Capacity = Field(alias="raw")
+    drives: Text | None = None
+    source: Identifier
+    confidence: Confidence
+    note: Text | None = None
 
 
 class ClusterPart(Model):
@@ -299,6 +355,7 @@ class Item(Model):
     ports: Ports = Ports.model_construct()
     switch: Switch | None = None
     licence: Licence | None = None
+    media: tuple[Media, ...] = ()
     components: tuple[Component, ...] = ()
     extends: Identifier | None = None
     notes: tuple[Text, ...] = ()

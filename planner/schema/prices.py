@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
 from planner.schema.base import (
     CANONICAL,
     Identifier,
     Model,
     Money,
+    Number,
+    PositiveShare,
     PositiveWhole,
     Share,
     Text,
     Whole,
     Years,
 )
-from planner.schema.catalog import Category, Confidence, Source
+from planner.schema.catalog import Category, Confidence, MediaType, Source
 
 DAYS_PER_MONTH = 30.4375
 
@@ -52,15 +61,43 @@ Weeks = Annotated[
 ]
 
 
+Date = Annotated[
+    str, Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$", examples=["2026-08-31", "2026-08", "2026"])
+]
+
+
+class RateUse(Model):
+    """A rate as a part of a price: so many units of it."""
+
+    rate: Identifier
+    count: Number = 1.0
+
+
+_FOLLOW = ("list", "date", "source", "confidence", "low", "high")
+"""What follows from the parts of a price that has any: the schema has it stated until then."""
+_UNTIL_BUILT = {"list": "0 USD", "date": "0000", "source": "parts", "confidence": "low"}
+
+
+def _either_way(schema: dict[str, Any]) -> None:
+    """Tell editors that a price is either stated or built."""
+    stated = schema.pop("required")
+    schema["anyOf"] = [{"required": stated}, {"required": ["parts"]}]
+
+
 class Price(Model):
     """The list price of one item, what it costs to keep, and how it is sold.
 
     ``per_year`` is a subscription; ``support_included_years`` are paid with the list price;
-    ``pack`` and ``min_order`` are what one must buy at least, ``stock`` what there is.
+    ``pack`` and ``min_order`` are what one must buy at least, ``stock`` what there is. A quote may
+    come in anywhere from ``low`` to ``high``, a subscription from ``per_year_low`` to
+    ``per_year_high``; what is not given is the price itself. A price with ``parts`` is their sum:
+    amounts, date, source and confidence follow from the rates.
     """
 
+    model_config = ConfigDict(json_schema_extra=_either_way)
+
     list_usd: Money = Field(alias="list")
-    date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]
+    date: Date
     source: Identifier
     confidence: Confidence
     support_per_year: Support | None = None
@@ -73,6 +110,45 @@ class Price(Model):
     stock: Whole | None = None
     lead_time: Weeks | None = None
     note: Text | None = None
+    low_usd: Money | None = Field(default=None, alias="low")
+    high_usd: Money | None = Field(default=None, alias="high")
+    per_year_low_usd: Money | None = Field(default=None, alias="per_year_low")
+    per_year_high_usd: Money | None = Field(default=None, alias="per_year_high")
+    parts: tuple[RateUse, ...] = Field(default=(), max_length=20, strict=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _stated_or_built(cls, data: Any, info: ValidationInfo) -> Any:
+        if info.context is CANONICAL or not isinstance(data, dict) or not data.get("parts"):
+            return data
+        both = [key for key in _FOLLOW if key in data]
+        if both:
+            raise ValueError(f"{both[0]} follows from the parts: leave out the one or the other")
+        return {**data, **_UNTIL_BUILT}
+
+    @model_validator(mode="after")
+    def _within_its_range(self, info: ValidationInfo) -> Price:
+        ends = (
+            (self.low_usd, self.list_usd, self.high_usd),
+            (self.per_year_low_usd, self.per_year_usd or 0.0, self.per_year_high_usd),
+        )
+        for low, value, high in ends if info.context is not CANONICAL else ():
+            if (low is not None and low > value) or (high is not None and high < value):
+                raise ValueError("a price lies between its low and its high")
+        return self
+
+    @property
+    def range_usd(self) -> tuple[float, float]:
+        """The lowest and the highest list price to be expected, USD."""
+        known = [value for value in (self.low_usd, self.high_usd) if value is not None]
+        return min([self.list_usd, *known]), max([self.list_usd, *known])
+
+    @property
+    def per_year_range_usd(self) -> tuple[float, float]:
+        """The lowest and the highest subscription to be expected, USD a year."""
+        each = (self.per_year_usd or 0.0, self.per_year_low_usd, self.per_year_high_usd)
+        known = [value for value in each if value is not None]
+        return min(known), max(known)
 
     @property
     def lead_time_days(self) -> float | None:
@@ -106,8 +182,41 @@ class Discount(Model):
         return self
 
 
+class Rate(Model):
+    """What prices are built from: so much for every TB or unit, once or every year.
+
+    ``per`` is ``unit`` (each), ``raw_tb`` (of the drives), ``usable_tb``, or ``used_tb``: capacity
+    in use, which no more can be than is usable and is counted so. With ``flash`` it is the price of
+    bare drives of that type, which no price may be below.
+    """
+
+    label: Text
+    usd: Money
+    low_usd: Money = Field(alias="low")
+    high_usd: Money = Field(alias="high")
+    per: Literal["unit", "raw_tb", "usable_tb", "used_tb"] = "unit"
+    every: Literal["once", "year"] = "once"
+    flash: MediaType | None = None
+    date: Date
+    source: Identifier
+    confidence: Confidence
+    note: Text | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Rate:
+        if not self.low_usd <= self.usd <= self.high_usd:
+            raise ValueError("give low <= usd <= high")
+        if self.flash is not None and (self.per, self.every) != ("raw_tb", "once"):
+            raise ValueError("drives are priced per raw_tb, once")
+        return self
+
+
 class PriceBook(Model):
-    """A file of prices; later books override earlier ones, item by item."""
+    """A file of prices; later books override earlier ones, item by item and rate by rate.
+
+    ``ranges`` is how far a quote may lie from a price of each confidence where the price itself
+    does not say; without it a price is what it is.
+    """
 
     price_book: Text
     currency: Literal["USD"] = "USD"
@@ -115,4 +224,6 @@ class PriceBook(Model):
     notes: tuple[Text, ...] = ()
     sources: dict[Identifier, Source] = {}
     prices: dict[Identifier, Price] = {}
+    rates: dict[Identifier, Rate] = {}
+    ranges: dict[Confidence, PositiveShare] = {}
     discounts: tuple[Discount, ...] = ()

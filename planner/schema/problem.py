@@ -522,13 +522,15 @@ class ComputeFabric(Model):
     """The fabric between the GPUs: rail-optimised leaves, spines, and cores where it is large.
 
     ``switches`` are tried in order: a GPU system takes the first that fits its ports. The fabric
-    manager takes ``manager.slots`` system positions and ``manager.ports`` cables.
+    manager takes ``manager.slots`` system positions and ``manager.ports`` cables. ``leaf_pair``
+    lets two leaves of a plane stand without spines, joined to each other.
     """
 
     switches: Annotated[tuple[Identifier, ...], Field(min_length=1)]
     oversubscription: MoreThanOne = 1.0
     planes: PositiveWhole = 1
     single_switch: bool = True
+    leaf_pair: bool = False
     manager: Manager = Manager.model_construct()
 
 

@@ -35,7 +35,12 @@ class Tree:
 
 @dataclass(frozen=True)
 class ComputeDesign:
-    """A compute fabric to be sized; ports and manager are those of one plane."""
+    """A compute fabric to be sized; ports and manager are those of one plane.
+
+    ``rail_group`` systems make up a unit whose leaves on a rail have spines of their own, and no
+    system is split between leaves of a rail; 0 for a tree without such groups. With ``leaf_pair``
+    two leaves that are joined to each other come before any spine.
+    """
 
     radix: int
     oversubscription: float
@@ -45,6 +50,8 @@ class ComputeDesign:
     manager_slots: int = 0
     manager_ports: int = 0
     single_switch: bool = True
+    leaf_pair: bool = False
+    rail_group: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,12 +73,14 @@ class FabricSize:
     """One size a fabric can have: the most systems, or port parts, that it holds.
 
     ``units`` of leaves are 0 where there are no spines. The tree is that of one plane; in a pair
-    without spines ``leaf_spine_links`` are the links that join the two.
+    without spines ``leaf_spine_links`` are the links that join the two. ``leaf_down_ports`` are
+    those of each leaf that are fitted for systems (compute).
     """
 
     capacity: int
     units: int
     tree: Tree
+    leaf_down_ports: int = 0
 
 
 def split_ports(radix: int, oversubscription: float) -> tuple[int, int]:
@@ -145,7 +154,8 @@ def _three_tiers(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree 
 
 def _grouped(leaves: int, groups: int, group_leaves: int, radix: int, up: int) -> Tree | None:
     spines = _divisor_from(up, _ceil_div(group_leaves * up, radix // 2))
-    assert spines is not None  # group_leaves <= radix // 2, so ``up`` itself is enough
+    if spines is None:  # more leaves than a spine has ports down
+        return None
     spine_up = group_leaves * up // spines
     cores = _cores(groups, spines, spine_up, radix)
     if cores is None:
@@ -208,10 +218,16 @@ def compute_sizes(design: ComputeDesign, most: int) -> tuple[FabricSize, ...]:
 
 
 def _compute_candidates(design: ComputeDesign) -> Iterator[FabricSize]:
+    down, up = split_ports(design.radix, design.oversubscription)
     if design.single_switch:
         alone = (design.radix - design.manager_ports) // design.ports_per_system
-        yield FabricSize(alone, 0, Tree(tiers=1, leaves=1))
-    down, up = split_ports(design.radix, design.oversubscription)
+        yield FabricSize(alone, 0, Tree(tiers=1, leaves=1), design.radix)
+    if design.leaf_pair:
+        held = (2 * down - design.manager_ports) // design.ports_per_system
+        yield FabricSize(held, 0, _pair(up), down)
+    if design.rail_group:
+        yield from _rail_groups(design, down)
+        return
     per_unit = down * design.rails // design.ports_per_system
     units = 0
     while per_unit > 0:
@@ -219,7 +235,37 @@ def _compute_candidates(design: ComputeDesign) -> Iterator[FabricSize]:
         tree = _fat_tree(units, design.rails, design.radix, up)
         if tree is None:
             return
-        yield FabricSize(per_unit * units - design.manager_slots, units, tree)
+        yield FabricSize(per_unit * units - design.manager_slots, units, tree, down)
+
+
+def _rail_groups(design: ComputeDesign, down: int) -> Iterator[FabricSize]:
+    """Yield units of rail groups: one below spines that it has alone, several below cores.
+
+    A leaf takes as many whole systems of its rail as it can, and has uplinks for them alone. The
+    manager needs no system's place where the leaves of one unit have ports left for it.
+    """
+    radix = design.radix
+    on_rail = design.ports_per_system // design.rails
+    per_leaf = min(design.rail_group, down // on_rail)
+    if per_leaf == 0:
+        return
+    used = per_leaf * on_rail
+    up = math.ceil(used / design.oversubscription * (1.0 - ROUNDING))
+    group_leaves = _ceil_div(design.rail_group, per_leaf)
+    unit_leaves = design.rails * group_leaves
+    left = unit_leaves * (radix - used - up)
+    slots = 0 if design.manager_ports <= left else design.manager_slots
+    units = 0
+    while True:
+        units += 1
+        tree: Tree | None
+        if units == 1 and unit_leaves <= radix:
+            tree = _fat_tree(unit_leaves, 1, radix, up)
+        else:
+            tree = _grouped(units * unit_leaves, units * design.rails, group_leaves, radix, up)
+        if tree is None:
+            return
+        yield FabricSize(units * design.rail_group - slots, units, tree, used)
 
 
 @lru_cache(maxsize=256)
@@ -241,8 +287,7 @@ def _port_candidates(design: PortDesign) -> Iterator[FabricSize]:
     if design.min_switches == 1:
         yield FabricSize(design.radix * design.parts_per_port, 0, Tree(tiers=1, leaves=1))
     else:
-        pair = Tree(tiers=1, leaves=2, uplinks_per_leaf=up, leaf_spine_links=up)
-        yield FabricSize(2 * down * design.parts_per_port, 0, pair)
+        yield FabricSize(2 * down * design.parts_per_port, 0, _pair(up))
     leaves = design.min_switches
     while down > 0:
         leaves += 1
@@ -250,6 +295,11 @@ def _port_candidates(design: PortDesign) -> Iterator[FabricSize]:
         if tree is None:
             return
         yield FabricSize(leaves * down * design.parts_per_port, leaves, tree)
+
+
+def _pair(up: int) -> Tree:
+    """Return two leaves without spines, joined by as many links as one has uplinks."""
+    return Tree(tiers=1, leaves=2, uplinks_per_leaf=up, leaf_spine_links=up)
 
 
 def smallest(sizes: Sequence[FabricSize], amount: int) -> FabricSize | None:

@@ -212,19 +212,30 @@ class Plug:
     radix: int
     ports: int
     rails: int
+    rail_group: int | None
+
+
+def _lanes(asked: ComputeFabric, port: Port) -> int:
+    """Return how many ports each port is: one on every plane where it can be split so, else 1."""
+    return port.split.into if port.split and port.split.into == asked.planes else 1
 
 
 def plug(basis: Basis, item: Item) -> Plug | None:
     """Return how a GPU type plugs into the compute fabric, None where it does not fit."""
     asked, port = basis.problem.network.compute, item.ports.compute
-    if asked is None or port is None or port.count % (asked.planes * port.rails):
+    if asked is None or port is None:
+        return None
+    lanes = _lanes(asked, port)
+    ports, speed = lanes * port.count, port.speed_gbit_per_s / lanes
+    if ports % (asked.planes * port.rails):
         return None
     for name in asked.switches:
         switch = basis.items[name]
         fits = switch.switch and port.protocol in (None, switch.switch.protocol)
-        group = group_for(switch, port) if fits else None
+        group = slowest(switch, speed) if fits else None
         if group is not None:
-            return Plug(name, group.speed_gbit_per_s, group.count, port.count, port.rails)
+            served = group.speed_gbit_per_s
+            return Plug(name, served, group.count, ports, port.rails, port.rail_group)
     return None
 
 
@@ -264,7 +275,7 @@ def _build_compute(
     size = _size_compute(asked, how, sum(systems.values()))
     if size is None:
         return None
-    units, tree, up, most = size
+    units, tree, down, up, most = size
     planes, count = asked.planes, sum(systems.values())
     group = next(
         group
@@ -290,10 +301,12 @@ def _build_compute(
         leaf_spine_links=planes * tree.leaf_spine_links,
         spine_core_links=planes * tree.spine_core_links,
     )
-    _wire_compute(bill, fabric, group, tree)
+    _wire_compute(bill, fabric, group, tree, down)
     for sku, units in systems.items():
         port = basis.items[sku].ports.compute
         own = None if port is None else port.transceiver
+        if port is not None and port.split is not None and _lanes(asked, port) > 1:
+            own = port.split.transceiver
         bill.system_ends(group.link, own, how.ports, units)
     return fabric
 
@@ -304,31 +317,55 @@ def _compute_groups(switch: Item) -> tuple[PortGroup, ...]:
 
 def _size_compute(
     asked: ComputeFabric, how: Plug, systems: int
-) -> tuple[int, Tree, int, int] | None:
-    """Return (units, tree of one plane, uplinks per leaf, most systems it holds).
+) -> tuple[int, Tree, int, int, int] | None:
+    """Return units, tree of one plane, down- and uplinks per leaf, and the most systems it holds.
 
-    There are no units on a single switch.
+    There are no units on a single switch, and none on a pair of leaves.
     """
     ports = how.ports // asked.planes
     alone = (how.radix - asked.manager.ports) // ports
     if asked.single_switch and systems <= alone:
-        return 0, Tree(1, leaves=1), 0, alone
+        return 0, Tree(1, leaves=1), how.radix, 0, alone
     down, up = split(how.radix, asked.oversubscription)
+    pair = (2 * down - asked.manager.ports) // ports
+    if asked.leaf_pair and systems <= pair:
+        return 0, Tree(1, leaves=2, leaf_spine_links=up), down, up, pair
+    if how.rail_group is not None:
+        return _size_rail_groups(asked, how, how.rail_group, ports // how.rails, systems)
     per_unit = down * how.rails // ports
     if per_unit == 0:
         return None
     units = max(1, -(-(systems + asked.manager.slots) // per_unit))
     tree = fat_tree(units, how.rails, how.radix, up)
     most = units * per_unit - asked.manager.slots
-    return None if tree is None else (units, tree, up, most)
+    return None if tree is None else (units, tree, down, up, most)
 
 
-def _wire_compute(bill: Bill, fabric: Fabric, group: PortGroup, tree: Tree) -> None:
+def _size_rail_groups(
+    asked: ComputeFabric, how: Plug, unit: int, on_rail: int, systems: int
+) -> tuple[int, Tree, int, int, int] | None:
+    """Return the same of a fabric of rail groups: ``unit`` systems, ``on_rail`` ports on a rail."""
+    together = min(unit, split(how.radix, asked.oversubscription)[0] // on_rail)
+    if together == 0:
+        return None
+    down, leaves = together * on_rail, -(-unit // together)
+    up = at_least(down / asked.oversubscription)
+    spare = how.rails * leaves * (how.radix - down - up)
+    slots = asked.manager.slots if asked.manager.ports > spare else 0
+    units = max(1, -(-(systems + slots) // unit))
+    of_rails, groups = how.rails * leaves, how.rails * units
+    if units == 1 and of_rails <= how.radix:
+        tree = _two_tiers(of_rails, how.radix, up)
+    else:
+        tree = _three_tiers(groups * leaves, groups, leaves, how.radix, up)
+    return None if tree is None else (units, tree, down, up, units * unit - slots)
+
+
+def _wire_compute(bill: Bill, fabric: Fabric, group: PortGroup, tree: Tree, down: int) -> None:
     link = group.link
     bill.add(fabric.switch_sku, fabric.switches)
     for links in (fabric.system_links, fabric.leaf_spine_links, fabric.spine_core_links):
         bill.cables(link, links)
-    down = fabric.radix - fabric.uplinks_per_leaf
     bill.switch_ends(link, down, fabric.leaf_switches)
     bill.switch_ends(link, fabric.uplinks_per_leaf, fabric.leaf_switches)
     bill.switch_ends(link, tree.spine_ports, fabric.spine_switches)

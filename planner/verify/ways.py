@@ -102,7 +102,7 @@ def _check_point(ledger: Ledger, basis: Basis, item: Item, way: WayPlan) -> tupl
         ledger.fail(f"{name}.gpu_cap: {way.gpu_cap:g} is not asked for")
     share, throughput, low, high = 1.0, 1.0, 1.0, 1.0
     if way.gpu_cap < 1.0:
-        found = _published(item, way) or _of_the_problem(basis, item, way)
+        found = _on_the_curve(basis, item, way)
         if found is None:
             ledger.fail(f"{name}.gpu_cap: no curve has a point at {way.gpu_cap:g}")
             return way.power_share, way.throughput
@@ -120,22 +120,20 @@ _Row = tuple[float, float, float, float]
 """Share of power, share of throughput, and the range that this lies in."""
 
 
-def _published(item: Item, way: WayPlan) -> _Row | None:
-    for row in item.power_points:
-        counts = row.of == "training" and row.precision in (None, way.precision)
-        if counts and abs(row.gpu_cap - way.gpu_cap) < _SAME_CAP:
-            low, high = row.low or row.throughput, row.high or row.throughput
-            return row.power, row.throughput, low, high
-    return None
+def _on_the_curve(basis: Basis, item: Item, way: WayPlan) -> _Row | None:
+    """Return the point of the type's own curve for training, else of the problem's.
 
-
-def _of_the_problem(basis: Basis, item: Item, way: WayPlan) -> _Row | None:
-    """Return the point of the problem's own curve; what is not said of power follows from TDP."""
+    Where nothing is said of power, all but the GPUs draws as before.
+    """
     asked, tdp, gpus = basis.problem.job.power, item.gpu.tdp, item.provides.gpus
-    if any(p.of == "training" and p.precision in (None, way.precision) for p in item.power_points):
-        return None
+    published = [
+        row
+        for row in item.power_points
+        if row.of == "training" and row.precision in (None, way.precision) and row.gpu_cap < 1.0
+    ]
+    own = () if asked is None else asked.curve
     rated_kw = basis.unit_it_power_kw(item)
-    for row in () if asked is None else asked.curve:
+    for row in published or own:
         if abs(row.gpu_cap - way.gpu_cap) >= _SAME_CAP:
             continue
         power = row.power

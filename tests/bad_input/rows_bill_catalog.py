@@ -333,6 +333,28 @@ ROWS: tuple[Row, ...] = (
         "give it category: transceiver",
     ),
     own(
+        "rail_group_of_storage",
+        "storage: {count: 2,",
+        "storage: {count: 2, rail_group: 8,",
+        "rail groups and planes are those of compute ports",
+        "leave out rail_group and split",
+    ),
+    own(
+        "split_into_one",
+        "rails: 4, protocol: infiniband,",
+        "split: {into: 1},",
+        "1 is out of range",
+        "expected at least 2",
+    ),
+    own(
+        "split_that_takes_what_nobody_holds",
+        "rails: 4, protocol: infiniband,",
+        "split: {into: 2, transceiver: {item: prism}},",
+        "the ports of 'gpu_box' take 'prism', which no catalog in use holds",
+        "add network to catalogs",
+        at=("problem.yaml", "  compute:"),
+    ),
+    own(
         "port_that_takes_what_nobody_holds",
         "rails: 4, protocol: infiniband,",
         "transceiver: {item: prism},",

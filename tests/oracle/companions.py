@@ -111,9 +111,13 @@ class Companions:
             design = fabric.design(item, wanted, self.catalog)
             if design is not None and item.category == "gpu_system":
                 shared[design] = shared[design] + units
+                end = fabric.system_end(item, wanted, design)
+                if end is not None:
+                    bill.add(end.item, -(-design.ports // end.links) * units)
         for design, systems in shared.items():
             known = {0: Parts(0, {})} | {
-                n: fabric.compute_fabric(design, wanted, n) for n in map(int, {*systems} - {0})
+                n: fabric.compute_fabric(design, wanted, n, ends=False)
+                for n in map(int, {*systems} - {0})
             }
             bill.fabric_switches = bill.fabric_switches + _lay(bill, known, systems)
 

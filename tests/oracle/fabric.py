@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from planner.schema.catalog import Item, Port, PortGroup, Switch
+from planner.schema.catalog import Item, LinkEnd, Port, PortGroup, Switch
 from planner.schema.problem import ComputeFabric, EthernetFabric
 from tests.oracle.facility import SLIVER, Catalog, ceil
 
@@ -103,19 +103,33 @@ class Design:
     group: PortGroup
     ports: int
     rails: int
+    rail_group: int = 0
 
 
 def design(item: Item, wanted: ComputeFabric, catalog: Catalog) -> Design | None:
     """Return the design of a GPU type: the first switch whose protocol and speed fit."""
     port = item.ports.compute
-    if port is None or port.count % (wanted.planes * port.rails):
+    if port is None:
+        return None
+    pieces = wanted.planes if port.split is not None and port.split.into == wanted.planes else 1
+    count = port.count * pieces
+    if count % (wanted.planes * port.rails):
         return None
     for name in wanted.switches:
         switch = switch_of(catalog[name])
-        group = group_for(switch, port.speed_gbit_per_s)
+        group = group_for(switch, port.speed_gbit_per_s / pieces)
         if port.protocol in (None, switch.protocol) and group is not None:
-            return Design(name, group, port.count, port.rails)
+            return Design(name, group, count, port.rails, port.rail_group or 0)
     return None
+
+
+def system_end(item: Item, wanted: ComputeFabric, plan: Design) -> LinkEnd | None:
+    """Return the transceiver at a GPU type's compute ports: its own, or the switch's usual one."""
+    port = item.ports.compute
+    own = None if port is None else port.transceiver
+    if port is not None and port.split is not None and port.split.into == wanted.planes:
+        own = port.split.transceiver
+    return own or (plan.group.link.system_end if plan.group.link else None)
 
 
 def switch_of(item: Item) -> Switch:
@@ -133,29 +147,24 @@ class Parts:
     counts: Mapping[str, int]
 
 
-def compute_fabric(plan: Design, wanted: ComputeFabric, systems: int) -> Parts | None:
-    """Return the compute fabric of so many systems of one design, None where there is none."""
-    radix, planes = plan.group.count, wanted.planes
-    ports = plan.ports // planes
-    if wanted.single_switch and systems <= (radix - wanted.manager.ports) // ports:
-        tree, transceivers = Tree(1, 0, 0, 0, 0, 0, 0), {radix: 1}
-    else:
-        down, uplinks = split_ports(radix, wanted.oversubscription)
-        per_unit = down * plan.rails // ports
-        if per_unit == 0:
-            return None
-        units = math.ceil((systems + wanted.manager.slots) / per_unit)
-        found = fat_tree(plan.rails, units, radix, wanted.oversubscription)
-        if found is None:
-            return None
-        tree, transceivers = found, switch_ends(found, down, uplinks)
+def compute_fabric(
+    plan: Design, wanted: ComputeFabric, systems: int, ends: bool = True
+) -> Parts | None:
+    """Return the compute fabric of so many systems of one design, None where there is none.
+
+    With ``ends`` the systems have the switch's usual transceivers, else none.
+    """
+    planes, built = wanted.planes, _plane(plan, wanted, systems)
+    if built is None:
+        return None
+    tree, transceivers = built
     counts = Counter({plan.switch: planes * tree.switches})
     link = plan.group.link
     if link is not None:
         links = (plan.ports * systems + wanted.manager.ports, planes * tree.leaf_spine_links)
         for amount in (*links, planes * tree.spine_core_links):
             counts[link.cable] += math.ceil(amount / link.links)
-        if link.system_end is not None:
+        if link.system_end is not None and ends:
             each = math.ceil(plan.ports / link.system_end.links)
             counts[link.system_end.item] += each * systems
         if link.switch_end is not None:
@@ -163,6 +172,57 @@ def compute_fabric(plan: Design, wanted: ComputeFabric, systems: int) -> Parts |
                 each = math.ceil(used / link.switch_end.links)
                 counts[link.switch_end.item] += planes * count * each
     return Parts(planes * tree.switches, counts)
+
+
+def _plane(
+    plan: Design, wanted: ComputeFabric, systems: int
+) -> tuple[Tree, Mapping[int, int]] | None:
+    """Return the tree of one plane, and its transceivers at switches."""
+    radix, ports = plan.group.count, plan.ports // wanted.planes
+    down, uplinks = split_ports(radix, wanted.oversubscription)
+    if wanted.single_switch and systems <= (radix - wanted.manager.ports) // ports:
+        return Tree(1, 0, 0, 0, 0, 0, 0), {radix: 1}
+    if wanted.leaf_pair and systems * ports + wanted.manager.ports <= 2 * down:
+        pair = Tree(2, 0, 0, uplinks, 0, 0, 0)
+        return pair, switch_ends(pair, down, uplinks)
+    if plan.rail_group:
+        return _rail_groups(plan, wanted, systems)
+    per_unit = down * plan.rails // ports
+    if per_unit == 0:
+        return None
+    units = math.ceil((systems + wanted.manager.slots) / per_unit)
+    tree = fat_tree(plan.rails, units, radix, wanted.oversubscription)
+    return None if tree is None else (tree, switch_ends(tree, down, uplinks))
+
+
+def _rail_groups(
+    plan: Design, wanted: ComputeFabric, systems: int
+) -> tuple[Tree, Mapping[int, int]] | None:
+    """Return the tree of a plane of rail groups, and its transceivers at switches."""
+    radix, each = plan.group.count, plan.ports // wanted.planes // plan.rails
+    held = [
+        n
+        for n in range(1, plan.rail_group + 1)
+        if n * each <= split_ports(radix, wanted.oversubscription)[0]
+    ]
+    if not held:
+        return None
+    used = held[-1] * each
+    uplinks = ceil(used / wanted.oversubscription)
+    size = math.ceil(plan.rail_group / held[-1])
+    free = (radix - used - uplinks) * size * plan.rails
+    slots = 0 if free >= wanted.manager.ports else wanted.manager.slots
+    units = math.ceil((systems + slots) / plan.rail_group)
+    leaves = units * plan.rails * size
+    if units == 1 and leaves <= radix:
+        links = leaves * uplinks
+        fit = [n for n in divisors(uplinks) if n >= 2 and n * radix >= links]
+        tree = Tree(leaves, fit[0], 0, links, 0, links // fit[0], 0) if fit else None
+    elif size > radix // 2:
+        tree = None
+    else:
+        tree = _three_tiers(leaves, units * plan.rails, size, radix, uplinks)
+    return None if tree is None else (tree, switch_ends(tree, used, uplinks))
 
 
 def switch_ends(tree: Tree, down: int, uplinks: int) -> Counter[int]:

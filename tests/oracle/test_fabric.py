@@ -81,6 +81,28 @@ def test_planes_are_fabrics_of_their_own() -> None:
     assert found.counts["cable"] == 2 * 512 * 16
 
 
+GB200 = [(2, 64, 48, 18), (4, 128, 96, 36), (8, 256, 192, 72), (16, 512, 384, 144)]
+
+
+@pytest.mark.parametrize(("units", "leaf", "spine", "core"), GB200)
+def test_gb200_superpod(units: int, leaf: int, spine: int, core: int) -> None:
+    request = ComputeFabric.model_validate({"switches": ("leaf",)})
+    found = compute_fabric(Design("leaf", group(64), 72, 4, 8), request, 8 * units)
+    assert found is not None
+    assert found.switches == leaf + spine + core
+    assert found.counts["cable"] == 3 * 72 * 8 * units
+    # Nine and nine twin modules at a leaf, 24 at a spine, half of a core's ports.
+    assert found.counts["twin"] == leaf * 18 + spine * 24 + 72 * 8 * units // 2
+
+
+def test_two_leaves_stand_without_spines() -> None:
+    # Radix 128, two planes of 8 ports: 16 systems of 8 fill 64 ports of each of two leaves.
+    found = fabric(16, 128, 16, 8, planes=2, leaf_pair=True, single_switch=False)
+    assert found.switches == 2 * 2
+    assert found.counts["cable"] == 16 * 16 + 2 * 64
+    assert fabric(17, 128, 16, 8, planes=2, leaf_pair=True, single_switch=False).switches > 4
+
+
 def test_single_switch_as_far_as_it_goes() -> None:
     wanted = {"manager": {"slots": 1, "ports": 2}}
     # (16 - 2)/4 systems on one switch: 3 * 4 + 2 cables, half a transceiver for every port.

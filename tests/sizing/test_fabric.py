@@ -137,6 +137,77 @@ def test_dgx_superpod_b300_spectrum(systems: int, leaves: int, spines: int, cabl
     assert design.planes * tree.leaf_spine_links / 2 == cables
 
 
+SUPERPOD_GB200 = ComputeDesign(
+    64, 1.0, ports_per_system=72, rails=4, manager_slots=1, manager_ports=4, rail_group=8
+)
+
+
+@pytest.mark.parametrize(
+    ("units", "leaves", "spines", "cores"),
+    [(2, 64, 48, 18), (4, 128, 96, 36), (8, 256, 192, 72), (16, 512, 384, 144)],
+)
+def test_dgx_superpod_gb200(units: int, leaves: int, spines: int, cores: int) -> None:
+    """DGX SuperPOD GB200 reference architecture RA-11338-001 V01 (2025-06-16), Table 3.
+
+    Its rule: four groups to a unit of 8 racks, one for each rail, of 8 leaves (one for each rack)
+    and 6 spines, not blocking, each unit below 6 core groups.
+    https://docs.nvidia.com/dgx-superpod/reference-architecture-scalable-infrastructure-gb200/latest/network-fabrics.html
+    """
+    size = size_for(SUPERPOD_GB200, 8 * units)
+    tree = size.tree
+    assert (tree.tiers, size.units, size.capacity) == (3, units, 8 * units)
+    assert (tree.leaves, tree.spines, tree.cores) == (leaves, spines, cores)
+    assert tree.leaf_spine_links == tree.spine_core_links == 8 * units * 72
+    assert (size.leaf_down_ports, tree.uplinks_per_leaf) == (18, 18)
+    assert tree.spine_down_ports == tree.spine_up_ports == 24
+    assert size_for(SUPERPOD_GB200, 8 * units - 7) == size, "a whole unit is built"
+
+
+def test_one_unit_of_gb200_has_spines_of_its_own_and_room_for_its_manager() -> None:
+    # The table gives no row of one unit; 32 leaves of 18 uplinks fill nine spines of 64 ports.
+    size = size_for(SUPERPOD_GB200, 8)
+    assert (size.tree.tiers, size.tree.leaves, size.tree.spines) == (2, 32, 9)
+    assert (size.capacity, size.tree.spine_down_ports) == (8, 64)
+    # 28 ports of each leaf are free, so no rack makes room; more than they hold take its slot.
+    crowded = ComputeDesign(
+        64, 1.0, ports_per_system=72, rails=4, manager_slots=1, manager_ports=900, rail_group=8
+    )
+    assert size_for(crowded, 7).capacity == 7
+
+
+def test_the_largest_gb200_superpod_has_sixteen_units() -> None:
+    assert compute_sizes(SUPERPOD_GB200, 1_000)[-1].capacity == 128
+
+
+def test_racks_share_a_leaf_of_a_rail_where_it_holds_several() -> None:
+    """DGX SuperPOD GB300: two leaves of 144 ports of 800 Gb/s per rail and unit of 8 racks."""
+    design = ComputeDesign(144, 1.0, ports_per_system=72, rails=4, rail_group=8)
+    size = size_for(design, 8)
+    assert (size.tree.leaves, size.leaf_down_ports, size.tree.uplinks_per_leaf) == (8, 72, 72)
+    # The same leaves without groups: four racks to a unit of four.
+    plain = ComputeDesign(144, 1.0, ports_per_system=72, rails=4, single_switch=False)
+    assert size_for(plain, 8).tree == size.tree
+
+
+def test_a_system_with_more_ports_on_a_rail_than_a_leaf_has_down() -> None:
+    assert compute_sizes(ComputeDesign(16, 1.0, 36, rails=4, rail_group=2), 4) == ()
+
+
+@pytest.mark.parametrize(("systems", "leaves"), [(4, 2), (8, 2), (12, 2), (16, 2), (17, 8)])
+def test_hgx_b300_of_one_to_four_units_stands_without_spines(systems: int, leaves: int) -> None:
+    """NVIDIA Enterprise RA 2-8-9-800 (HGX B300, Spectrum-X): 1 to 4 units of 4 nodes.
+
+    Two leaves in each of two planes and no spine (ERA network automation, arch_scaling.py, 2026).
+    """
+    design = ComputeDesign(
+        128, 1.0, ports_per_system=8, rails=8, planes=2, single_switch=False, leaf_pair=True
+    )
+    tree = tree_for(design, systems)
+    assert tree.leaves == leaves
+    if leaves == 2:
+        assert tree == Tree(tiers=1, leaves=2, uplinks_per_leaf=64, leaf_spine_links=64)
+
+
 @pytest.mark.parametrize(
     ("systems", "leaves", "spines", "cores"), [(120, 48, 80, 24), (140, 56, 80, 28)]
 )

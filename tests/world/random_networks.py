@@ -89,7 +89,9 @@ def compute(hardware: Hardware, random: Random) -> Raw:
             item.setdefault("ports", {})["compute"] = (
                 dict(usual) if random.random() < 0.65 else _compute_port(random, planes)
             )
+    _as_drawn(hardware, Random(repr((names, planes, usual))), planes)
     wanted: Raw = {"switches": names, "planes": planes}
+    wanted["leaf_pair"] = Random(repr(usual)).random() < 0.3
     wanted["oversubscription"] = random.choice((1, 1, 1.5, 2))
     wanted["single_switch"] = random.random() < 0.6
     if random.random() < 0.5:
@@ -104,6 +106,26 @@ def _compute_port(random: Random, planes: int) -> Raw:
     if random.random() < 0.15:
         port["protocol"] = random.choice(("infiniband", "ethernet"))
     return port
+
+
+def _as_drawn(hardware: Hardware, random: Random, planes: int) -> None:
+    """Give some types' compute ports rail groups, planes of their own and other transceivers."""
+    own = {"item": "fabric_own_end", "links": random.choice((1, 2))}
+    group = random.choice((2, 3, 4))
+    for item in hardware.items:
+        port = item.get("ports", {}).get("compute")
+        if port is None:
+            continue
+        if random.random() < 0.4:
+            port["rail_group"] = group
+        if planes == 2 and random.random() < 0.5:
+            port["split"] = {"into": 2}
+            if random.random() < 0.5:
+                port["split"]["transceiver"] = own
+        if random.random() < 0.3:
+            port["transceiver"] = own
+    optic = companion(hardware, random, "fabric_own_end", "transceiver", (200, 900))
+    optic["consumes"]["it_power"] = figure(text(random.uniform(5, 20), "W"))
 
 
 def edge(hardware: Hardware, random: Random, network: str) -> Raw:

@@ -1,0 +1,226 @@
+"""Prices built from their parts, known answers by hand; what is refused, and how old is old."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from planner.api import load, solve
+from planner.commands.catalog import check
+from planner.errors import InputError
+from planner.inputs import inputs_from_text, inputs_to_text
+from planner.loader.market import load_catalogs, load_prices
+from planner.loader.price_building import is_old, latest_day
+from planner.schema.prices import Price
+from tests.world.files import FILES
+
+STORE = "    family: quick_fs\n"
+MEDIA = (
+    "    media: [{type: tlc, raw: 100 TB, drives: 10 x 10 TB, source: sheet, confidence: high}]\n"
+)
+RATES = """\
+rates:
+  flash: {label: flash, usd: 700 USD, low: 300 USD, high: 2000 USD, per: raw_tb, flash: tlc,
+          date: "2026-08", source: index, confidence: medium}
+  server: {label: server, usd: 20000 USD, low: 15000 USD, high: 30000 USD,
+           date: "2026-09", source: index, confidence: high}
+  raw_licence: {label: licence, usd: 10 USD, low: 5 USD, high: 20 USD, per: raw_tb, every: year,
+                date: "2026", source: quote, confidence: low}
+  licence: {label: licence, usd: 50 USD, low: 25 USD, high: 100 USD, per: usable_tb,
+            date: "2025-03", source: quote, confidence: low}
+  used: {label: use, usd: 6 USD, low: 3 USD, high: 9 USD, per: used_tb, every: year,
+         date: "2026-11-01", source: quote, confidence: low}
+"""
+STATED = """    list: 60000 USD
+    date: "2026-01"
+    source: quote
+    confidence: high
+"""
+
+
+def write(folder: Path, prices: str, *, media: str = MEDIA, rates: str = RATES) -> Path:
+    """Write the small problem with a price book whose quick_store has other lines."""
+    files = dict(FILES)
+    book = files["book.yaml"]
+    start = book.index("  quick_store:\n") + len("  quick_store:\n")
+    end = book.index("\n  slow_store", start)
+    assert "index:" not in book
+    book = book[:start] + prices.rstrip("\n") + book[end:]
+    book = book.replace("sources:\n", "sources:\n  index: {title: An index}\n", 1)
+    files["book.yaml"] = book.replace("prices:\n", rates + "prices:\n", 1)
+    own = files["own.yaml"]
+    place = own.index(STORE) + len(STORE)
+    files["own.yaml"] = own[:place] + media + own[place:]
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder / "problem.yaml"
+
+
+def price_of(problem: Path) -> Price:
+    return load(problem).prices["quick_store"]
+
+
+def test_a_price_is_the_sum_of_its_parts(tmp_path: Path) -> None:
+    rates = "{rate: flash}, {rate: server, count: 2}, {rate: licence}, {rate: raw_licence}"
+    problem = write(tmp_path, f"    parts: [{rates}, {{rate: used}}]\n")
+    usable = load_catalogs([tmp_path / "own.yaml"]).items["quick_store"].provides.usable
+    assert usable is not None
+    tb = usable.value
+    price = price_of(problem)
+    assert price.list_usd == pytest.approx(100 * 700 + 2 * 20_000 + 50 * tb)
+    assert price.range_usd == (
+        pytest.approx(100 * 300 + 2 * 15_000 + 25 * tb),
+        pytest.approx(100 * 2000 + 2 * 30_000 + 100 * tb),
+    )
+    assert price.per_year_usd == pytest.approx(100 * 10 + 6 * tb)
+    assert price.per_year_range_usd == (
+        pytest.approx(100 * 5 + 3 * tb),
+        pytest.approx(100 * 20 + 9 * tb),
+    )
+    assert (price.date, price.source, price.confidence) == ("2025-03", "index", "low")
+    assert price.note is not None
+    assert "100 TB flash at 700 USD (70,000 USD)" in price.note
+    again = inputs_from_text(inputs_to_text(load(problem))).prices["quick_store"]
+    assert again == price
+
+
+def test_subscriptions_go_into_opex(tmp_path: Path) -> None:
+    plan = solve(write(tmp_path, "    parts: [{rate: flash}, {rate: raw_licence}]\n"),
+                 settings=("consider.storage_families=[quick_fs]",))  # fmt: skip
+    line = next(line for line in plan.lines if line.sku == "quick_store")
+    assert line.unit_list_usd == 70_000
+    assert line.subscription_usd_per_year == pytest.approx(1000 * line.purchased)
+    assert plan.totals is not None
+    assert plan.totals.subscriptions_usd_per_year == pytest.approx(1000 * line.purchased)
+    assert line.price is not None
+    assert line.price.source == "An index"
+
+
+@pytest.mark.parametrize(
+    ("prices", "media", "wrong"),
+    [
+        ("    parts: [{rate: flush}]\n", MEDIA, r"no rate 'flush'; did you mean 'flash'"),
+        ("    parts: [{rate: flash}]\n", "", r"'quick_store': the catalog states no tlc drives"),
+        ("    parts: [{rate: flash}]\n" + STATED, MEDIA, "list follows from the parts"),
+        (STATED + "    low: 70000 USD\n", MEDIA, "a price lies between its low and its high"),
+        (STATED + "    high: 50000 USD\n", MEDIA, "a price lies between its low and its high"),
+        ("    parts: [{rate: flash, count: 0}]\n", MEDIA, "out of range"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, prices: str, media: str, wrong: str) -> None:
+    problem = write(tmp_path, prices, media=media)
+    with pytest.raises(InputError, match=wrong) as found:
+        load(problem)
+    assert found.value.findings[0].file is not None
+    assert found.value.findings[0].file.endswith("book.yaml")
+    assert found.value.findings[0].line is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wrong"),
+    [
+        ("low: 300 USD", "low: 900 USD", "give low <= usd <= high"),
+        ("per: raw_tb, flash: tlc", "per: unit, flash: tlc", "drives are priced per raw_tb, once"),
+        ("source: index, confidence: medium", "source: indx, confidence: medium", "'indx' is not"),
+    ],
+)
+def test_a_rate_that_cannot_be(tmp_path: Path, old: str, new: str, wrong: str) -> None:
+    assert old in RATES
+    with pytest.raises(InputError, match=wrong):
+        load(write(tmp_path, "    parts: [{rate: flash}]\n", rates=RATES.replace(old, new, 1)))
+
+
+def checked(folder: Path, day: str) -> tuple[list[Mapping[str, str]], bool]:
+    text, faulty = check(
+        (folder / "own.yaml",), (folder / "book.yaml",), date.fromisoformat(day), as_json=True
+    )
+    return json.loads(text), faulty
+
+
+def test_a_price_below_the_bare_drives_is_refused_and_told(tmp_path: Path) -> None:
+    """100 TB at 700 USD are 70,000 USD of drives: 60,000 cannot be, 70,000 can."""
+    problem = write(tmp_path, STATED)
+    found, faulty = checked(tmp_path, "2026-02-01")
+    assert faulty
+    cheap = [each for each in found if each["code"] == "below-drives"]
+    assert [each["severity"] for each in cheap] == ["error"]
+    assert "60,000 USD, is below its bare drives, 70,000 USD" in cheap[0]["message"]
+    plan = solve(problem)
+    assert any("below its bare drives" in text for text in plan.warnings)
+    problem = write(tmp_path, STATED.replace("60000", "70000"))
+    assert not checked(tmp_path, "2026-02-01")[1]
+    assert not any("below its bare drives" in text for text in solve(problem).warnings)
+
+
+def test_whoever_pays_less_for_flash_says_so(tmp_path: Path) -> None:
+    write(tmp_path, STATED, rates=RATES.replace("usd: 700 USD", "usd: 500 USD"))
+    assert not checked(tmp_path, "2026-02-01")[1]
+
+
+def test_old_prices_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = write(tmp_path, STATED.replace("60000", "80000"))
+    early, faulty = checked(tmp_path, "2026-07-31")
+    assert not faulty
+    assert not [each for each in early if each["code"] == "old-price"]
+    late, faulty = checked(tmp_path, "2026-08-01")
+    assert not faulty
+    old = [each for each in late if each["code"] == "old-price"]
+    assert "quick_store" in old[0]["message"]
+    settings = ("consider.storage_families=[quick_fs]",)
+    told = {}
+    for day, epoch in (("early", "1785456000"), ("late", "1785542400")):  # 07-31 and 08-01
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+        texts = solve(problem, settings=settings).warnings
+        told[day] = [text for text in texts if "older than 6 months" in text]
+    assert told["early"] == []
+    assert len(told["late"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [("2026", "2026-12-31"), ("2026-02", "2026-02-28"), ("2024-02", "2024-02-29"),
+     ("2026-03-05", "2026-03-05")],
+)  # fmt: skip
+def test_a_date_is_the_last_day_it_can_mean(text: str, last: str) -> None:
+    assert latest_day(text) == date.fromisoformat(last)
+
+
+@pytest.mark.parametrize(
+    ("text", "day", "old"),
+    [("2026-02-28", "2026-08-31", False), ("2026-02-27", "2026-08-31", True),
+     ("2025", "2026-06-30", False), ("2025", "2026-07-01", True), ("2026", "2026-11-22", False),
+     ("0000", "2026-11-22", False)],
+)  # fmt: skip
+def test_six_months_end_on_the_same_day_of_the_month(text: str, day: str, old: bool) -> None:
+    assert is_old(text, date.fromisoformat(day)) is old
+
+
+def test_a_later_book_changes_a_rate(tmp_path: Path) -> None:
+    write(tmp_path, "    parts: [{rate: flash}]\n")
+    own = """\
+price_book: What we pay
+sources: {mine: {title: Our quote}}
+rates:
+  flash: {label: flash, usd: 400 USD, low: 400 USD, high: 400 USD, per: raw_tb, flash: tlc,
+          date: "2026-11", source: mine, confidence: high}
+"""
+    (tmp_path / "mine.yaml").write_text(own, encoding="utf-8")
+    items = load_catalogs([tmp_path / "own.yaml"]).items
+    prices = load_prices([tmp_path / "book.yaml", tmp_path / "mine.yaml"], items)
+    price = prices.prices["quick_store"]
+    assert (price.list_usd, price.range_usd) == (40_000, (40_000, 40_000))
+    assert prices.sources["quick_store"][price.source].title == "Our quote"
+
+
+def test_ranges_follow_the_confidence_where_a_price_says_none(tmp_path: Path) -> None:
+    problem = write(tmp_path, STATED, rates=RATES + "ranges: {high: 10 %}\n")
+    assert price_of(problem).range_usd == (54_000, 66_000)
+    problem = write(
+        tmp_path, STATED + "    low: 59000 USD\n", rates=RATES + "ranges: {high: 10 %}\n"
+    )
+    assert price_of(problem).range_usd == (59_000, 66_000)
+    assert price_of(write(tmp_path, STATED)).range_usd == (60_000, 60_000)
