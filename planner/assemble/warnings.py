@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from planner.assemble.ways import way_warnings
 from planner.case import Case, figures
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
 from planner.figures import ITEM_UNITS
@@ -277,7 +278,13 @@ def warnings(
 ) -> tuple[str, ...]:
     """Return the warnings of a plan, most important first."""
     lines = [line for line in bill if line.parent is None]
-    groups = (_prices(lines), _unknown(lines), _figures(inputs, operation), _job(case, job))
+    groups = (
+        _prices(lines),
+        _unknown(lines),
+        _figures(inputs, operation),
+        _job(case, job),
+        way_warnings(inputs, case, operation),
+    )
     texts = (text for group in groups for text in group)
     more = remarks(inputs, case, operation, lines, job, fabrics)
     last = (*_ports(inputs, lines), *_not_considered(inputs))

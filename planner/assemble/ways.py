@@ -1,13 +1,15 @@
-"""In which way the job runs: set point, precision and rate, with who says so."""
+"""In which way the job runs: set point, precision, rate; who says so, and what is unsure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from planner.case import Case, System, figures
 from planner.case.choices import FULL, Choice, peak_tflops
-from planner.inputs import Inputs
+from planner.inputs import Inputs, needs_flops
 from planner.optimizer.operate import Run
+from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.plan import WayPlan
 
@@ -58,6 +60,50 @@ def way_fields(inputs: Inputs, case: Case, operation: Run) -> dict[str, Any]:
     }
 
 
+FAR_FROM_MEASURED = 2.0
+"""A rate measured on so many times fewer GPUs says little without a law of scale."""
+
+
+def way_warnings(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
+    """Yield what is unsure of the rate that the plan counts on, and of its set points."""
+    job, path = inputs.problem.job, job_path("training")
+    models = {item.id: item.model for item in inputs.items}
+    if job.training.mfu is not None and len(case.systems) > 1 and needs_flops(inputs.problem):
+        yield (
+            f"one MFU of {100.0 * job.training.mfu:g} % is assumed of {len(case.systems)} types of "
+            f"GPU system; {path}.model takes what was measured on each"
+        )
+    if not asked(inputs):
+        return
+    for system, choice in chosen(inputs, case, operation):
+        row, model = choice.measured, models[system.id]
+        alone = row is not None and job.training.scale is None
+        if row is not None and alone and operation.gpus > FAR_FROM_MEASURED * row.gpus:
+            yield (
+                f"the rate of {model} was measured on {row.gpus:,} GPUs and counts for "
+                f"{operation.gpus:,} as it is; {path}.scale takes off what scale costs"
+            )
+        if choice.point is not FULL and choice.point.confidence == "low":
+            yield f"the power curve of {model} is weakly known: see its range and its source"
+    if job.power is not None:
+        yield from _without_curve(inputs, case, models)
+
+
+def _without_curve(inputs: Inputs, case: Case, models: dict[str, str]) -> Iterator[str]:
+    """Yield which types run at full power because nobody knows what a cap costs them."""
+    asked_caps = inputs.problem.job.power
+    names = [
+        models[system.id]
+        for system in case.systems
+        if all(each.point is FULL for each in figures.choices_on(_item(inputs, system.id), inputs))
+    ]
+    if names and asked_caps is not None and asked_caps.asked != (1.0,):
+        yield (
+            f"no power curve is known for {', '.join(names)}: at full power only; "
+            f"{job_path('power.curve')} takes one"
+        )
+
+
 def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
     point, row = choice.point, choice.measured
     item = _item(inputs, system.id)
@@ -69,6 +115,7 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         gpu_type=system.id,
         precision=choice.precision,
         gpu_cap=point.gpu_cap,
+        gpu_limit_w=None if item.gpu.tdp is None else 1000.0 * point.gpu_cap * item.gpu.tdp.value,
         power_share=point.power,
         rated_it_power_kw=figures.it_power_kw(item, inputs),
         throughput=point.throughput,

@@ -349,17 +349,18 @@ def _is_one(value: object) -> bool:
 class WayPlan(PlanModel):
     """How the job runs on one type of GPU system, where the problem leaves that to the plan.
 
-    The GPUs are capped at ``gpu_cap`` of their rated power, so that a system, rated
-    ``rated_it_power_kw``, is provisioned for ``power_share`` of it. That leaves ``throughput`` of
-    the job's rate, between ``throughput_low`` and ``throughput_high``, says ``curve``; None at full
-    power. ``rate_tflops`` was measured on ``rate_gpus`` GPUs, says ``rate_source``; None where the
-    rate is the peak times an MFU.
+    The GPUs are capped at ``gpu_cap`` of their rated power, ``gpu_limit_w`` each, so that a system,
+    rated ``rated_it_power_kw``, is provisioned for ``power_share`` of it. That leaves
+    ``throughput`` of the job's rate, between ``throughput_low`` and ``throughput_high``, says
+    ``curve``; None at full power. ``rate_tflops`` was measured on ``rate_gpus`` GPUs, says
+    ``rate_source``; None where the rate is the peak times an MFU.
     """
 
     id: str
     gpu_type: str
     precision: Precision
     gpu_cap: float
+    gpu_limit_w: float | None
     power_share: float
     rated_it_power_kw: float | None
     throughput: float

@@ -460,6 +460,12 @@ class Job(Model):
                 "needs parallelism: {tensor: 8, pipeline: 64} for one_replica, whole replicas, "
                 "sharded_optimizer or every_replica"
             )
+        scale = self.training.scale
+        if self.parallelism is None and scale is not None and scale.micro_batches is not None:
+            raise ValueError(
+                "training.scale.micro_batches needs parallelism: {tensor: 8, pipeline: 64}, whose "
+                "pipeline has the bubble"
+            )
         return self
 
 

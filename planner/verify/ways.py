@@ -78,6 +78,9 @@ def _check_way(ledger: Ledger, basis: Basis, item: Item, way: WayPlan) -> Pace:
     name, job = f"jobs.ways.{item.id}", basis.problem.job
     rated_kw = basis.unit_it_power_kw(item)
     ledger.same(f"{name}.rated_it_power_kw", way.rated_it_power_kw, rated_kw)
+    tdp = item.gpu.tdp
+    limit_w = None if tdp is None else tdp.value * 1000 * way.gpu_cap
+    ledger.same(f"{name}.gpu_limit_w", way.gpu_limit_w, limit_w)
     if way.precision not in job.training.precisions:
         ledger.fail(f"{name}.precision: {way.precision} is not asked for")
     share, throughput = _check_point(ledger, basis, item, way)
