@@ -313,6 +313,28 @@ def catalog_check(
     raise typer.Exit(2 if faulty else 0)
 
 
+@app.command()
+def rfq(
+    problem: ProblemFile,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    answer_by: Annotated[str | None, typer.Option(help="When answers are due, as text.")] = None,
+    valid_days: Annotated[
+        int, typer.Option(min=1, max=3650, help="How long prices are to hold, days.")
+    ] = 60,
+    output: Output = Path(),
+) -> None:
+    """Write a neutral request for quotes, PROBLEM.rfq.xlsx: what the job needs, no product, no
+    budget. Answers in it come back through planner quote import.
+    """
+    from planner.commands.rfq import write_rfq
+
+    path = write_rfq(
+        problem, tuple(set_ or ()), scenario, output, answer_by=answer_by, valid_days=valid_days
+    )
+    say(f"wrote {path}; answers come back with: planner quote import FILE --vendor NAME", err=True)
+
+
 @quote_app.command("import")
 def quote_import(
     file: Annotated[

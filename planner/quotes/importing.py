@@ -13,6 +13,7 @@ from pathlib import Path
 
 from planner.errors import Finding, InputError
 from planner.quotes import products
+from planner.quotes.answers import described
 from planner.quotes.columns import Header, headers
 from planner.quotes.grid import Cell, Grid, Row, read
 from planner.quotes.lines import check_sums, decimal_of, read_lines, settled
@@ -87,7 +88,7 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
         lines=matched,
         sums=sums,
         prices=prices,
-        asked=products.asked(matched, said.vendor),
+        asked=products.asked(matched, said.vendor, described(grid)),
         findings=(*wrong, *_remarked(matched), *doubtful),
     )
 

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from planner.quotes.answers import Described
 from planner.schema.catalog import Category, Item
 from planner.schema.quote import Asked, MatchedBy, Quoted, QuoteLine
 
@@ -15,11 +16,11 @@ _LEAST_PART = 5
 
 _NEEDED: dict[Category, tuple[str, ...]] = {
     "gpu_system": (
-        "provides.gpus", "consumes.it_power", "consumes.rack_units", "gpu.peak", "gpu.memory",
-        "ports",
+        "provides.gpus", "consumes.it_power", "consumes.rack_units", "gpu.bf16_dense",
+        "gpu.memory", "ports",
     ),
     "storage": (
-        "family", "provides.read", "provides.write", "provides.usable", "consumes.it_power",
+        "provides.read", "provides.write", "provides.usable", "consumes.it_power",
         "consumes.rack_units", "ports",
     ),
     "switch": ("switch", "consumes.it_power", "consumes.rack_units"),
@@ -182,26 +183,43 @@ def lead_time(text: str) -> str | None:
     return f"{match[1]}-{match[2]} {unit}" if match[2] else f"{match[1]} {unit}"
 
 
-def asked(lines: Iterable[QuoteLine], vendor: str) -> tuple[Asked, ...]:
-    """Return the products that no catalog has, with the figures that a plan needs of them."""
+def asked(
+    lines: Iterable[QuoteLine], vendor: str, told: Mapping[str, Described]
+) -> tuple[Asked, ...]:
+    """Return the products that no catalog has, with the figures that a plan needs of them.
+
+    Args:
+        lines: the lines, matched with the catalogs.
+        vendor: who quotes.
+        told: what the vendor says of products, by part number.
+    """
     found: dict[str, Asked] = {}
     for line in lines:
         if line.kind not in ("item", "option") or line.item is not None:
             continue
-        words = re.findall(r"[a-z0-9]+", f"{vendor} {line.part_number or line.description}".lower())
-        name = "_".join(words)[:60].rstrip("_")
-        name = name if name[:1].isalpha() else f"x_{name}"
-        text = f"{line.description} {line.part_number}".lower()
-        category = next((kind for kind, word in _CATEGORIES if re.search(word, text)), None)
-        found.setdefault(
-            name,
-            Asked(
-                part_number=line.part_number,
-                description=line.description,
-                cell=line.cells.get("description") or line.cells.get("part") or f"row {line.row}",
-                id=name,
-                category=category,
-                figures=_NEEDED[category] if category else (),
-            ),
-        )
+        product = _asked(line, vendor, told.get(line.part_number))
+        found.setdefault(product.id, product)
     return tuple(found.values())
+
+
+def _asked(line: QuoteLine, vendor: str, told: Described | None) -> Asked:
+    words = re.findall(r"[a-z0-9]+", f"{vendor} {line.part_number or line.description}".lower())
+    name = "_".join(words)[:60].rstrip("_")
+    text = f"{line.description} {line.part_number}".lower()
+    category = next((kind for kind, word in _CATEGORIES if re.search(word, text)), None)
+    figures = {} if told is None else told.figures
+    if told is not None:
+        category = next((kind for kind in _NEEDED if kind == told.category), category)
+    needed = _NEEDED[category] if category else ()
+    return Asked(
+        part_number=line.part_number,
+        description=(told.model if told is not None else "") or line.description,
+        cell=line.cells.get("description") or line.cells.get("part") or f"row {line.row}",
+        id=name if name[:1].isalpha() else f"x_{name}",
+        category=category,
+        figures=tuple(
+            path for path in needed if not any(known.startswith(path) for known in figures)
+        ),
+        known={path: figure.text for path, figure in figures.items()},
+        cells={path: figure.cell for path, figure in figures.items()},
+    )

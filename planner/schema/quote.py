@@ -65,7 +65,11 @@ class QuoteSum(Record):
 
 
 class Asked(Record):
-    """A product that no catalog has, and the figures that a plan needs of it."""
+    """A product that no catalog has, and the figures that a plan needs of it.
+
+    ``known`` are figures that the vendor states, by where they stand in a catalog; ``cells`` says
+    where in the file; ``figures`` are those that are still asked for.
+    """
 
     part_number: str
     description: str
@@ -73,6 +77,8 @@ class Asked(Record):
     id: str
     category: str | None
     figures: tuple[str, ...]
+    known: dict[str, str] = {}
+    cells: dict[str, str] = {}
 
 
 class Quoted(Record):
