@@ -16,7 +16,7 @@ from planner.verify import progress
 from planner.verify.basis import Basis, nameplate_gb_per_s, total_nameplate_gb_per_s
 from planner.verify.decisions import Clients, Decisions, find_clients, replica_gpus, usable_gpus
 from planner.verify.ledger import Ledger, at_least, close
-from planner.verify.ways import slowest
+from planner.verify.ways import as_sold, slowest
 
 SECONDS_PER_DAY = 86400
 EXPORT_BYTES_PER_PARAMETER = 2
@@ -87,7 +87,8 @@ def compute_figures(
     rate = failures_per_gpu_day(basis, decisions)
     stall_s, rhythm = _rhythm(job, decisions, storage, SECONDS_PER_DAY / (rate * used))
     share = progress.goodput(rhythm)
-    pace = slowest(decisions.paces, job, used)
+    paces = decisions.paces or as_sold(basis, decisions.gpu_types)
+    pace = slowest(paces, job, used)
     each = pace.useful_tflops(job, used)
     left = 1.0 if each is None else pace.scale_share(job, used)
     pflops = None if each is None else used * share * each / 1000

@@ -58,20 +58,22 @@ def check_ways(ledger: Ledger, basis: Basis, stated: JobPlan) -> Mapping[str, Pa
     job = basis.problem.job
     if job.power is None and job.training.model is None and job.training.scale is None:
         ledger.equal("jobs.ways", stated.ways, ())
-        return {sku: _as_sold(basis, sku) for sku in stated.gpu_types}
+        return as_sold(basis, stated.gpu_types)
     ledger.equal("jobs.ways", sorted(w.gpu_type for w in stated.ways), sorted(stated.gpu_types))
     found = {}
     for way in stated.ways:
         item = basis.items.get(way.gpu_type)
         if item is not None and way.gpu_type in stated.gpu_types:
             found[way.gpu_type] = _check_way(ledger, basis, item, way)
-    return {sku: found.get(sku, _as_sold(basis, sku)) for sku in stated.gpu_types}
+    return {**as_sold(basis, stated.gpu_types), **found}
 
 
-def _as_sold(basis: Basis, sku: str) -> Pace:
+def as_sold(basis: Basis, types: tuple[str, ...]) -> Mapping[str, Pace]:
+    """Return the pace of each type at full power, at the peak of the first precision."""
     training = basis.problem.job.training
-    peak = _peak(basis.items[sku], training.precisions[0])
-    return Pace(1.0, 1.0, peak, training.mfu, training.scale_reference)
+    peaks = {sku: _peak(basis.items[sku], training.precisions[0]) for sku in types}
+    at = training.scale_reference
+    return {sku: Pace(1.0, 1.0, peak, training.mfu, at) for sku, peak in peaks.items()}
 
 
 def _check_way(ledger: Ledger, basis: Basis, item: Item, way: WayPlan) -> Pace:
