@@ -127,7 +127,8 @@ def _systems(inputs: Inputs, job: JobPlan) -> Iterator[str]:
         if tensor:
             words += f", of which groups of {tensor} exchange data within one NVLink or like domain"
         yield words + "."
-    yield f"Dense {inputs.problem.job.training.precisions[0].upper()} FLOP/s and memory of each GPU."
+    precision = inputs.problem.job.training.precisions[0].upper()
+    yield f"Dense {precision} FLOP/s and memory of each GPU."
 
 
 def _storage(inputs: Inputs, job: JobPlan) -> Iterator[str]:
