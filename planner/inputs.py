@@ -127,12 +127,15 @@ def needs_energy_cost(problem: Problem) -> bool:
 def needs_flops(problem: Problem) -> bool:
     """Say whether the objective or a target is in FLOP/s or days."""
     targets = problem.targets
-    asked = (
-        targets.min_useful_pflops,
-        targets.max_days_to_train,
-        problem.budget.per_million_tokens_usd,
-    )
-    return problem.objective.maximize == "goodput" or any(value is not None for value in asked)
+    asked = (targets.min_useful_pflops, targets.max_days_to_train)
+    work = problem.objective.maximize == "goodput" or needs_tokens(problem)
+    return work or any(value is not None for value in asked)
+
+
+def needs_tokens(problem: Problem) -> bool:
+    """Say whether the objective or the budget is money per token."""
+    least = problem.objective.minimize == "usd_per_million_tokens"
+    return least or problem.budget.per_million_tokens_usd is not None
 
 
 def demanded(problem: Problem, item_id: str) -> bool:
@@ -171,10 +174,14 @@ Usable = Callable[[Item], str | None]
 
 
 def named_fabrics(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
-    """Yield where the problem names switches: the path, the item, what it must be."""
+    """Yield where the problem names parts of fabrics: the path, the item, what it must be."""
     network = inputs.problem.network
     for index, name in enumerate(network.compute.switches if network.compute else ()):
         yield f"network.compute.switches.{index}", name, "switch", accept_any
+    manager = network.compute.manager if network.compute else None
+    if manager is not None and manager.transceiver is not None:
+        path = "network.compute.manager.transceiver"
+        yield path, manager.transceiver, "transceiver", accept_any
     for key in ("storage", "in_band", "out_of_band"):
         fabric = getattr(network, key)
         if fabric is not None:

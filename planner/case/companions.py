@@ -13,7 +13,12 @@ from dataclasses import replace
 
 from planner.case import figures
 from planner.case.builder import CompanionsBuilder
-from planner.case.fabrics import add_compute, add_ethernet, add_out_of_band
+from planner.case.fabrics import (
+    add_compute,
+    add_console_cables,
+    add_ethernet,
+    add_out_of_band,
+)
 from planner.case.model import BillItem, Case, Companion, Companions, Storage, System
 from planner.case.money import bill_item
 from planner.case.quantities import ROUNDING, AtLeast, Device, Packed, Size, Steps, shares
@@ -43,17 +48,21 @@ def derive_companions(inputs: Inputs, case: Case, tops: dict[str, int]) -> Compa
     add_own_racks(builder)
     if network.compute is not None:
         add_compute(builder, network.compute)
-    if network.storage is not None:
+    if network.storage is not None and network.converged is None:
         add_ethernet(builder, "storage", network.storage)
     _add_extras(builder)
     _add_clusters(builder)
     if network.out_of_band is not None:
         add_out_of_band(builder, network.out_of_band)
-    if network.in_band is not None:
+    if network.converged is not None:
+        add_ethernet(builder, "converged", network.converged)
+    elif network.in_band is not None:
         add_ethernet(builder, "in_band", network.in_band)
     _add_cdus(builder)
     _add_software(builder)
     add_shared_racks(builder)
+    if network.out_of_band is not None:
+        add_console_cables(builder, network.out_of_band)
     companions = (*_companions(builder), *_spare_parts(builder))
     return Companions(
         quantities=tuple(builder.quantities),
@@ -252,7 +261,7 @@ def _missing(inputs: Inputs) -> tuple[str, ...]:
     parts = (
         ("compute fabric", network.compute),
         ("storage fabric", network.storage),
-        ("in-band management", network.in_band),
+        ("in-band management", network.in_band or network.converged),
         ("out-of-band management", network.out_of_band),
         ("racks", rack.item if rack else None),
         ("rack PDUs", rack.pdu if rack else None),

@@ -31,6 +31,7 @@ def _way(item: Item, job: Job, choice: Choice) -> Way:
         replica_gpus=replica,
         tflops_per_gpu=_rate_tflops(job, choice, bubble) * choice.point.throughput,
         failures_per_gpu_day=figures.failures_per_gpu_day(item, job),
+        spare_unit=figures.spare_unit(item, usable, job),
         power_share=choice.point.power,
         bubble=bubble,
     )

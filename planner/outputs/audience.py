@@ -26,6 +26,7 @@ from planner.schema.plan import (
     PriceNote,
     Provenance,
     RackGroup,
+    Repair,
     Site,
     Totals,
     WayPlan,
@@ -119,7 +120,13 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "system_links leaf_spine_links spine_core_links"
         )
     ),
-    Loss: Rule(_names("stall rework drain restart restore")),
+    Loss: Rule(_names("stall rework drain restart restore waiting")),
+    Repair: Rule(
+        _names(
+            "unit unit_gpus in_rack spares decided hardware_share repair_s swap_s load "
+            "availability units_out waiting_h_per_year next_spare_gpus"
+        )
+    ),
     JobPlan: Rule(
         _names(
             "gpu_type gpu_types storage_family storage_families mode gpus_used systems_used "
@@ -134,7 +141,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "hot_spare_systems tolerate_down degraded_write_gb_per_s degraded_read_gb_per_s "
             "degraded_drain_s degraded_overlap degraded_restore_s fan_out_kind bytes_per_parameter "
             "writers readers checkpoints_held other_data_tb tokens active_parameters "
-            "max_overlap max_blocking ways scale_share rate_share"
+            "max_overlap max_blocking ways scale_share rate_share repair"
         ),
         {"name": "job"},
     ),

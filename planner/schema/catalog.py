@@ -112,6 +112,7 @@ class Consumes(Model):
     """What one unit takes: maximum and typical draw, height, weight, whole racks.
 
     ``liquid_share`` is the share of its heat that goes to liquid; the rest goes to air.
+    ``design_power`` is what a reference design provides for it, where that is more than its draw.
     """
 
     it_power: Figure[PowerOrZero] | None = None
@@ -120,6 +121,7 @@ class Consumes(Model):
     racks: Figure[PositiveWhole] | None = None
     typical_power: Figure[PowerOrZero] | None = None
     liquid_share: Figure[Share] | None = None
+    design_power: Figure[PowerOrZero] | None = None
 
 
 class LinkEnd(Model):
@@ -243,6 +245,12 @@ class Gpu(Model):
     failures_per_day: Figure[Number] | None = None
 
 
+class SpareUnit(Model):
+    """What of a GPU system fails and is swapped by itself: a tray of so many GPUs."""
+
+    tray: Figure[PositiveWhole]
+
+
 class ClientLimits(Model):
     """What one GPU system can write and read as a storage client."""
 
@@ -344,6 +352,7 @@ class Item(Model):
     provides: Provides = Provides.model_construct()
     consumes: Consumes = Consumes.model_construct()
     gpu: Gpu = Gpu.model_construct()
+    spare_unit: SpareUnit | None = None
     client: ClientLimits = ClientLimits.model_construct()
     facts: dict[Identifier, Figure[str | int | float]] = {}
     min_units: Figure[PositiveWhole] | None = None

@@ -16,6 +16,7 @@ from planner.schema.base import (
     Days,
     EnergyPrice,
     Identifier,
+    LinkSpeed,
     Model,
     Money,
     Number,
@@ -34,6 +35,7 @@ from planner.schema.base import (
     Whole,
 )
 from planner.schema.catalog import Category
+from planner.schema.repair import Repair
 from planner.schema.running import Parallelism, PowerPoints, Training
 
 PueNumber = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
@@ -139,11 +141,15 @@ class Cooling(Model):
 
 
 class Site(Model):
-    """Where the cluster stands: the power feed, its overhead and the room."""
+    """Where the cluster stands: the power feed, its overhead and the room.
+
+    With ``power_basis: design`` items draw what reference designs provide for them, where known.
+    """
 
     facility_power_kw: Power | None = Field(default=None, alias="facility_power")
     it_power_kw: Power | None = Field(default=None, alias="it_power")
     pue: AnyPue
+    power_basis: Literal["maximum", "design"] = "maximum"
     feeds: Feeds | None = None
     racks: Whole | None = None
     weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")
@@ -435,6 +441,7 @@ class Job(Model):
     checkpoint: Checkpoint = Checkpoint.model_construct()
     restore: Restore = Restore.model_construct()
     failures: FailurePreset | FailureRate = "llama3"
+    repair: Repair | None = None
     training: Training = Training.model_construct()
     power: PowerPoints | None = None
     gpus: GpuRange = GpuRange.model_construct()
@@ -445,6 +452,22 @@ class Job(Model):
     def whole_replicas(self) -> bool:
         """Whether only whole replicas run: always, unless systems are asked for."""
         return self.parallelism is not None and self.gpus.whole != "systems"
+
+    @model_validator(mode="after")
+    def _spares_have_one_home(self) -> Job:
+        if self.repair is None:
+            return self
+        if self.gpus.hot != (0, 0.0):
+            raise ValueError(
+                "gpus.hot_spares does not go with repair, which decides the spares; "
+                "leave it out, or give their number as repair: {spares: 2}"
+            )
+        if self.gpus.max_types > 1:
+            raise ValueError(
+                "repair needs one GPU type per job: a spare of one type does not take the place "
+                "of another; leave gpus.max_types out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _has_a_size(self) -> Job:
@@ -474,7 +497,9 @@ DEFAULT_INDIFFERENCE = 0.005
 
 
 Maximized = Literal["goodput", "useful_gpus", "gpus"]
-Minimized = Literal["cost", "tco", "power", "heat"]
+Minimized = Literal[
+    "cost", "tco", "power", "heat", "usd_per_useful_gpu_hour", "usd_per_million_tokens"
+]
 
 
 class Objective(Model):
@@ -518,10 +543,11 @@ class Targets(Model):
 
 
 class Manager(Model):
-    """What the fabric manager takes of a compute fabric."""
+    """What the fabric manager takes of a compute fabric; ``transceiver`` is at its own end."""
 
     slots: Whole = 0
     ports: Whole = 0
+    transceiver: Identifier | None = None
 
 
 class ComputeFabric(Model):
@@ -540,12 +566,26 @@ class ComputeFabric(Model):
     manager: Manager = Manager.model_construct()
 
 
+class Edge(Model):
+    """Links to the customer's own network; what is at their far end is the customer's."""
+
+    ports: PositiveWhole
+    speed_gbit_per_s: LinkSpeed = Field(alias="speed")
+
+
 class EthernetFabric(Model):
     """The storage or the in-band fabric: one switch model, leaves and spines."""
 
     switch: Identifier
     oversubscription: MoreThanOne = 1.0
     min_switches: Literal[1, 2] = 2
+    edge: Edge | None = None
+
+
+class StorageFabric(EthernetFabric):
+    """The storage fabric; with ``carries_in_band`` in-band management is on it too."""
+
+    carries_in_band: bool = False
 
 
 class OutOfBand(Model):
@@ -560,9 +600,14 @@ class Network(Model):
     """The fabrics that come with the systems; what is left out is not in the bill."""
 
     compute: ComputeFabric | None = None
-    storage: EthernetFabric | None = None
+    storage: StorageFabric | None = None
     in_band: EthernetFabric | None = None
     out_of_band: OutOfBand | None = None
+
+    @property
+    def converged(self) -> StorageFabric | None:
+        """The fabric of storage and in-band management together, where there is one."""
+        return self.storage if self.storage is not None and self.storage.carries_in_band else None
 
 
 class Extra(Model):

@@ -247,10 +247,10 @@ def _rail_groups(design: ComputeDesign, down: int) -> Iterator[FabricSize]:
     radix = design.radix
     on_rail = design.ports_per_system // design.rails
     per_leaf = min(design.rail_group, down // on_rail)
-    if per_leaf == 0:
-        return
     used = per_leaf * on_rail
     up = math.ceil(used / design.oversubscription * (1.0 - ROUNDING))
+    if up < 2:  # nothing fits, or a single uplink cannot reach two spines
+        return
     group_leaves = _ceil_div(design.rail_group, per_leaf)
     unit_leaves = design.rails * group_leaves
     left = unit_leaves * (radix - used - up)

@@ -74,13 +74,23 @@ class Basis:
         """Return the maximum draw of one unit in kW, None where it is not known."""
         if item.category in _WITHOUT_DRAW:
             return 0.0
-        return self._consumed(item, _own("it_power"))
+        return self._consumed(item, self._drawn)
 
     def unit_typical_power_kw(self, item: Item) -> float | None:
         """Return the typical draw of one unit in kW; the maximum where it is not known."""
         if item.category in _WITHOUT_DRAW:
             return 0.0
-        return self._consumed(item, _typical_or_maximum)
+        return self._consumed(item, self._drawn_typically)
+
+    def _drawn(self, item: Item) -> float | None:
+        provided = item.consumes.design_power
+        if self.problem.site.power_basis == "design" and provided is not None:
+            return provided.value
+        return None if item.consumes.it_power is None else item.consumes.it_power.value
+
+    def _drawn_typically(self, item: Item) -> float | None:
+        typical = item.consumes.typical_power
+        return self._drawn(item) if typical is None else typical.value
 
     def drawn_kw(self, item: Item) -> float | None:
         """Return what one unit draws at most at its set point, kW; None where not known."""
@@ -157,11 +167,6 @@ def _own(resource: str) -> Callable[[Item], float | None]:
         return None if figure is None else float(figure.value)
 
     return read
-
-
-def _typical_or_maximum(item: Item) -> float | None:
-    figure = item.consumes.typical_power or item.consumes.it_power
-    return None if figure is None else figure.value
 
 
 def nameplate_gb_per_s(item: Item, count: float) -> tuple[float, float]:

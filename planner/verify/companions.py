@@ -17,6 +17,7 @@ from planner.verify.fabrics import (
     out_of_band,
     plugged,
     port_fabric,
+    slowest,
 )
 from planner.verify.ledger import at_least
 from planner.verify.racks import Room, network_racks, own_racks, pdus
@@ -71,6 +72,7 @@ class _Counting:
         self._software()
         standing = network_racks(self.basis, self.bill.units, shared)
         room = Room((*self.own.sets, *standing.sets), self.own.complete and standing.complete)
+        self._console_cables(room)
         self._racks(room)
         return Companions(
             counts=dict(self.bill.units),
@@ -88,7 +90,7 @@ class _Counting:
     def _gpu_and_storage_fabrics(self) -> None:
         network = self.problem.network
         self._take("compute", compute_fabrics(self.basis, self.counts, self.bill))
-        if network.storage is not None:
+        if network.storage is not None and not network.storage.carries_in_band:
             devices = plugged(self.basis, self.counts, "storage")
             fabrics = port_fabric(self.basis, "storage", network.storage, devices, self.bill)
             self._take("storage", fabrics)
@@ -137,11 +139,25 @@ class _Counting:
             self._take("out_of_band", found)
             switches = sum(fabric.leaf_switches for fabric in found or ())
             uplinks = oob_uplinks(self.basis, network.out_of_band, switches)
-        if network.in_band is not None:
+        both = network.storage is not None and network.storage.carries_in_band
+        asked = network.storage if both else network.in_band
+        if asked is not None:
+            name = "converged" if both else "in_band"
             devices = plugged(self.basis, everything, "in_band")
+            devices += plugged(self.basis, self.counts, "storage") if both else []
             devices += [uplinks] if uplinks is not None else []
-            fabrics = port_fabric(self.basis, "in_band", network.in_band, devices, self.bill)
-            self._take("in_band", fabrics)
+            self._take(name, port_fabric(self.basis, name, asked, devices, self.bill))
+
+    def _console_cables(self, room: Room) -> None:
+        """Count the cables of consoles that have no port of their own in the count."""
+        asked = self.problem.network.out_of_band
+        group = slowest(self.basis.items[asked.switch]) if asked is not None else None
+        managed = ("in_band", "converged", "out_of_band")
+        if group is None or group.link is None:
+            return
+        late = sum(f.switches for f in self.fabrics if f.network in managed)
+        late += (pdus(self.basis, room.sets) or 0) - self._own_pdus()
+        self.bill.add(group.link.cable, late)
 
     def _own_pdus(self) -> int:
         count = pdus(self.basis, self.own.sets)

@@ -11,6 +11,7 @@ from planner.schema.catalog import Family, Item
 from planner.schema.problem import Job, Problem, Quantity
 from tests.oracle import fabric, facility
 from tests.oracle.money import Array, Market, within
+from tests.oracle.repair import spares_can_be_counted
 from tests.oracle.ways import ways
 
 MOST_UNITS = 400
@@ -120,6 +121,8 @@ def _has_performance(item: Item, market: Market) -> bool:
     problem = market.problem
     if item.category == "gpu_system":
         if item.provides.gpus is None or not _holds_a_tensor_group(item, problem.job):
+            return False
+        if not spares_can_be_counted(item, problem.job):
             return False
         known = any(way.tflops > 0.0 for way in ways(item, problem, market.catalog))
         return known if flops_needed(problem) else bool(ways(item, problem, market.catalog))

@@ -58,6 +58,7 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
     for name, entry in problem["items"].items():
         if name.startswith("gpu") and name != reference.system and "max" in entry:
             entry["max"] = max(min(entry["max"], OTHERS_AT_MOST), entry.get("installed", 0))
+    _design_power(draft, Random(repr(problem["items"])))
     for share, feature in FEATURES:
         if random.random() < share:
             feature(draft)
@@ -70,6 +71,17 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
                 entry.setdefault("max", max(OTHERS_AT_MOST, entry.get("installed", 0)))
 
 
+def _design_power(draft: Draft, random: Random) -> None:
+    """Let some items have what a reference design provides for them, and at times count that."""
+    for item in draft.hardware.items:
+        own = item["consumes"].get("it_power") if item.get("consumes") else None
+        if own is not None and random.random() < 0.3:
+            kw = float(own["value"].split()[0]) * random.uniform(1.0, 1.15)
+            item["consumes"]["design_power"] = figure(text(kw, own["value"].split()[1]))
+    if random.random() < 0.15:
+        draft.site["power_basis"] = "design"
+
+
 def _network(draft: Draft) -> None:
     random, hardware, network = draft.random, draft.hardware, Raw()
     if random.random() < 0.7:
@@ -79,6 +91,9 @@ def _network(draft: Draft) -> None:
             network[name] = switches.edge(hardware, random, name)
     if random.random() < 0.5:
         network["out_of_band"] = switches.out_of_band(hardware, random)
+    if "storage" in network and Random(repr(network)).random() < 0.35:
+        network["storage"]["carries_in_band"] = True
+        network.pop("in_band", None)
     draft.problem["network"] = network
     _widen(draft)
 

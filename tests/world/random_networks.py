@@ -96,6 +96,8 @@ def compute(hardware: Hardware, random: Random) -> Raw:
     wanted["single_switch"] = random.random() < 0.6
     if random.random() < 0.5:
         wanted["manager"] = {"slots": 1, "ports": random.randint(0, 2)}
+        if wanted["leaf_pair"] or planes == 2:
+            wanted["manager"]["transceiver"] = "fabric_own_end"
     return wanted
 
 
@@ -146,6 +148,12 @@ def edge(hardware: Hardware, random: Random, network: str) -> Raw:
     wanted: Raw = {"switch": name, "min_switches": random.choice((1, 2))}
     if random.random() < 0.3:
         wanted["oversubscription"] = random.choice((1.5, 2))
+    apart = Random(repr(wanted))
+    if apart.random() < 0.3:
+        wanted["edge"] = {
+            "ports": apart.randint(1, 4),
+            "speed": apart.choice(("50 Gb/s", "200 Gb/s")),
+        }
     return wanted
 
 

@@ -175,7 +175,13 @@ def _about_network(plan: Plan) -> Iterator[Entry]:
         )
         return
     present = {fabric.network for fabric in plan.fabrics}
-    absent = [name for network, name in NETWORKS.items() if network not in present]
+    if "converged" in present:
+        present |= {"storage", "in_band"}
+    absent = [
+        name
+        for network, name in NETWORKS.items()
+        if network not in present and network != "converged"
+    ]
     text = (
         "Fabrics are fat trees, spread evenly and built for whole units; optics and cables follow "
         "from their links. Congestion, routing and latency are not modelled: the MFU stands for "
