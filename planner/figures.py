@@ -101,6 +101,8 @@ FIGURES: dict[str, Figure] = {
         Figure("hot_spare_systems", "hot spares", "systems", "work", 0),
         Figure("tflops_per_gpu", "peak rate of one GPU", "TFLOP/s", "work", 1),
         Figure("mfu", "model FLOP/s utilisation (MFU)", "share", "work", 1),
+        Figure("scale_share", "rate left by the law of scale", "share", "work", 2),
+        Figure("rate_share", "rate left by set point and scale", "share", "work", 2),
         Figure("tokens", "tokens to train on", "tokens", "work", 0),
         Figure("active_parameters", "parameters active per token", "parameters", "work", 0),
         Figure("failures_per_gpu_day", "job-interrupting failures per GPU and day", "1/day",

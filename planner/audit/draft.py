@@ -13,7 +13,8 @@ from planner.outputs.workbook.inputs import Scalar
 from planner.schema.catalog import Figure
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import FailureRate, FixedInterval, Parallelism, Problem, Pue, Term
+from planner.schema.problem import FailureRate, FixedInterval, Problem, Pue, Term
+from planner.schema.running import Parallelism
 from planner.schema.verification import Edit
 
 # A problem while the edits of a workbook are laid over it.
@@ -204,7 +205,7 @@ def _fill(draft: Draft, value: float) -> None:
 
 
 def _tflops(draft: Draft, value: float) -> None:
-    name = f"{draft.problem.job.training.precision}_dense"
+    name = f"{draft.problem.job.training.precisions[0]}_dense"
     figure = Figure[float].model_construct(value=value, source="workbook", confidence="low")
     items = tuple(
         item.model_copy(update={"gpu": item.gpu.model_copy(update={name: figure})})

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from planner.case.choices import Choice, choices, why_none
 from planner.case.quantities import Device, RackUse
 from planner.case.quantities import rack_use as pack
 from planner.case.repair import SpareUnit
@@ -172,10 +173,10 @@ def rack_space(problem: Problem, name: RackClassName) -> Space | None:
     )
 
 
-def tflops_per_gpu(item: Item, job: Job) -> float | None:
-    """Return the dense rate of the job's precision, TFLOP/s per GPU."""
-    figure = item.gpu.bf16_dense if job.training.precision == "bf16" else item.gpu.fp8_dense
-    return figure.value if figure else None
+def choices_on(item: Item, inputs: Inputs) -> list[Choice]:
+    """Return what the plan may choose from on a GPU system: set points, precisions, rates."""
+    rated, power = needs_flops(inputs.problem), it_power_kw(item, inputs)
+    return choices(item, inputs.problem.job, power, rated=rated)
 
 
 def failures_per_gpu_day(item: Item, job: Job) -> float:
@@ -379,10 +380,11 @@ def _missing_bandwidth(item: Item) -> list[str]:
 
 
 def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
-    job = inputs.problem.job
-    if needs_flops(inputs.problem) and tflops_per_gpu(item, job) is None:
-        return [f"dense {job.training.precision} rate"]
-    return []
+    rated, power = needs_flops(inputs.problem), it_power_kw(item, inputs)
+    if item.category != "gpu_system":
+        return []
+    missing = why_none(item, inputs.problem.job, power, rated=rated)
+    return [] if missing is None else [missing]
 
 
 def _no_room(item: Item, inputs: Inputs) -> str | None:

@@ -20,6 +20,7 @@ from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
 from planner.sizing.fabric import ComputeDesign, FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
+from planner.sizing.throughput import ScaleLaw
 
 Mode = Literal["async", "sync"]
 CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
@@ -129,7 +130,8 @@ class Way:
     Of each system the job can use ``usable_gpus``, in steps of ``step_gpus``: whole replicas, or
     whole systems. ``spare_unit`` is what of it is mended by itself. ``tflops_per_gpu`` is what
     ``Job.mfu`` applies to, at the power set point. ``power_share`` of its rated power is what a
-    system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share.
+    system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share,
+    ``bubble`` what its pipeline costs per GPU in use.
     """
 
     id: str
@@ -141,6 +143,7 @@ class Way:
     spare_unit: SpareUnit
     power_share: float = 1.0
     min_replicas: int = 1
+    bubble: float = 0.0
 
     @property
     def standing(self) -> str:
@@ -395,7 +398,10 @@ class BandwidthRule:
 
 @dataclass(frozen=True)
 class Job:
-    """The training job; ``replica_gpus`` are those of its first parallelism option."""
+    """The training job; ``replica_gpus`` are those of its first parallelism option.
+
+    ``mfu`` is 1 where rates are measured ones.
+    """
 
     name: str
     checkpoint_gb: float
@@ -403,6 +409,7 @@ class Job:
     active_parameters: float | None
     tokens: float | None
     mfu: float | None
+    scale: ScaleLaw | None
     replica_gpus: int | None
     modes: tuple[Mode, ...]
     stall_s: float

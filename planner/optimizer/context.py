@@ -47,7 +47,7 @@ class Build:
     ``gpus`` is N; ``write`` and ``read`` are delivered GB/s, ``safe_write`` and ``safe_read`` the
     same with appliances down, where the problem wants limits to hold then. The logarithms ``n``,
     ``b``, ``q`` and ``i`` of N, write, read and interval come into being, with their links, when
-    first used.
+    first used. ``scale`` is the log of what N leaves of a GPU's rate by the law of scale.
     """
 
     case: Case
@@ -72,6 +72,7 @@ class Build:
     safe_read: Variable = None
     interval: Variable = None
     goodput: Linear = None
+    scale: Linear = 0.0
     by_way: dict[str, Linear] = field(default_factory=dict)
 
     def gpus_in(self, system: System, way: Way) -> Linear:

@@ -29,6 +29,7 @@ from planner.schema.plan import (
     Repair,
     Site,
     Totals,
+    WayPlan,
 )
 
 
@@ -141,9 +142,16 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "hot_spare_systems tolerate_down degraded_write_gb_per_s degraded_read_gb_per_s "
             "degraded_drain_s degraded_overlap degraded_restore_s fan_out_kind bytes_per_parameter "
             "writers readers checkpoints_held other_data_tb tokens active_parameters "
-            "max_overlap max_blocking repair"
+            "max_overlap max_blocking ways scale_share rate_share repair"
         ),
         {"name": "job"},
+    ),
+    WayPlan: Rule(
+        _names(
+            "id gpu_type precision gpu_cap gpu_limit_w power_share rated_it_power_kw throughput "
+            "throughput_low throughput_high curve curve_confidence curve_note rate_tflops "
+            "rate_gpus rate_source rate_confidence rate_note"
+        )
     ),
     LimitReport: Rule(
         _names("name label value sense limit unit slack binding exact"), {"source": None}
