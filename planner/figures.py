@@ -112,6 +112,8 @@ FIGURES: dict[str, Figure] = {
         Figure("repair.unit_gpus", "GPUs of one spare unit", "GPUs", "work", 0),
         Figure("repair.units_out", "units out for repair, on average", "units", "work", 2),
         Figure("repair.waiting_h_per_year", "waiting for repairs", "h/year", "work", 1),
+        Figure("repair.other_waiting_h_per_year", "waiting, other units swapped", "h/year", "work",
+               1, "the same purchase, with trays swapped for systems or systems for trays"),
         Figure("repair.hardware_share", "interruptions that take hardware out", "share", "work", 1),
         Figure("repair.repair_s", "repair time", "s", "work", 1, "on average"),
         Figure("repair.swap_s", "swap of failed hardware", "s", "work", 1,
@@ -161,6 +163,10 @@ FIGURES: dict[str, Figure] = {
         Figure("budget.slowdown", "slowdown", "share", "loss", 2,
                "the GPUs are slower while storage drains a checkpoint"),
         Figure("budget.planned", "planned stops", "share", "loss", 2),
+        Figure("budget.waiting", "waiting for repairs", "share", "loss", 2,
+               "more units are out for repair than spares stand by"),
+        Figure("budget.shrunk", "fewer replicas", "share", "loss", 2,
+               "fewer replicas run while units are out for repair"),
         # Storage: what it is rated for, and what reaches the job.
         Figure("read_gb_per_s", "rated read bandwidth", "GB/s", "storage", 1),
         Figure("write_gb_per_s", "rated write bandwidth", "GB/s", "storage", 1),
@@ -280,9 +286,16 @@ OBJECTIVES: dict[str, Objective] = {
         Objective("tco", FIGURES["tco_usd"], "minimize", "tco"),
         Objective("power", FIGURES["it_power_kw"], "minimize", "it_power"),
         Objective("heat", FIGURES["heat_btu_per_h"], "minimize", "it_power", BTU_PER_H_PER_KW),
+        Objective("usd_per_useful_gpu_hour", FIGURES["usd_per_useful_gpu_hour"], "minimize",
+                  "per_useful_gpu_hour"),
+        Objective("usd_per_million_tokens", FIGURES["usd_per_million_tokens"], "minimize",
+                  "per_million_tokens"),
     )
-}
+}  # fmt: skip
 """Every objective by its name, in the order in which the problem's schema lists them."""
+
+RATIOS = frozenset({"usd_per_useful_gpu_hour", "usd_per_million_tokens"})
+"""Objectives that are money per useful work."""
 
 
 def objective_label(name: str) -> str:

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from planner.case.quantities import Packed, Quantity, RackUse, Terms, ceil, evaluate, total
 from planner.case.repair import Repair, SpareUnit
-from planner.figures import OBJECTIVES
+from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
 from planner.sizing.fabric import ComputeDesign, FabricSize
@@ -490,6 +490,8 @@ class Elastic:
     weight: float = 1.0
 
 
+OF_USEFUL_WORK = frozenset({"goodput", "useful_gpus"}) | RATIOS
+"""Objectives that depend on goodput."""
 NEEDS_GOODPUT = frozenset(limit.name for limit in of_group("target") if limit.figure != "gpus_used")
 """Elastic limits that depend on goodput."""
 
@@ -580,7 +582,7 @@ class Case:
         ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
         asked = any(limit is not None for limit in (*floors, *ratios))
         asked = asked or any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
-        return self.objective in ("goodput", "useful_gpus") or asked
+        return self.objective in OF_USEFUL_WORK or asked
 
     @property
     def given_away(self) -> float:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 
 from planner.errors import Finding, Severity, did_you_mean
+from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import (
     Inputs,
     Usable,
@@ -19,6 +20,7 @@ from planner.inputs import (
     named_facilities,
     needs_energy_cost,
     needs_flops,
+    needs_tokens,
     weights_gb_per_gpu,
 )
 from planner.paths import job_path, steps_of
@@ -230,6 +232,7 @@ def check_problem(inputs: Inputs) -> list[Finding]:
     """Return the findings on how problem, catalogs and prices fit together."""
     checks = (
         _references,
+        _needs_term,
         _needs,
         _bounded,
         _job_size,
@@ -299,12 +302,18 @@ def _known(names: list[str]) -> str:
     return "known: " + (", ".join(names) or "none, as the catalogs in use hold none")
 
 
-def _needs(inputs: Inputs) -> Iterator[Finding]:
-    problem, job = inputs.problem, inputs.problem.job
+def _needs_term(inputs: Inputs) -> Iterator[Finding]:
+    problem = inputs.problem
     if needs_energy_cost(problem) and problem.term is None:
         fix = "add term: {years: 4, electricity: 0.08 USD/kWh}"
         message = "TCO, opex, energy and colocation need a term"
+        if problem.objective.minimize in RATIOS:
+            message = f"the {OBJECTIVES[problem.objective.minimize].label} needs a term"
         yield _finding(inputs, "missing-term", "term", message, fix)
+
+
+def _needs(inputs: Inputs) -> Iterator[Finding]:
+    problem, job = inputs.problem, inputs.problem.job
     if needs_flops(problem) and job.training.mfu is None:
         message = "useful FLOP/s and days to train need the model FLOP/s utilisation"
         yield _finding(
@@ -317,8 +326,7 @@ def _needs(inputs: Inputs) -> Iterator[Finding]:
         if job.parameters is None and job.training.active_parameters is None:
             message, fix = "days to train needs the parameters", "add parameters: 70 B"
             yield _finding(inputs, "missing-parameters", job_path(), message, fix)
-    per_tokens = problem.budget.per_million_tokens_usd is not None
-    if per_tokens and job.parameters is None and job.training.active_parameters is None:
+    if needs_tokens(problem) and job.parameters is None and job.training.active_parameters is None:
         message, fix = "money per token needs the parameters", "add parameters: 70 B"
         yield _finding(inputs, "missing-parameters", job_path(), message, fix)
     if job.restore.fan_out == "sharded_optimizer" and job.parameters is None:

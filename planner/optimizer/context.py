@@ -13,10 +13,23 @@ from planner.case.bounds import Bounds
 from planner.case.model import BillItem, Key, Mode, Segment
 from planner.case.money import weights
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Ramp, Steps
-from planner.optimizer.model import Linear, Log, Model, NegativeExp, Variable, combination, total
+from planner.limits import MILLION
+from planner.optimizer.model import (
+    Linear,
+    Log,
+    Model,
+    NegativeExp,
+    Variable,
+    combination,
+    highest,
+    total,
+)
 from planner.sizing.placement import packing
 
 SMALLEST_INTERVAL_S = 1e-3
+
+LEAST_TCO_MUSD = 1e-6
+"""The logarithm of money begins at one dollar."""
 
 STRICT = 1e-7
 """A count may fall short of one more than its argument by this: fractions below it are noise."""
@@ -202,6 +215,17 @@ class Build:
             per_family[item.family] = per_family.get(item.family, 0.0) + of(item)
         best = sorted(per_family.values(), reverse=True)[: self.case.max_families]
         return sum(best)
+
+    @cached_property
+    def tco_musd(self) -> Linear:
+        """TCO in millions of USD."""
+        return self.sum("tco_usd", MILLION)
+
+    @cached_property
+    def log_tco(self) -> Linear:
+        """At least log(TCO in millions of USD), once the search has divided the TCO far enough."""
+        most = max(highest(self.tco_musd), 2 * LEAST_TCO_MUSD)
+        return self.model.log_money("tco", self.tco_musd, (LEAST_TCO_MUSD, most))
 
     @cached_property
     def n(self) -> Linear:

@@ -28,7 +28,10 @@ WHOLE = 1e-6
 
 
 class Master:
-    """A build and the session that solves it, kept in step."""
+    """A build and the session that solves it, kept in step.
+
+    ``parts`` is where a search begins: everywhere, or the ranges that earlier stages have left.
+    """
 
     def __init__(self, build: Build, session: Session, effort: Effort) -> None:
         self.build = build
@@ -38,8 +41,11 @@ class Master:
         self.probed = False
         self.magnified = 0
         self.careful = False
+        self.parts: list[Bounds] = [{}]
+        self.held_ratio = math.inf
+        self.held_rows: dict[str, Row] = {}
+        self.most_goodput = 1.0
         self._narrowed: Bounds = {}
-        self._tops = {ratio.name: ratio.log.upBound for ratio in build.model.ratios}
         self._originals: dict[str, tuple[float, float]] = {}
 
     def objective(self, expression: Linear, maximise: bool) -> None:
@@ -161,13 +167,11 @@ class Master:
             _, most = self.original(variable)
             self.session.bounds(variable, low, min(high, most))
         self._narrowed = dict(bounds)
-        for ratio in self.build.model.ratios:
-            low, high = self.original(ratio.log)
-            if ratio.log.name in bounds:
-                _, low, high = bounds[ratio.log.name]
-            slope, start = ratio.line(low, high, self._tops[ratio.name])
-            factors = {ratio.share.name: 1.0, ratio.log.name: -slope}
-            self.session.change(ratio.chord, factors, start)
+        for chord in self.build.model.chords:
+            low, high = self.original(chord.divided)
+            if chord.divided.name in bounds:
+                _, low, high = bounds[chord.divided.name]
+            self.session.change(chord.chord, *chord.between(low, high))
 
     def original(self, variable: Variable) -> tuple[float, float]:
         """Return a variable's bounds outside any node."""

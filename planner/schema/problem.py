@@ -527,7 +527,9 @@ DEFAULT_INDIFFERENCE = 0.005
 
 
 Maximized = Literal["goodput", "useful_gpus", "gpus"]
-Minimized = Literal["cost", "tco", "power", "heat"]
+Minimized = Literal[
+    "cost", "tco", "power", "heat", "usd_per_useful_gpu_hour", "usd_per_million_tokens"
+]
 
 
 class Objective(Model):
@@ -692,6 +694,7 @@ class Problem(Model):
     jobs: Annotated[tuple[Job, ...], Field(min_length=1, max_length=1)]
     network: Network = Network.model_construct()
     software: tuple[Identifier, ...] = ()
+    services: tuple[Identifier, ...] = ()
     extras: dict[Identifier, Extra] = {}
     spares: dict[Category, Share] = {}
     policy: Policy = Policy.model_construct()
