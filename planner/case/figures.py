@@ -409,9 +409,13 @@ class Fit:
     group: PortGroup
 
 
-def group_for(switch: Switch, speed_gbit_per_s: float) -> PortGroup | None:
-    """Return the port group of the least speed that is fast enough, or None."""
-    fast = [g for g in switch.ports if g.speed_gbit_per_s >= speed_gbit_per_s]
+def group_for(switch: Switch, speed_gbit_per_s: float, form: str | None = None) -> PortGroup | None:
+    """Return the port group of the least speed that is fast enough, or None.
+
+    Of a switch with links for the form of a port only the groups that have one are tried.
+    """
+    made_for = [g for g in switch.ports if g.made_for(form)]
+    fast = [g for g in made_for or switch.ports if g.speed_gbit_per_s >= speed_gbit_per_s]
     return min(fast, key=lambda group: group.speed_gbit_per_s, default=None)
 
 
@@ -521,6 +525,6 @@ def no_port_group(item: Item, inputs: Inputs) -> str | None:
             continue
         switch = known[fabric.switch]
         assert switch.switch is not None
-        if group_for(switch.switch, port.speed_gbit_per_s) is None:
+        if group_for(switch.switch, port.speed_gbit_per_s, port.form) is None:
             return f"no port of {switch.id} is as fast as {port.speed_gbit_per_s:g} Gb/s"
     return None
