@@ -123,7 +123,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
     Repair: Rule(
         _names(
             "unit unit_gpus in_rack spares decided hardware_share repair_s swap_s load "
-            "availability units_out waiting_h_per_year next_spare_gpus"
+            "availability units_out waiting_h_per_year next_spare_gpus other_unit "
+            "other_waiting_h_per_year"
         )
     ),
     JobPlan: Rule(
