@@ -126,7 +126,7 @@ def test_shipped_plans_are_taken_in(problem: str) -> None:
     found = tables(plan, schedule)
     taken_in(found)
     connected = [cable for cable in schedule.cables if cable.lower.port and cable.upper.port]
-    assert len(found["9-cables"]) == len(connected) > 1000
+    assert len(found["9-cables"]) == len(connected) > 500
     assert len(found["6-racks"]) == sum(group.count for group in plan.racks)
     standing = sum(group.count * len(group.devices) for group in plan.racks)
     assert sum(bool(row["rack"] and row["position"]) for row in found["7-devices"]) == standing
