@@ -425,7 +425,7 @@ def test_catalog_list_of_what_cannot_be_planned(run: Runner) -> None:
     lacks = {row["id"]: row["reason"] for row in json.loads(
         run("catalog", "list", "--unplannable", "--json").out)}  # fmt: skip
     assert len(lacks) == len(ran.out.splitlines()) - 1
-    assert lacks["wekapod_prime_2118"] == "no price in the price book"
+    assert lacks["nvidia_dgx_a100"] == "no price in the price book"
     assert lacks["vast_ceres_14cn_gen6_7x3060"] == "not known: power draw (where power counts)"
     assert lacks["ddn_ai400x3"].startswith("not known: write, usable capacity, power draw")
     assert "nvidia_dgx_h100" not in lacks

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
+from planner.assemble.ways import way_fields
 from planner.case import Case, System, Way
 from planner.case.levels import copy_s, local_part_gb, local_room_tb, writing_gpus
 from planner.case.model import nameplate
@@ -61,8 +62,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         systems_by_type={key: o.used[key] for key in sorted(o.used)},
         replica_gpus=o.replica_gpus,
         replicas=o.gpus / o.replica_gpus if o.replica_gpus else None,
-        tflops_per_gpu=o.tflops_per_gpu,
-        mfu=job.mfu,
+        **way_fields(inputs, case, o),
         failures_per_gpu_day=o.failures_per_gpu_day,
         checkpoint_gb=job.checkpoint_gb,
         delivered_write_gb_per_s=o.write_gb_per_s,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from planner.assemble.ways import way_warnings
 from planner.case import Case, figures
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
 from planner.case.quantities import total
@@ -385,6 +386,7 @@ def warnings(
         _figures(inputs, operation),
         _job(case, job),
         _mended(job, inputs.problem.job.repair),
+        way_warnings(inputs, case, operation),
     )
     texts = (text for group in groups for text in group)
     more = remarks(inputs, case, operation, lines, job, fabrics)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from planner.case.choices import Choice, choices, why_none
 from planner.case.model import Drives
 from planner.case.quantities import Device, RackUse
 from planner.case.quantities import rack_use as pack
@@ -174,10 +175,10 @@ def rack_space(problem: Problem, name: RackClassName) -> Space | None:
     )
 
 
-def tflops_per_gpu(item: Item, job: Job) -> float | None:
-    """Return the dense rate of the job's precision, TFLOP/s per GPU."""
-    figure = item.gpu.bf16_dense if job.training.precision == "bf16" else item.gpu.fp8_dense
-    return figure.value if figure else None
+def choices_on(item: Item, inputs: Inputs) -> list[Choice]:
+    """Return what the plan may choose from on a GPU system: set points, precisions, rates."""
+    rated, power = needs_flops(inputs.problem), it_power_kw(item, inputs)
+    return choices(item, inputs.problem.job, power, rated=rated)
 
 
 def failures_per_gpu_day(item: Item, job: Job) -> float:
@@ -397,8 +398,11 @@ def _missing_bandwidth(item: Item) -> list[str]:
 
 def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
     job, missing = inputs.problem.job, []
-    if needs_flops(inputs.problem) and tflops_per_gpu(item, job) is None:
-        missing.append(f"dense {job.training.precision} rate")
+    rated, power = needs_flops(inputs.problem), it_power_kw(item, inputs)
+    if item.category != "gpu_system":
+        return []
+    unrated = why_none(item, job, power, rated=rated)
+    missing += [] if unrated is None else [unrated]
     if job.checkpoint.stall_s == "derived" and item.local.host_copy is None:
         missing.append("the copy from GPU to host (local.copy), which a derived stall takes")
     if job.levels is not None and job.levels.use == "yes":
@@ -429,9 +433,13 @@ class Fit:
     group: PortGroup
 
 
-def group_for(switch: Switch, speed_gbit_per_s: float) -> PortGroup | None:
-    """Return the port group of the least speed that is fast enough, or None."""
-    fast = [g for g in switch.ports if g.speed_gbit_per_s >= speed_gbit_per_s]
+def group_for(switch: Switch, speed_gbit_per_s: float, form: str | None = None) -> PortGroup | None:
+    """Return the port group of the least speed that is fast enough, or None.
+
+    Of a switch with links for the form of a port only the groups that have one are tried.
+    """
+    made_for = [g for g in switch.ports if g.made_for(form)]
+    fast = [g for g in made_for or switch.ports if g.speed_gbit_per_s >= speed_gbit_per_s]
     return min(fast, key=lambda group: group.speed_gbit_per_s, default=None)
 
 
@@ -541,6 +549,6 @@ def no_port_group(item: Item, inputs: Inputs) -> str | None:
             continue
         switch = known[fabric.switch]
         assert switch.switch is not None
-        if group_for(switch.switch, port.speed_gbit_per_s) is None:
+        if group_for(switch.switch, port.speed_gbit_per_s, port.form) is None:
             return f"no port of {switch.id} is as fast as {port.speed_gbit_per_s:g} Gb/s"
     return None

@@ -20,6 +20,7 @@ from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
 from planner.sizing.fabric import ComputeDesign, FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
+from planner.sizing.throughput import ScaleLaw
 
 Mode = Literal["async", "sync", "local"]
 """How checkpoints are saved: GPUs go on while storage drains them, or wait for that; ``local`` is
@@ -140,9 +141,10 @@ class Way:
     Of each system the job can use ``usable_gpus``, in steps of ``step_gpus``: whole replicas, or
     whole systems. ``spare_unit`` is what of it is mended by itself. ``tflops_per_gpu`` is what
     ``Job.mfu`` applies to, at the power set point. ``power_share`` of its rated power is what a
-    system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share.
-    Without ``drives`` the job has no local level of checkpoints there; ``host_copy_gb_per_s`` is
-    what a GPU copies to its host, where the stall is derived from it.
+    system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share,
+    ``bubble`` what its pipeline costs per GPU in use. Without ``drives`` the job has no local level
+    of checkpoints there; ``host_copy_gb_per_s`` is what a GPU copies to its host, where the stall
+    is derived from it.
     """
 
     id: str
@@ -156,6 +158,7 @@ class Way:
     min_replicas: int = 1
     drives: Drives | None = None
     host_copy_gb_per_s: float | None = None
+    bubble: float = 0.0
 
     @property
     def standing(self) -> str:
@@ -428,8 +431,9 @@ class Levels:
 class Job:
     """The training job; ``replica_gpus`` are those of its first parallelism option.
 
-    ``stall_s`` is the whole stall of an asynchronous checkpoint, or with ``derived_stall`` what
-    comes with the copy to the hosts. ``levels`` is there where mode ``local`` is.
+    ``mfu`` is 1 where rates are measured ones. ``stall_s`` is the whole stall of an asynchronous
+    checkpoint, or with ``derived_stall`` what comes with the copy to the hosts. ``levels`` is there
+    where mode ``local`` is.
     """
 
     name: str
@@ -438,6 +442,7 @@ class Job:
     active_parameters: float | None
     tokens: float | None
     mfu: float | None
+    scale: ScaleLaw | None
     replica_gpus: int | None
     modes: tuple[Mode, ...]
     stall_s: float

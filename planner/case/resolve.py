@@ -30,11 +30,11 @@ from planner.case.model import (
 from planner.case.model import Job as JobNumbers
 from planner.case.money import bill_item
 from planner.case.repair import Repair
-from planner.case.ways import ways_of
+from planner.case.ways import scale_law, ways_of
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, demanded, job_size
 from planner.limits import of_group
-from planner.paths import value_at
+from planner.paths import job_path, steps_of, value_at
 from planner.schema.catalog import Item, Sizes
 from planner.schema.problem import (
     CustomRule,
@@ -76,6 +76,7 @@ def resolve(inputs: Inputs) -> Case:
             systems.append(_system(item, inputs))
         else:
             storage.append(_storage(item, inputs))
+    _refuse_ways_of_several_types(inputs, systems)
     systems = _with_fabrics(inputs, systems)
     case = Case(
         systems=tuple(systems),
@@ -128,6 +129,22 @@ def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:
         replace(system, fabric=numbers[key]) if (key := keys[system.id]) else system
         for system in systems
     ]
+
+
+def _refuse_ways_of_several_types(inputs: Inputs, systems: list[System]) -> None:
+    """Refuse a choice of ways for a job that may run on several types at once.
+
+    The slowest type sets the pace of all, so that each one's way depends on the others'.
+    """
+    several = next((system.id for system in systems if len(system.ways) > 1), None)
+    if several is None or inputs.problem.job.gpus.max_types == 1:
+        return
+    document, path = inputs.document, job_path("gpus.max_types")
+    place = document.place(steps_of(path)) if document else (None, None)
+    message = f"{several} may run in several ways, and the job on several types of GPU system"
+    fix = "give gpus.max_types: 1, or one power set point, precision and parallelism"
+    file, line = place
+    raise InputError(Finding("several-types", message, file, line, path, fix))
 
 
 def _refuse_if_demanded(inputs: Inputs, item: Item, reason: str) -> None:
@@ -317,7 +334,8 @@ def job_numbers(problem: Problem) -> JobNumbers:
         bytes_per_parameter=bytes_each,
         active_parameters=job.training.active_parameters or job.parameters,
         tokens=job.training.tokens,
-        mfu=job.training.mfu,
+        mfu=1.0 if job.training.model is not None else job.training.mfu,
+        scale=scale_law(job),
         replica_gpus=replica,
         modes=modes_of(job),
         stall_s=checkpoint.known_stall_s,

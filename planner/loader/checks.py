@@ -321,7 +321,7 @@ def _needs_term(inputs: Inputs) -> Iterator[Finding]:
 
 def _needs(inputs: Inputs) -> Iterator[Finding]:
     problem, job = inputs.problem, inputs.problem.job
-    if needs_flops(problem) and job.training.mfu is None:
+    if needs_flops(problem) and job.training.mfu is None and job.training.model is None:
         message = "useful FLOP/s and days to train need the model FLOP/s utilisation"
         yield _finding(
             inputs, "missing-mfu", job_path("training"), message, "add training.mfu: 40 %"
@@ -550,10 +550,8 @@ def _days(inputs: Inputs) -> Iterator[Contradiction]:
     if None in (most_days, tokens, mfu, most, parameters):
         return
     assert most_days and tokens and mfu and most and parameters
-    figures = (
-        item.gpu.bf16_dense if job.training.precision == "bf16" else item.gpu.fp8_dense
-        for item in _systems(inputs)
-    )
+    fp8 = job.training.precisions[0] == "fp8"
+    figures = (i.gpu.fp8_dense if fp8 else i.gpu.bf16_dense for i in _systems(inputs))
     rates = [figure.value for figure in figures if figure is not None]
     if not rates:
         return

@@ -47,7 +47,8 @@ class Build:
     ``gpus`` is N; ``write`` and ``read`` are delivered GB/s, ``safe_write`` and ``safe_read`` the
     same with appliances down, where the problem wants limits to hold then. The logarithms ``n``,
     ``b``, ``q`` and ``i`` of N, write, read and interval come into being, with their links, when
-    first used. ``every`` are the flags of k where each k-th local checkpoint goes to storage.
+    first used. ``scale`` is the log of what N leaves of a GPU's rate by the law of scale. ``every``
+    are the flags of k where each k-th local checkpoint goes to storage.
     """
 
     case: Case
@@ -72,6 +73,7 @@ class Build:
     safe_read: Variable = None
     interval: Variable = None
     goodput: Linear = None
+    scale: Linear = 0.0
     by_way: dict[str, Linear] = field(default_factory=dict)
     every: dict[int, Variable] = field(default_factory=dict)
 

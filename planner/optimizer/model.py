@@ -120,6 +120,23 @@ class LogRework:
         return 0.0
 
 
+@dataclass(frozen=True)
+class NegativeSoftplus:
+    """-log(1 + exp(u)): log of what remains where exp(u) of it comes on top, lost."""
+
+    def value(self, at: float) -> float:
+        """Return -log(1 + exp(at))."""
+        return -max(at, 0.0) - math.log1p(math.exp(-abs(at)))
+
+    def slope(self, at: float) -> float:
+        """Return -exp(at) / (1 + exp(at))."""
+        return -1.0 / (1.0 + math.exp(-at)) if at > -700.0 else 0.0
+
+    def top(self, high: float) -> float:
+        """Return 0."""
+        return 0.0
+
+
 Point = tuple[float, ...]
 
 

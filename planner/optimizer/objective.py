@@ -30,10 +30,11 @@ def log_useful_gpus(build: Build) -> Linear:
 
 
 def log_useful_pflops(build: Build) -> Linear:
-    """Return log(useful PFLOP/s) = log(N f mfu E / 1000)."""
+    """Return log(useful PFLOP/s) = log(N f mfu scale(N) E / 1000)."""
     assert build.case.job.mfu is not None
     rate = build.of_way("flops", lambda way: way.tflops_per_gpu, -1)
-    return build.n + rate + build.goodput + math.log(build.case.job.mfu / 1000.0)
+    work = build.n + rate + build.goodput + math.log(build.case.job.mfu / 1000.0)
+    return work if build.case.job.scale is None else work + build.scale
 
 
 def gpus(build: Build) -> Linear:

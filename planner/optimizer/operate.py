@@ -346,7 +346,7 @@ def _flow(
     rate = max(way.failures_per_gpu_day for way in ways)
     return _Flow(
         write, read, write_clients, read_clients, writers, readers, safe_write, safe_read,
-        a + c * gpus, mtti_s(rate, gpus), rate, min(way.tflops_per_gpu for way in ways),
+        a + c * gpus, mtti_s(rate, gpus), rate, _rate(case, ways, gpus),
         tuple(way.id for way in ways), ways[0].replica_gpus, *_mended(case, running, units, gpus),
         max(levels.stall_s(case.job, way, gpus) for way in ways),
     )  # fmt: skip
@@ -367,6 +367,14 @@ def _on_drives(case: Case, running: Running, flow: _Flow, gpus: int) -> _Flow | 
         return None
     worn_s = max(levels.worn_interval_s(job, way, gpus) for way in types)
     return replace(flow, local=_Local(drain_s, worn_s))
+
+
+def _rate(case: Case, ways: list[Way], gpus: int) -> float:
+    """Return the rate of the slowest type's GPUs in a job of so many, TFLOP/s."""
+    law = case.job.scale
+    if law is None:
+        return min(way.tflops_per_gpu for way in ways)
+    return min(way.tflops_per_gpu * law.share(gpus, way.bubble) for way in ways)
 
 
 def _mended(

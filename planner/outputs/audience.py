@@ -32,6 +32,7 @@ from planner.schema.plan import (
     Site,
     StallPlan,
     Totals,
+    WayPlan,
 )
 
 
@@ -144,7 +145,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "hot_spare_systems tolerate_down degraded_write_gb_per_s degraded_read_gb_per_s "
             "degraded_drain_s degraded_overlap degraded_restore_s fan_out_kind bytes_per_parameter "
             "writers readers checkpoints_held other_data_tb tokens active_parameters "
-            "max_overlap max_blocking local derived_stall repair"
+            "max_overlap max_blocking local derived_stall ways scale_share rate_share repair"
         ),
         {"name": "job"},
     ),
@@ -157,6 +158,13 @@ RULES: Mapping[type[PlanModel], Rule] = {
     ),
     FailureClass: Rule(_names("share recovers level"), {"name": "class"}),
     StallPlan: Rule(_names("overhead_s gpu_gb copy_gb_per_s copy_s")),
+    WayPlan: Rule(
+        _names(
+            "id gpu_type precision gpu_cap gpu_limit_w power_share rated_it_power_kw throughput "
+            "throughput_low throughput_high curve curve_confidence curve_note rate_tflops "
+            "rate_gpus rate_source rate_confidence rate_note"
+        )
+    ),
     LimitReport: Rule(
         _names("name label value sense limit unit slack binding exact"), {"source": None}
     ),

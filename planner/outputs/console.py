@@ -9,6 +9,7 @@ from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.infeasible_text import explanation
 from planner.outputs.scope import CORE_SECTIONS
+from planner.outputs.way_words import way_texts
 from planner.outputs.words import (
     INDENT,
     NETWORKS,
@@ -365,6 +366,7 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
         work += f", {job.useful_pflops:,.0f} useful PFLOP/s"
     yield f"{job.name}: {job.gpus_used:,} GPUs{idle}, goodput {percent(job.goodput, 2)}: {work}"
     yield from _replicas(job)
+    yield from way_texts(plan, job)
     if job.days_to_train is not None:
         yield f"trains in {job.days_to_train:,.1f} days"
     yield _checkpoints(job)

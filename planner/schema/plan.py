@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from planner.schema.base import Record
+from planner.schema.catalog import Confidence, Precision
 
 UNDECIDED = "not decided, as it takes too long"
 _MOST_NAMED = 3
@@ -431,11 +432,38 @@ class Repair(PlanModel):
     other_waiting_h_per_year: float | None
 
 
+def _is_one(value: object) -> bool:
+    return value == 1.0
+
+
 class WayPlan(PlanModel):
-    """How the job runs on one type of GPU system, where the problem leaves that to the plan."""
+    """How the job runs on one type of GPU system, where the problem leaves that to the plan.
+
+    The GPUs are capped at ``gpu_cap`` of their rated power, ``gpu_limit_w`` each, so that a system,
+    rated ``rated_it_power_kw``, is provisioned for ``power_share`` of it. That leaves
+    ``throughput`` of the job's rate, between ``throughput_low`` and ``throughput_high``, says
+    ``curve``; None at full power. ``rate_tflops`` was measured on ``rate_gpus`` GPUs, says
+    ``rate_source``; None where the rate is the peak times an MFU.
+    """
 
     id: str
     gpu_type: str
+    precision: Precision
+    gpu_cap: float
+    gpu_limit_w: float | None
+    power_share: float
+    rated_it_power_kw: float | None
+    throughput: float
+    throughput_low: float
+    throughput_high: float
+    curve: str | None = None
+    curve_confidence: Confidence | None = None
+    curve_note: str | None = None
+    rate_tflops: float | None = None
+    rate_gpus: int | None = None
+    rate_source: str | None = None
+    rate_confidence: Confidence | None = None
+    rate_note: str | None = None
 
 
 class JobPlan(PlanModel):
@@ -445,6 +473,8 @@ class JobPlan(PlanModel):
     ``max_overlap`` limits the async, ``max_blocking`` the sync mode, whichever the plan is in.
     The job uses at most ``per_system_gpus`` of a system; ``usable_gpus_by_type`` are the GPUs of
     one system that its replicas can fill, ``idle_gpus`` those of systems in use that they do not.
+    In the ``ways`` it runs, a GPU does ``rate_share`` of the rate: what its set point and, alone,
+    ``scale_share``, the law of scale, leave of it.
     ``goodput`` is too low by ``goodput_understated``, a share of time: it charges a slowed drain to
     the first interval after each restart, which has none.
     """
@@ -522,6 +552,8 @@ class JobPlan(PlanModel):
     derived_stall: StallPlan | None = Field(default=None, exclude_if=_is_none)
     repair: Repair | None = Field(default=None, exclude_if=_is_none)
     ways: tuple[WayPlan, ...] = Field(default=(), exclude_if=_is_empty)
+    scale_share: float = Field(default=1.0, exclude_if=_is_one)
+    rate_share: float = Field(default=1.0, exclude_if=_is_one)
 
     @property
     def way_ids(self) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ from planner.schema.levels import (
     Stall,
 )
 from planner.schema.repair import Repair
+from planner.schema.running import Parallelism, PowerPoints, Training
 
 PueNumber = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
 Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]
@@ -335,18 +336,6 @@ class Consider(Model):
     )
 
 
-class Parallelism(Model):
-    """Tensor and pipeline degrees; their product is the GPUs that hold one replica."""
-
-    tensor: PositiveWhole
-    pipeline: PositiveWhole
-
-    @property
-    def replica_gpus(self) -> int:
-        """GPUs that hold one replica of the model."""
-        return self.tensor * self.pipeline
-
-
 class FixedInterval(Model):
     """Checkpoint at a given interval, start to start."""
 
@@ -423,15 +412,6 @@ class Restore(Model):
     restart_s: SecondsOrZero = Field(default=600.0, alias="restart")
 
 
-class Training(Model):
-    """What is trained: for days to train and useful FLOP/s."""
-
-    tokens: Count | None = None
-    mfu: PositiveShare | None = None
-    precision: Literal["bf16", "fp8"] = "bf16"
-    active_parameters: Count | None = None
-
-
 def _spares_kind(value: object) -> str:
     return "share" if isinstance(value, str) else "systems"
 
@@ -491,6 +471,7 @@ class Job(Model):
     failures: FailurePreset | FailureRate = DEFAULT_FAILURES
     repair: Repair | None = None
     training: Training = Training.model_construct()
+    power: PowerPoints | None = None
     gpus: GpuRange = GpuRange.model_construct()
     dataset_tb: CapacityOrZero = Field(default=0.0, alias="dataset")
     ingest_per_gpu_gb_per_s: BandwidthOrZero = Field(default=0.0, alias="ingest_per_gpu")
@@ -556,6 +537,12 @@ class Job(Model):
             raise ValueError(
                 "needs parallelism: {tensor: 8, pipeline: 64} for one_replica, whole replicas, "
                 "sharded_optimizer or every_replica"
+            )
+        scale = self.training.scale
+        if self.parallelism is None and scale is not None and scale.micro_batches is not None:
+            raise ValueError(
+                "training.scale.micro_batches needs parallelism: {tensor: 8, pipeline: 64}, whose "
+                "pipeline has the bubble"
             )
         return self
 

@@ -6,7 +6,7 @@ tables of presets and vendor rules, which are data, are read from `planner.sizin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.errors import VerificationError
@@ -23,6 +23,7 @@ from planner.verify.lines import check_lines
 from planner.verify.objective import check_objective, check_status
 from planner.verify.placement import check_placement, shared_racks
 from planner.verify.totals import check_ratios, check_totals
+from planner.verify.ways import check_ways
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -81,7 +82,11 @@ def recheck(inputs: Inputs, plan: Plan) -> Recheck:
             check_choice(ledger, basis, plan.jobs[0])
         decisions = None if ledger.disagreements else read_decisions(ledger, basis, plan)
         if decisions is not None:
-            _check_figures(ledger, basis, decisions, plan)
+            paces = check_ways(ledger, basis, plan.jobs[0])
+            shares = {sku: pace.power_share for sku, pace in paces.items()}
+            capped = {sku: share for sku, share in shares.items() if share != 1.0}
+            basis = replace(basis, provisioned=capped)
+            _check_figures(ledger, basis, replace(decisions, paces=paces), plan)
     return Recheck(tuple(ledger.disagreements), tuple(ledger.breaches))
 
 

@@ -25,6 +25,7 @@ from planner.verify.decisions import (
 )
 from planner.verify.ledger import Ledger, at_least, close
 from planner.verify.levels import check_levels, copy_s, find_levels, shortest_worn_s
+from planner.verify.ways import as_sold, slowest
 
 SECONDS_PER_DAY = 86400
 EXPORT_BYTES_PER_PARAMETER = 2
@@ -40,6 +41,8 @@ class JobFigures:
     replicas: float | None
     tflops_per_gpu: float
     mfu: float | None
+    scale_share: float
+    rate_share: float
     failures_per_gpu_day: float
     checkpoint_gb: float
     delivered_write_gb_per_s: float
@@ -94,14 +97,19 @@ def compute_figures(
     stall_s, rhythm = _rhythm(basis, decisions, storage, SECONDS_PER_DAY / (rate * used))
     rhythm = _mended(basis, decisions, rhythm, rate)
     share = progress.goodput(rhythm)
-    tflops = _tflops_per_gpu(basis, decisions)
-    pflops = _useful_pflops(job, used * share, tflops)
+    paces = decisions.paces or as_sold(basis, decisions.gpu_types)
+    pace = slowest(paces, job, used)
+    each = pace.useful_tflops(job, used)
+    left = 1.0 if each is None else pace.scale_share(job, used)
+    pflops = None if each is None else used * share * each / 1000
     replica_gpus = None if job.parallelism is None else _replica_gpus(job)
     figures = JobFigures(
         replica_gpus=replica_gpus,
         replicas=None if replica_gpus is None else used / replica_gpus,
-        tflops_per_gpu=tflops or 0.0,
-        mfu=job.training.mfu,
+        tflops_per_gpu=pace.tflops or 0.0,
+        mfu=pace.mfu,
+        scale_share=left,
+        rate_share=pace.throughput * left,
         failures_per_gpu_day=rate,
         checkpoint_gb=storage.size_gb,
         delivered_write_gb_per_s=storage.write_gb_per_s,
@@ -185,12 +193,6 @@ def _mended(
     return replace(rhythm, swapped=swapped, swap_s=swap_s, waits=mended.waits)
 
 
-def _useful_pflops(job: Job, useful_gpus: float, tflops: float | None) -> float | None:
-    if job.training.mfu is None or tflops is None:
-        return None
-    return useful_gpus * tflops * job.training.mfu / 1000
-
-
 def _replica_gpus(job: Job) -> int:
     return 1 if job.parallelism is None else job.parallelism.tensor * job.parallelism.pipeline
 
@@ -215,15 +217,6 @@ def failures_per_gpu_day(basis: Basis, decisions: Decisions) -> float:
         return rate
     own = [basis.items[sku].gpu.failures_per_day for sku in decisions.gpu_types]
     return max(rate if figure is None else figure.value for figure in own)
-
-
-def _tflops_per_gpu(basis: Basis, decisions: Decisions) -> float | None:
-    """Return the slowest type's dense rate in TFLOP/s, None where one is not known."""
-    precision = basis.problem.job.training.precision
-    rates = [getattr(basis.items[sku].gpu, f"{precision}_dense") for sku in decisions.gpu_types]
-    if any(figure is None for figure in rates):
-        return None
-    return min(float(figure.value) for figure in rates)
 
 
 def _fan_out(job: Job, gpus_used: int, size_gb: float) -> float:

@@ -139,8 +139,18 @@ def add_ratios(build: Build) -> None:
     limit = limits.per_million_tokens
     if limit is not None:
         rates = [math.log(w.tflops_per_gpu * (case.job.mfu or 0.0) / 1000.0) for w in case.ways]
-        domain = (low + LEAST_LOG_GOODPUT + min(rates), high + max(rates))
+        least, most = _scale_range(build)
+        domain = (low + LEAST_LOG_GOODPUT + min(rates) + least, high + max(rates) + most)
         rate = limit * case.million_tokens_per_pflops() / MILLION
         build.model.ratio(
             "per_million_tokens", build.tco_musd, rate, log_useful_pflops(build), domain
         )
+
+
+def _scale_range(build: Build) -> tuple[float, float]:
+    """Return the least and the most log of what the law of scale leaves of a GPU's rate."""
+    law, (low, high) = build.case.job.scale, build.gpus_range
+    if law is None:
+        return 0.0, 0.0
+    shares = [law.share(gpus, way.bubble) for way in build.case.ways for gpus in (low, high)]
+    return math.log(min(shares)), math.log(max(shares))
