@@ -353,6 +353,54 @@ class Loss(PlanModel):
     waiting: float = Field(default=0.0, exclude_if=_is_empty)
 
 
+class FailureClass(PlanModel):
+    """A class of interruptions: its share of all, and the level the job comes back from."""
+
+    name: str
+    share: float
+    recovers: Literal["yes", "peer", "no"]
+    level: Literal["local", "remote"]
+
+
+class LocalPlan(PlanModel):
+    """The local level of checkpoints, saved every ``JobPlan.interval_s``.
+
+    Each ``every``-th local checkpoint drains on to storage (``drain_s``), every
+    ``remote_interval_s``. A local one is safe ``drain_s`` after its stall. ``remote_share`` of all
+    interruptions need the remote level: those of classes no local copy survives. ``part_gb`` is
+    what one system writes per checkpoint with its peers' copies; ``room_tb`` what it holds of them.
+    Of several GPU types in use each figure is the worst one's.
+    """
+
+    every: int
+    remote_interval_s: float
+    drain_s: float
+    restart_s: float
+    remote_share: float
+    classes: tuple[FailureClass, ...]
+    copies: int
+    keep: int
+    remote_drain: Literal["continues", "restarts"]
+    write_gb_per_s: float
+    part_gb: float
+    room_tb: float
+    capacity_tb: float
+    volume_tb_per_day: float
+    endurance_tb_per_day: float | None
+
+
+class StallPlan(PlanModel):
+    """What a derived stall is made of: the copy of a GPU's part to its host, and what comes on top.
+
+    ``copy_gb_per_s`` is the slowest type's.
+    """
+
+    overhead_s: float
+    gpu_gb: float
+    copy_gb_per_s: float
+    copy_s: float
+
+
 class Repair(PlanModel):
     """Hardware out for repair, and what stands by for it.
 
@@ -500,6 +548,8 @@ class JobPlan(PlanModel):
     per_system_gpus: int | None = None
     usable_gpus_by_type: dict[str, int] = {}
     idle_gpus: int = 0
+    local: LocalPlan | None = Field(default=None, exclude_if=_is_none)
+    derived_stall: StallPlan | None = Field(default=None, exclude_if=_is_none)
     repair: Repair | None = Field(default=None, exclude_if=_is_none)
     ways: tuple[WayPlan, ...] = Field(default=(), exclude_if=_is_empty)
     scale_share: float = Field(default=1.0, exclude_if=_is_one)

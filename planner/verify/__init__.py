@@ -17,6 +17,7 @@ from planner.verify.decisions import Decisions, read_decisions
 from planner.verify.fabrics import check_fabrics
 from planner.verify.job import check_degraded, check_job
 from planner.verify.ledger import Ledger
+from planner.verify.levels import check_choice
 from planner.verify.limits import Found, check_limits
 from planner.verify.lines import check_lines
 from planner.verify.objective import check_objective, check_status
@@ -77,7 +78,9 @@ def recheck(inputs: Inputs, plan: Plan) -> Recheck:
     check_site(ledger, basis, plan)
     check_status(ledger, plan)
     if plan.status in ("optimal", "feasible"):
-        decisions = read_decisions(ledger, basis, plan)
+        if plan.jobs:
+            check_choice(ledger, basis, plan.jobs[0])
+        decisions = None if ledger.disagreements else read_decisions(ledger, basis, plan)
         if decisions is not None:
             paces = check_ways(ledger, basis, plan.jobs[0])
             shares = {sku: pace.power_share for sku, pace in paces.items()}
