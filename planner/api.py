@@ -135,6 +135,7 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
     """
     from planner.assemble import assemble
     from planner.optimizer.joint import optimise
+    from planner.quotes import with_options
     from planner.verify import verify
 
     options = options.started()
@@ -168,6 +169,8 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         infeasibility=infeasibility,
         seconds=answer.seconds if options.state_seconds else None,
     )
+    if not answer.late:
+        plan = with_options(inputs, case, answer, plan, solver=options.solver)
     verify(inputs, plan)
     return plan
 

@@ -57,7 +57,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
         ),
         {"problem": "Plan", "description": None, "message": None, "warnings": ()},
         # It names budgets, and what else the buyer could give up; the inputs hold every price.
-        {"infeasibility": None, "inputs": None, "checksums": None},
+        # Whose storage could do it as well is what the buyer negotiates with.
+        {"infeasibility": None, "inputs": None, "checksums": None, "storage_options": None},
     ),
     Line: Rule(
         _names(
