@@ -43,6 +43,8 @@ app = typer.Typer(
 )
 catalog_app = typer.Typer(help="Look at the catalogs.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(catalog_app, name="catalog")
+quote_app = typer.Typer(help="Read vendors' quotes.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(quote_app, name="quote")
 
 
 class BillFormat(StrEnum):
@@ -252,11 +254,20 @@ CatalogFiles = Annotated[
 
 
 @catalog_app.command("list")
-def catalog_list(files: CatalogFiles = None, as_json: AsJson = False) -> None:
+def catalog_list(
+    files: CatalogFiles = None,
+    unplannable: Annotated[
+        bool,
+        typer.Option(
+            "--unplannable", help="Only what is known but cannot be planned, with what it lacks."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """List the items of the catalogs with their prices."""
     from planner.commands.catalog import listing
 
-    say(listing(tuple(files or ()), as_json=as_json))
+    say(listing(tuple(files or ()), as_json=as_json, unplannable=unplannable))
 
 
 @catalog_app.command("show")
@@ -300,6 +311,64 @@ def catalog_check(
     text, faulty = check_catalogs(tuple(files or ()), tuple(prices or ()), day, as_json=as_json)
     say(text)
     raise typer.Exit(2 if faulty else 0)
+
+
+@app.command()
+def rfq(
+    problem: ProblemFile,
+    set_: Settings = None,
+    scenario: Scenario = None,
+    answer_by: Annotated[str | None, typer.Option(help="When answers are due, as text.")] = None,
+    valid_days: Annotated[
+        int, typer.Option(min=1, max=3650, help="How long prices are to hold, days.")
+    ] = 60,
+    output: Output = Path(),
+) -> None:
+    """Write a neutral request for quotes, PROBLEM.rfq.xlsx: what the job needs, no product, no
+    budget. Answers in it come back through planner quote import.
+    """
+    from planner.commands.rfq import write_rfq
+
+    path = write_rfq(
+        problem, tuple(set_ or ()), scenario, output, answer_by=answer_by, valid_days=valid_days
+    )
+    say(f"wrote {path}; answers come back with: planner quote import FILE --vendor NAME", err=True)
+
+
+@quote_app.command("import")
+def quote_import(
+    file: Annotated[
+        Path, typer.Argument(help="The vendor's file: .xlsx or .csv.", show_default=False)
+    ],
+    vendor: Annotated[str, typer.Option(help="Who quotes.", show_default=False)],
+    map_: Annotated[
+        Path | None, typer.Option("--map", help="How its files are laid out (.map.yaml).")
+    ] = None,
+    problem: Annotated[
+        Path | None,
+        typer.Option(help="The problem whose catalogs are meant; default: all shipped."),
+    ] = None,
+    date: Annotated[str | None, typer.Option(help="The quote's date, YYYY-MM-DD.")] = None,
+    currency: Annotated[str | None, typer.Option(help="The quote's currency.")] = None,
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(help="USD for one of a currency, such as EUR=1.08.", metavar="CUR=USD"),
+    ] = None,
+    output: Output = Path(),
+    as_json: AsJson = False,
+) -> None:
+    """Read a vendor's quote into a price book; say what was not understood and what is wrong in it.
+
+    Writes FILE.prices.yaml, FILE.map.yaml for the next one, FILE.quote.json with every cell, and
+    FILE.catalog.yaml for products that no catalog has.
+    """
+    from planner.commands.quote import Asking, import_quote, json_text
+    from planner.outputs.quote_text import render
+
+    asking = Asking(vendor, map_, problem, date, currency, tuple(rate or ()))
+    quote, written = import_quote(file, asking, output)
+    say(json_text(quote).rstrip("\n") if as_json else render(quote))
+    say("wrote " + ", ".join(str(path) for path in written), err=True)
 
 
 def main() -> None:

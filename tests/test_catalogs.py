@@ -13,9 +13,10 @@ import pytest
 
 from planner import shipped
 from planner.commands.files import document
-from planner.loader.catalog_checks import catalog_figures, impossible_figures
+from planner.loader import yaml12
+from planner.loader.catalog_checks import catalog_figures, impossible_figures, never_planned
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices
-from planner.schema.catalog import Figure, Item, Link, Port
+from planner.schema.catalog import NO_PART_NUMBER, Figure, Item, Link, Port
 
 SCHEMAS = Path(__file__).parent.parent / "schemas"
 BTU_PER_H_PER_KW = 3412.14
@@ -34,10 +35,16 @@ GENERATIONS = (
 )
 NOT_FASTER: dict[tuple[str, str], str] = {}
 """Pairs (older, newer) whose newer one is slower, and why."""
-WRITES_FASTER: dict[str, str] = {}
+WRITES_FASTER: dict[str, str] = {
+    "everpure_exa_30dn": "measured so: MLPerf Storage v3.0, checkpoint of 1T parameters",
+    "everpure_exa_15dn": "measured so: MLPerf Storage v3.0, checkpoint of 1T parameters",
+}
 """Storage that writes faster than it reads, and why."""
 UNPRICED = {
     "nvidia_dgx_a100": "no list price is found any more",
+    "supermicro_hgx_b300_8u_amd": "no source",
+    "everpure_exa_30dn": "no source",
+    "hpe_cray_k3000": "no source",
     "intel_gaudi3_8x": "only the baseboard kit has a published price",
     "legrand_nvidpd13": "no source",
     "pdu_raritan_px3_5747": "no source",
@@ -63,6 +70,14 @@ def catalogs() -> Catalogs:
 @cache
 def prices() -> Prices:
     return load_prices(list(shipped.price_files().values()), catalogs().items)
+
+
+@cache
+def unknown() -> dict[str, tuple[str, ...]]:
+    """Return what is known and cannot be planned for lack of a figure, with what it lacks."""
+    items = catalogs().items
+    lacking = {name: never_planned(item, items, priced=True) for name, item in items.items()}
+    return {name: words for name, words in lacking.items() if words}
 
 
 def cited() -> Iterator[tuple[str, str, Figure[object]]]:
@@ -117,19 +132,21 @@ def test_every_port_and_switch_has_a_source_and_a_confidence() -> None:
 def test_systems_and_storage_say_how_they_are_connected() -> None:
     for item in catalogs().items.values():
         named = {name for name, _ in ports(item)}
-        if item.category == "gpu_system" and item.id != "intel_gaudi3_8x":
+        if "compute ports" in unknown().get(item.id, ()):
+            continue
+        if item.category == "gpu_system" and item.lifecycle != "announced":
             assert named == {"compute", "storage", "in_band", "out_of_band"}, item.id
             assert item.ports.compute is not None
             assert item.provides.gpus is not None
             assert item.ports.compute.count == item.provides.gpus.value, "one port per GPU"
             assert item.ports.compute.count % item.ports.compute.rails == 0
-        if item.category == "storage":
+        if item.category == "storage" and item.id not in unknown():
             assert {"storage", "out_of_band"} <= named, item.id
 
 
 def test_storage_ports_carry_what_the_appliance_delivers() -> None:
     for item in catalogs().items.values():
-        if item.category != "storage" or item.provides.read is None:
+        if item.category != "storage" or item.provides.read is None or item.id in unknown():
             continue
         port = item.ports.storage
         assert port is not None
@@ -241,6 +258,98 @@ def test_every_source_says_what_it_is_and_none_is_left_over() -> None:
             assert re.search(rf"source: {name}\b", text), f"{path.name}: {name} is never cited"
 
 
+def test_every_source_of_a_catalog_has_a_date() -> None:
+    """When it was published, or when it was read where it bears no date."""
+    for path in shipped.catalog_files().values():
+        for name, source in load_catalogs([path]).sources[yaml12.shorten_path(path)].items():
+            assert (source.date is None) != (source.read is None), f"{path.name}: {name}"
+            if source.date is not None and re.search(r"20\d\d-\d\d-\d\d", source.title):
+                assert source.date[:4] in source.title, f"{path.name}: {name}"
+
+
+def test_every_item_has_a_part_number_or_says_that_none_is_public() -> None:
+    numbers = {item.id: item.part_number for item in catalogs().items.values()}
+    assert all(numbers.values()), [name for name, number in numbers.items() if not number]
+    known = [number for number in numbers.values() if number != NO_PART_NUMBER]
+    assert len(known) >= 35
+    assert len(set(known)) == len(known), "two items, one part number"
+
+
+FACTS = (
+    # item, figure, value as the source has it; units of the schema
+    ("supermicro_hgx_b300_8u_air", "consumes.weight", 119.0),
+    ("supermicro_hgx_b300_4u_lc", "consumes.rack_units", 4.0),
+    ("supermicro_hgx_b300_8u_amd", "consumes.it_power", 13.899),
+    ("supermicro_hgx_h200_8u_air", "consumes.it_power", 10.04),
+    ("supermicro_hgx_b200_8u_air", "consumes.weight", 133.0),
+    ("dell_xe9780_b300", "consumes.weight", 163.2),
+    ("dell_xe9780_b300", "gpu.memory", 270.0),
+    ("dell_xe9780_b300", "gpu.tdp", 1.1),
+    ("asus_xa_nb3i_e12", "consumes.rack_units", 9.0),
+    ("amd_mi325x_8x", "gpu.memory", 256.0),
+    ("amd_helios_mi455x", "provides.gpus", 72),
+    ("amd_helios_mi455x", "gpu.memory", 432.0),
+    ("nvidia_vr_nvl72", "provides.gpus", 72),
+    ("nvidia_gb200_nvl72", "consumes.it_power", 132.0),
+    ("netapp_aff_a90", "consumes.it_power", 3.209),
+    ("netapp_aff_a90", "consumes.typical_power", 2.434),
+    ("netapp_aff_a90", "consumes.weight", 53.5),
+    ("netapp_afx_1k", "consumes.weight", 28.5),
+    ("ddn_ai400x3", "provides.read", 120.68),
+    ("vast_cnode", "consumes.rack_units", 1.0),
+    ("dell_powerscale_f910", "consumes.rack_units", 2.0),
+)
+
+
+@pytest.mark.parametrize(("item", "figure", "value"), FACTS)
+def test_figures_are_those_of_their_sources(item: str, figure: str, value: float) -> None:
+    found = dict(catalog_figures(catalogs().items[item]))[figure]
+    assert found.value == pytest.approx(value)
+
+
+GIB, TIB = 2**30 / 1e9, 2**40 / 1e12
+
+
+@pytest.mark.parametrize(
+    ("item", "figure", "printed"),
+    [
+        ("everpure_exa_30dn", "read", 586.9 * GIB),
+        ("everpure_exa_30dn", "write", 887.7 * GIB),
+        ("everpure_exa_30dn", "usable", 788.0 * TIB),
+        ("everpure_exa_15dn", "read", 439.9 * GIB),
+        ("everpure_exa_15dn", "write", 484.1 * GIB),
+        ("hpe_cray_e2000_2enc", "read", 110.23 * GIB),
+        ("hpe_cray_e2000_2enc", "write", 48.18 * GIB),
+        ("hpe_cray_k3000", "read", 83.75 * GIB / 4),
+        ("hpe_cray_k3000", "write", 70.26 * GIB / 4),
+        ("hpe_cray_k3000", "usable", 447.5 * TIB / 4),
+    ],
+)
+def test_rates_of_mlperf_are_converted(item: str, figure: str, printed: float) -> None:
+    """MLPerf Storage v3.0 prints GiB/s, although its files say GB per second."""
+    provides = catalogs().items[item].provides
+    assert getattr(provides, figure).value == pytest.approx(printed, rel=3e-3)
+
+
+def test_the_ebox_table_is_one_copy_of_the_sheet() -> None:
+    """Sustained write is 2.6 GB/s and read 21 GB/s a node up to 15, one node's less from 16 on."""
+    sizes = catalogs().items["vast_ebox"].sizes
+    assert sizes is not None
+    for row in sizes.rows:
+        nodes = row.units if row.units <= 15 else row.units - 1
+        assert (row.read, row.write) == pytest.approx((21 * nodes, 2.6 * nodes))
+
+
+def test_what_cannot_be_planned_says_why() -> None:
+    """Each lacks a figure that plans ask for, and its notes say that it cannot be planned."""
+    for name, words in unknown().items():
+        item = catalogs().items[name]
+        if set(words) - {"power draw", "rack units"}:
+            notes = " ".join(item.notes)
+            assert re.search("cannot be planned|leaves|No dense rate", notes), name
+    assert {"ddn_ai400x3", "nvidia_vr_nvl72", "ibm_sss_6000", "netapp_afx_1k"} <= set(unknown())
+
+
 def test_derived_figures_say_so_and_weak_sources_are_weak() -> None:
     for item_id, name, figure in cited():
         if figure.source == "memory":
@@ -297,7 +406,7 @@ def test_storage_reads_at_least_as_fast_as_it_writes() -> None:
     storage = [item for item in catalogs().items.values() if item.category == "storage"]
     for item in storage:
         rates = list(bandwidths(item))
-        assert rates, f"{item.id} has no bandwidth"
+        assert rates or "write" in unknown()[item.id], f"{item.id} has no bandwidth"
         if item.id not in WRITES_FASTER:
             assert all(read >= write for read, write in rates), item.id
 
@@ -330,7 +439,9 @@ def test_every_storage_item_says_what_its_bandwidth_is() -> None:
             continue
         known = [item.sizes] if item.sizes else [item.provides.read, item.provides.write]
         for figure in known:
-            assert figure is not None and figure.basis is not None, item.id
+            if figure is None:
+                continue  # not public, so that it cannot be planned
+            assert figure.basis is not None, item.id
             assert figure.basis != "measured" or figure.benchmark is not None, item.id
 
 
@@ -345,7 +456,9 @@ def test_no_storage_price_is_below_its_drives() -> None:
         for part in item.components:
             drives += [media for media in known[part.id].media for _ in range(part.quantity)]
         usd = sum(usd_per_tb[media.type] * media.raw_tb for media in drives)
-        price = prices().prices[item.id]
+        price = prices().prices.get(item.id)
+        if price is None:
+            continue
         assert usd > 0, item.id
         assert price.list_usd > usd, item.id
         low, high = price.range_usd
@@ -373,7 +486,9 @@ def test_every_price_has_a_range() -> None:
 def test_prices_are_for_items_that_exist() -> None:
     sold = {i.id for i in catalogs().items.values() if i.category != "component"}
     assert set(prices().prices) <= sold
-    assert sold - set(prices().prices) == set(UNPRICED)
+    unpriced = sold - set(prices().prices)
+    assert set(UNPRICED) <= unpriced
+    assert unpriced - set(UNPRICED) <= set(unknown()), "priced, or known and not to be planned"
 
 
 def test_every_price_is_dated_sourced_and_never_nothing() -> None:

@@ -93,7 +93,7 @@ def test_every_command_is_listed_and_every_option_explained(run: Runner) -> None
         ("check",): ("--set", "--scenario", "--json"),
         ("size",): ("--set", "--scenario", "--gpus", "--json"),
         ("init",): ("--output", "--force"),
-        ("catalog", "list"): ("--json",),
+        ("catalog", "list"): ("--unplannable", "--json"),
         ("catalog", "show"): ("--json",),
         ("catalog", "check"): ("--json",),
     }  # fmt: skip
@@ -155,7 +155,7 @@ def test_help_loads_nothing_heavy() -> None:
         (("size", HALL, "--gpus", "0"), "Invalid value for '--gpus'"),
         (("schema", "plans"), "'plans' is not one of"),
         (("init", "11MW"), "no example named '11MW'"),
-        (("catalog", "show", "ddn_ai400"), "did you mean 'ddn_ai400x2'"),
+        (("catalog", "show", "ddn_ai400"), "did you mean 'ddn_ai400x3' or 'ddn_ai400x2'"),
         (("catalog", "list", "missing.yaml"), "missing.yaml: no such catalog"),
     ],
     ids=lambda value: " ".join(value[:4]).replace(HALL, "HALL") if isinstance(value, tuple) else "",
@@ -416,6 +416,23 @@ def test_catalog_list(run: Runner) -> None:
     assert {row["vendor"] for row in json.loads(run("catalog", "list", weka, "--json").out)} == {
         "WEKA"
     }
+
+
+def test_catalog_list_of_what_cannot_be_planned(run: Runner) -> None:
+    """Each with what it lacks; a price alone is something a book of one's own can give."""
+    ran = run("catalog", "list", "--unplannable")
+    assert (ran.code, ran.err) == (0, "")
+    lacks = {row["id"]: row["reason"] for row in json.loads(
+        run("catalog", "list", "--unplannable", "--json").out)}  # fmt: skip
+    assert len(lacks) == len(ran.out.splitlines()) - 1
+    assert lacks["wekapod_prime_2118"] == "no price in the price book"
+    assert lacks["vast_ceres_14cn_gen6_7x3060"] == "not known: power draw (where power counts)"
+    assert lacks["ddn_ai400x3"].startswith("not known: write, usable capacity, power draw")
+    assert "nvidia_dgx_h100" not in lacks
+    assert "nvidia_qm9700" not in lacks
+    weka = str(shipped.catalog_files()["storage_ddn"])
+    only = json.loads(run("catalog", "list", weka, "--unplannable", "--json").out)
+    assert [row["id"] for row in only] == ["ddn_ai400x3"]
 
 
 def test_catalog_show(run: Runner) -> None:

@@ -151,9 +151,10 @@ def test_a_plan_carries_no_absolute_path(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_rack_of_its_own_needs_its_feed() -> None:
-    strong = solved()
+    two = "consider.gpu_systems=[nvidia_gb200_nvl72, nvidia_dgx_h200]"
+    strong = solved(two)
     assert "nvidia_gb200_nvl72" in bill(strong)
-    weak = solved("site.rack={height: 48 RU, power: 45 kW}")
+    weak = solved(two, "site.rack={height: 48 RU, power: 45 kW}")
     assert "nvidia_gb200_nvl72" not in bill(weak)
     reasons = {entry.sku: entry.reason for entry in weak.not_considered}
     assert "45 kW" in reasons["nvidia_gb200_nvl72"]

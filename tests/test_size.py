@@ -160,8 +160,8 @@ def test_nvidia_rules_count_whole_units(
 
 def test_what_a_site_holds_is_the_default(seed: Path) -> None:
     found = sized(MAIN, None)
-    held = found.cluster  # 8,000 kW of IT power at 120 kW a system, a replica of 64 in each
-    assert (held.item, held.systems, held.gpus) == ("nvidia_gb200_nvl72", 66, 4224)
+    held = found.cluster  # 8,000 kW of IT power at 14.3 kW a system, a replica of 64 in every 8
+    assert (held.item, held.systems, held.gpus) == ("nvidia_dgx_b200", 552, 4416)
     assert held.choice == "the type on offer with the most peak FLOP/s"
     peaks = {kind.item: kind.peak_pflops for kind in found.gpu_types}
     assert peaks["nvidia_dgx_h200"] == pytest.approx(784 * 8 * 0.989)
@@ -182,8 +182,8 @@ def test_checkpoint_of_the_main_example() -> None:
     found = sized(MAIN, None)
     assert found.checkpoint.size_gb == pytest.approx(1.008e12 * 13.69 / 1e9)
     assert found.checkpoint.capacity_needed_tb == pytest.approx((60 + 11 * 13.79952) / 0.85)
-    assert found.cluster.mtti_s == pytest.approx(86_400 / (4.74e-4 * 4224))
-    replicas = 4224 / 64
+    assert found.cluster.mtti_s == pytest.approx(86_400 / (4.74e-4 * 4416))
+    replicas = 4416 / 64
     reads = {way.fan_out: way.reads_of_checkpoint for way in found.restore}
     assert reads["broadcast"] == 1.0
     assert reads["sharded_optimizer"] == pytest.approx((11.69 + 2 * replicas) / 13.69)
@@ -202,7 +202,7 @@ def test_intervals_of_the_main_example() -> None:
     assert [row.interval_s for row in mode.rows[1:]] == [600, 1800, 3600, 14_400]
     for row in mode.rows:
         assert row.write_gb_per_s == pytest.approx(13_799.52 / (0.1 * row.interval_s))
-        assert row.write_mb_per_s_per_gpu == pytest.approx(1379.952e5 / row.interval_s / 4224)
+        assert row.write_mb_per_s_per_gpu == pytest.approx(1379.952e5 / row.interval_s / 4416)
         assert row.blocking_law_write_gb_per_s == pytest.approx(13_799.52 / 0.05 / row.interval_s)
         assert row.write_volume_tb_per_day == pytest.approx(13.79952 * 86_400 / row.interval_s)
 
@@ -229,8 +229,8 @@ def test_more_bandwidth_by_a_vendors_rule_buys_little_goodput() -> None:
     light, mtti = rule(found, "light"), found.cluster.mtti_s
     runs, interval = light.running, light.interval_s
     assert runs is not None and interval is not None
-    drain = 13_799.52 / (0.8 * 0.75 * 4752)
-    restart = 600 + 13_799.52 / (0.8 * 4752)
+    drain = 13_799.52 / (0.8 * 0.75 * 4416)
+    restart = 600 + 13_799.52 / (0.8 * 4416)
     z = interval / mtti
     exact = (1 - 5 / interval) * math.exp(-(drain + restart) / mtti) * z / math.expm1(z)
     assert runs.goodput_share == pytest.approx(exact)
@@ -402,7 +402,7 @@ def _numbers(data: object, key: str = "") -> list[tuple[str, float]]:
 
 def test_command_line() -> None:
     run = CliRunner().invoke(app, ["size", str(MAIN), "--gpus", "3072"])
-    assert run.exit_code == 0 and "3,072 GPUs in 48" in run.stdout
+    assert run.exit_code == 0 and "3,072 GPUs in 384" in run.stdout
     assert CliRunner().invoke(app, ["size", str(MAIN), "--gpus", "0"]).exit_code == 2
 
 

@@ -293,7 +293,8 @@ def _not_considered(inputs: Inputs) -> Iterator[str]:
             models.setdefault(lacking, []).append(item.model)
     if models:
         parts = (f"{', '.join(names)} ({lacking})" for lacking, names in models.items())
-        yield f"on offer, but not considered: {'; '.join(parts)}"
+        listed = "planner catalog list --unplannable"
+        yield f"known, but cannot be planned here ({listed}): {'; '.join(parts)}"
 
 
 def _ports(inputs: Inputs, lines: list[Line]) -> Iterator[str]:

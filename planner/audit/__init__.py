@@ -21,9 +21,10 @@ from planner.audit.evaluate import (
     shortages,
     stale,
 )
-from planner.audit.reader import Opened, load_bytes, open_workbook
+from planner.audit.reader import Opened, open_workbook
 from planner.audit.reader import edits as edits_of
 from planner.errors import Finding, InputError
+from planner.foreign_workbooks import load_bytes
 from planner.inputs import Inputs, inputs_from_text
 from planner.outputs import workbook
 from planner.outputs.plan_json import from_bytes

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from planner import shipped
 from planner.errors import Finding, InputError, did_you_mean, listed
-from planner.loader.catalog_checks import catalog_figures
+from planner.loader.catalog_checks import catalog_figures, never_planned
 from planner.loader.market import Catalogs, Prices, load_catalogs, load_prices, place_of
 from planner.loader.price_building import OLD_MONTHS, below_drives, is_old, today
 from planner.outputs.words import money
@@ -24,18 +24,48 @@ def _load(files: tuple[Path, ...], books: tuple[Path, ...] = ()) -> tuple[Catalo
     return catalogs, load_prices(chosen, catalogs.items)
 
 
-def listing(files: tuple[Path, ...], *, as_json: bool) -> str:
-    """Return the items with category, vendor, price and what they give."""
+HEAD = {"id": "id", "category": "category", "vendor": "vendor", "model": "model",
+        "gives": "gives per unit", "price": "list price"}  # fmt: skip
+WHY_NOT = {"id": "id", "vendor": "vendor", "model": "model", "lifecycle": "lifecycle",
+           "reason": "cannot be planned"}  # fmt: skip
+
+
+def listing(files: tuple[Path, ...], *, as_json: bool, unplannable: bool = False) -> str:
+    """Return the items with category, vendor, price and what they give.
+
+    ``unplannable`` leaves the GPU systems and storage that lack a price or a figure that plans
+    ask for, each with what it lacks.
+    """
     catalogs, prices = _load(files)
-    rows = [_row(item, prices) for item in sorted(catalogs.items.values(), key=_order)]
+    items = sorted(catalogs.items.values(), key=_order)
+    if unplannable:
+        rows = [row for item in items for row in _lacking(item, catalogs, prices)]
+    else:
+        rows = [_row(item, prices) for item in items]
     if as_json:
         return json.dumps(rows, indent=2)
-    head = {"id": "id", "category": "category", "vendor": "vendor", "model": "model",
-            "gives": "gives per unit", "price": "list price"}  # fmt: skip
+    if not rows:
+        return "every GPU system and storage item has a price and the figures that plans ask for"
+    head = WHY_NOT if unplannable else HEAD
     table = [head, *rows]
     widths = {key: max(len(str(row[key])) for row in table) for key in head}
     lines = ["  ".join(str(row[key]).ljust(widths[key]) for key in head) for row in table]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _lacking(item: Item, catalogs: Catalogs, prices: Prices) -> Iterator[dict[str, str]]:
+    """Yield the row of an item that plans lack something of."""
+    lacking = never_planned(item, catalogs.items, priced=item.id in prices.prices)
+    if not lacking:
+        return
+    figures = [name for name in lacking if name != "price"]
+    counts = {"power draw": "where power counts", "rack units": "where racks are counted"}
+    if figures and all(name in counts for name in figures):
+        figures[-1] += f" ({', '.join(counts[name] for name in figures)})"
+    reasons = [f"not known: {', '.join(figures)}"] if figures else []
+    reasons += ["no price in the price book"] if "price" in lacking else []
+    named = {"id": item.id, "vendor": item.vendor, "model": item.model, "lifecycle": item.lifecycle}
+    yield named | {"reason": "; ".join(reasons)}
 
 
 def _order(item: Item) -> tuple[str, str]:
@@ -145,6 +175,7 @@ def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
         return json.dumps(content, indent=2)
     lines = [f"{item.vendor} {item.model}  ({item.id}, {item.category}, {item.lifecycle})"]
     lines += [item.description] if item.description else []
+    lines += [f"  part number {item.part_number}"] if item.part_number else []
     sources = catalogs.sources[item.id]
     for label, figure in catalog_figures(item):
         unit = _unit(label)

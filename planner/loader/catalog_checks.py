@@ -185,6 +185,33 @@ def _sizes(sizes: Sizes, sources: Mapping[str, Source]) -> Iterator[Fault]:
         yield "sizes: the rows must have rising units", fix, "sizes.rows"
 
 
+def never_planned(item: Item, items: Mapping[str, Item], *, priced: bool) -> tuple[str, ...]:
+    """Return what a GPU system or storage lacks that plans ask for, in words; () where it has all.
+
+    Draw and height are asked for where power is limited or paid for, and where racks are counted.
+    """
+    if item.category not in ("gpu_system", "storage"):
+        return ()
+    parts = [items[part.id] for part in item.components] or [item]
+    lacking = []
+    if item.category == "gpu_system":
+        if item.gpu.bf16_dense is None and item.gpu.fp8_dense is None:
+            lacking.append("dense rate")
+        if item.ports.compute is None:
+            lacking.append("compute ports")
+    else:
+        if item.sizes is None:
+            names = ("read", "write")
+            lacking += [name for name in names if getattr(item.provides, name) is None]
+        if item.provides.usable is None:
+            lacking.append("usable capacity")
+    if any(part.consumes.it_power is None for part in parts):
+        lacking.append("power draw")
+    if item.consumes.racks is None and any(part.consumes.rack_units is None for part in parts):
+        lacking.append("rack units")
+    return (*lacking, *(() if priced else ("price",)))
+
+
 def check_family(
     family: Family, sources: Mapping[str, Source], items: Mapping[str, Item]
 ) -> Iterator[Fault]:

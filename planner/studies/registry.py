@@ -237,6 +237,8 @@ SCHEMAS = {
     "prices": "planner.schema.prices:PriceBook",
     "plan": "planner.schema.plan:Plan",
     "bill": "planner.schema.bill:Bill",
+    "quote": "planner.schema.quote:Quote",
+    "quote-map": "planner.schema.quote:QuoteMap",
 } | {each.name: each.record for each in RESULTS}
 """The files that have a JSON Schema."""
 

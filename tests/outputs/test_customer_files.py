@@ -156,7 +156,7 @@ def test_the_search_finds_the_money_of_the_internal_edition(
     """The control: where there is money, the same search finds words and most amounts."""
     document = plans["goodput"]
     found = found_in(document, kind, files(document, "internal")[kind])
-    assert len([what for _, what in found if what.startswith("amount")]) > 80
+    assert len([what for _, what in found if what.startswith("amount")]) > 70
     assert len([what for _, what in found if not what.startswith("amount")]) > 10
 
 

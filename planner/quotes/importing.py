@@ -1,0 +1,175 @@
+"""A vendor's file to a quote: its table, its currency and date, its lines, and what they cost.
+
+What cannot be known from the file is asked for by the name of the option that says it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.errors import Finding, InputError
+from planner.quotes import products
+from planner.quotes.answers import described
+from planner.quotes.columns import Header, headers
+from planner.quotes.grid import Cell, Grid, Row, read
+from planner.quotes.lines import check_sums, decimal_of, read_lines, settled
+from planner.quotes.numbers import currency_of, date_of
+from planner.schema.catalog import Item
+from planner.schema.quote import Quote, QuoteLine, QuoteMap
+
+_DATED = re.compile(r"\b(quote|offer|issue|quotation|angebots?)?[ -]?(date|dated|datum)\b", re.I)
+_UNTIL = re.compile(r"\b(valid|expir\w*|until|due|delivery|g[üu]ltig)\b", re.I)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What somebody says of a quote besides its file.
+
+    Attributes:
+        vendor: who quotes.
+        mapping: how its files are laid out.
+        date: of the quote, YYYY-MM-DD.
+        currency: of its amounts.
+        rates: USD per unit of a currency.
+    """
+
+    vendor: str
+    mapping: QuoteMap
+    date: str | None = None
+    currency: str | None = None
+    rates: Mapping[str, float] | None = None
+
+
+def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
+    """Return a vendor's quote with every figure's cell.
+
+    Args:
+        path: an XLSX or CSV file.
+        said: what the file does not say.
+        items: the products that are known, by id.
+
+    Raises:
+        InputError: the file cannot be read, has no table, or does not tell its currency or date.
+    """
+    mapping = said.mapping
+    grid = _chosen(read(path), mapping)
+    tables = headers(grid, mapping.columns)
+    currency = said.currency or mapping.currency or _currency(grid, tables)
+    if currency is None:
+        message = "the file names no currency, or several"
+        raise InputError(Finding("quote", message, grid.file, fix="say it: --currency EUR"))
+    rate = 1.0 if currency == "USD" else (said.rates or {}).get(currency)
+    if rate is None:
+        message = f"prices are in {currency}, and no rate is given"
+        fix = f"say what one {currency} is in USD: --rate {currency}=..."
+        raise InputError(Finding("quote", message, grid.file, fix=fix))
+    date = said.date or mapping.date or _date(grid, tables)
+    if date is None:
+        message = "the file does not tell clearly when it was written"
+        raise InputError(Finding("quote", message, grid.file, fix="say it: --date 2026-11-20"))
+    decimal = mapping.decimal or decimal_of(grid, tables)
+    lines = [line for line in read_lines(grid, tables, decimal) if not _left_out(line, mapping)]
+    matched = settled(products.match(lines, items, mapping.items))
+    sums, wrong = check_sums(matched)
+    prices, doubtful = products.prices(matched, rate)
+    return Quote(
+        vendor=said.vendor,
+        file=path.name,
+        sha256=grid.sha256,
+        date=date,
+        currency=currency,
+        usd_per_unit=rate,
+        decimal=decimal,
+        columns=dict(tables[0].texts),
+        lines=matched,
+        sums=sums,
+        prices=prices,
+        asked=products.asked(matched, said.vendor, described(grid)),
+        findings=(*wrong, *_remarked(matched), *doubtful),
+    )
+
+
+def _chosen(grid: Grid, mapping: QuoteMap) -> Grid:
+    """Return the sheets that the mapping names; all where it names none."""
+    if not mapping.sheets:
+        return grid
+    missing = [name for name in mapping.sheets if name not in grid.sheets]
+    if missing:
+        message = f"there is no sheet '{missing[0]}'"
+        fix = "its sheets are: " + ", ".join(grid.sheets)
+        raise InputError(Finding("quote", message, grid.file, fix=fix))
+    return Grid(grid.file, grid.sha256, {name: grid.sheets[name] for name in mapping.sheets})
+
+
+def _left_out(line: QuoteLine, mapping: QuoteMap) -> bool:
+    return line.part_number in mapping.leave_out or line.description in mapping.leave_out
+
+
+def _remarked(lines: Iterable[QuoteLine]) -> Iterable[str]:
+    """Yield what is odd about single lines."""
+    for line in lines:
+        where = next(iter(line.cells.values()), f"row {line.row}")
+        if line.kind == "not_understood":
+            what = "; ".join(line.remarks) or "no figures that make a line"
+            yield f"{where}: not understood: '{_clip(line)}': {what}"
+        elif line.kind != "included":
+            yield from (f"{where}: {_clip(line)}: {remark}" for remark in line.remarks
+                        if " is " in remark)  # fmt: skip
+        if line.hidden and line.kind not in ("subtotal", "total"):
+            yield f"{where}: row {line.row} is hidden: {_clip(line)}"
+
+
+def _clip(line: QuoteLine) -> str:
+    text = line.description or line.part_number
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _currency(grid: Grid, tables: Sequence[Header]) -> str | None:
+    """Return the currency of the headers; else of the currency column; else of the whole file."""
+    heads = {header.currency for header in tables} - {None}
+    if len(heads) == 1:
+        return heads.pop()
+    if heads:
+        return None
+    columns = {(header.sheet, header.fields["currency"]) for header in tables
+               if "currency" in header.fields}  # fmt: skip
+    cells = [cell for rows in grid.sheets.values() for row in rows for cell in row.cells.values()]
+    rows = [(row.sheet, cell) for rows in grid.sheets.values() for row in rows
+            for cell in row.cells.values()]  # fmt: skip
+    in_column = {currency_of(cell.text) for sheet, cell in rows
+                 if (sheet, cell.column) in columns}  # fmt: skip
+    named = in_column - {None} if columns else set()
+    if not named:
+        named = {currency_of(cell.text) for cell in cells if isinstance(cell.value, str)} - {None}
+    return named.pop() if len(named) == 1 else None
+
+
+def _date(grid: Grid, tables: Sequence[Header]) -> str | None:
+    """Return the date beside the word date above the table, None where there is not just one."""
+    first = {header.sheet: header.row for header in reversed(tables)}
+    found = set()
+    for sheet, rows in grid.sheets.items():
+        for row in rows:
+            if row.number < first.get(sheet, len(rows) + 1):
+                found |= set(_dates(row))
+    dated = {date for date in found if date is not None}
+    return dated.pop().isoformat() if len(dated) == 1 else None
+
+
+def _dates(row: Row) -> Iterable[datetime.date | None]:
+    """Yield the dates of a row that stand in or right beside a cell that says so."""
+    cells = [row.cells[column] for column in sorted(row.cells)]
+    for at, cell in enumerate(cells):
+        if not isinstance(cell.value, str) or not _DATED.search(cell.text):
+            continue
+        if _UNTIL.search(cell.text):
+            continue
+        yield _date_in(cell) or (_date_in(cells[at + 1]) if at + 1 < len(cells) else None)
+
+
+def _date_in(cell: Cell) -> datetime.date | None:
+    return cell.value if isinstance(cell.value, datetime.date) else date_of(cell.text)

@@ -1,0 +1,373 @@
+"""The lines of a quote: what each row is, its figures, and whether the quote adds up.
+
+Nothing is invented: a figure is one of the file's cells, or follows from two of them; what is not
+understood is kept as that, with its row.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from planner.quotes.columns import Header
+from planner.quotes.grid import Cell, Grid, Row
+from planner.quotes.numbers import INCLUDED, NOTHING, Decimal, number, style, term_years
+from planner.schema.quote import LineKind, QuoteField, QuoteLine, QuoteSum
+
+CENT = 0.011
+"""Sums of rounded amounts may differ by a cent for each of them."""
+_CLOSE = 1e-9
+
+_FIGURES: tuple[QuoteField, ...] = ("quantity", "unit_list", "discount", "unit_net", "amount")
+_PATTERNS: tuple[tuple[LineKind, str], ...] = (
+    ("subtotal", r"^(sub-? ?total|zwischensumme|sous-total|section total|total (for )?"
+                 r"(hardware|software|services?|support|section|bundle|option|network|storage|"
+                 r"compute|part|position|group)s?)\b"),
+    ("total", r"^(grand |net |overall |quote |order |final )?(total|gesamtsumme|gesamtbetrag|"
+              r"gesamt|endsumme|summe|total g[ée]n[ée]ral)\b"),
+    ("tax", r"^(\d+([.,]\d+)? ?% )?(vat|sales tax|tax(es)?|mwst|ust|gst|tva|import duty|"
+            r"dut(y|ies)|customs)\b"),
+    ("discount", r"^(special |project |volume |additional |promo\w* |one-time |bundle )*"
+                 r"(discount|rebate|rabatt|nachlass|remise|credit)\b"),
+    ("freight", r"\b(freight|shipping|shipment|delivery (charge|fee|cost)|transport|fracht|"
+                r"versand|insurance in transit|ddp|dap)\b"),
+    ("service", r"\b(installation|install|commissioning|integration|professional services?|"
+                r"deployment|training|consulting|on-?site engineer|project management|"
+                r"rack (and|&) stack|cabling service|acceptance test|inbetriebnahme)\b"),
+    ("support", r"\b(support|maintenance|warranty|nbd|next business day|care ?pack|"
+                r"subscription|sla|wartung|gew[äa]hrleistung)\b"),
+)  # fmt: skip
+_WORDS = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _PATTERNS)
+_OPTIONAL = re.compile(
+    r"\b(option(s|al)?|alternative(s|ly)?|not included in total|optionen)\b", re.I
+)
+_COUNTED = frozenset({"item", "service", "support", "freight", "discount"})
+
+
+@dataclass
+class _Line:
+    """A row as it is being read."""
+
+    row: Row
+    section: str
+    texts: dict[QuoteField, str] = field(default_factory=dict)
+    figures: dict[QuoteField, float] = field(default_factory=dict)
+    cells: dict[str, str] = field(default_factory=dict)
+    odd: dict[QuoteField, str] = field(default_factory=dict)
+    included: bool = False
+    optional: bool = False
+    kind: LineKind = "not_understood"
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return self.texts.get("description") or self.texts.get("part") or ""
+
+    @property
+    def amount(self) -> float | None:
+        """What it costs together."""
+        return self.figures.get("amount")
+
+
+def decimal_of(grid: Grid, tables: Sequence[Header]) -> Decimal:
+    """Return how numbers that are texts are written; what could be both is settled by arithmetic.
+
+    Of "1.234" alone nobody can tell. Both ways are tried: the one in which more lines multiply out
+    is right, and where none does, groups of three digits are thousands.
+    """
+    texts = [
+        cell.text
+        for row, header in _body(grid, tables)
+        for name in _FIGURES
+        if name != "discount" and (cell := row.cells.get(header.fields.get(name, -1))) is not None
+        and isinstance(cell.value, str)
+    ]  # fmt: skip
+    told = style(texts)
+    if told is not None:
+        return told
+    ways: tuple[Decimal, Decimal] = ("point", "comma")
+    right = [sum(_multiplies(line) for line in _lines(grid, tables, way)) for way in ways]
+    if right[0] != right[1]:
+        return "point" if right[0] > right[1] else "comma"
+    return "comma" if texts and all("." in text or "," not in text for text in texts) and any(
+        "." in text for text in texts
+    ) else "point"  # fmt: skip
+
+
+def _multiplies(line: _Line) -> bool:
+    known = line.figures
+    if not {"quantity", "unit_net", "amount"} <= known.keys():
+        return False
+    return math.isclose(known["quantity"] * known["unit_net"], known["amount"], rel_tol=1e-6)
+
+
+def read_lines(grid: Grid, tables: Sequence[Header], decimal: Decimal) -> tuple[QuoteLine, ...]:
+    """Return every row of the tables that says something, each with what it is."""
+    lines = list(_lines(grid, tables, decimal))
+    for line in lines:
+        _complete(line)
+        line.kind = _kind(line)
+    _bundles(lines)
+    return tuple(_record(line) for line in lines)
+
+
+def _body(grid: Grid, tables: Sequence[Header]) -> Iterator[tuple[Row, Header]]:
+    """Yield the rows under each header, down to the next."""
+    heads = {(header.sheet, header.row): header for header in tables}
+    within = {
+        (header.sheet, number)
+        for header in tables
+        for number in range(header.row, header.last_row + 1)
+    }
+    for sheet, rows in grid.sheets.items():
+        header: Header | None = None
+        for row in rows:
+            header = heads.get((sheet, row.number), header)
+            if header is not None and (sheet, row.number) not in within and row.cells:
+                yield row, header
+
+
+def _lines(grid: Grid, tables: Sequence[Header], decimal: Decimal) -> Iterator[_Line]:
+    section, sheet = "", None
+    for row, header in _body(grid, tables):
+        if row.sheet != sheet:
+            section, sheet = "", row.sheet
+        line = _line(row, header, section, decimal)
+        if not line.figures and not line.odd and not line.included:
+            heading = " ".join(row.texts)
+            if len(row.cells) <= 2 and not _is_total(heading):
+                section = heading
+                continue
+        yield line
+
+
+def _is_total(text: str) -> bool:
+    return any(kind in ("total", "subtotal") and word.search(text) for kind, word in _WORDS)
+
+
+def _line(row: Row, header: Header, section: str, decimal: Decimal) -> _Line:
+    line = _Line(row, section)
+    for name, column in header.fields.items():
+        cell = row.cells.get(column)
+        if cell is None:
+            continue
+        if name not in _FIGURES:
+            line.texts[name] = cell.text
+            line.cells[name] = cell.name
+            continue
+        _take(line, name, cell, decimal)
+    if not line.label:  # a total's label may stand in any column
+        line.texts["description"] = next(
+            (cell.text for cell in row.cells.values() if isinstance(cell.value, str)
+             and number(cell.text, decimal) is None), "")  # fmt: skip
+    line.optional = bool(_OPTIONAL.search(f"{section} | {' '.join(row.texts)}"))
+    return line
+
+
+def _take(line: _Line, name: QuoteField, cell: Cell, decimal: Decimal) -> None:
+    """Take a figure from a cell, or keep what stands there instead."""
+    text = cell.text
+    if isinstance(cell.value, datetime.date):
+        line.odd[name] = text
+        return
+    value = cell.value if isinstance(cell.value, float) else number(text, decimal)
+    if value is not None and name == "discount":
+        value = value / 100.0 if "%" in text or abs(value) > 1.0 else value
+    if value is not None:
+        line.figures[name] = value
+        line.cells[name] = cell.name
+    elif text.lower().strip(" .") in INCLUDED or text in NOTHING:
+        line.included = True
+        line.cells[name] = cell.name
+    else:
+        line.odd[name] = text
+
+
+def _complete(line: _Line) -> None:
+    """Fill in what follows from what stands there, and say where the quote's own figures differ."""
+    known = line.figures
+    quantity, share = known.get("quantity"), known.get("discount")
+    if "unit_net" not in known and "unit_list" in known and share is not None:
+        known["unit_net"] = known["unit_list"] * (1.0 - share)
+    if "unit_net" not in known and quantity and "amount" in known:
+        known["unit_net"] = known["amount"] / quantity
+    if "unit_net" not in known and "unit_list" in known and share is None:
+        known["unit_net"] = known["unit_list"]
+    if "amount" not in known and quantity is not None and "unit_net" in known:
+        known["amount"] = quantity * known["unit_net"]
+        line.remarks.append("no amount stands there; it is quantity times unit price")
+    if quantity and "unit_net" in known and "amount" in known:
+        product = quantity * known["unit_net"]
+        if abs(product - known["amount"]) > CENT * max(1.0, abs(quantity)) + _CLOSE * abs(product):
+            line.remarks.append(
+                f"{quantity:,.12g} x {known['unit_net']:,.2f} is {product:,.2f}, "
+                f"and {known['amount']:,.2f} stands there"
+            )
+
+
+def _kind(line: _Line) -> LineKind:
+    text = line.label
+    nothing_to_buy = "quantity" not in line.figures and "unit_net" not in line.figures
+    for kind, word in _WORDS:
+        totals = kind in ("total", "subtotal", "tax", "discount")
+        if word.search(text) and (nothing_to_buy or not totals or kind == "discount"):
+            if totals and line.amount is None:
+                return "not_understood"
+            if not totals and line.optional:
+                return "option"
+            return "included" if line.amount is None and line.included else kind
+    if line.odd and not line.figures.get("amount"):
+        line.remarks += (
+            f"'{text}' is no {name.replace('_', ' ')}" for name, text in line.odd.items()
+        )
+        return "not_understood"
+    if line.optional:
+        return "option"
+    if line.included or (line.amount in (None, 0.0) and line.figures.get("quantity")):
+        return "included"
+    if line.amount is None:
+        return "not_understood"
+    return "item" if line.figures.get("quantity") else "not_understood"
+
+
+def _bundles(lines: Sequence[_Line]) -> None:
+    """Count the parts of a bundle once: where they are numbered under it and add up to it."""
+    for at, line in enumerate(lines):
+        prefix = line.texts.get("line", "")
+        if line.kind != "item" or not re.fullmatch(r"\d+(\.\d+)*\.?", prefix):
+            continue
+        under = prefix.rstrip(".").removesuffix(".0") + "."
+        parts = []
+        for part in lines[at + 1 :]:
+            if not _is_under(part, under):
+                break
+            parts.append(part)
+        priced = [part for part in parts if part.kind == "item" and part.amount]
+        if not priced or line.amount is None:
+            continue
+        together = math.fsum(part.amount or 0.0 for part in priced)
+        if abs(together - line.amount) <= CENT * len(priced) + 1e-9 * abs(together):
+            line.remarks.append(f"the price of its {len(priced)} parts, which are not added again")
+            for part in priced:
+                part.kind = "included"
+                part.remarks.append(f"a part of line {prefix}, whose price holds it")
+
+
+def _is_under(line: _Line, prefix: str) -> bool:
+    place = line.texts.get("line", "")
+    return place.startswith(prefix) and place.rstrip(".") != prefix[:-1]
+
+
+def _record(line: _Line) -> QuoteLine:
+    known = line.figures
+    term = line.texts.get("term", "")
+    if re.fullmatch(r"\d+(\.\d+)?", term):  # the header says of what
+        term += " months" if float(term) >= 12 else " years"
+    return QuoteLine(
+        sheet=line.row.sheet,
+        row=line.row.number,
+        kind=line.kind,
+        line=line.texts.get("line", ""),
+        part_number=line.texts.get("part", ""),
+        description=line.texts.get("description", ""),
+        section=line.section,
+        quantity=known.get("quantity"),
+        unit_list=known.get("unit_list"),
+        discount=known.get("discount"),
+        unit_net=known.get("unit_net"),
+        amount=known.get("amount"),
+        term_years=term_years(f"{term} {line.label}"),
+        lead_time=line.texts.get("lead_time", ""),
+        item=None,
+        matched_by=None,
+        hidden=line.row.hidden,
+        cells=dict(sorted(line.cells.items())),
+        remarks=tuple(line.remarks),
+    )
+
+
+# What was read against the quote's own totals.
+
+
+def check_sums(lines: Sequence[QuoteLine]) -> tuple[tuple[QuoteSum, ...], tuple[str, ...]]:
+    """Return each total of the quote beside what was read, and what is to be said of them.
+
+    A subtotal holds the lines since the last one. A total holds all lines before it, with taxes
+    where a tax line stands before it and the sum needs it.
+    """
+    sums: list[QuoteSum] = []
+    said: list[str] = []
+    since: list[QuoteLine] = []
+    before: list[QuoteLine] = []
+    for line in lines:
+        if line.kind in ("subtotal", "total") and line.amount is not None:
+            held = since if line.kind == "subtotal" else before
+            sums.append(_compare(line, held))
+            if not sums[-1].agrees:
+                said.append(
+                    f"{sums[-1].cell}: '{sums[-1].label}' is {sums[-1].stated:,.2f}, and the lines "
+                    f"that were read come to {sums[-1].read:,.2f}"
+                )
+            since = [] if line.kind == "subtotal" else since
+            continue
+        since.append(line)
+        before.append(line)
+    if not any(line.kind == "total" for line in lines):
+        said.append("the quote has no total to hold what was read against")
+    return tuple(sums), tuple(said)
+
+
+def _compare(line: QuoteLine, held: Sequence[QuoteLine]) -> QuoteSum:
+    stated = line.amount or 0.0
+    taxes = [each for each in held if each.kind == "tax"]
+    sums = [_sum(held)] + ([_sum([*held, *taxes], taxed=True)] if taxes else [])
+    room = CENT * max(1, len(held)) + 1e-9 * abs(stated)
+    read = min(sums, key=lambda each: abs(each - stated))
+    cell = line.cells.get("amount", f"row {line.row}")
+    return QuoteSum(
+        label=line.description or line.part_number,
+        cell=cell,
+        stated=stated,
+        read=read if abs(read - stated) <= room else sums[0],
+        agrees=abs(read - stated) <= room,
+    )
+
+
+def _sum(lines: Iterable[QuoteLine], *, taxed: bool = False) -> float:
+    kinds = _COUNTED | ({"tax"} if taxed else set())
+    seen = {(each.sheet, each.row): each for each in lines}.values()
+    return math.fsum(each.amount or 0.0 for each in seen if each.kind in kinds)
+
+
+def settled(lines: Sequence[QuoteLine]) -> tuple[QuoteLine, ...]:
+    """Return the lines counted as the quote's last total counts them, where it tells.
+
+    Where it is right only with the options, or only without the rows that are hidden, that is how
+    the vendor adds up.
+    """
+    totals = [line for line in lines if line.kind == "total" and line.amount is not None]
+    if not totals or _compare(totals[-1], lines).agrees:
+        return tuple(lines)
+    counted = tuple(_counted(line) for line in lines)
+    if counted != tuple(lines) and _compare(totals[-1], counted).agrees:
+        return counted
+    seen = tuple(_left_out(line) for line in lines)
+    return seen if seen != tuple(lines) and _compare(totals[-1], seen).agrees else tuple(lines)
+
+
+def _counted(line: QuoteLine) -> QuoteLine:
+    if line.kind != "option":
+        return line
+    remark = "called an option, and the quote's total holds it"
+    return line.model_copy(update={"kind": "item", "remarks": (*line.remarks, remark)})
+
+
+def _left_out(line: QuoteLine) -> QuoteLine:
+    if not line.hidden or line.kind not in _COUNTED:
+        return line
+    remark = "a hidden row, which the quote's total leaves out"
+    return line.model_copy(update={"kind": "option", "remarks": (*line.remarks, remark)})

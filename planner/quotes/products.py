@@ -1,0 +1,225 @@
+"""Which product of the catalogs a line is, what it costs, and what is not known of it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from planner.quotes.answers import Described
+from planner.schema.catalog import Category, Item
+from planner.schema.quote import Asked, MatchedBy, Quoted, QuoteLine
+
+_LEAST_PART = 5
+"""Characters of a part number that is told from a word."""
+
+_NEEDED: dict[Category, tuple[str, ...]] = {
+    "gpu_system": (
+        "provides.gpus", "consumes.it_power", "consumes.rack_units", "gpu.bf16_dense",
+        "gpu.memory", "ports",
+    ),
+    "storage": (
+        "provides.read", "provides.write", "provides.usable", "consumes.it_power",
+        "consumes.rack_units", "ports",
+    ),
+    "switch": ("switch", "consumes.it_power", "consumes.rack_units"),
+    "transceiver": ("consumes.it_power",),
+    "cable": (),
+    "rack": (),
+    "pdu": ("provides.feed",),
+    "cdu": ("provides.cooling", "consumes.it_power", "consumes.racks"),
+    "management": ("consumes.it_power", "consumes.rack_units"),
+    "software": ("licence",),
+}  # fmt: skip
+"""What a plan needs to know of a product of each category."""
+
+_CATEGORIES: tuple[tuple[Category, str], ...] = (
+    ("cable", r"\b(cable|dac|aoc|acc|fib(re|er)|patch ?cord|splitter)\b"),
+    ("transceiver", r"\b(transceiver|optic(s|al module)?|osfp|qsfp\w*|sfp\w*)\b"),
+    ("gpu_system", r"\b(dgx|hgx|gpu (server|system)|nvl\d+|mi3\d\dx|b200|b300|h200|h100|gaudi)\b"),
+    ("storage", r"\b(storage|appliance|nvme|flash|\d+ ?(tb|pb)|ssd|jbof|file ?system)\b"),
+    ("switch", r"\b(switch|leaf|spine|quantum|spectrum|infiniband)\b"),
+    ("pdu", r"\b(pdu|power distribution)\b"),
+    ("cdu", r"\b(cdu|coolant distribution)\b"),
+    ("rack", r"\b(rack|cabinet|enclosure)\b"),
+    ("software", r"\b(licen[cs]e|software)\b"),
+    ("management", r"\b(server|node|appliance)\b"),
+)
+
+
+def match(
+    lines: Iterable[QuoteLine], items: Mapping[str, Item], said: Mapping[str, str]
+) -> tuple[QuoteLine, ...]:
+    """Return the lines, each with the item of the catalogs that it is.
+
+    By what the mapping says of its part number or description; by its part number; or by name: all
+    words of exactly one product's name stand in the line. A part number or name of several items
+    decides nothing.
+
+    Args:
+        lines: the lines as read.
+        items: the catalogs, by id.
+        said: ids by part number or description, as a mapping gives them.
+    """
+    by_part: dict[str, set[str]] = defaultdict(set)
+    for item in items.values():
+        if item.part_number is not None:
+            by_part[_bare(item.part_number)].add(item.id)
+    words = {item.id: _words(item.model) for item in items.values()}
+    told = {_bare(key): value for key, value in said.items()}
+    return tuple(_matched(line, by_part, words, told) for line in lines)
+
+
+def _matched(
+    line: QuoteLine,
+    by_part: Mapping[str, set[str]],
+    words: Mapping[str, frozenset[str]],
+    told: Mapping[str, str],
+) -> QuoteLine:
+    if line.kind in ("subtotal", "total", "tax", "discount", "freight", "not_understood"):
+        return line
+    for text in (line.part_number, line.description):
+        if text and _bare(text) in told:
+            return _is(line, told[_bare(text)], "mapping")
+    parts = {_bare(word) for word in (line.part_number, *line.description.split())}
+    found = {item for part in parts if len(part) >= _LEAST_PART for item in by_part.get(part, ())}
+    if len(found) == 1:
+        return _is(line, found.pop(), "part_number")
+    if found or line.kind not in ("item", "option", "included"):
+        return line
+    there = _words(f"{line.part_number} {line.description}")
+    named = {item: name for item, name in words.items() if len(name) > 1 and name <= there}
+    longest = [
+        item for item, name in named.items() if not any(name < other for other in named.values())
+    ]
+    return _is(line, longest[0], "name") if len(longest) == 1 else line
+
+
+def _is(line: QuoteLine, item: str, by: MatchedBy) -> QuoteLine:
+    kind = line.kind if line.kind in ("option", "included") else "item"
+    return line.model_copy(update={"item": item, "matched_by": by, "kind": kind})
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a name, in which a number and its unit are one."""
+    plain = re.sub(r"(\d) (tb|pb|gb|gpus?|ru|kw)\b", r"\1\2", text.lower())
+    return frozenset(re.findall(r"[a-z0-9]+", plain)) - {"with", "and", "of", "x", "the", "for"}
+
+
+def prices(
+    lines: Sequence[QuoteLine], usd_per_unit: float
+) -> tuple[tuple[Quoted, ...], tuple[str, ...]]:
+    """Return what each item of the catalogs costs by a quote, and what is to be said of it.
+
+    The price is what is asked for after discounts, per unit. Of several lines of one item it is
+    the average by quantity, which is said. Support is an item's where its line stands right under
+    the item's, for as many units or one, with a term.
+    """
+    by_item: dict[str, list[QuoteLine]] = defaultdict(list)
+    support: dict[str, list[QuoteLine]] = defaultdict(list)
+    last: QuoteLine | None = None
+    said = []
+    for line in lines:
+        if line.kind == "item" and line.item is not None and line.amount is not None:
+            by_item[line.item].append(line)
+            last = line
+        elif line.kind in ("support", "included") and last is not None and last.item is not None:
+            if line.kind == "support" or line.term_years is not None:
+                support[last.item].append(line)
+        elif line.kind not in ("service", "option", "included"):
+            last = None
+    found = []
+    for item in sorted(by_item):
+        bought = by_item[item]
+        if len({round(line.unit_net or 0.0, 2) for line in bought}) > 1:
+            cells = ", ".join(line.cells.get("unit_net", f"row {line.row}") for line in bought)
+            said.append(f"{item} has several prices ({cells}); the average by quantity is taken")
+        quoted, more = _quoted(item, bought, support[item], usd_per_unit)
+        found.append(quoted)
+        said += more
+    return tuple(found), tuple(said)
+
+
+def _quoted(
+    item: str, bought: Sequence[QuoteLine], support: Sequence[QuoteLine], rate: float
+) -> tuple[Quoted, list[str]]:
+    quantity = math.fsum(line.quantity or 0.0 for line in bought)
+    paid = math.fsum(line.amount or 0.0 for line in bought)
+    lists = [line.unit_list for line in bought]
+    per_year, included, said = None, None, []
+    for line in support:
+        where = line.cells.get("amount") or line.cells.get("description") or f"row {line.row}"
+        if line.term_years is None:
+            said.append(f"{where}: support of {item} has no term, so it is in no price")
+        elif line.amount:
+            per_year = (per_year or 0.0) + line.amount / line.term_years / quantity * rate
+        else:
+            included = max(included or 0.0, line.term_years)
+    return Quoted(
+        item=item,
+        quantity=quantity,
+        net_usd=paid / quantity * rate,
+        list_usd=lists[0] * rate if lists[0] is not None and len(set(lists)) == 1 else None,
+        support_usd_per_year=per_year,
+        support_included_years=included,
+        lead_time=lead_time(next((line.lead_time for line in bought if line.lead_time), "")),
+        cells=tuple(line.cells.get("amount", f"row {line.row}") for line in bought),
+    ), said
+
+
+def lead_time(text: str) -> str | None:
+    """Return a lead time as price books have it, None where a text names none."""
+    match = re.search(
+        r"(\d+)(?:\s*(?:-|–|to)\s*(\d+))?\s*(weeks?|wks?|wochen|months?|monate)", text, re.I
+    )
+    if match is None:
+        return f"{text} weeks" if re.fullmatch(r"\d+(-\d+)?", text) else None
+    unit = "months" if match[3].lower().startswith("mo") else "weeks"
+    return f"{match[1]}-{match[2]} {unit}" if match[2] else f"{match[1]} {unit}"
+
+
+def asked(
+    lines: Iterable[QuoteLine], vendor: str, told: Mapping[str, Described]
+) -> tuple[Asked, ...]:
+    """Return the products that no catalog has, with the figures that a plan needs of them.
+
+    Args:
+        lines: the lines, matched with the catalogs.
+        vendor: who quotes.
+        told: what the vendor says of products, by part number.
+    """
+    found: dict[str, Asked] = {}
+    for line in lines:
+        if line.kind not in ("item", "option") or line.item is not None:
+            continue
+        product = _asked(line, vendor, told.get(line.part_number))
+        found.setdefault(product.id, product)
+    return tuple(found.values())
+
+
+def _asked(line: QuoteLine, vendor: str, told: Described | None) -> Asked:
+    words = re.findall(r"[a-z0-9]+", f"{vendor} {line.part_number or line.description}".lower())
+    name = "_".join(words)[:60].rstrip("_")
+    text = f"{line.description} {line.part_number}".lower()
+    category = next((kind for kind, word in _CATEGORIES if re.search(word, text)), None)
+    figures = {} if told is None else told.figures
+    if told is not None:
+        category = next((kind for kind in _NEEDED if kind == told.category), category)
+    needed = _NEEDED[category] if category else ()
+    return Asked(
+        part_number=line.part_number,
+        description=(told.model if told is not None else "") or line.description,
+        cell=line.cells.get("description") or line.cells.get("part") or f"row {line.row}",
+        id=name if name[:1].isalpha() else f"x_{name}",
+        category=category,
+        figures=tuple(
+            path for path in needed if not any(known.startswith(path) for known in figures)
+        ),
+        known={path: figure.text for path, figure in figures.items()},
+        cells={path: figure.cell for path, figure in figures.items()},
+    )

@@ -1,0 +1,386 @@
+"""Quotes of the shapes that vendors send: every figure from its cell, and what is wrong in them."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import openpyxl
+import pytest
+from openpyxl.worksheet.worksheet import Worksheet
+from typer.testing import CliRunner
+
+from planner import api
+from planner.cli import app
+from planner.errors import InputError
+from planner.loader import load
+from planner.quotes.importing import Said, read_quote
+from planner.quotes.numbers import currency_of, date_of, number, style, term_years
+from planner.schema.catalog import Item
+from planner.schema.quote import Quote, QuoteMap
+from tests.world.files import FILES
+
+Write = Callable[[Worksheet], None]
+
+
+def item(name: str, model: str, part: str | None = None) -> Item:
+    return Item.model_validate(
+        {"id": name, "vendor": "V", "model": model, "category": "storage", "part_number": part}
+    )
+
+
+KNOWN = {
+    one.id: one
+    for one in (
+        item("box_small", "Store Box 100", "SB-100-A"),
+        item("box_turbo", "Store Box 100 Turbo", "SB-100-T"),
+        item("leaf", "QM9700", "920-9B210-00FN-0M0"),
+    )
+}
+
+
+def quoted(path: Path, mapping: dict[str, object] | None = None, **said: object) -> Quote:
+    laid_out = QuoteMap.model_validate({"quote_map": "test"} | (mapping or {}))
+    given = {"date": "2026-11-01", "currency": "USD"} | said
+    return read_quote(path, Said("V", laid_out, **given), KNOWN)  # type: ignore[arg-type]
+
+
+def xlsx(path: Path, rows: list[list[object]]) -> Path:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in rows:
+        sheet.append(row)
+    book.save(path)
+    return path
+
+
+def csv(path: Path, text: str, encoding: str = "utf-8") -> Path:
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+HEAD = ["Line", "Part Number", "Description", "Qty", "Unit Price", "Ext. Price"]
+
+
+def test_products_are_told_by_part_number_and_by_whole_names(tmp_path: Path) -> None:
+    rows = [
+        HEAD,
+        [1, "SB100A", "a box", 2, 10.0, 20.0],
+        [2, "", "V Store Box 100 Turbo, 250 TB", 1, 30.0, 30.0],
+        [3, "", "a QM9700 920-9B210-00FN-0M0 switch", 4, 5.0, 20.0],
+        [4, "ZZ-9", "Store Box 200", 1, 7.0, 7.0],
+        ["", "", "Total", None, None, 77.0],
+    ]
+    quote = quoted(xlsx(tmp_path / "q.xlsx", rows))
+    items = [(line.item, line.matched_by) for line in quote.lines if line.kind == "item"]
+    assert items == [("box_small", "part_number"), ("box_turbo", "name"), ("leaf", "part_number"),
+                     (None, None)]  # fmt: skip
+    assert [(each.part_number, each.category) for each in quote.asked] == [("ZZ-9", None)]
+    assert [each.agrees for each in quote.sums] == [True]
+    assert not quote.findings
+    assert {each.item: each.net_usd for each in quote.prices} == {
+        "box_small": 10.0, "box_turbo": 30.0, "leaf": 5.0,
+    }  # fmt: skip
+    assert quote.lines[0].cells["amount"] == "Sheet!F2"
+
+
+def test_a_name_of_two_products_decides_nothing(tmp_path: Path) -> None:
+    rows = [HEAD, [1, "", "Store Box 100 Turbo or QM9700 switch of Store Box 100", 1, 1.0, 1.0]]
+    (line,) = quoted(xlsx(tmp_path / "q.xlsx", rows)).lines
+    assert line.item == "box_turbo"  # a name of one word is no name: QM9700 goes by part number
+
+
+def test_wrong_products_and_totals_are_said_with_their_cells(tmp_path: Path) -> None:
+    rows = [
+        HEAD,
+        [1, "SB-100-A", "box", 8, 12_000.0, 69_000.0],
+        ["", "", "Grand total", None, None, 70_000.0],
+    ]
+    quote = quoted(xlsx(tmp_path / "q.xlsx", rows))
+    assert quote.findings == (
+        "Sheet!F3: 'Grand total' is 70,000.00, and the lines that were read come to 69,000.00",
+        "Sheet!F2: box: 8 x 12,000.00 is 96,000.00, and 69,000.00 stands there",
+    )
+
+
+def test_a_line_that_is_none_is_listed(tmp_path: Path) -> None:
+    rows = [HEAD, [1, "SB-100-A", "box", 1, "on request", None], [2, "SB-100-T", "t", 1, 5.0, 5.0]]
+    quote = quoted(xlsx(tmp_path / "q.xlsx", rows))
+    assert [line.kind for line in quote.lines] == ["not_understood", "item"]
+    assert "'on request' is no unit net" in quote.findings[1]
+    assert {each.item for each in quote.prices} == {"box_turbo"}
+    assert "no total" in quote.findings[0]
+
+
+def test_two_header_rows_merged_heads_and_hidden_rows(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.append(["Quote date", datetime.datetime(2026, 11, 2)])
+    sheet.append(["Product", None, "Quantity", "Price (EUR)", None])
+    sheet.append(["Number", "Text", None, "Unit", "Total"])
+    sheet.merge_cells("A2:B2")
+    sheet.merge_cells("D2:E2")
+    sheet.append(["SB-100-A", "box", 2, 10.0, 20.0])
+    sheet.append(["SB-100-T", "old box", 1, 30.0, 30.0])
+    sheet.append([None, "Total", None, None, 20.0])
+    sheet.row_dimensions[5].hidden = True
+    book.save(tmp_path / "q.xlsx")
+    quote = quoted(
+        tmp_path / "q.xlsx", date=None, currency=None, rates={"EUR": 1.1},
+        mapping={"columns": {"part": "Product Number", "description": "Product Text",
+                             "quantity": "Quantity", "unit_net": "Price (EUR) Unit",
+                             "amount": "Price (EUR) Total"}},
+    )  # fmt: skip
+    assert (quote.date, quote.currency) == ("2026-11-02", "EUR")
+    assert [(line.item, line.kind, line.hidden) for line in quote.lines[:2]] == [
+        ("box_small", "item", False), ("box_turbo", "option", True),
+    ]  # fmt: skip
+    assert quote.prices[0].net_usd == pytest.approx(11.0)
+    assert any("row 5 is hidden" in finding for finding in quote.findings)
+    assert quote.sums[0].agrees  # without the hidden row
+
+
+def test_bundles_are_counted_once(tmp_path: Path) -> None:
+    rows = [
+        HEAD,
+        ["1", "SB-100-T", "bundle", 1, 100.0, 100.0],
+        ["1.1", "X1", "controller", 2, 30.0, 60.0],
+        ["1.2", "X2", "drives", 4, 10.0, 40.0],
+        ["1.3", "X3", "rails", 1, "included", "included"],
+        ["2", "SB-100-A", "box", 1, 50.0, 50.0],
+        ["", "", "Total", None, None, 150.0],
+    ]
+    quote = quoted(xlsx(tmp_path / "q.xlsx", rows))
+    kinds = ["item", "included", "included", "included", "item", "total"]
+    assert [line.kind for line in quote.lines] == kinds
+    assert quote.sums[0].agrees
+    assert quote.sums[0].read == 150.0
+
+
+def test_options_count_only_where_the_total_counts_them(tmp_path: Path) -> None:
+    def rows(total: float) -> list[list[object]]:
+        return [
+            HEAD,
+            [1, "SB-100-A", "box", 1, 10.0, 10.0],
+            ["Options", None, None, None, None, None],
+            [2, "SB-100-T", "box", 1, 5.0, 5.0],
+            ["", "", "Total", None, None, total],
+        ]
+
+    without = quoted(xlsx(tmp_path / "a.xlsx", rows(10.0)))
+    assert [line.kind for line in without.lines] == ["item", "option", "total"]
+    counted = quoted(xlsx(tmp_path / "b.xlsx", rows(15.0)))
+    assert [line.kind for line in counted.lines] == ["item", "item", "total"]
+    assert all(each.agrees for each in (*without.sums, *counted.sums))
+
+
+def test_subtotals_hold_their_own_section_and_taxes_the_last_total(tmp_path: Path) -> None:
+    rows = [
+        HEAD,
+        [1, "SB-100-A", "box", 1, 10.0, 10.0],
+        ["", "", "Subtotal", None, None, 10.0],
+        [2, "", "Installation", 1, 7.0, 7.0],
+        [3, "", "Special discount", None, None, -2.0],
+        ["", "", "Subtotal services", None, None, 5.0],
+        ["", "", "VAT 20 %", None, None, 3.0],
+        ["", "", "Total", None, None, 18.0],
+    ]
+    quote = quoted(xlsx(tmp_path / "q.xlsx", rows))
+    assert [each.agrees for each in quote.sums] == [True, True, True]
+    assert not quote.findings
+
+
+def test_support_goes_to_the_item_it_stands_under(tmp_path: Path) -> None:
+    rows = [
+        [*HEAD, "Term (months)", "Lead Time"],
+        [1, "SB-100-A", "box", 4, 100.0, 400.0, None, "8 - 12 weeks"],
+        [1.1, "", "Support 24x7", 4, 30.0, 120.0, 36, None],
+        [2, "SB-100-T", "box", 1, 100.0, 100.0, None, "6 weeks"],
+        [2.1, "", "Warranty 2 years", 1, "incl.", "incl.", None, None],
+        [3, "", "Maintenance", 1, 9.0, 9.0, None, None],
+    ]
+    small, turbo = quoted(xlsx(tmp_path / "q.xlsx", rows)).prices
+    assert small.support_usd_per_year == pytest.approx(10.0)
+    assert small.lead_time == "8-12 weeks"
+    assert turbo.support_included_years == 2.0
+    assert turbo.lead_time == "6 weeks"
+    found = quoted(xlsx(tmp_path / "q.xlsx", rows)).findings
+    assert any("support of box_turbo has no term" in each for each in found)
+
+
+def test_european_csv(tmp_path: Path) -> None:
+    text = (
+        "Angebotsdatum;03.11.2026;;;;\nPos;Artikel;Bezeichnung;Menge;Einzelpreis (€);Gesamtpreis\n"
+        "1;SB-100-A;Kiste;2;35.000,50;70.001,00\n2;;Fracht;1;1.200,-;1.200,-\n"
+        ";;Gesamtbetrag;;;71.201,00\n"
+    )
+    for encoding in ("utf-8-sig", "cp1252", "utf-16"):
+        path = csv(tmp_path / "q.csv", text, encoding)
+        quote = quoted(path, date=None, currency=None, rates={"EUR": 2.0})
+        assert (quote.date, quote.currency, quote.decimal) == ("2026-11-03", "EUR", "comma")
+        assert [line.kind for line in quote.lines] == ["item", "freight", "total"]
+        assert quote.prices[0].net_usd == 70_001.0
+        assert quote.sums[0].agrees
+
+
+@pytest.mark.parametrize(
+    ("unit", "amount", "decimal"), [("1.500", "3.000", "comma"), ("1,500", "3,000", "point")]
+)
+def test_what_could_be_thousands_is_taken_for_thousands(
+    tmp_path: Path, unit: str, amount: str, decimal: str
+) -> None:
+    text = f"Part No;Description;Qty;Unit Price;Total\nSB-100-A;box;2;{unit};{amount}\n"
+    quote = quoted(csv(tmp_path / "q.csv", text))
+    assert quote.decimal == decimal
+    assert quote.prices[0].net_usd == 1500.0
+
+
+def test_several_prices_of_one_item_are_averaged_and_said(tmp_path: Path) -> None:
+    rows = [HEAD, [1, "SB-100-A", "x", 3, 10.0, 30.0], [2, "SB-100-A", "x", 1, 30.0, 30.0]]
+    quote = quoted(xlsx(tmp_path / "q.xlsx", rows))
+    assert quote.prices[0].net_usd == 15.0
+    assert any("several prices" in finding for finding in quote.findings)
+
+
+def test_a_mapping_names_products_and_leaves_rows_out(tmp_path: Path) -> None:
+    rows = [HEAD, [1, "ZZ-1", "thing", 1, 3.0, 3.0], [2, "AD", "advert", 1, 9.0, 9.0]]
+    path = xlsx(tmp_path / "q.xlsx", rows)
+    quote = quoted(path, mapping={"items": {"ZZ-1": "leaf"}, "leave_out": ("AD",)})
+    assert [(line.item, line.matched_by) for line in quote.lines] == [("leaf", "mapping")]
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "value"),
+    [
+        ("1,234.50", "point", 1234.5), ("1.234,50", "point", 1234.5), ("US$ 12", "point", 12.0),
+        ("(1,200.00)", "point", -1200.0), ("1'234.5", "point", 1234.5),
+        ("1 234,5", "comma", 1234.5),
+        ("1.200,-", "comma", 1200.0), ("15 %", "point", 15.0), ("-3", "point", -3.0),
+        ("1.234", "comma", 1234.0), ("1.234", "point", 1.234), ("2 boxes", "point", None),
+        ("", "point", None), ("1.2.3", "comma", 123.0), ("€", "point", None),
+    ],
+)  # fmt: skip
+def test_numbers(text: str, decimal: str, value: float | None) -> None:
+    assert number(text, decimal) == value  # type: ignore[arg-type]
+
+
+def test_styles_currencies_terms_and_dates() -> None:
+    assert style(["1.234", "12,5"]) == "comma"
+    assert style(["1.234", "1,234"]) is None
+    assert currency_of("Unit price (US$)") == "USD"
+    assert currency_of("EUROPE") is None
+    assert currency_of("USD or EUR") is None
+    assert term_years("36 months") == 3.0
+    assert term_years("5-year") == 5.0
+    assert term_years("none") is None
+    assert date_of("Nov 2, 2026") == datetime.date(2026, 11, 2)
+    assert date_of("2. November 2026") == datetime.date(2026, 11, 2)
+    assert date_of("13/11/2026") == datetime.date(2026, 11, 13)
+    assert date_of("02/11/2026") is None  # February or November
+    assert date_of("31.02.2026") is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "said", "words"),
+    [
+        ([["hello"]], {}, "no table of a quote was found"),
+        ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"currency": None}, "names no currency"),
+        ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"currency": "EUR"}, "no rate is given; say what one"),
+        ([HEAD, [1, "a", "b", 1, 1.0, 1.0]], {"date": None}, "when it was written; say it: --date"),
+        ([HEAD], {"mapping": {"columns": {"part": "Teil"}}}, "no row has the columns"),
+        ([HEAD], {"mapping": {"sheets": ("S",)}}, "there is no sheet 'S'; its sheets are: Sheet"),
+    ],
+)
+def test_what_cannot_be_known_is_asked_for(
+    tmp_path: Path, rows: list[list[object]], said: dict[str, object], words: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        quoted(xlsx(tmp_path / "q.xlsx", rows), **said)  # type: ignore[arg-type]
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "words"),
+    [
+        ("q.pdf", b"%PDF", "no kind of quote"),
+        ("q.xlsx", b"no zip", "not a whole .xlsx file"),
+        ("q.csv", b"", "the file is empty"),
+    ],
+)
+def test_files_that_are_none(tmp_path: Path, name: str, raw: bytes, words: str) -> None:
+    (tmp_path / name).write_bytes(raw)
+    with pytest.raises(InputError) as caught:
+        quoted(tmp_path / name)
+    assert words in str(caught.value)
+
+
+def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
+    """The files that an import writes are what a problem takes."""
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    problem = tmp_path / "problem.yaml"
+    inputs = load(problem)
+    storage = next(each for each in inputs.items if each.category == "storage")
+    (tmp_path / "map.yaml").write_text(
+        f'quote_map: of this test\nitems: {{"THE-BOX": {storage.id}}}\n', "utf-8"
+    )
+    rows = [
+        ["Quote Date: 2026-11-05"],
+        HEAD,
+        [1, "THE-BOX", "a box", 2, "$123,456.00", "$246,912.00"],
+        [2, "NEW-1", "Storage appliance of tomorrow", 1, "$5.00", "$5.00"],
+        ["", "", "Total", None, None, "$246,917.00"],
+    ]
+    xlsx(tmp_path / "acme.xlsx", rows)
+    mapped = str(tmp_path / "map.yaml")
+    words = ["quote", "import", str(tmp_path / "acme.xlsx"), "--vendor", "ACME", "--map", mapped]
+    words += ["--problem", str(problem), "-o", str(tmp_path)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert "1 of 1 totals of the quote are what its lines come to" in result.output
+    text = problem.read_text("utf-8")
+    problem.write_text(text.replace("  - book.yaml\n", "  - book.yaml\n  - acme.prices.yaml\n"))
+    again = load(problem)
+    assert again.prices[storage.id].list_usd == 123_456.0
+    assert api.solve(problem).status == "optimal"
+    kept = json.loads((tmp_path / "acme.quote.json").read_text("utf-8"))
+    assert kept["lines"][0]["cells"]["unit_net"] == "Sheet!E3"
+    assert "NEW-1" in (tmp_path / "acme.catalog.yaml").read_text("utf-8")
+    # the mapping that it wrote reads the next one in the same way
+    words[words.index("--map") + 1] = str(tmp_path / "acme.map.yaml")
+    assert CliRunner().invoke(app, [*words, "--json"]).output.count('"matched_by": "mapping"') == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--date", "tomorrow"], "'tomorrow' is no date of --date; write it as 2026-11-20"),
+        (["--rate", "EUR:1"], "'EUR:1' is no rate; write it as --rate EUR=1.08"),
+        (["--vendor", " "], "--vendor is empty"),
+    ],
+)
+def test_options_that_are_wrong(tmp_path: Path, options: list[str], words: str) -> None:
+    path = xlsx(tmp_path / "q.xlsx", [HEAD])
+    result = CliRunner().invoke(app, ["quote", "import", str(path), "--vendor", "V", *options])
+    assert result.exit_code != 0
+    assert words in str(result.exception) + result.output
+
+
+def test_a_mapping_with_a_wrong_word_has_its_line(tmp_path: Path) -> None:
+    path = xlsx(tmp_path / "q.xlsx", [HEAD])
+    (tmp_path / "m.yaml").write_text("quote_map: x\ncolumns: {prise: Price}\n", "utf-8")
+    words = ["quote", "import", str(path), "--vendor", "V", "--map", str(tmp_path / "m.yaml")]
+    result = CliRunner().invoke(app, words)
+    assert "m.yaml:2" in str(result.exception) + result.output
+
+
+def test_a_mapping_of_an_unknown_item(tmp_path: Path) -> None:
+    path = xlsx(tmp_path / "q.xlsx", [HEAD])
+    (tmp_path / "m.yaml").write_text("quote_map: x\nitems: {A: nothing_like_it}\n", "utf-8")
+    words = ["quote", "import", str(path), "--vendor", "V", "--map", str(tmp_path / "m.yaml")]
+    result = CliRunner().invoke(app, words)
+    assert "'nothing_like_it', which no catalog in use has" in str(result.exception) + result.output
