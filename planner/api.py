@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,8 +135,8 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         search: the share of the time left that the search may take.
     """
     from planner.assemble import assemble
+    from planner.assemble.rivals import with_options
     from planner.optimizer.joint import optimise
-    from planner.quotes import with_options
     from planner.verify import verify
 
     options = options.started()
@@ -170,7 +171,8 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         seconds=answer.seconds if options.state_seconds else None,
     )
     if not answer.late:
-        plan = with_options(inputs, case, answer, plan, solver=options.solver)
+        check = partial(verify, inputs)
+        plan = with_options(inputs, case, answer, plan, solver=options.solver, check=check)
     verify(inputs, plan)
     return plan
 

@@ -21,12 +21,15 @@ from planner.schema.plan import (
     Loss,
     NotConsidered,
     ObjectiveReport,
+    OptionItem,
     Plan,
     PlanModel,
     PriceNote,
     Provenance,
     RackGroup,
     Site,
+    StorageOption,
+    StorageOptions,
     Totals,
 )
 
@@ -85,6 +88,9 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "price": None,
         },
     ),
+    StorageOptions: Rule(removed=dict.fromkeys(StorageOptions.model_fields)),
+    StorageOption: Rule(removed=dict.fromkeys(StorageOption.model_fields)),
+    OptionItem: Rule(removed=dict.fromkeys(OptionItem.model_fields)),
     PriceNote: Rule(removed=dict.fromkeys(("source", "date", "confidence", "book", "note"))),
     Totals: Rule(
         _names(

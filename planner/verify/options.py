@@ -16,6 +16,8 @@ from planner.verify.money import discount_share, present_years, purchased, suppo
 
 _ENOUGH = 1e-6
 """By which share a bandwidth may miss what is needed: tolerances of the search."""
+_WITHIN = 0.005
+"""How far behind the best, as a share, other storage may be; indifference if that is more."""
 _CENTS = 0.03
 """What rounding of net price, support and subscription can make of one unit in a year, USD."""
 
@@ -34,6 +36,8 @@ def check_options(ledger: Ledger, basis: Basis, plan: Plan) -> None:
     job, term = plan.jobs[0], basis.problem.term
     counted = "purchase" if term is None or plan.objective.name == "cost" else "term"
     ledger.equal("storage_options.counted", found.counted, counted)
+    indifferent = plan.objective.indifference
+    ledger.same("storage_options.within", found.within, max(_WITHIN, indifferent))
     ledger.same("storage_options.usable_tb", found.usable_tb, job.capacity_needed_tb)
     read = job.gpus_used * basis.problem.job.ingest_per_gpu_gb_per_s
     most_s = basis.problem.job.restore.max_time_s

@@ -11,7 +11,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.outputs.numbering import Block, Entry, blocks
-from planner.outputs.quotes_text import decided, needed, units
+from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.text_safety import clean
 from planner.outputs.words import product
 from planner.outputs.workbook.bom import subtotal_name

@@ -24,7 +24,6 @@ from planner.optimizer.purchase import bill
 from planner.schema.catalog import Item
 from planner.schema.plan import OptionItem, Plan, StorageOption, StorageOptions
 from planner.schema.prices import Price
-from planner.verify import verify
 
 WITHIN = 0.005
 """How far behind the best, as a share, a plan with other storage may be; indifference if more."""
@@ -40,6 +39,7 @@ class Desk:
     answer: Certificate
     plan: Plan
     solver: str
+    check: Callable[[Plan], None]
 
     @property
     def whole_term(self) -> bool:
@@ -63,7 +63,7 @@ class Desk:
         for carrier in carriers.found(self._at_list):
             rival = self._plan(carrier.operation)
             beside = self._beside_usd(carrier.operation) - self._beside_usd(chosen)
-            verify(self.inputs, rival)
+            self.check(rival)
             yield self._option(carrier.operation, carrier.dropped, carrier.shortfall, beside)
 
     def _plan(self, operation: Run) -> Plan:
@@ -208,7 +208,13 @@ def basis_of(item: Item, side: str) -> str:
 
 
 def with_options(
-    inputs: Inputs, case: Case, answer: Certificate, plan: Plan, *, solver: str
+    inputs: Inputs,
+    case: Case,
+    answer: Certificate,
+    plan: Plan,
+    *,
+    solver: str,
+    check: Callable[[Plan], None],
 ) -> Plan:
     """Return a plan with what else could be its storage, and whose quote decides.
 
@@ -220,14 +226,12 @@ def with_options(
         answer: what the optimiser proved.
         plan: the plan of it.
         solver: the solver's name.
-
-    Raises:
-        VerificationError: a plan with other storage does not agree with its re-computation.
+        check: computes a plan with other storage again, and raises where that does not agree.
     """
     run = answer.operation
     if run is None or not any(item.purchased(run.units[item.id]) for item in case.storage):
         return plan
-    desk = Desk(inputs, case, answer, plan, solver)
+    desk = Desk(inputs, case, answer, plan, solver, check)
     options = sorted(_unlike(desk.options()), key=_total)
     priced = [_priced(desk, each, options) for each in options]
     found = StorageOptions(
