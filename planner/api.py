@@ -9,13 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.case import resolve
-from planner.errors import VerificationError
+from planner.case import Case, resolve
+from planner.errors import Finding, InputError, VerificationError
+from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
 from planner.loader import load
 from planner.schema.plan import Infeasibility, Plan
 
 if TYPE_CHECKING:
+    from planner.optimizer.operate import Run
     from planner.optimizer.solver import Effort, SolverName
 
 FOR_THE_SEARCH = 0.95
@@ -148,6 +150,7 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         effort=options.searching(search).effort,
         save_model=options.save_model,
     )
+    _refuse_free(inputs, case, answer.operation)
     message, infeasibility = None, None
     if answer.status == "infeasible" and not options.explain:
         message = "no plan meets every limit"
@@ -175,6 +178,25 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         plan = with_options(inputs, case, answer, plan, solver=options.solver, check=check)
     verify(inputs, plan)
     return plan
+
+
+def _refuse_free(inputs: Inputs, case: Case, operation: Run | None) -> None:
+    """Refuse money per useful work where there is work for nothing.
+
+    Raises:
+        InputError: the best plan costs nothing at all, so its ratio is no measure of it.
+    """
+    from planner.optimizer.purchase import bill
+
+    if case.objective not in RATIOS or operation is None:
+        return
+    if bill(case, operation.units, operation.ways)["tco_usd"] >= 1.0:
+        return
+    file, line = inputs.document.place(("objective",)) if inputs.document else (None, None)
+    label = OBJECTIVES[case.objective].label
+    text = f"the {label} tells no plans apart where what is owned runs for nothing"
+    fix = "give the price of electricity, or maximize: goodput"
+    raise InputError(Finding("nothing-paid", text, file, line, "objective", fix))
 
 
 def why_infeasible(inputs: Inputs, options: Options) -> Infeasibility:

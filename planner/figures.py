@@ -105,6 +105,21 @@ FIGURES: dict[str, Figure] = {
         Figure("active_parameters", "parameters active per token", "parameters", "work", 0),
         Figure("failures_per_gpu_day", "job-interrupting failures per GPU and day", "1/day",
                "work"),
+        # What stands by while hardware is mended.
+        Figure("repair.availability", "time not spent waiting for repairs", "share", "work", 2),
+        Figure("repair.load", "units out if the job never waited", "units", "work", 2),
+        Figure("repair.spares", "spares standing by", "units", "work", 0),
+        Figure("repair.unit_gpus", "GPUs of one spare unit", "GPUs", "work", 0),
+        Figure("repair.units_out", "units out for repair, on average", "units", "work", 2),
+        Figure("repair.waiting_h_per_year", "waiting for repairs", "h/year", "work", 1),
+        Figure("repair.other_waiting_h_per_year", "waiting, other units swapped", "h/year", "work",
+               1, "the same purchase, with trays swapped for systems or systems for trays"),
+        Figure("repair.hardware_share", "interruptions that take hardware out", "share", "work", 1),
+        Figure("repair.repair_s", "repair time", "s", "work", 1, "on average"),
+        Figure("repair.swap_s", "swap of failed hardware", "s", "work", 1,
+               "on top of the restart"),
+        Figure("repair.next_spare_gpus", "useful GPUs that one more spare would give", "GPUs",
+               "work", 1),
         # The rhythm of its checkpoints.
         Figure("checkpoint_gb", "checkpoint size", "GB", "checkpoint", 2),
         Figure("bytes_per_parameter", "checkpoint bytes per parameter", "B", "checkpoint", 2),
@@ -141,11 +156,17 @@ FIGURES: dict[str, Figure] = {
                "work lost because the newest checkpoint had not arrived when it was needed"),
         Figure("loss.restart", "restarts", "share", "loss", 2),
         Figure("loss.restore", "restores", "share", "loss", 2, "reading the checkpoint back"),
+        Figure("loss.waiting", "waiting for repairs", "share", "loss", 2,
+               "more units are out for repair than stood by"),
         # The same where a simulation counts it: it tells stalls from slowdown.
         Figure("budget.stall", "stalls", "share", "loss", 2),
         Figure("budget.slowdown", "slowdown", "share", "loss", 2,
                "the GPUs are slower while storage drains a checkpoint"),
         Figure("budget.planned", "planned stops", "share", "loss", 2),
+        Figure("budget.waiting", "waiting for repairs", "share", "loss", 2,
+               "more units are out for repair than spares stand by"),
+        Figure("budget.shrunk", "fewer replicas", "share", "loss", 2,
+               "fewer replicas run while units are out for repair"),
         # Storage: what it is rated for, and what reaches the job.
         Figure("read_gb_per_s", "rated read bandwidth", "GB/s", "storage", 1),
         Figure("write_gb_per_s", "rated write bandwidth", "GB/s", "storage", 1),
@@ -265,9 +286,16 @@ OBJECTIVES: dict[str, Objective] = {
         Objective("tco", FIGURES["tco_usd"], "minimize", "tco"),
         Objective("power", FIGURES["it_power_kw"], "minimize", "it_power"),
         Objective("heat", FIGURES["heat_btu_per_h"], "minimize", "it_power", BTU_PER_H_PER_KW),
+        Objective("usd_per_useful_gpu_hour", FIGURES["usd_per_useful_gpu_hour"], "minimize",
+                  "per_useful_gpu_hour"),
+        Objective("usd_per_million_tokens", FIGURES["usd_per_million_tokens"], "minimize",
+                  "per_million_tokens"),
     )
-}
+}  # fmt: skip
 """Every objective by its name, in the order in which the problem's schema lists them."""
+
+RATIOS = frozenset({"usd_per_useful_gpu_hour", "usd_per_million_tokens"})
+"""Objectives that are money per useful work."""
 
 
 def objective_label(name: str) -> str:
@@ -286,7 +314,8 @@ ITEM_UNITS = {
     "consumes.rack_units": "RU", "consumes.weight": "kg", "consumes.racks": "racks",
     "consumes.typical_power": "kW", "provides.cooling": "kW", "provides.feed": "kW",
     "gpu.memory": "GB", "gpu.bf16_dense": "TFLOP/s", "gpu.fp8_dense": "TFLOP/s", "gpu.tdp": "kW",
-    "gpu.failures_per_day": "1/day", "client.write": "GB/s", "client.read": "GB/s",
-    "min_units": "units", "max_units": "units", "fail_units": "nodes",
+    "gpu.failures_per_day": "1/day", "spare_unit.tray": "GPUs",
+    "client.write": "GB/s", "client.read": "GB/s", "min_units": "units", "max_units": "units",
+    "fail_units": "nodes",
 }  # fmt: skip
 """The unit of every figure of a catalog item, by its dotted name."""

@@ -127,12 +127,15 @@ def needs_energy_cost(problem: Problem) -> bool:
 def needs_flops(problem: Problem) -> bool:
     """Say whether the objective or a target is in FLOP/s or days."""
     targets = problem.targets
-    asked = (
-        targets.min_useful_pflops,
-        targets.max_days_to_train,
-        problem.budget.per_million_tokens_usd,
-    )
-    return problem.objective.maximize == "goodput" or any(value is not None for value in asked)
+    asked = (targets.min_useful_pflops, targets.max_days_to_train)
+    work = problem.objective.maximize == "goodput" or needs_tokens(problem)
+    return work or any(value is not None for value in asked)
+
+
+def needs_tokens(problem: Problem) -> bool:
+    """Say whether the objective or the budget is money per token."""
+    least = problem.objective.minimize == "usd_per_million_tokens"
+    return least or problem.budget.per_million_tokens_usd is not None
 
 
 def demanded(problem: Problem, item_id: str) -> bool:
@@ -170,10 +173,14 @@ Usable = Callable[[Item], str | None]
 
 
 def named_fabrics(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
-    """Yield where the problem names switches: the path, the item, what it must be."""
+    """Yield where the problem names parts of fabrics: the path, the item, what it must be."""
     network = inputs.problem.network
     for index, name in enumerate(network.compute.switches if network.compute else ()):
         yield f"network.compute.switches.{index}", name, "switch", accept_any
+    manager = network.compute.manager if network.compute else None
+    if manager is not None and manager.transceiver is not None:
+        path = "network.compute.manager.transceiver"
+        yield path, manager.transceiver, "transceiver", accept_any
     for key in ("storage", "in_band", "out_of_band"):
         fabric = getattr(network, key)
         if fabric is not None:
@@ -181,7 +188,7 @@ def named_fabrics(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]
 
 
 def named_facilities(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
-    """Yield where the problem names racks, PDUs, CDUs and software."""
+    """Yield where the problem names racks, PDUs, CDUs, software and services."""
     site = inputs.problem.site
     if site.rack is not None and site.rack.item is not None:
         yield "site.rack.item", site.rack.item, "rack", accept_any
@@ -191,6 +198,8 @@ def named_facilities(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usabl
         yield "site.cooling.cdu", site.cooling.cdu, "cdu", _cools
     for index, name in enumerate(inputs.problem.software):
         yield f"software.{index}", name, "software", accept_any
+    for index, name in enumerate(inputs.problem.services):
+        yield f"services.{index}", name, "service", accept_any
 
 
 def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:

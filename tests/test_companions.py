@@ -46,13 +46,14 @@ def test_everything_that_comes_with_three_systems() -> None:
         "fibre": (13 + 16) + (6 + 4) + 2,
         "twin": 24 + (4 + 3) + 2,
         "optic": 12 + 6,
-        "thin": 4 + (3 + 6) + 22,
+        "thin": 4 + (3 + 6) + 22 + (2 + 3 + 6),
         "tick": 3,
         "suite": 24,
         "server": 2,
         "pump": 3,
     }
-    # Out of band: 3 + 2 devices, 6 + 2 switches and 9 PDUs of the 3 racks, on 8 of 12 ports each.
+    # Out of band: 3 + 2 devices, 6 + 2 switches and 9 PDUs of the 3 racks, on 8 of 12 ports each;
+    # cables besides to the 2 in-band switches, its own 3, and 6 PDUs of the racks these stand in.
     assert {name: found[name] for name in expected} == expected
     assert found["out_of_band.switches"] == 3
 
@@ -308,3 +309,84 @@ def test_an_item_of_unknown_draw_does_not_enter_where_cdus_are_counted() -> None
     reasons = {entry.sku: entry.reason for entry in plan.not_considered}
     assert reasons["mute"] == "not known: power draw"
     assert plan.status == "optimal"
+
+
+# Storage and in-band management on one fabric, links to the customer's network, planes.
+
+
+def converged(**storage: object) -> Request:
+    request = furnished()
+    network = request.more["network"]
+    network["storage"] = network["storage"] | {"carries_in_band": True} | storage
+    del network["in_band"]
+    return request
+
+
+def test_one_fabric_carries_storage_and_in_band_management() -> None:
+    found = counts(converged())
+    # Out of band: 3 + 2 devices, 6 switches and 9 PDUs on 8 of 12 ports each, 2 uplinks each.
+    # 3 x 2 ports of 200 Gb/s, and 2 x 2 + 3 + 3 x 2 of half that: 12.5 ports on 4 leaves, 2 spines.
+    expected = {
+        "edge": 4 + 2,
+        "tick": 3,
+        "fibre": (13 + 16) + 6 + 16,
+        "twin": 24 + 3 + (4 * 2 + 2 * 4),
+        "optic": 12 + 6,
+        "thin": 13 + 20 + (6 + 3 + 6),
+    }
+    assert {name: found[name] for name in expected} == expected
+
+
+def test_links_to_the_customer_have_a_port_and_a_cable_and_no_far_end() -> None:
+    apart = counts(converged())
+    fast = counts(converged(edge={"ports": 2, "speed": "200 Gb/s"}))
+    changed = {
+        name: fast[name] - apart[name] for name in ("edge", "fibre", "twin", "optic", "thin")
+    }
+    # 14.5 ports still fit 4 leaves: two fibres, one twin module at the switch.
+    assert changed == {"edge": 0, "fibre": 2, "twin": 1, "optic": 0, "thin": 0}
+    slow = counts(converged(edge={"ports": 8, "speed": "100 Gb/s"}))
+    # 16.5 ports take a fifth leaf; each switch more has its console cable.
+    assert slow["edge"] > apart["edge"]
+    assert slow["thin"] - apart["thin"] == 8 + (slow["edge"] - apart["edge"])
+
+
+def test_the_managers_cables_end_in_modules_of_its_own_where_named() -> None:
+    request = furnished()
+    request.more["network"]["compute"]["manager"]["transceiver"] = "optic"
+    assert counts(request)["optic"] == counts(furnished())["optic"] + 1
+    assert counts(request, gpu=0, box=1)["optic"] == counts(furnished(), gpu=0, box=1)["optic"]
+
+
+def test_a_port_is_two_in_a_fabric_of_two_planes_where_it_can_be() -> None:
+    request = furnished()
+    port = request.items[0]["ports"]["compute"] | {"speed": "800 Gb/s"}
+    request.items[0]["ports"]["compute"] = port | {
+        "split": {"into": 2, "transceiver": {"item": "twin", "links": 2}}
+    }
+    request.more["network"]["compute"] |= {"planes": 2}
+    found, one = counts(request), counts(furnished())
+    # Each plane is the fabric of before: twice as many switches and cables, the manager's once.
+    assert found["spider"] == 2 * one["spider"]
+    assert found["fibre"] - one["fibre"] == 12 + 16
+    # At the systems 8 links on 4 twin modules each in place of 4 single ones.
+    assert (found["twin"] - one["twin"], found["optic"] - one["optic"]) == (24 + 3 * 4, -12)
+
+
+def test_two_leaves_of_a_plane_stand_without_spines() -> None:
+    request = furnished()
+    request.more["network"]["compute"] |= {"leaf_pair": True, "single_switch": False}
+    # (2 x 4 - 1) ports hold one system of 4; two take the leaves and spines of a unit.
+    assert [counts(request, gpu=n)["spider"] for n in (1, 2)] == [2, 6]
+    alone = counts(furnished(), gpu=1, box=0)  # on a single switch
+    assert counts(request, gpu=1, box=0)["fibre"] - alone["fibre"] == 4, "which join the pair"
+
+
+def test_what_a_reference_design_provides_counts_where_it_is_asked_for() -> None:
+    request = furnished()
+    request.items[0]["consumes"]["design_power"] = figure("11.5 kW")
+    drawn = resolve(inputs_of(request.case())).systems[0]
+    request.site["power_basis"] = "design"
+    designed = resolve(inputs_of(request.case())).systems[0]
+    assert (drawn.it_power_kw, designed.it_power_kw) == (10, 11.5)
+    assert designed.liquid_kw == 11.5 / 2

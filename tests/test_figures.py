@@ -14,7 +14,7 @@ import pytest
 
 from planner.figures import FIGURES, OBJECTIVES
 from planner.limits import LIMITS, Limit
-from planner.schema.plan import JobPlan, Loss, Site, Totals
+from planner.schema.plan import JobPlan, Loss, Repair, Site, Totals
 from planner.schema.problem import Objective as Asked
 from planner.studies.compare.differences import COMPARED
 from planner.studies.sensitivity.scenarios import columns
@@ -31,6 +31,9 @@ NOT_FIGURES = {
     "mode": "a choice", "interval_policy": "a choice", "fan_out_kind": "a choice",
     "writers": "a choice", "readers": "a choice", "whole_replicas": "a choice",
     "write_limited_by": "a choice", "read_limited_by": "a choice",
+    "repair": "its parts are figures of their own", "repair.unit": "a choice",
+    "repair.other_unit": "a choice",
+    "repair.in_rack": "a choice", "repair.decided": "a choice",
     "loss": "its parts are figures of their own", "critical_skus": "names",
     "capex_by_section_usd": "parts of capex, by section",
     "systems_by_type": "parts of the GPU systems in use, by type",
@@ -45,11 +48,12 @@ NOT_FIGURES = {
 
 UNITS = {unit for _, unit in COMMON} | {
     "share", "USD/year", "GPUs", "PFLOP/s", "days", "racks", "systems", "BTU/h", "TB/day",
-    "replicas", "tokens", "parameters", "1/day", "B", "times", "checkpoints", "appliances",
-    "years", "units", "",
+    "replicas", "tokens", "parameters", "1/day", "h/year", "B", "times", "checkpoints",
+    "appliances", "years", "units", "",
 }  # fmt: skip
 OF_STUDIES = {
     "gpu_systems", "storage_units", "budget.stall", "budget.slowdown", "budget.planned",
+    "budget.waiting", "budget.shrunk",
 }  # fmt: skip
 """Figures that only studies state."""
 
@@ -62,7 +66,8 @@ ENDINGS = {
 
 def fields() -> list[str]:
     lost = (f"loss.{name}" for name in Loss.model_fields)
-    return [*Totals.model_fields, *JobPlan.model_fields, *lost, *Site.model_fields]
+    mended = (f"repair.{name}" for name in Repair.model_fields)
+    return [*Totals.model_fields, *JobPlan.model_fields, *lost, *mended, *Site.model_fields]
 
 
 @pytest.mark.parametrize("name", fields())

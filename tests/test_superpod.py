@@ -90,4 +90,10 @@ def test_management_ports_of_the_superpod(superpod: Plan) -> None:
     pdus = 96 + sum(group.count * group.pdus for group in boxes)
     assert fabric.endpoints == 127 + 2 * 8 + 48 + pdus + 2 * 2
     assert fabric.leaf_switches == -(-fabric.endpoints // 48)
-    assert line_of(superpod, "cable_cat6").quantity == fabric.endpoints
+    # Its own switches and the PDUs of network racks are on reserved ports, each with its cable.
+    beside = sum(
+        group.count * group.pdus for group in superpod.racks if group.rack_class == "network"
+    )
+    assert line_of(superpod, "cable_cat6").quantity == (
+        fabric.endpoints + fabric.leaf_switches + beside
+    )

@@ -113,7 +113,8 @@ BY_HAND = {
     "tick": 7,
     "fibre": (90 + 96) + (22 + 32) + 8,
     "thin_fibre": 20 + 43,
-    "copper": 70,
+    # And consoles on reserved ports: 6 + 7 switches and the PDUs of 4 racks.
+    "copper": 70 + (6 + 7 + 4 * 3),
     "optic": 88 + 22,
     # Half the ports: leaves to systems, leaves to spines, spines; twice over, and in band.
     "twin_optic": (48 + 48 + 48) + (11 + 16 + 16) + (4 + 4),

@@ -42,9 +42,9 @@ def _exceeded(case: Case, operation: Run) -> Iterator[str]:
 def systems_of_a_step(case: Case, operation: Run, system: System) -> int:
     """Return how many more systems of a type let the job use more GPUs of it."""
     units, way = operation.units[system.id], system.way(operation.ways)
-    now = way.most_gpus(operate.most_in_use(case, units))
+    now = operate.most_gpus(case, way, units)
     more = 1
-    while way.most_gpus(operate.most_in_use(case, units + more)) <= now:
+    while operate.most_gpus(case, way, units + more) <= now:
         more += 1
     return more
 

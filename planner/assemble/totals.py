@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from planner.case import Case
+from planner.case import Case, System, Way
 from planner.case.model import nameplate
+from planner.case.repair import SpareUnit
 from planner.inputs import Inputs
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill as bill_of
-from planner.schema.plan import JobPlan, Line, Loss, Totals
+from planner.schema.plan import JobPlan, Line, Loss, Repair, Totals
 from planner.sizing import goodput as goodput_model
 from planner.sizing.checkpoint import overlap
 from planner.sizing.demand import (
@@ -31,8 +32,10 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
     slowdown = job.drain_slowdown if o.mode == "async" else 0.0
     stall = o.stall_s + slowdown * o.drain_s
     parts = goodput_model.goodput_loss(
-        o.interval_s, o.stall_s, o.drain_s, job.restart_s, o.restore_s, o.mtti_s, slowdown
-    )
+        o.interval_s, o.stall_s, o.drain_s, job.restart_s, o.restore_s, o.mtti_s, slowdown,
+        o.kept_by_swaps, o.waiting,
+    )  # fmt: skip
+    running = o.kept_by_swaps * (1.0 - o.waiting)
     known = job.mfu is not None and o.tflops_per_gpu > 0
     pflops = o.useful_pflops(job.mfu or 0.0) if known else None
     down = case.tolerate_down > 0
@@ -78,8 +81,9 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         drain_slowdown=slowdown,
         mtti_s=o.mtti_s,
         goodput=o.goodput,
-        goodput_first_order=goodput_model.first_order_goodput(
-            o.interval_s, o.stall_s, o.drain_s, job.restart_s + o.restore_s, o.mtti_s, slowdown
+        goodput_first_order=(1.0 - o.waiting)
+        * goodput_model.first_order_goodput(
+            o.interval_s, o.stall_s, o.drain_s, _restart_s(case, o), o.mtti_s, slowdown
         ),
         loss=Loss(
             stall=parts.stall,
@@ -87,6 +91,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
             drain=parts.drain,
             restart=parts.restart,
             restore=parts.restore,
+            waiting=parts.waiting,
         ),
         useful_gpus=o.useful_gpus,
         useful_pflops=pflops,
@@ -108,10 +113,65 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         per_system_gpus=asked.gpus.per_system,
         usable_gpus_by_type={s.id: way.usable_gpus for s, way in case.in_use(o.used, o.ways)},
         idle_gpus=sum(s.gpus * o.used.get(s.id, 0) for s in case.systems) - o.gpus,
-        goodput_understated=goodput_model.understated_goodput(
+        goodput_understated=running
+        * goodput_model.understated_goodput(
             o.interval_s, o.drain_s, job.restart_s + o.restore_s, o.mtti_s, slowdown
         ),
+        repair=_repair(inputs, case, o),
     )
+
+
+def _restart_s(case: Case, o: Run) -> float:
+    """Return the restart with its read and, on average, its swap, s."""
+    repair = case.job.repair
+    swap_s = 0.0 if repair is None else repair.hardware_share * repair.swap_s
+    return case.job.restart_s + o.restore_s + swap_s
+
+
+def _repair(inputs: Inputs, case: Case, o: Run) -> Repair | None:
+    """Return what is out for repair and what stands by, where the problem states repairs."""
+    repair = case.job.repair
+    if repair is None:
+        return None
+    (system, way), rate = case.in_use(o.used, o.ways)[0], o.failures_per_gpu_day
+    unit, load = way.spare_unit, repair.load(rate, o.gpus)
+    left = o.waiting - repair.waiting(unit, o.spares + 1, o.gpus, rate)
+    kept_gpus = o.useful_gpus / (1.0 - o.waiting)
+    other, other_h = _other_unit(inputs, case, system, way), None
+    if other is not None:
+        standing_by = max(0, repair.standing_by(other, o.units[system.id], o.gpus))
+        other_h = HOURS_PER_YEAR * repair.waiting(other, standing_by, o.gpus, rate)
+    return Repair(
+        unit="tray" if unit.per_system > 1 else "system",
+        unit_gpus=unit.gpus,
+        in_rack=unit.in_rack,
+        spares=o.spares,
+        decided=repair.spares is None,
+        hardware_share=repair.hardware_share,
+        repair_s=repair.out_s / repair.hardware_share,
+        swap_s=repair.swap_s,
+        load=load,
+        availability=1.0 - o.waiting,
+        units_out=None if unit.in_rack else load * (1.0 - o.waiting),
+        waiting_h_per_year=HOURS_PER_YEAR * o.waiting,
+        next_spare_gpus=None if unit.in_rack else kept_gpus * left,
+        other_unit=None if other is None else ("tray" if other.per_system > 1 else "system"),
+        other_waiting_h_per_year=other_h,
+    )
+
+
+def _other_unit(inputs: Inputs, case: Case, system: System, way: Way) -> SpareUnit | None:
+    """Return what could be swapped instead: systems for trays, or trays where they are known."""
+    job, unit = inputs.problem.job, way.spare_unit
+    if case.job.repair is None or case.job.repair.spares is not None:
+        return None
+    tensor = job.parallelism.tensor if job.whole_replicas and job.parallelism else 1
+    if unit.per_system > 1:
+        return SpareUnit.of(system.gpus, way.usable_gpus, None, tensor)
+    stated = next(item.spare_unit for item in inputs.items if item.id == system.id)
+    if stated is None or stated.tray.value == system.gpus:
+        return None
+    return SpareUnit.of(system.gpus, way.usable_gpus, stated.tray.value, tensor)
 
 
 def _held(inputs: Inputs) -> dict[str, float]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from planner.case import Case, figures
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
+from planner.case.quantities import total
 from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
@@ -15,8 +16,12 @@ from planner.optimizer.purchase import bill
 from planner.paths import job_path
 from planner.schema.catalog import Figure, Item, Source
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
+from planner.schema.repair import Repair
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW
+
+BOUND_CLOSE_FROM = 0.98
+"""Availability from which on the bound is close where spares stand in each rack."""
 
 # What the plan rests on: every input that matters, with value, unit, source and confidence.
 
@@ -54,6 +59,7 @@ def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]
                  "reported: 0.3 to 7 s; see docs/sizing.md")  # fmt: skip
     yield _given("restart", "restart without the read", job.restart_s, "s",
                  origin(job_path("restore.restart")), "reported: 120 to 1200 s")  # fmt: skip
+    yield from _repair(inputs, origin)
     yield _given("client_limit", "client limit per GPU of a system, where nothing else is given",
                  CLIENT_GB_PER_S_PER_GPU, "GB/s",
                  'S. Kartik and C. Tartow, VAST Data, "A Checkpoint on Checkpoints in LLMs", '
@@ -64,6 +70,20 @@ def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]
                      problem.term.electricity_usd_per_kwh, "USD/kWh",
                      origin("term.electricity"))  # fmt: skip
         yield _given("years", "term", problem.term.years, "years", origin("term.years"))
+
+
+def _repair(inputs: Inputs, origin: Callable[[str], str]) -> Iterator[Assumption]:
+    repair = inputs.problem.job.repair
+    if repair is None:
+        return
+    source = origin(job_path("repair"))
+    share, hours = repair.hardware_share, repair.out_s / repair.hardware_share / 3600.0
+    yield _given("repair.share", "interruptions that take hardware out", share, "share", source,
+                 "Llama 3: 0.78 confirmed or suspected hardware (arXiv 2407.21783)")  # fmt: skip
+    yield _given("repair.time", f"repair time of a {repair.unit}, on average", hours, "h", source,
+                 "little is published: 2.5 h for a tray to days for a rack")  # fmt: skip
+    yield _given("repair.swap", "how much longer a restart takes with failed hardware",
+                 repair.swap_s, "s", source)  # fmt: skip
 
 
 def _pue(inputs: Inputs, origin: Callable[[str], str]) -> Iterator[Assumption]:
@@ -168,6 +188,8 @@ def remarks(
     yield from _preference(case)
     yield from _unusual_shares(lines, job, fabrics)
     yield from _other_switches(inputs, fabrics)
+    yield from _consoles_on_reserve(case, operation)
+    yield from _design_power(inputs, operation)
     yield from _support(lines)
     yield from _lead_times(lines)
 
@@ -177,6 +199,8 @@ def _idle(case: Case, operation: Run, lines: list[Line]) -> Iterator[str]:
     for system in case.systems:
         bought, used = operation.units[system.id], operation.used.get(system.id, 0)
         idle = bought - used - case.job.hot(used)
+        if used and case.job.repair is not None:  # they stand by, unless fewer are asked for
+            idle -= case.job.spare_systems(system.way(operation.ways), used)
         if idle > 0:
             systems = "system" if idle == 1 else "systems"
             yield f"{idle} {systems} of {models[system.id]} stand idle: the job does not use them"
@@ -240,6 +264,46 @@ def _other_switches(inputs: Inputs, fabrics: Sequence[FabricReport]) -> Iterator
             )
 
 
+def _consoles_on_reserve(case: Case, operation: Run) -> Iterator[str]:
+    """Say where more consoles use free ports of management switches than there are."""
+    companions = case.companions
+    managing = [fabric for fabric in companions.fabrics if fabric.network == "out_of_band"]
+    values = companions.values(operation.units)
+    late = ("in_band", "converged", "out_of_band")
+    consoles = sum(
+        values[f"{fabric.prefix}.switches"]
+        for fabric in companions.fabrics
+        if fabric.network in late
+    )
+    if companions.shared is not None:
+        consoles += companions.shared_pdus_per_rack * values[companions.shared.name]
+    for fabric in managing:
+        ports = values[f"{fabric.prefix}.switches"] * fabric.radix
+        free = ports - total(fabric.amount, values)
+        if consoles > free:
+            yield (
+                f"{consoles:,.0f} consoles of in-band and management switches and of PDUs beside "
+                f"them have {free:,.0f} free out-of-band ports: raise "
+                "network.out_of_band.reserve_ports"
+            )
+
+
+def _design_power(inputs: Inputs, operation: Run) -> Iterator[str]:
+    """Say what reference designs provide beyond the draw that the plan counts."""
+    for item in inputs.items:
+        units, designed = operation.units.get(item.id, 0), item.consumes.design_power
+        counted = figures.it_power_kw(item, inputs)
+        if not units or designed is None or not counted or designed.value <= counted:
+            continue
+        more = units * (designed.value - counted)
+        at_meter = more * figures.meter_kw(item, inputs) / counted
+        yield (
+            f"{item.model} counts {counted:g} kW; its reference design provides {designed.value:g} "
+            f"kW (site.power_basis: design), {more:,.0f} kW more for {units} of them, "
+            f"{at_meter:,.0f} kW at the meter"
+        )
+
+
 def _support(lines: list[Line]) -> Iterator[str]:
     capex = sum(line.extended_net_usd or 0.0 for line in lines)
     support = sum(line.support_usd_per_year or 0.0 for line in lines)
@@ -277,11 +341,27 @@ def warnings(
 ) -> tuple[str, ...]:
     """Return the warnings of a plan, most important first."""
     lines = [line for line in bill if line.parent is None]
-    groups = (_prices(lines), _unknown(lines), _figures(inputs, operation), _job(case, job))
+    groups = (
+        _hours(case),
+        _prices(lines),
+        _unknown(lines),
+        _figures(inputs, operation),
+        _job(case, job),
+        _mended(job, inputs.problem.job.repair),
+    )
     texts = (text for group in groups for text in group)
     more = remarks(inputs, case, operation, lines, job, fabrics)
     last = (*_ports(inputs, lines), *_not_considered(inputs))
     return (*inputs.warnings, *texts, *more, *last)
+
+
+def _hours(case: Case) -> Iterator[str]:
+    """Say that hours of several GPU types are not worth the same, where hours are what counts."""
+    if case.objective == "usd_per_useful_gpu_hour" and len(case.systems) > 1:
+        yield (
+            f"an hour of one GPU type is not worth an hour of another, and {len(case.systems)} are "
+            "on offer: minimize usd_per_million_tokens compares them by the work they do"
+        )
 
 
 def _not_considered(inputs: Inputs) -> Iterator[str]:
@@ -304,7 +384,8 @@ def _ports(inputs: Inputs, lines: list[Line]) -> Iterator[str]:
     chosen = [known[line.sku] for line in lines if line.section in ("Compute", "Storage")]
     for name in ("storage", "in_band", "out_of_band"):
         silent = [item.model for item in chosen if getattr(item.ports, name) is None]
-        if getattr(network, name) is not None and silent:
+        fabric = getattr(network, name) or (network.converged if name == "in_band" else None)
+        if fabric is not None and silent:
             words = name.replace("_", "-")
             yield f"no {words} ports are stated, so none are counted, for: {', '.join(silent)}"
 
@@ -362,6 +443,19 @@ def _figures(inputs: Inputs, operation: Run) -> Iterator[str]:
         if weak:
             names = ", ".join(weak)
             yield f"{item.model}: weak sources for {names}; confirm before ordering"
+
+
+def _mended(job: JobPlan, asked: Repair | None) -> Iterator[str]:
+    """What a reader of the time waited for repairs must know of it."""
+    if job.repair is None or asked is None:
+        return
+    if job.repair.in_rack and job.repair.availability < BOUND_CLOSE_FROM:
+        yield (
+            f"the time waited for repairs, {1.0 - job.repair.availability:.1%}, is told too high: "
+            "where spares stand in each rack the formula is close only up to 2 %"
+        )
+    if asked.unit == "tray" and job.repair.unit == "system":
+        yield f"whole systems of {job.gpu_type} are swapped: the catalog states no trays of it"
 
 
 def _job(case: Case, job: JobPlan) -> Iterator[str]:

@@ -225,6 +225,22 @@ def _or_all(name: str) -> Setter:
     return set_it
 
 
+def _repair(name: str) -> Setter:
+    """Return the setter of a figure of repairs; classes become one share and one time."""
+
+    def set_it(draft: Draft, value: float) -> None:
+        asked, stated = draft.problem.job.repair, draft.job.repair
+        if asked is None or stated is None:
+            return
+        one = {"share": stated.hardware_share, "time_s": stated.repair_s, "classes": ()}
+        if asked.share is not None:
+            one = {"share": asked.share, "time_s": asked.time_s, "classes": ()}
+        update = {**one, name: int(value) if name == "spares" else value}
+        draft.change_job(repair=asked.model_copy(update=update))
+
+    return set_it
+
+
 FIGURES: dict[str, Setter] = {
     "checkpoint_gb": _job("size_gb", "checkpoint"),
     "save_mode": _mode,
@@ -233,6 +249,10 @@ FIGURES: dict[str, Setter] = {
     "drain_slowdown": _job("drain_slowdown", "checkpoint"),
     "failures_per_gpu_day": _failures,
     "restart_s": _job("restart_s", "restore"),
+    "hardware_share": _repair("share"),
+    "repair_s": _repair("time_s"),
+    "swap_s": _repair("swap_s"),
+    "spares": _repair("spares"),
     "restore_fan_out": _job("fan_out", "restore"),
     "bytes_per_parameter": _job("bytes_per_parameter"),
     "checkpoints_held": _held,

@@ -43,12 +43,13 @@ def cap(case: Case, offer: Offer) -> int:
 
 
 def cap_in_use(case: Case, system: System) -> int:
-    """Return the most systems that any plan needs for the job: those in use and hot spares."""
+    """Return the most systems that any plan needs for the job: those in use and spares."""
     most = cap(case, system)
     if case.job.gpus_max is None:
         return most
-    needed = max(way.systems_for(case.job.gpus_max) for way in system.ways)
-    return min(most, max(needed + case.job.hot(needed), system.low, system.min_units))
+    fewest = ((way, way.systems_for(case.job.gpus_max)) for way in system.ways)
+    needed = max(count + case.job.spare_systems(way, count) for way, count in fewest)
+    return min(most, max(needed, system.low, system.min_units))
 
 
 def unlimited(case: Case, offer: Offer) -> int:

@@ -33,6 +33,7 @@ OUTPUTS = ("switches", "any", "leaf_spine", "spine_core", "ends")
 WORDS: dict[NetworkName, str] = {
     "compute": "compute",
     "storage": "storage",
+    "converged": "storage and in-band",
     "in_band": "in-band",
     "out_of_band": "out-of-band",
 }
@@ -90,6 +91,10 @@ def _add_compute(
     _need_cables(builder, "compute", f"{prefix}.core_cables", link, ((1.0, spine_core),))
     if link.switch_end is not None:
         builder.need(link.switch_end.item, 1.0, ends, WORDS["compute"])
+    manager = builder.inputs.problem.network.compute
+    if manager is not None and manager.manager.transceiver is not None:
+        ports_of_it = float(manager.manager.ports)
+        builder.need(manager.manager.transceiver, ports_of_it, some, WORDS["compute"])
     own = {name: compute_port(builder.item(name), design.planes) for name in serves}
     ports = [(name, int(each), _end(own[name], link)) for name in serves]
     _need_system_ends(builder, "compute", ports)
@@ -107,6 +112,7 @@ def _add_compute(
             parts_per_port=1,
             ports_per_amount=design.planes * design.ports_per_system,
             oversubscription=design.oversubscription,
+            design=design,
         )
     )
 
@@ -169,21 +175,30 @@ def _need_system_ends(
 
 
 class _Attached(NamedTuple):
-    """Ports of one kind of device: the count of devices, ports each, their group and own end."""
+    """Ports of one kind of device: the count of devices, ports each, their group and own end.
+
+    What is at the far end of ``outside`` ports is not bought.
+    """
 
     name: str
     ports: int
     group: PortGroup
     end: LinkEnd | None
+    outside: bool = False
 
 
 def add_ethernet(builder: CompanionsBuilder, network: NetworkName, fabric: EthernetFabric) -> None:
-    """Add the storage or the in-band fabric: leaves and spines of one switch model."""
+    """Add the storage fabric, the in-band one or both in one: leaves and spines of one model."""
     item = builder.item(fabric.switch)
     assert item.switch is not None
     switch, base = item.switch, base_group(item.switch)
     panel = parts_per_panel(switch)
     attached = _attached(builder, network, switch)
+    if fabric.edge is not None:
+        name = builder.sum(f"{network}.edge", (), 1.0)
+        group = group_for(switch, fabric.edge.speed_gbit_per_s)
+        assert group is not None  # the checks refuse an edge that is faster
+        attached.append(_Attached(name, fabric.edge.ports, group, None, outside=True))
     if not attached:
         return
     amount = tuple((float(a.ports * (panel // a.group.count)), a.name) for a in attached)
@@ -228,13 +243,14 @@ def add_ethernet(builder: CompanionsBuilder, network: NetworkName, fabric: Ether
 
 
 def _attached(builder: CompanionsBuilder, network: NetworkName, switch: Switch) -> list[_Attached]:
-    """Return what is attached to the storage or the in-band fabric."""
+    """Return what is attached to the storage or the in-band fabric, or to both in one."""
     result = []
-    for offer in builder.offers:
-        port: Port | None = getattr(builder.item(offer.id).ports, network)
-        if port is not None:
-            result.append(_attach_port(offer.id, port, switch))
-    if network == "in_band":
+    for name in ("storage", "in_band") if network == "converged" else (network,):
+        for offer in builder.offers:
+            port: Port | None = getattr(builder.item(offer.id).ports, name)
+            if port is not None:
+                result.append(_attach_port(offer.id, port, switch))
+    if network != "storage":
         for item, name in builder.extras:
             port = item.ports.in_band
             if port is not None:
@@ -277,7 +293,8 @@ def _attach(builder: CompanionsBuilder, network: NetworkName, attached: list[_At
         link = members[0].group.link or NO_LINK
         terms = tuple((float(one.ports), one.name) for one in members)
         _need_cables(builder, network, f"{network}.cables_{speed:g}", link, terms)
-        ports = [(one.name, one.ports, one.end or link.system_end) for one in members]
+        inside = [one for one in members if not one.outside]
+        ports = [(one.name, one.ports, one.end or link.system_end) for one in inside]
         _need_system_ends(builder, network, ports)
         if link.switch_end is not None:
             each = link.switch_end.links
@@ -303,9 +320,6 @@ def add_out_of_band(builder: CompanionsBuilder, network: OutOfBand) -> None:
     usable = group.count - network.reserve_ports
     switches = builder.ceil("out_of_band.switches", tuple((f / usable, key) for f, key in terms))
     builder.need(item.id, 1.0, switches, WORDS["out_of_band"])
-    if group.link is not None:  # copper: a cable for each port
-        cables = builder.sum("out_of_band.cables", tuple(terms))
-        builder.need(group.link.cable, 1.0, cables, WORDS["out_of_band"])
     builder.fabrics.append(
         Fabric(
             network="out_of_band",
@@ -322,3 +336,26 @@ def add_out_of_band(builder: CompanionsBuilder, network: OutOfBand) -> None:
             oversubscription=1.0,
         )
     )
+
+
+def add_console_cables(builder: CompanionsBuilder, network: OutOfBand) -> None:
+    """Add a cable for every console: those counted as ports, and those on reserved ports.
+
+    These are the switches of the in-band fabric and of management itself, and the PDUs of the racks
+    that network devices share.
+    """
+    item = builder.item(network.switch)
+    assert item.switch is not None
+    link = min(item.switch.ports, key=lambda group: group.speed_gbit_per_s).link
+    if link is None:
+        return
+    counted = next(fabric for fabric in builder.fabrics if fabric.network == "out_of_band")
+    reserved = [
+        (1.0, f"{fabric.prefix}.switches")
+        for fabric in builder.fabrics
+        if fabric.network in ("in_band", "converged", "out_of_band")
+    ]
+    if builder.shared is not None and builder.shared_pdus_per_rack:
+        reserved.append((float(builder.shared_pdus_per_rack), builder.shared.name))
+    cables = builder.sum("out_of_band.cables", (*counted.amount, *reserved))
+    builder.need(link.cable, 1.0, cables, WORDS["out_of_band"])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from planner.case.quantities import Device, RackUse
 from planner.case.quantities import rack_use as pack
+from planner.case.repair import SpareUnit
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs, needs_energy_cost, needs_flops, weights_gb_per_gpu
 from planner.limits import SUPPLIES
@@ -21,10 +22,10 @@ from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import Space
 
 ALMOST = 1 + 1e-9
-DRAWLESS = frozenset({"cable", "rack", "pdu", "software"})
+DRAWLESS = frozenset({"cable", "rack", "pdu", "software", "service"})
 RACK_CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "storage"}
 HEIGHTLESS = DRAWLESS | {"transceiver"}
-WEIGHTLESS = frozenset({"transceiver", "cable", "software"})
+WEIGHTLESS = frozenset({"transceiver", "cable", "software", "service"})
 """Whose weight is not counted: nobody states it, and no rack falls for it."""
 CLIENT_GB_PER_S_PER_GPU = 1.0
 """One buffered writer thread per GPU moves about 1 GB/s: 8 per DGX in S. Kartik and C. Tartow, VAST
@@ -66,7 +67,7 @@ def typical_power_kw(item: Item, inputs: Inputs) -> float | None:
     """Return the typical draw of one unit, kW: the maximum of parts where it is not known."""
     if it_power_kw(item, inputs) is None:
         return None
-    return sum(_typical_kw(part) * quantity for part, quantity in parts(item, inputs))
+    return sum(_typical_kw(part, inputs) * quantity for part, quantity in parts(item, inputs))
 
 
 def liquid_kw(item: Item, inputs: Inputs) -> float:
@@ -75,7 +76,7 @@ def liquid_kw(item: Item, inputs: Inputs) -> float:
     for part, quantity in parts(item, inputs):
         share = part.consumes.liquid_share
         if share is not None:
-            total += share.value * _maximum_kw(part) * quantity
+            total += share.value * _maximum_kw(part, inputs) * quantity
     return total
 
 
@@ -87,14 +88,20 @@ def meter_kw(item: Item, inputs: Inputs, *, typical: bool = False) -> float:
     return draw * (liquid * site.pue_liquid + (1.0 - liquid) * site.pue_air)
 
 
-def _maximum_kw(part: Item) -> float:
-    figure = part.consumes.it_power
+def _draw(part: Item, inputs: Inputs) -> Figure[float] | None:
+    """Return the draw that counts: the maximum, or what a reference design provides."""
+    designed = inputs.problem.site.power_basis == "design"
+    return (designed and part.consumes.design_power) or part.consumes.it_power
+
+
+def _maximum_kw(part: Item, inputs: Inputs) -> float:
+    figure = _draw(part, inputs)
     return figure.value if figure is not None and part.category not in DRAWLESS else 0.0
 
 
-def _typical_kw(part: Item) -> float:
+def _typical_kw(part: Item, inputs: Inputs) -> float:
     figure = part.consumes.typical_power
-    return figure.value if figure and part.category not in DRAWLESS else _maximum_kw(part)
+    return figure.value if figure and part.category not in DRAWLESS else _maximum_kw(part, inputs)
 
 
 def rack_units(item: Item, inputs: Inputs) -> float | None:
@@ -110,10 +117,10 @@ def weight_kg(item: Item, inputs: Inputs) -> float | None:
 def _consumed(item: Item, inputs: Inputs, name: str) -> float | None:
     total = 0.0
     for part, quantity in parts(item, inputs):
-        figure = getattr(part.consumes, name)
-        if figure is None:
+        own = _draw(part, inputs) if name == "it_power" else getattr(part.consumes, name)
+        if own is None:
             return None
-        total += figure.value * quantity
+        total += own.value * quantity
     return total
 
 
@@ -131,7 +138,7 @@ def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
     for part, quantity in parts(item, inputs):
         height, power, weight = (
             part.consumes.rack_units,
-            part.consumes.it_power,
+            _draw(part, inputs),
             part.consumes.weight,
         )
         if height is None or (power is None and space.power_kw is not None):
@@ -189,6 +196,16 @@ def usable_gpus(gpus: int, job: Job) -> int:
     return sizing.usable_gpus(gpus, tensor, replica, job.gpus.per_system)
 
 
+def spare_unit(item: Item, usable_gpus: int, job: Job) -> SpareUnit:
+    """Return what of a GPU system is mended by itself where the job uses so many GPUs of it."""
+    assert item.provides.gpus is not None
+    tray = None
+    if job.repair is not None and job.repair.unit == "tray" and item.spare_unit is not None:
+        tray = item.spare_unit.tray.value
+    tensor = job.parallelism.tensor if job.whole_replicas and job.parallelism else 1
+    return SpareUnit.of(item.provides.gpus.value, usable_gpus, tray, tensor)
+
+
 def client_gb_per_s(figure: Figure[Bandwidth] | None, gpus: int) -> float:
     """Return what one GPU system moves as a client, GB/s, before the family's factor."""
     return figure.value if figure else CLIENT_GB_PER_S_PER_GPU * gpus
@@ -204,6 +221,7 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or _no_fabric(item, inputs)
         or _no_memory(item, inputs.problem.job)
         or _no_domain(item, inputs.problem.job)
+        or _no_pool(item, inputs.problem.job)
         or _no_cluster(item, inputs)
     )
 
@@ -335,6 +353,19 @@ def _no_domain(item: Item, job: Job) -> str | None:
     return (
         f"a tensor group of {job.parallelism.tensor} GPUs does not fit into the {gpus} that the "
         f"job uses of one system ({job_path('parallelism')})"
+    )
+
+
+def _no_pool(item: Item, job: Job) -> str | None:
+    """Return why so many spares as asked for mean nothing of a GPU system."""
+    if job.repair is None or job.repair.spares == "open" or item.provides.gpus is None:
+        return None
+    unit = spare_unit(item, usable_gpus(item.provides.gpus.value, job), job)
+    if not unit.in_rack:
+        return None
+    return (
+        f"its spare trays are the {unit.in_each_rack} that {job_path('parallelism')} leaves over "
+        f"in each system, not {job.repair.spares}: say {job_path('repair.spares')}: open"
     )
 
 
@@ -481,7 +512,8 @@ def no_port_group(item: Item, inputs: Inputs) -> str | None:
     """Return which port of an item no switch of the problem is fast enough for, or None."""
     known = {other.id: other for other in inputs.items}
     network = inputs.problem.network
-    for name, fabric in (("storage", network.storage), ("in_band", network.in_band)):
+    in_band = network.in_band or network.converged
+    for name, fabric in (("storage", network.storage), ("in_band", in_band)):
         port = getattr(item.ports, name)
         if fabric is None or port is None:
             continue

@@ -14,10 +14,11 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
 from planner.case.quantities import Packed, Quantity, RackUse, Terms, ceil, evaluate, total
-from planner.figures import OBJECTIVES
+from planner.case.repair import Repair, SpareUnit
+from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
-from planner.sizing.fabric import FabricSize
+from planner.sizing.fabric import ComputeDesign, FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
 
 Mode = Literal["async", "sync"]
@@ -126,9 +127,9 @@ class Way:
     """One way in which the job may run on a GPU system; the plan chooses one.
 
     Of each system the job can use ``usable_gpus``, in steps of ``step_gpus``: whole replicas, or
-    whole systems. ``tflops_per_gpu`` is what ``Job.mfu`` applies to, at the power set point.
-    ``power_share`` of its rated power is what a system is provisioned for, ``min_replicas`` the
-    fewest whose memory holds what they share.
+    whole systems. ``spare_unit`` is what of it is mended by itself. ``tflops_per_gpu`` is what
+    ``Job.mfu`` applies to, at the power set point. ``power_share`` of its rated power is what a
+    system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share.
     """
 
     id: str
@@ -137,6 +138,7 @@ class Way:
     replica_gpus: int | None
     tflops_per_gpu: float
     failures_per_gpu_day: float
+    spare_unit: SpareUnit
     power_share: float = 1.0
     min_replicas: int = 1
 
@@ -221,7 +223,7 @@ class FamilyOffer:
     forced: bool
 
 
-NetworkName = Literal["compute", "storage", "in_band", "out_of_band"]
+NetworkName = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
 
 
 @dataclass(frozen=True)
@@ -243,8 +245,9 @@ class Fabric:
     """One fabric as the model sees it, with what a report of it needs.
 
     ``amount`` are the endpoints as terms: systems (compute) or port parts. ``ports`` are terms of
-    the links to devices. ``planes`` copies of each size are built; ``ports_per_amount`` are the
-    ports that one of ``amount`` stands for (out of band: the ports one switch can serve).
+    the links to devices. ``planes`` copies of each size are built, of ``design`` (compute);
+    ``ports_per_amount`` are the ports that one of ``amount`` stands for (out of band: the ports one
+    switch can serve).
     """
 
     network: NetworkName
@@ -259,6 +262,7 @@ class Fabric:
     parts_per_port: int
     ports_per_amount: int
     oversubscription: float
+    design: ComputeDesign | None = None
 
 
 @dataclass(frozen=True)
@@ -419,6 +423,15 @@ class Job:
     max_types: int
     ingest_per_gpu_gb_per_s: float
     capacity_needed_tb: float
+    repair: Repair | None = None
+
+    def spare_systems(self, way: Way, systems: int) -> int:
+        """Return the systems beside those in use that any plan can gain something from."""
+        if self.repair is None or way.spare_unit.in_rack:
+            return self.hot(systems)
+        gpus = systems * way.usable_gpus
+        most = self.repair.most_useful(way.failures_per_gpu_day, gpus)
+        return ceil(most / way.spare_unit.per_system)
 
     def hot(self, used: int) -> int:
         """Return the hot spares of a type with ``used`` systems in use."""
@@ -477,6 +490,8 @@ class Elastic:
     weight: float = 1.0
 
 
+OF_USEFUL_WORK = frozenset({"goodput", "useful_gpus"}) | RATIOS
+"""Objectives that depend on goodput."""
 NEEDS_GOODPUT = frozenset(limit.name for limit in of_group("target") if limit.figure != "gpus_used")
 """Elastic limits that depend on goodput."""
 
@@ -567,7 +582,7 @@ class Case:
         ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
         asked = any(limit is not None for limit in (*floors, *ratios))
         asked = asked or any(limit.name in NEEDS_GOODPUT for limit in self.elastic)
-        return self.objective in ("goodput", "useful_gpus") or asked
+        return self.objective in OF_USEFUL_WORK or asked
 
     @property
     def given_away(self) -> float:

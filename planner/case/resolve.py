@@ -28,6 +28,7 @@ from planner.case.model import (
 )
 from planner.case.model import Job as JobNumbers
 from planner.case.money import bill_item
+from planner.case.repair import Repair
 from planner.case.ways import ways_of
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, demanded, job_size
@@ -43,6 +44,7 @@ from planner.schema.problem import (
     Quantity,
 )
 from planner.schema.problem import Split as SplitRule
+from planner.schema.repair import Repair as RepairRule
 from planner.sizing.demand import VENDOR_RULES, capacity_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
 
@@ -336,6 +338,18 @@ def job_numbers(problem: Problem) -> JobNumbers:
             parameters=job.parameters or 0.0,
             fill_limit=problem.storage.fill_limit,
         ),
+        repair=_repair(job.repair),
+    )
+
+
+def _repair(asked: RepairRule | None) -> Repair | None:
+    if asked is None:
+        return None
+    return Repair(
+        hardware_share=min(1.0, asked.hardware_share),
+        out_s=asked.out_s,
+        swap_s=asked.swap_s,
+        spares=asked.spares if isinstance(asked.spares, int) else None,
     )
 
 

@@ -26,5 +26,6 @@ def ways_of(item: Item, inputs: Inputs) -> tuple[Way, ...]:
             replica_gpus=replica,
             tflops_per_gpu=figures.tflops_per_gpu(item, job) or 0.0,
             failures_per_gpu_day=figures.failures_per_gpu_day(item, job),
+            spare_unit=figures.spare_unit(item, usable, job),
         ),
     )

@@ -142,6 +142,11 @@ def _pauses(inputs: Inputs) -> Iterator[Lever]:
         lever = bounded(inputs, path, f"{label} time", "s", -1, 0.0)
         if lever.stated and lever.value:
             yield lever
+    repair = inputs.problem.job.repair
+    if repair is not None and repair.time_s is not None:
+        yield bounded(inputs, f"{_JOB}.repair.time", "repair time", "s", -1, _SHORTEST_S)
+    if repair is not None and repair.swap_s:
+        yield bounded(inputs, f"{_JOB}.repair.swap", "swap time", "s", -1, 0.0)
 
 
 def _below(inputs: Inputs, row: Limit, most: float) -> Iterator[Lever]:
@@ -280,6 +285,10 @@ def _job(inputs: Inputs) -> Iterator[Lever]:
     if job.gpus.hot[1]:
         off, label = Change(job_path("gpus.hot_spares"), 0, "0"), "the share of hot spares"
         yield choice(inputs, job_path("gpus.hot_spares"), label, "keep none", off)
+    if job.repair is not None and job.repair.spares != "open":
+        path, label = job_path("repair.spares"), f"{job.repair.spares} spares stand by"
+        what, off = "let their number be decided", Change(path, "open", "open")
+        yield choice(inputs, path, label, what, off)
     if job.restore.fan_out != "broadcast":
         path = job_path("restore.fan_out")
         label = "more than one copy is read in a restore"

@@ -91,14 +91,29 @@ def _networking(
     if (item.licence is None) == (item.category == "software"):
         fix = "add licence: {per: gpu}, or change the category"
         yield "licence belongs to items of category software, and to all of them", fix, "id"
+    if (item.service is None) == (item.category == "service"):
+        fix = "add service: {per: rack}, or change the category"
+        yield "service belongs to items of category service, and to all of them", fix, "id"
     if item.fail_units is not None and item.category != "storage":
         yield "fail_units belongs to storage items only", "leave it out", "fail_units"
+    yield from _trays(item)
     for name in Ports.model_fields:
         port = getattr(item.ports, name)
         if port is not None:
             yield from _port(name, port, items, sources)
     if item.switch is not None:
         yield from _switch(item.switch, items, sources)
+
+
+def _trays(item: Item) -> Iterator[Fault]:
+    if item.spare_unit is None:
+        return
+    gpus, tray = item.provides.gpus, item.spare_unit.tray.value
+    if item.category != "gpu_system" or gpus is None:
+        yield "spare_unit belongs to GPU systems only", "leave it out", "spare_unit"
+    elif gpus.value % tray:
+        message = f"trays of {tray} GPUs do not make up a system of {gpus.value}"
+        yield message, "give a number that divides provides.gpus", "spare_unit.tray"
 
 
 def _port(

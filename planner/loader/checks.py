@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 
 from planner.errors import Finding, Severity, did_you_mean
+from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import (
     Inputs,
     Usable,
@@ -19,6 +20,7 @@ from planner.inputs import (
     named_facilities,
     needs_energy_cost,
     needs_flops,
+    needs_tokens,
     weights_gb_per_gpu,
 )
 from planner.paths import job_path, steps_of
@@ -91,6 +93,7 @@ def _network(inputs: Inputs) -> Iterator[Fault]:
             fix = "give manager: {slots: 1, ports: 4}"
             yield "manager", "network.compute.manager", message, fix
     yield from _transceivers(inputs, known)
+    yield from _edges(inputs, known)
     if managing is not None and managing.switch in known:
         switch = known[managing.switch].switch
         ports = 0
@@ -112,8 +115,13 @@ def _network(inputs: Inputs) -> Iterator[Fault]:
 def _transceivers(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
     """Yield what ports take that no catalog in use holds."""
     network = inputs.problem.network
-    for key in ("compute", "storage", "in_band"):
-        if getattr(network, key) is None:
+    fabrics = {
+        "compute": network.compute,
+        "storage": network.storage,
+        "in_band": network.in_band or network.converged,
+    }
+    for key, fabric in fabrics.items():
+        if fabric is None:
             continue
         ports = {item.id: getattr(item.ports, key) for item in inputs.items}
         ends = [
@@ -125,14 +133,16 @@ def _transceivers(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
         missing = {end.item: name for name, end in ends if end and end.item not in known}
         for transceiver, name in sorted(missing.items()):
             message = f"the ports of '{name}' take '{transceiver}', which no catalog in use holds"
-            yield "unknown-id", f"network.{key}", message, "add network to catalogs"
+            place = "storage" if fabric is network.converged else key
+            yield "unknown-id", f"network.{place}", message, "add network to catalogs"
 
 
 def _uplinks(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
     network = inputs.problem.network
-    if network.in_band is None or network.out_of_band is None or not network.out_of_band.uplinks:
+    in_band = network.in_band or network.converged
+    if in_band is None or network.out_of_band is None or not network.out_of_band.uplinks:
         return
-    upper = known.get(network.in_band.switch)
+    upper = known.get(in_band.switch)
     lower = known.get(network.out_of_band.switch)
     if upper is None or lower is None or upper.switch is None or lower.switch is None:
         return
@@ -144,7 +154,26 @@ def _uplinks(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
         yield "ports", "network.out_of_band.uplinks", message, f"give {top.count} or fewer"
     if uplink > fastest:
         message = f"no port of {upper.id} is as fast as the {uplink:g} Gb/s uplinks of {lower.id}"
-        yield "ports", "network.in_band.switch", message, "choose a faster switch"
+        place = "in_band" if network.in_band is not None else "storage"
+        yield "ports", f"network.{place}.switch", message, "choose a faster switch"
+
+
+def _edges(inputs: Inputs, known: dict[str, Item]) -> Iterator[Fault]:
+    """Yield what is wrong with a converged fabric and with the links to the customer's edge."""
+    network = inputs.problem.network
+    if network.converged is not None and network.in_band is not None:
+        message = "network.storage carries in-band management, so it has no fabric of its own"
+        fix = "leave out network.in_band, or storage.carries_in_band"
+        yield "converged", "network.in_band", message, fix
+    for key, fabric in (("storage", network.storage), ("in_band", network.in_band)):
+        item = known.get(fabric.switch) if fabric is not None else None
+        if fabric is None or fabric.edge is None or item is None or item.switch is None:
+            continue
+        fastest = max(group.speed_gbit_per_s for group in item.switch.ports)
+        if fabric.edge.speed_gbit_per_s > fastest:
+            asked = f"{fabric.edge.speed_gbit_per_s:g} Gb/s"
+            message = f"no port of {item.id} is as fast as {asked}"
+            yield "ports", f"network.{key}.edge.speed", message, f"give {fastest:g} Gb/s or less"
 
 
 def _items(inputs: Inputs) -> Iterator[Fault]:
@@ -203,6 +232,7 @@ def check_problem(inputs: Inputs) -> list[Finding]:
     """Return the findings on how problem, catalogs and prices fit together."""
     checks = (
         _references,
+        _needs_term,
         _needs,
         _bounded,
         _job_size,
@@ -272,12 +302,18 @@ def _known(names: list[str]) -> str:
     return "known: " + (", ".join(names) or "none, as the catalogs in use hold none")
 
 
-def _needs(inputs: Inputs) -> Iterator[Finding]:
-    problem, job = inputs.problem, inputs.problem.job
+def _needs_term(inputs: Inputs) -> Iterator[Finding]:
+    problem = inputs.problem
     if needs_energy_cost(problem) and problem.term is None:
         fix = "add term: {years: 4, electricity: 0.08 USD/kWh}"
         message = "TCO, opex, energy and colocation need a term"
+        if problem.objective.minimize in RATIOS:
+            message = f"the {OBJECTIVES[problem.objective.minimize].label} needs a term"
         yield _finding(inputs, "missing-term", "term", message, fix)
+
+
+def _needs(inputs: Inputs) -> Iterator[Finding]:
+    problem, job = inputs.problem, inputs.problem.job
     if needs_flops(problem) and job.training.mfu is None:
         message = "useful FLOP/s and days to train need the model FLOP/s utilisation"
         yield _finding(
@@ -290,8 +326,7 @@ def _needs(inputs: Inputs) -> Iterator[Finding]:
         if job.parameters is None and job.training.active_parameters is None:
             message, fix = "days to train needs the parameters", "add parameters: 70 B"
             yield _finding(inputs, "missing-parameters", job_path(), message, fix)
-    per_tokens = problem.budget.per_million_tokens_usd is not None
-    if per_tokens and job.parameters is None and job.training.active_parameters is None:
+    if needs_tokens(problem) and job.parameters is None and job.training.active_parameters is None:
         message, fix = "money per token needs the parameters", "add parameters: 70 B"
         yield _finding(inputs, "missing-parameters", job_path(), message, fix)
     if job.restore.fan_out == "sharded_optimizer" and job.parameters is None:

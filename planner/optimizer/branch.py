@@ -10,7 +10,7 @@ from planner.case import Way
 from planner.optimizer import purchase
 from planner.optimizer.context import Build
 from planner.optimizer.master import Bounds, Master
-from planner.optimizer.model import Linear, Ratio, Variable, evaluate
+from planner.optimizer.model import OVERDRAWN, Linear, LogMoney, Ratio, Variable, evaluate
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
 from planner.optimizer.solver import Outcome
@@ -56,10 +56,19 @@ class Goal:
 
 
 @dataclass
+class Node:
+    """A part of the search: narrowed bounds, and the bound proven so far."""
+
+    bound: float
+    bounds: Bounds = field(default_factory=dict)
+
+
+@dataclass
 class Found:
     """Where a stage ended: the best operation, the proven bound, and whether it was stopped.
 
-    ``untouched`` is the cheapest of the best, where the operation kept is another.
+    ``untouched`` is the cheapest of the best, where the operation kept is another. ``parts`` are
+    the parts that were settled, each with its bound.
     """
 
     operation: Run | None = None
@@ -68,6 +77,7 @@ class Found:
     stopped: bool = False
     unbounded: bool = False
     untouched: Run | None = None
+    parts: list[Node] = field(default_factory=list)
 
     def closed(self, goal: Goal, bound: float) -> bool:
         """Say whether ``bound`` leaves no more than the goal's gap."""
@@ -82,14 +92,6 @@ class Found:
         value = goal.value(operation)
         if self.value is None or goal.better(value, self.value):
             self.operation, self.value = operation, value
-
-
-@dataclass
-class Node:
-    """A part of the search: narrowed bounds, and the bound proven so far."""
-
-    bound: float
-    bounds: Bounds = field(default_factory=dict)
 
 
 def solve(master: Master, goal: Goal, *, relaxed: bool, careful: bool = False) -> Outcome:
@@ -130,15 +132,15 @@ def probe(master: Master, goal: Goal, found: Found) -> None:
             master.exclude(flag)
         else:
             master.session.bounds(flag, low, high)
-    narrow_ratios(master, goal)
+    narrow_chords(master, goal)
     _narrow_sizes(master, goal)
 
 
 def _narrow_sizes(master: Master, goal: Goal) -> None:
     """Rule out sizes of fabrics that no plan close to the one in hand, or better, needs."""
     for steps in master.build.units.steps.values():
-        least = _end(master, goal, steps.amount, maximise=False)
-        most = _end(master, goal, steps.amount, maximise=True)
+        least = end(master, goal, steps.amount, maximise=False)
+        most = end(master, goal, steps.amount, maximise=True)
         for run, flag in steps.ramps:
             low, high = run.low + 1, run.high + run.steps * run.stride
             beyond = most is not None and low > most + AMOUNT_NOISE
@@ -147,17 +149,18 @@ def _narrow_sizes(master: Master, goal: Goal) -> None:
     master.objective(goal.expression, goal.maximise)
 
 
-def narrow_ratios(master: Master, goal: Goal) -> None:
-    """Bring the ends of useful work together where money is limited per work: chords fit better."""
-    for ratio in master.build.model.ratios:
-        least = _end(master, goal, ratio.work, maximise=False)
-        most = _end(master, goal, ratio.log + 0, maximise=True)
-        master.confine(ratio.log, least, most)
+def narrow_chords(master: Master, goal: Goal) -> None:
+    """Bring the ends of what chords are between together: then they fit better."""
+    for chord in master.build.model.chords:
+        least, most = chord.ends
+        low = end(master, goal, least, maximise=False)
+        high = end(master, goal, most, maximise=True)
+        master.confine(chord.divided, low, high)
     master.narrow({})
     master.objective(goal.expression, goal.maximise)
 
 
-def _end(master: Master, goal: Goal, amount: Linear, *, maximise: bool) -> float | None:
+def end(master: Master, goal: Goal, amount: Linear, *, maximise: bool) -> float | None:
     """Return the least or the most of an amount in the relaxation; None where not settled."""
     master.objective(amount, maximise)
     outcome = master.solve(relaxed=True, gap=goal.gap, relative=False)
@@ -181,28 +184,37 @@ def pretends(master: Master, outcome: Outcome) -> bool:
     return asked < outcome.values[build.gpus.name] * (1 - 1e-9)
 
 
-def _split_ratio(master: Master, ratio: Ratio, node: Node, outcome: Outcome) -> list[Node]:
-    """Split useful work where the chord pretends too much: it is exact at the ends."""
-    name, log = ratio.log.name, ratio.log
-    _, low, high = node.bounds.get(name, (log, *master.original(log)))
-    if high - low < LEAST_WIDTH:
+def overdraws(master: Master, outcome: Outcome) -> list[Ratio | LogMoney]:
+    """Return the chords that allow the master more than their curves do."""
+    chords = master.build.model.chords
+    return [chord for chord in chords if chord.overdrawn(outcome.values) > OVERDRAWN]
+
+
+def split_chord(
+    master: Master, chord: Ratio | LogMoney, node: Node, at: float, least: float
+) -> list[Node]:
+    """Split a range where its chord pretends too much: it is exact at the ends."""
+    variable = chord.divided
+    _, low, high = node.bounds.get(variable.name, (variable, *master.original(variable)))
+    if chord.width(low, high) < LEAST_WIDTH:
         return []
-    margin = SPLIT_MARGIN * (high - low)
-    point = min(max(outcome.values[name], low + margin), high - margin)
-    parts: list[Bounds] = [{name: (log, low, point)}, {name: (log, point, high)}]
-    return [Node(node.bound, {**node.bounds, **part}) for part in parts]
+    margin = least * (high - low)
+    point = min(max(at, low + margin), high - margin)
+    parts = [_part(master, node, variable, high=point), _part(master, node, variable, low=point)]
+    return [part for part in parts if part is not None]
 
 
 def split(
-    master: Master, goal: Goal, node: Node, outcome: Outcome, overdrawn: list[Ratio]
+    master: Master, goal: Goal, node: Node, outcome: Outcome, overdrawn: list[Ratio | LogMoney]
 ) -> list[Node]:
     """Split shared racks where there are too few for the purchase and no prices say so; useful work
-    where money per work is overdrawn; else the GPUs in use."""
+    or money where a chord pretends too much; else the GPUs in use."""
     crowd = crowded(master, outcome)
     if crowd is not None:
         return _split_racks(master, node, crowd)
     if overdrawn:
-        return _split_ratio(master, overdrawn[0], node, outcome)
+        at = outcome.values[overdrawn[0].divided.name]
+        return split_chord(master, overdrawn[0], node, at, SPLIT_MARGIN)
     return _split_gpus(master, goal, node, outcome)
 
 

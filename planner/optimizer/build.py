@@ -8,6 +8,7 @@ from planner.case import Case, FamilyOffer, Storage, System
 from planner.case.bounds import cap, cap_in_use
 from planner.case.model import Mode, Offer, Segment, degraded, with_loss
 from planner.optimizer import constraints
+from planner.optimizer.constraints.repair import add_spare_units, log_available
 from planner.optimizer.context import Build
 from planner.optimizer.model import (
     Linear,
@@ -52,6 +53,8 @@ def goodput(build: Build) -> Linear:
         each = build.of_way("fan_out", lambda way: job.fan_out_terms(way.replica_gpus)[1], 1)
         argument = build.mu + build.n + each + log_size - build.q
         terms.append(_failures(build, "restore_replicas", argument))
+    if job.repair is not None:
+        terms += log_available(build, job.repair)
     return sum(terms[1:], terms[0])
 
 
@@ -132,6 +135,7 @@ def build(case: Case, mode: Mode) -> Build:
     if case.tolerate_down:
         build.safe_write = build.model.var("safe_write", 0.0, build.write_range[1])
         build.safe_read = build.model.var("safe_read", 0.0, build.read_range[1])
+    add_spare_units(build)
     if case.needs_goodput and case.systems:
         build.goodput = goodput(build)
     for family_of_rows in constraints.families():

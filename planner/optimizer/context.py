@@ -13,10 +13,23 @@ from planner.case.bounds import Bounds
 from planner.case.model import BillItem, Key, Mode, Segment
 from planner.case.money import weights
 from planner.case.quantities import ROUNDING, AtLeast, Ceil, Packed, Quantity, Ramp, Steps
-from planner.optimizer.model import Linear, Log, Model, NegativeExp, Variable, combination, total
+from planner.limits import MILLION
+from planner.optimizer.model import (
+    Linear,
+    Log,
+    Model,
+    NegativeExp,
+    Variable,
+    combination,
+    highest,
+    total,
+)
 from planner.sizing.placement import packing
 
 SMALLEST_INTERVAL_S = 1e-3
+
+LEAST_TCO_MUSD = 1e-6
+"""The logarithm of money begins at one dollar."""
 
 STRICT = 1e-7
 """A count may fall short of one more than its argument by this: fractions below it are noise."""
@@ -30,6 +43,7 @@ class Build:
     their totals, and those of the companions that follow from them.
     ``used`` and ``type_used`` are of each GPU type, ``systems_of`` and ``way_used`` of each way in
     which the job may run on it: the same variables where a type has one way.
+    ``spares`` stand by, of each type in spare units.
     ``gpus`` is N; ``write`` and ``read`` are delivered GB/s, ``safe_write`` and ``safe_read`` the
     same with appliances down, where the problem wants limits to hold then. The logarithms ``n``,
     ``b``, ``q`` and ``i`` of N, write, read and interval come into being, with their links, when
@@ -45,6 +59,7 @@ class Build:
     way_used: dict[str, Variable] = field(default_factory=dict)
     systems_of: dict[str, Variable] = field(default_factory=dict)
     gpus_of: dict[str, Linear] = field(default_factory=dict)
+    spares: dict[str, Linear] = field(default_factory=dict)
     serves: dict[str, Variable] = field(default_factory=dict)
     caps: dict[str, int] = field(default_factory=dict)
     nameplate_read: dict[str, Linear] = field(default_factory=dict)
@@ -200,6 +215,17 @@ class Build:
             per_family[item.family] = per_family.get(item.family, 0.0) + of(item)
         best = sorted(per_family.values(), reverse=True)[: self.case.max_families]
         return sum(best)
+
+    @cached_property
+    def tco_musd(self) -> Linear:
+        """TCO in millions of USD."""
+        return self.sum("tco_usd", MILLION)
+
+    @cached_property
+    def log_tco(self) -> Linear:
+        """At least log(TCO in millions of USD), once the search has divided the TCO far enough."""
+        most = max(highest(self.tco_musd), 2 * LEAST_TCO_MUSD)
+        return self.model.log_money("tco", self.tco_musd, (LEAST_TCO_MUSD, most))
 
     @cached_property
     def n(self) -> Linear:

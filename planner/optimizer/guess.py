@@ -93,7 +93,7 @@ def _in_way(
         units[each.id] = most
     if not orderly(case, units) or purchase.broken_rows(case, units, {way.id}):
         return None
-    gpus = way.most_gpus(operate.most_in_use(case, units[system.id]))
+    gpus = operate.most_gpus(case, way, units[system.id])
     if case.job.gpus_max is not None:
         gpus = min(gpus, case.job.gpus_max // way.step_gpus * way.step_gpus)
     if gpus <= 0:

@@ -12,8 +12,9 @@ from typing import Literal
 from planner.case import Case
 from planner.case.bounds import cap, unlimited
 from planner.case.model import Mode
+from planner.figures import RATIOS
 from planner.optimizer import operate, purchase
-from planner.optimizer.branch import Found, Goal
+from planner.optimizer.branch import Found, Goal, Node
 from planner.optimizer.build import build
 from planner.optimizer.guess import orderly
 from planner.optimizer.master import Master, session
@@ -24,9 +25,12 @@ from planner.optimizer.objective import (
     TIE_BREAKS,
     disliked,
     measure,
+    million_tokens,
     overrun,
+    useful_hours,
 )
 from planner.optimizer.operate import Run
+from planner.optimizer.ratio import left_of_money
 from planner.optimizer.solver import Effort, SolverName
 from planner.optimizer.stage import run
 
@@ -198,7 +202,9 @@ def _settle(
 
 def _width(name: str, value: float, tolerance: float) -> float:
     """Return a relative tolerance on an objective as a width at ``value``, in its own scale."""
-    if name in LOGARITHMIC:  # a share of the objective itself
+    if name in RATIOS:  # a share of the objective itself
+        return math.log1p(tolerance)
+    if name in LOGARITHMIC:
         return -math.log1p(-tolerance)
     return tolerance * max(abs(value), 1e-9)
 
@@ -216,12 +222,12 @@ def _break_ties(proof: _Proof, best: float, tolerance: float) -> bool:
         if preferred is None:
             return False
         goal, best = preferred
-    allowed, last, last_value = goal.allowed, goal, best
+    allowed, last, last_value, parts = goal.allowed, goal, best, found.parts
     for name, expression in proof.ties.items():
         if name == {"cost": "capex"}.get(case.objective, case.objective):
             continue
         share = max(tolerance, case.indifference) if last is goal else tolerance
-        allowed = _hold(master, last, last_value, allowed, share)
+        allowed = _hold(master, last, last_value, allowed, share, parts)
         stage = Goal(
             name=name,
             expression=expression,
@@ -236,6 +242,7 @@ def _break_ties(proof: _Proof, best: float, tolerance: float) -> bool:
         if better.operation is None or better.value is None or better.stopped:
             return not better.stopped
         found.operation, last, last_value = better.operation, stage, better.value
+        parts = better.parts
         found.value = goal.value(found.operation)
     return True
 
@@ -282,7 +289,7 @@ def _prefer(
     """
     case = master.build.case
     share = max(tolerance, case.policy.within)
-    allowed = _hold(master, goal, best, goal.allowed, share)
+    allowed = _hold(master, goal, best, goal.allowed, share, found.parts)
     least = Goal(
         name="disliked",
         expression=disliked(master.build),
@@ -297,12 +304,12 @@ def _prefer(
     if fewest.operation is None or fewest.value is None or fewest.stopped:
         return None
     found.operation = fewest.operation
-    allowed = _hold(master, least, fewest.value, allowed, 0.0)
+    allowed = _hold(master, least, fewest.value, allowed, 0.0, fewest.parts)
     again = replace(goal, allowed=allowed)
     better = run(master, again, found.operation)
     if better.operation is None or better.value is None or better.stopped:
         return None
-    found.operation, found.value = better.operation, better.value
+    found.operation, found.value, found.parts = better.operation, better.value, better.parts
     return again, better.value
 
 
@@ -312,8 +319,14 @@ def _hold(
     value: float,
     allowed: Callable[[Run], bool],
     tolerance: float,
+    parts: list[Node],
 ) -> Callable[[Run], bool]:
-    """Keep ``goal`` at ``value`` within the tolerance of ties from now on."""
+    """Keep ``goal`` at ``value`` within the tolerance of ties from now on.
+
+    Searches begin in those of the ``parts`` that the stage of ``goal`` ended with which it left.
+    """
+    width = _width(goal.name, value, tolerance)
+    master.parts = left_of_money(master, goal, parts, value, width)
     return _hold_row(master, goal, value, allowed, tolerance)[1]
 
 
@@ -361,12 +374,10 @@ def _ratios(case: Case, operation: Run) -> Iterator[tuple[float, float]]:
     """Yield (TCO, what the useful work of the term may cost) for each ratio that is limited."""
     limits = case.limits
     if limits.per_useful_gpu_hour is not None:
-        worth = limits.per_useful_gpu_hour * operation.useful_gpus * case.rates.hours
+        worth = limits.per_useful_gpu_hour * useful_hours(case, operation)
         yield purchase.bill(case, operation.units, operation.ways)["tco_usd"], worth
     if limits.per_million_tokens is not None:
-        pflops = operation.useful_pflops(case.job.mfu or 0.0)
-        tokens = pflops * case.million_tokens_per_pflops()
-        worth = limits.per_million_tokens * tokens
+        worth = limits.per_million_tokens * million_tokens(case, operation)
         yield purchase.bill(case, operation.units, operation.ways)["tco_usd"], worth
 
 
@@ -453,7 +464,8 @@ def _certificate(
 def _given_away(case: Case, value: float, best: float) -> float:
     """Return how much less than the best the plan is worth, as a share of the best."""
     if case.objective in LOGARITHMIC:
-        return max(0.0, -math.expm1(value - best))
+        more = math.expm1(value - best)
+        return max(0.0, -more if case.maximise else more)
     return abs(best - value) / max(abs(best), 1e-12)
 
 
@@ -471,7 +483,8 @@ def without_end(case: Case, operation: Run | None) -> bool:
 def share(case: Case, value: float, bound: float) -> float:
     """Return the distance from value to bound as a share of the objective."""
     if case.objective in LOGARITHMIC:
-        return max(0.0, math.expm1(bound - value))
+        beyond = math.expm1(bound - value)
+        return max(0.0, beyond if case.maximise else -beyond)
     distance = bound - value if case.maximise else value - bound
     return max(0.0, distance) / max(abs(value), 1e-12)
 

@@ -6,7 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 
 from planner.optimizer.context import Build
-from planner.optimizer.model import Linear, Link, Model, Row, Sense, Variable, evaluate
+from planner.optimizer.model import (
+    Linear,
+    Link,
+    Model,
+    Row,
+    Sense,
+    Sheet,
+    Variable,
+    evaluate,
+)
 from planner.optimizer.operate import Run
 from planner.optimizer.solver import Effort, Outcome, Session, SolverName
 
@@ -19,7 +28,10 @@ WHOLE = 1e-6
 
 
 class Master:
-    """A build and the session that solves it, kept in step."""
+    """A build and the session that solves it, kept in step.
+
+    ``parts`` is where a search begins: everywhere, or the ranges that earlier stages have left.
+    """
 
     def __init__(self, build: Build, session: Session, effort: Effort) -> None:
         self.build = build
@@ -29,8 +41,11 @@ class Master:
         self.probed = False
         self.magnified = 0
         self.careful = False
+        self.parts: list[Bounds] = [{}]
+        self.held_ratio = math.inf
+        self.held_rows: dict[str, Row] = {}
+        self.most_goodput = 1.0
         self._narrowed: Bounds = {}
-        self._tops = {ratio.name: ratio.log.upBound for ratio in build.model.ratios}
         self._originals: dict[str, tuple[float, float]] = {}
 
     def objective(self, expression: Linear, maximise: bool) -> None:
@@ -66,12 +81,16 @@ class Master:
         for link in self.build.model.links:
             if link.violation(values) > tolerance:
                 added += self._tangent_at(link, values)
+        for sheet in self.build.model.sheets:
+            if sheet.violation(values) > tolerance:
+                added += self._plane_at(sheet, values)
         return added or self.price(self._sharing(values), values, max(tolerance, WHOLE))
 
     def cut_at(self, values: Mapping[str, float], operation: Run) -> int:
         """Add tangents at the exact point of a feasible operation; return how many."""
         point = dict(values) | self._point(operation)
-        return sum(self._tangent_at(link, point) for link in self.build.model.links)
+        added = sum(self._tangent_at(link, point) for link in self.build.model.links)
+        return added + sum(self._plane_at(sheet, point) for sheet in self.build.model.sheets)
 
     def price(
         self, counts: Sequence[float], values: Mapping[str, float], tolerance: float = WHOLE
@@ -102,6 +121,13 @@ class Master:
         self.session.add(row)
         return 1
 
+    def _plane_at(self, sheet: Sheet, values: dict[str, float]) -> int:
+        row = self.build.model.plane(sheet, sheet.point(values))
+        if row is None:
+            return 0
+        self.session.add(row)
+        return 1
+
     def _point(self, operation: Run) -> dict[str, float]:
         known = {
             "gpus": float(operation.gpus),
@@ -111,6 +137,7 @@ class Master:
             "log_write": math.log(operation.write_gb_per_s),
             "log_read": math.log(operation.read_gb_per_s),
             "log_interval": math.log(operation.interval_s),
+            **{f"spare__{name}": float(operation.spares) for name in operation.used},
         }
         names = {variable.name for variable in self.build.model.variables}
         return {name: value for name, value in known.items() if name in names}
@@ -140,13 +167,11 @@ class Master:
             _, most = self.original(variable)
             self.session.bounds(variable, low, min(high, most))
         self._narrowed = dict(bounds)
-        for ratio in self.build.model.ratios:
-            low, high = self.original(ratio.log)
-            if ratio.log.name in bounds:
-                _, low, high = bounds[ratio.log.name]
-            slope, start = ratio.line(low, high, self._tops[ratio.name])
-            factors = {ratio.share.name: 1.0, ratio.log.name: -slope}
-            self.session.change(ratio.chord, factors, start)
+        for chord in self.build.model.chords:
+            low, high = self.original(chord.divided)
+            if chord.divided.name in bounds:
+                _, low, high = bounds[chord.divided.name]
+            self.session.change(chord.chord, *chord.between(low, high))
 
     def original(self, variable: Variable) -> tuple[float, float]:
         """Return a variable's bounds outside any node."""

@@ -27,6 +27,10 @@ NEGLIGIBLE = 1e-7
 reaches stands in for the tangent."""
 
 
+FLAT = 1e-9
+"""A surface that ends at 0 is so near its end here that the end itself will do."""
+
+
 class Curve(Protocol):
     """A concave, differentiable function."""
 
@@ -116,9 +120,23 @@ class LogRework:
         return 0.0
 
 
-# The modelling layer: named rows and concave links, over PuLP.
-#
-# Only this file and ``cbc.py`` import PuLP; constraint families get everything from here.
+Point = tuple[float, ...]
+
+
+class Surface(Protocol):
+    """A concave, differentiable function of several variables that is nowhere more than 0."""
+
+    def nearest(self, at: Point) -> Point:
+        """Return the point, near by, at which a tangent is to stand."""
+
+    def value(self, at: Point) -> float:
+        """Return f(at)."""
+
+    def slopes(self, at: Point) -> Point:
+        """Return the gradient of f at ``at``."""
+
+
+# Rows and links, over PuLP.
 
 
 Variable = Any
@@ -174,6 +192,29 @@ class Link:
 
 
 @dataclass
+class Sheet:
+    """``low <= surface(arguments)``, kept by tangent planes; ``at`` holds where they stand."""
+
+    name: str
+    low: Linear
+    arguments: tuple[Linear, ...]
+    surface: Surface
+    at: list[Point] = field(default_factory=list)
+
+    def point(self, values: dict[str, float]) -> Point:
+        """Return the arguments at the solver's values."""
+        return tuple(evaluate(argument, values) for argument in self.arguments)
+
+    def violation(self, values: dict[str, float]) -> float:
+        """Return by how much the values pass the tangent plane nearest to them."""
+        point = self.point(values)
+        near = self.surface.nearest(point)
+        slopes = self.surface.slopes(near)
+        rise = sum(s * (p - q) for s, p, q in zip(slopes, point, near, strict=True))
+        return evaluate(self.low, values) - self.surface.value(near) - rise
+
+
+@dataclass
 class Ratio:
     """``spent <= rate * exp(log)``: money per useful work, which no tangents can hold.
 
@@ -189,17 +230,72 @@ class Ratio:
     log: Variable
     share: Variable
     chord: Row
+    top: float
 
-    def line(self, low: float, high: float, top: float) -> tuple[float, float]:
-        """Return (slope, value at 0) of the chord of exp(log - top) between two bounds."""
-        bottom, width = math.exp(low - top), high - low
-        slope = (math.exp(high - top) - bottom) / width if width > 1e-12 else math.exp(high - top)
-        return slope, bottom - slope * low
+    @property
+    def divided(self) -> Variable:
+        """The variable whose bounds the chord is between."""
+        return self.log
 
-    def overdrawn(self, values: dict[str, float]) -> bool:
-        """Say whether the values spend more than their useful work allows."""
+    @property
+    def ends(self) -> tuple[Linear, Linear]:
+        """What is least where the variable is, and most where it is most."""
+        return self.work, self.log + 0
+
+    def between(self, low: float, high: float) -> tuple[dict[str, float], float]:
+        """Return the row of the chord between two bounds: its factors and its right-hand side."""
+        bottom, width = math.exp(low - self.top), high - low
+        slope = math.exp(high - self.top)
+        slope = (slope - bottom) / width if width > 1e-12 else slope
+        return {self.share.name: 1.0, self.log.name: -slope}, bottom - slope * low
+
+    def overdrawn(self, values: dict[str, float]) -> float:
+        """Return by how much, as a share, the values spend more than their work allows."""
         allowed = self.rate * math.exp(values[self.log.name])
-        return evaluate(self.spent, values) > allowed * (1 + OVERDRAWN)
+        return evaluate(self.spent, values) / allowed - 1.0
+
+    def width(self, low: float, high: float) -> float:
+        """Return how far apart two bounds are, as a logarithm."""
+        return high - low
+
+
+@dataclass
+class LogMoney:
+    """``log >= log(money)``: the logarithm is concave, so no tangent holds this side of it.
+
+    ``chord`` keeps ``log`` above the chord of the logarithm between the bounds of ``money``, which
+    underestimates it: the search splits there. Over a range of log-width d it is too low by at most
+    d**2 / 8.
+    """
+
+    name: str
+    money: Variable
+    log: Variable
+    chord: Row
+
+    @property
+    def divided(self) -> Variable:
+        """The variable whose bounds the chord is between."""
+        return self.money
+
+    @property
+    def ends(self) -> tuple[Linear, Linear]:
+        """What is least where the variable is, and most where it is most."""
+        return self.money + 0, self.money + 0
+
+    def between(self, low: float, high: float) -> tuple[dict[str, float], float]:
+        """Return the row of the chord between two bounds: its factors and its right-hand side."""
+        narrow = high - low <= 1e-12 * high
+        slope = 1.0 / low if narrow else math.log(high / low) / (high - low)
+        return {self.log.name: -1.0, self.money.name: slope}, slope * low - math.log(low)
+
+    def overdrawn(self, values: dict[str, float]) -> float:
+        """Return by how much the logarithm of the values is too low."""
+        return math.log(values[self.money.name]) - values[self.log.name]
+
+    def width(self, low: float, high: float) -> float:
+        """Return how far apart two bounds are, as a logarithm."""
+        return math.log(high / low)
 
 
 @dataclass
@@ -224,7 +320,8 @@ class Model:
         self.variables: list[Variable] = []
         self.rows: list[Row] = []
         self.links: list[Link] = []
-        self.ratios: list[Ratio] = []
+        self.sheets: list[Sheet] = []
+        self.chords: list[Ratio | LogMoney] = []
         self.shared: Shared | None = None
         self.cuts = 0
 
@@ -264,6 +361,33 @@ class Model:
             self.tangent(link, point)
         return link
 
+    def sheet(
+        self, name: str, low: Linear, arguments: tuple[Linear, ...], surface: Surface,
+        seeds: Iterable[Point],
+    ) -> Sheet:  # fmt: skip
+        """Add ``low <= surface(arguments)`` with first tangent planes at the seeds."""
+        sheet = Sheet(name, low, arguments, surface)
+        self.sheets.append(sheet)
+        for point in seeds:
+            self.plane(sheet, point)
+        return sheet
+
+    def plane(self, sheet: Sheet, point: Point) -> Row | None:
+        """Add the tangent plane of ``sheet`` near ``point``; None where one stands there already,
+        or where the surface is 0, its upper end."""
+        near = sheet.surface.nearest(point)
+        value = sheet.surface.value(near)
+        if value > -FLAT or any(_close(near, other) for other in sheet.at):
+            return None
+        sheet.at.append(near)
+        slopes = sheet.surface.slopes(near)
+        self.cuts += 1
+        scale = 1.0 / max(1.0, *(abs(slope) for slope in slopes))
+        pairs = list(zip(slopes, sheet.arguments, near, strict=True))
+        left = sheet.low - total(slope * argument for slope, argument, _ in pairs)
+        right = value - sum(slope * at for slope, _, at in pairs)
+        return self.row(f"{sheet.name}_tangent_{self.cuts}", scale * left, "<=", scale * right)
+
     def ratio(
         self, name: str, spent: Linear, rate: float, log: Linear, domain: tuple[float, float]
     ) -> Ratio:
@@ -274,9 +398,20 @@ class Model:
         self.row(f"log_{name}", least - log, "<=", 0.0)
         self.row(name, spent - rate * math.exp(high) * share, "<=", 0.0)
         chord = self.row(f"chord_{name}", share + 0.0 * least, "<=", 1.0)
-        ratio = Ratio(name, spent, rate, log, least, share, chord)
-        self.ratios.append(ratio)
+        ratio = Ratio(name, spent, rate, log, least, share, chord, high)
+        self.chords.append(ratio)
         return ratio
+
+    def log_money(self, name: str, money: Linear, domain: tuple[float, float]) -> Variable:
+        """Return a variable for the logarithm of money, held from below over a domain of it."""
+        low, high = domain
+        spent = self.var(f"money_{name}", low, high)
+        log = self.var(f"log_money_{name}", math.log(low), math.log(high))
+        self.row(f"money_{name}", spent - money, ">=", 0.0)
+        self.row(f"money_{name}_most", spent - money, "<=", low)  # so much where nothing is spent
+        chord = self.row(f"chord_log_{name}", spent - log, "<=", high)
+        self.chords.append(LogMoney(name, spent, log, chord))
+        return log
 
     def share(
         self, name: str, racks: Variable, kinds: tuple[Variable, ...], packing: Packing
@@ -314,6 +449,11 @@ class Model:
         return self.row(name, left, "<=", scale * (value - slope * point))
 
 
+def _close(one: Point, other: Point) -> bool:
+    pairs = zip(one, other, strict=True)
+    return all(abs(a - b) <= 1e-9 * max(1.0, abs(a)) for a, b in pairs)
+
+
 def _spread(domain: tuple[float, float], count: int) -> list[float]:
     """Return points over a domain: geometric where it is positive and wide, else even."""
     low, high = domain
@@ -325,6 +465,15 @@ def _spread(domain: tuple[float, float], count: int) -> list[float]:
         ratio = (high / low) ** (1 / (count - 1))
         return [low * ratio**k for k in range(count)]
     return [low + (high - low) * k / (count - 1) for k in range(count)]
+
+
+def highest(expression: Linear) -> float:
+    """Return the most that a linear expression can be within the bounds of its variables."""
+    expression = expression + 0
+    ends = [(f, v.upBound if f > 0 else v.lowBound) for v, f in expression.items() if f]
+    if any(end is None for _, end in ends):
+        return math.inf
+    return float(expression.constant + sum(factor * end for factor, end in ends))
 
 
 def evaluate(expression: Linear, values: dict[str, float]) -> float:

@@ -1,7 +1,8 @@
 """The objectives and tie-breaks: on the model, on an operation, and as limits missed at a price.
 
-Goodput and useful GPUs are maximised by their logarithm, which is where they are concave. Sums over
-the bill follow from their figures; money is in millions of USD.
+Goodput and useful GPUs are maximised by their logarithm, which is where they are concave; money per
+useful work is minimised by its own, log C - log U. Sums over the bill follow from their figures;
+money is in millions of USD.
 """
 
 from __future__ import annotations
@@ -10,19 +11,17 @@ import math
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 
-from planner.case import Case
+from planner.case import Case, Way
 from planner.case.model import Elastic, Offer
 from planner.case.money import SUMS
-from planner.figures import FIGURES, OBJECTIVES, Figure
+from planner.figures import FIGURES, OBJECTIVES, RATIOS, Figure
 from planner.limits import BY_NAME, MILLION, Limit
 from planner.optimizer import purchase
-from planner.optimizer.context import Build
+from planner.optimizer.context import LEAST_TCO_MUSD, Build
 from planner.optimizer.model import Linear, total
 from planner.optimizer.operate import Run, missed_by
 
-# The objectives: one function each, on the model. Values are scaled as ``SCALE`` says.
-#
-# Goodput and useful GPUs are maximised by their logarithm, which is where they are concave.
+# The objectives: one function each, on the model, scaled as ``scale`` and ``natural`` say.
 
 
 def log_useful_gpus(build: Build) -> Linear:
@@ -42,9 +41,16 @@ def gpus(build: Build) -> Linear:
     return build.gpus + 0
 
 
-def tco_musd(build: Build) -> Linear:
-    """Return TCO in millions of USD."""
-    return build.sum("tco_usd", MILLION)
+def log_usd_per_useful_gpu_hour(build: Build) -> Linear:
+    """Return log(TCO / (h N E)), h the hours of the term."""
+    worth = log_useful_gpus(build) + math.log(build.case.rates.hours / MILLION)
+    return build.log_tco - worth
+
+
+def log_usd_per_million_tokens(build: Build) -> Linear:
+    """Return log(TCO / million tokens trained in the term)."""
+    worth = log_useful_pflops(build) + math.log(build.case.million_tokens_per_pflops() / MILLION)
+    return build.log_tco - worth
 
 
 def count(build: Build) -> Linear:
@@ -105,6 +111,8 @@ EXPRESSIONS: dict[str, Callable[[Build], Linear]] = {
     "goodput": log_useful_pflops,
     "useful_gpus": log_useful_gpus,
     "gpus": gpus,
+    "usd_per_useful_gpu_hour": log_usd_per_useful_gpu_hour,
+    "usd_per_million_tokens": log_usd_per_million_tokens,
     "fewest_storage": storage_units,
     "most_storage": lambda build: -1 * storage_units(build),
     "fewest_systems": gpu_systems,
@@ -119,7 +127,8 @@ TIE_BREAKS: dict[str, Callable[[Build], Linear]] = {
     "units": count,
     "name": named,
 }
-LOGARITHMIC = frozenset({"goodput", "useful_gpus"})
+LOGARITHMIC = frozenset({"goodput", "useful_gpus"}) | RATIOS
+"""Objectives that the model knows by the logarithm of their value."""
 
 
 def natural(name: str, value: float) -> float:
@@ -230,6 +239,8 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
         "goodput": lambda o: math.log(o.useful_pflops(mfu)),
         "useful_gpus": lambda o: math.log(o.useful_gpus),
         "gpus": lambda o: float(o.gpus),
+        "usd_per_useful_gpu_hour": lambda o: math.log(_tco(case, o) / useful_hours(case, o)),
+        "usd_per_million_tokens": lambda o: math.log(_tco(case, o) / million_tokens(case, o)),
         "overrun": lambda o: missed_by(case, o),
         "disliked": lambda o: float(sum(o.units[name] for name in case.policy.disliked)),
         "fewest_storage": lambda o: _count(case.storage, o),
@@ -242,6 +253,31 @@ def measure(case: Case, name: str) -> Callable[[Run], float]:
         "name": lambda o: sum(name_weight(name) * count for name, count in o.units.items()),
     }
     return measures[name]
+
+
+def work_of_one_gpu(case: Case, name: str, way: Way) -> float:
+    """Return the useful work of the term, in what a ratio counts, of a GPU that never stops."""
+    if name == "usd_per_useful_gpu_hour":
+        return case.rates.hours
+    pflops = way.tflops_per_gpu * (case.job.mfu or 0.0) / 1000.0
+    return pflops * case.million_tokens_per_pflops()
+
+
+def useful_hours(case: Case, operation: Run) -> float:
+    """Return the useful GPU-hours of the term."""
+    return operation.useful_gpus * case.rates.hours
+
+
+def million_tokens(case: Case, operation: Run) -> float:
+    """Return the million tokens trained in the term."""
+    return operation.useful_pflops(case.job.mfu or 0.0) * case.million_tokens_per_pflops()
+
+
+def _tco(case: Case, operation: Run) -> float:
+    """Return the TCO of an operation, USD: where nothing is paid at all, a least amount."""
+    return max(
+        purchase.bill(case, operation.units, operation.ways)["tco_usd"], LEAST_TCO_MUSD * MILLION
+    )
 
 
 def _count(offers: Sequence[Offer], operation: Run) -> float:

@@ -24,6 +24,8 @@ TOLERANCE = 9e-8
 MOST_STALLED = 0.999
 """No plan may lose more of its intervals to stalls; see docs/model.md."""
 
+NEAR = 3
+"""Steps in the GPUs in use to either side that are tried where spares stand by."""
 SECTIONS = 60
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -42,7 +44,9 @@ Running = list[tuple[System, Way]]
 class Run:
     """How a job runs on a purchase: every figure that depends on N and I.
 
-    ``ways`` are the ids of the ways in which, one for each type in use.
+    ``goodput`` counts what is ``waiting``, the share of time in which more units are out for repair
+    than the ``spares`` that stand by, and ``kept_by_swaps``. ``ways`` are the ids of the ways in
+    which, one for each type in use.
     """
 
     mode: Mode
@@ -68,6 +72,9 @@ class Run:
     safe_read_gb_per_s: float
     ways: tuple[str, ...] = ()
     replica_gpus: int | None = None
+    spares: int = 0
+    waiting: float = 0.0
+    kept_by_swaps: float = 1.0
 
     @property
     def useful_gpus(self) -> float:
@@ -105,7 +112,7 @@ def best_ways(
             continue
         if way.power_share > now.power_share and purchase.broken_rows(case, units, {way.id}):
             continue
-        most = way.most_gpus(most_in_use(case, units[system.id]))
+        most = most_gpus(case, way, units[system.id])
         there = min(max(gpus // way.step_gpus, 1) * way.step_gpus, most)
         if there > 0:
             start = {system.id: way.systems_for(there)}
@@ -126,7 +133,7 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
         return start
     ((system, way),) = case.in_use(used, ways)
     step = way.step_gpus
-    most = way.most_gpus(most_in_use(case, units[system.id])) // step
+    most = most_gpus(case, way, units[system.id]) // step
     found, here, moved = start, gpus // step, True
     while moved:  # a long step may have gone past the best N: turn round until neither side helps
         moved = False
@@ -139,6 +146,12 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
                     found, here, width, moved = other, there, width * 2, True
                 else:
                     width //= 2
+        if not moved and case.job.repair is not None:
+            # Whole units in use round up, so a little beyond a worse number may stand a better one.
+            for there in range(max(1, here - NEAR), min(most, here + NEAR) + 1):
+                other = _at(case, mode, units, system, there, way)
+                if other is not None and (found is None or value(other) > value(found)):
+                    found, here, moved = other, there, True
     return found
 
 
@@ -148,6 +161,17 @@ def most_in_use(case: Case, units: int) -> int:
     while used > 0 and used + case.job.hot(used) > units:
         used -= max(1, (used + case.job.hot(used) - units) // 2)
     return used
+
+
+def most_gpus(case: Case, way: Way, units: int) -> int:
+    """Return the most GPUs that the job can use of so many systems beside spares it must have."""
+    repair, unit = case.job.repair, way.spare_unit
+    if repair is None or repair.spares is None or unit.in_rack:
+        return way.most_gpus(most_in_use(case, units))
+    if unit.per_system == 1:
+        return way.most_gpus(max(0, units - repair.spares))
+    left = max(0, units * unit.per_system - repair.spares) * unit.gpus
+    return min(way.most_gpus(units), left // way.step_gpus * way.step_gpus)
 
 
 def _at(
@@ -248,6 +272,9 @@ class _Flow:
     tflops_per_gpu: float
     ways: tuple[str, ...]
     replica_gpus: int | None
+    spares: int
+    waiting: float
+    kept_by_swaps: float
 
 
 def _flow(
@@ -271,8 +298,22 @@ def _flow(
     return _Flow(
         write, read, write_clients, read_clients, writers, readers, safe_write, safe_read,
         a + c * gpus, mtti_s(rate, gpus), rate, min(way.tflops_per_gpu for way in ways),
-        tuple(way.id for way in ways), ways[0].replica_gpus,
+        tuple(way.id for way in ways), ways[0].replica_gpus, *_mended(case, running, units, gpus),
     )  # fmt: skip
+
+
+def _mended(
+    case: Case, running: Running, units: Mapping[str, int], gpus: int
+) -> tuple[int, float, float]:
+    """Return the spares standing by, the share of time waited, and what swaps leave."""
+    repair = case.job.repair
+    if repair is None:
+        return 0, 0.0, 1.0
+    ((system, way),) = running
+    rate = way.failures_per_gpu_day
+    spares = max(0, repair.standing_by(way.spare_unit, units[system.id], gpus))
+    waiting = repair.waiting(way.spare_unit, spares, gpus, rate)
+    return spares, waiting, repair.swap_factor(mtti_s(rate, gpus))
 
 
 def _run(
@@ -292,12 +333,14 @@ def _run(
     slowdown = 0.0 if mode == "sync" else job.drain_slowdown
     recovery_s = job.restart_s + restore_s
     kept = goodput(interval_s, stall, drain, recovery_s, flow.mtti_s, slowdown)
+    kept *= flow.kept_by_swaps * (1.0 - flow.waiting)
     return Run(
         mode, units, used, gpus, flow.write_gb_per_s, flow.read_gb_per_s,
         flow.client_write_gb_per_s, flow.client_read_gb_per_s, flow.writing_systems,
         flow.reading_systems, interval_s, stall, drain, flow.fan_out, restore_s, flow.mtti_s,
         flow.failures_per_gpu_day, flow.tflops_per_gpu, kept, flow.safe_write_gb_per_s,
-        flow.safe_read_gb_per_s, flow.ways, flow.replica_gpus,
+        flow.safe_read_gb_per_s, flow.ways, flow.replica_gpus, flow.spares, flow.waiting,
+        flow.kept_by_swaps,
     )  # fmt: skip
 
 
@@ -316,7 +359,18 @@ def _gpus_allowed(
         within
         and len(fabrics) <= 1
         and all(used[s.id] + hot(used[s.id]) <= units[s.id] for s, _ in running)
+        and _mends(case, running, units, gpus)
     )
+
+
+def _mends(case: Case, running: Running, units: Mapping[str, int], gpus: int) -> bool:
+    """Say whether the spares asked for stand by, and swaps are as short as they must be."""
+    repair = case.job.repair
+    if repair is None:
+        return True
+    ((system, way),) = running
+    standing_by = repair.standing_by(way.spare_unit, units[system.id], gpus)
+    return standing_by >= 0 and repair.swaps_fit(mtti_s(way.failures_per_gpu_day, gpus))
 
 
 def _clients(

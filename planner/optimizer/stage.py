@@ -14,11 +14,13 @@ from functools import partial
 from planner.errors import SolverError
 from planner.optimizer import operate, purchase
 from planner.optimizer.branch import (
+    SPLIT_MARGIN,
     Found,
     Goal,
     Node,
     crowded,
-    narrow_ratios,
+    narrow_chords,
+    overdraws,
     pretends,
     probe,
     solve,
@@ -28,6 +30,7 @@ from planner.optimizer.branch import (
 from planner.optimizer.guess import guesses
 from planner.optimizer.master import Master
 from planner.optimizer.operate import Run
+from planner.optimizer.ratio import divide_money, prune
 from planner.optimizer.solver import Outcome
 
 MOST_ROUNDS = 200
@@ -64,20 +67,22 @@ def run(master: Master, goal: Goal, start: Run | None = None) -> Found:
 def _search(master: Master, goal: Goal, found: Found, *, begun: bool) -> list[float]:
     """Work on parts until all are settled; return the finite bounds of the parts."""
     worst = math.inf if goal.maximise else -math.inf
-    nodes, settled = [Node(worst)], []
+    nodes, settled = [Node(worst, dict(part)) for part in master.parts], []
     while nodes and not found.stopped and not found.unbounded:
         nodes.sort(key=lambda node: node.bound if goal.maximise else -node.bound)
         node = nodes.pop()
+        prune(master, goal, found)
         if found.closed(goal, node.bound):
-            settled.append(node.bound)
+            settled.append(node)
             continue
         master.narrow(node.bounds)
         children = _explore(master, goal, node, found, begun=begun)
         if found.stopped or not children:
-            settled.append(node.bound)
+            settled.append(node)
         nodes += children
     master.narrow({})
-    return [b for b in [*settled, *(node.bound for node in nodes)] if math.isfinite(b)]
+    found.parts = [] if found.stopped or found.unbounded else settled
+    return [node.bound for node in (*settled, *nodes) if math.isfinite(node.bound)]
 
 
 def _disproved(goal: Goal, found: Found, bounds: list[float]) -> bool:
@@ -98,10 +103,9 @@ def _overall(goal: Goal, found: Found, bounds: list[float]) -> float | None:
 
 def _explore(master: Master, goal: Goal, node: Node, found: Found, *, begun: bool) -> list[Node]:
     """Work on one node until it is closed, empty (bound set beyond reach) or must be split."""
-    relaxed = _relax(master, goal, node, found)
-    if relaxed is None:
-        return []
-    _begin(master, goal, node, relaxed, found)
+    children = _explore_relaxed(master, goal, node, found)
+    if children is not None:
+        return children
     pretended = 0
     outcome = Outcome("limit", None, None)
     for _ in range(MOST_ROUNDS):
@@ -116,14 +120,26 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found, *, begun: boo
             break
         if not node.bounds:
             probe(master, goal, found)
-        overdrawn = [r for r in master.build.model.ratios if r.overdrawn(outcome.values)]
+        overdrawn = overdraws(master, outcome)
         pretended += pretends(master, outcome) or bool(overdrawn)
+        children = divide_money(master, goal, node, outcome, found, 0.0)
+        if children:  # where the master's own purchase stands the chords are then exact
+            return children
         # Tangents cannot keep the master from counting GPUs it does not pay for; a split can.
         if pretended >= MOST_PRETENDED or not moved:
             children = split(master, goal, node, outcome, overdrawn)
             if children or not moved:
                 return children or _count_out(master, goal, node, outcome)
     return _count_out(master, goal, node, outcome)
+
+
+def _explore_relaxed(master: Master, goal: Goal, node: Node, found: Found) -> list[Node] | None:
+    """Work on a node by linear programs alone; return its parts; None: it must be searched."""
+    relaxed = _relax(master, goal, node, found)
+    if relaxed is None:
+        return []
+    _begin(master, goal, node, relaxed, found)
+    return divide_money(master, goal, node, relaxed, found, SPLIT_MARGIN) or None
 
 
 def _count_out(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Node]:
@@ -197,7 +213,7 @@ def _begin(master: Master, goal: Goal, node: Node, relaxed: Outcome, found: Foun
     """Look for a first plan near the relaxation, and rule out what it shows to be worse."""
     if found.value is not None or node.bounds or not relaxed.values:
         return
-    narrow_ratios(master, goal)
+    narrow_chords(master, goal)
     again = partial(solve, master, goal, relaxed=True)
     for operation in guesses(master, relaxed.values, again):
         found.take(goal, operation)

@@ -27,6 +27,7 @@ from planner.schema.plan import (
     PriceNote,
     Provenance,
     RackGroup,
+    Repair,
     Site,
     StorageOption,
     StorageOptions,
@@ -125,7 +126,14 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "system_links leaf_spine_links spine_core_links"
         )
     ),
-    Loss: Rule(_names("stall rework drain restart restore")),
+    Loss: Rule(_names("stall rework drain restart restore waiting")),
+    Repair: Rule(
+        _names(
+            "unit unit_gpus in_rack spares decided hardware_share repair_s swap_s load "
+            "availability units_out waiting_h_per_year next_spare_gpus other_unit "
+            "other_waiting_h_per_year"
+        )
+    ),
     JobPlan: Rule(
         _names(
             "gpu_type gpu_types storage_family storage_families mode gpus_used systems_used "
@@ -140,7 +148,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "hot_spare_systems tolerate_down degraded_write_gb_per_s degraded_read_gb_per_s "
             "degraded_drain_s degraded_overlap degraded_restore_s fan_out_kind bytes_per_parameter "
             "writers readers checkpoints_held other_data_tb tokens active_parameters "
-            "max_overlap max_blocking"
+            "max_overlap max_blocking repair"
         ),
         {"name": "job"},
     ),
@@ -209,6 +217,9 @@ def _strip_money(model: ModelT, speaks: MoneyWords) -> ModelT:
     if isinstance(model, ObjectiveReport) and "USD" in model.unit:
         hidden = {"name": HIDDEN_OBJECTIVE, "unit": "", "value": None, "bound": None, "best": None}
         model = model.model_copy(update=hidden)
+    if isinstance(model, Line) and "USD" in model.unit:  # what it counts is money
+        once = {"quantity": 1, "purchased": 1, "unit": "order", "role": "once for the order"}
+        model = model.model_copy(update=once)
     rule = RULES[type(model)]
     fields: dict[str, Any] = {
         name: _strip_value(getattr(model, name), speaks) for name in rule.kept

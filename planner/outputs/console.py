@@ -26,7 +26,16 @@ from planner.outputs.words import (
     too_low,
     wrapped,
 )
-from planner.schema.plan import FabricReport, JobPlan, Line, Loss, Plan, Section, Totals
+from planner.paths import job_path
+from planner.schema.plan import (
+    FabricReport,
+    JobPlan,
+    Line,
+    Plan,
+    Repair,
+    Section,
+    Totals,
+)
 from planner.sizing.demand import VENDOR_RULES, rule_demand
 from planner.terminal import width
 
@@ -43,6 +52,11 @@ NOT_COUNTED_TAKES = (
     "the racks; docs/bill.md tells how to count them"
 )
 """As in the shipped problems with a complete bill; a test holds it against them."""
+
+NO_REPAIR = (
+    "repair and spares are not in these figures: hardware that fails counts as there again after "
+    f"the restart; {job_path('repair')}: {{share, time}} states how it is mended"
+)
 
 _MOST_LINES = 3
 """Lines of one note next to a long bill; the workbook has all of it."""
@@ -115,6 +129,8 @@ def _sections(plan: Plan, known: Sequence[Line]) -> list[Summed]:
 
 
 def _counted(line: Line) -> str:
+    if line.section == "Services":  # counted by racks, by kW, by hundreds of dollars
+        return line.model
     times = " x" if line.model[:1].isdigit() else ""
     return f"{line.quantity:,}{times} {line.model}"
 
@@ -285,6 +301,8 @@ def _title(plan: Plan) -> str:
     scenario = plan.provenance.scenario
     name = plan.problem if scenario is None else f"{plan.problem}, scenario {scenario}"
     title = f"{name}  ({status(plan)})"
+    if plan.jobs and plan.jobs[0].repair is None:
+        title = "\n".join([title, *wrapped(NO_REPAIR)])
     if not plan.not_counted:
         return title
     parts = f"not counted: {', '.join(plan.not_counted)}"
@@ -334,6 +352,9 @@ def _job(plan: Plan, job: JobPlan) -> str:
 def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
     bought = plan.totals.gpus if plan.totals else job.gpus_used
     idle = "" if bought == job.gpus_used else f" of {bought:,} in place"
+    if job.repair is not None and job.repair.spares and not job.repair.in_rack:
+        units = _units(job.repair, job.repair.spares)
+        idle += f" ({units} {'stands' if job.repair.spares == 1 else 'stand'} by as spares)"
     if job.hot_spare_systems:
         systems = (
             "system is a hot spare" if job.hot_spare_systems == 1 else "systems are hot spares"
@@ -351,9 +372,9 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
         f"an interruption every {duration(job.mtti_s)}; restart {duration(job.restart_s)}, "
         f"restore reads {job.fan_out:.3g} x {size(job.checkpoint_gb)} in {duration(job.restore_s)}"
     )
+    yield from _repairs(job)
     shares = ", ".join(
-        f"{FIGURES[f'loss.{name}'].label} {percent(getattr(job.loss, name), 2)}"
-        for name in Loss.model_fields
+        f"{FIGURES[f'loss.{name}'].label} {percent(share, 2)}" for name, share in job.losses.items()
     )
     yield f"time lost: {shares}"
     if note := too_low(job.goodput_understated):
@@ -365,6 +386,45 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
         f"delivered: write {job.delivered_write_gb_per_s:,.0f} GB/s ({per_gpu:,.0f} MB/s per GPU, "
         f"limited by {job.write_limited_by}), read {job.delivered_read_gb_per_s:,.0f} GB/s "
         f"(limited by {job.read_limited_by})"
+    )
+
+
+def _units(repair: Repair, count: float) -> str:
+    """Return so many spare units in words."""
+    name = repair.unit if repair.unit == "system" else f"tray of {repair.unit_gpus} GPUs"
+    plural = name.replace("tray", "trays") if repair.unit == "tray" else "systems"
+    number = f"{count:,}" if isinstance(count, int) else f"{count:,.2f}"
+    return f"{number} {name if count == 1 else plural}"
+
+
+def _repairs(job: JobPlan) -> Iterator[str]:
+    """What is out for repair, what stands by for it, and how long the job waits all the same."""
+    repair = job.repair
+    if repair is None:
+        return
+    text = (
+        f"{percent(repair.hardware_share, 0)} of interruptions take a {repair.unit} out for "
+        f"{duration(repair.repair_s)}"
+    )
+    text += f", swapped in {duration(repair.swap_s)}: " if repair.swap_s else ": "
+    waits = f"{repair.waiting_h_per_year:,.1f} h a year ({percent(1.0 - repair.availability, 2)})"
+    other = ""
+    if repair.other_unit is not None:
+        units = "whole systems" if repair.other_unit == "system" else "trays"
+        other = f"; with {units} swapped {repair.other_waiting_h_per_year:,.1f} h"
+    if repair.in_rack:
+        each = repair.spares // job.systems_used
+        yield (
+            f"{text}{_units(repair, each)} stand by in each of {job.systems_used:,} systems, where "
+            f"its tensor groups stand; the job waits for repairs at most {waits}{other}"
+        )
+        return
+    decided = "" if repair.decided else " as asked"
+    worth = repair.next_spare_gpus or 0.0
+    yield (
+        f"{text}{_units(repair, repair.units_out or 0.0)} out on average, "
+        f"{_units(repair, repair.spares)} stand by{decided}; the job waits for repairs "
+        f"{waits}{other}; one spare more would give {worth:,.1f} useful GPUs"
     )
 
 

@@ -23,9 +23,13 @@ CAUSES = {
     for name in (
         "budget.stall", "budget.slowdown", "loss.rework", "loss.drain", "loss.restart",
         "loss.restore", "budget.planned",
+        "budget.waiting", "budget.shrunk",
     )
 }  # fmt: skip
 """Where time is lost, by the names in a ``LossBudget``."""
+
+SELDOM = ("slowdown", "planned", "waiting", "shrunk")
+"""What is told only where it happens."""
 
 LIMITS = {
     "max_overlap": "drains longer than max_overlap",
@@ -203,7 +207,7 @@ def _budget(job: JobSimulated) -> str:
     lines.append(_row("kept progress", job.predicted, job.goodput.mean, places))
     for cause, words in CAUSES.items():
         before, after = _both(job.predicted_loss, job.loss, cause)
-        if before or after or cause not in ("slowdown", "planned"):
+        if before or after or cause not in SELDOM:
             lines.append(_row(words, before, after, places))
         if cause == "stall" and job.waits:
             lines.append(["  of it waiting for a drain", "", percent(job.waits, places)])

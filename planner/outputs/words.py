@@ -13,6 +13,7 @@ INDENT = "  "
 NETWORKS = {
     "compute": "compute fabric",
     "storage": "storage fabric",
+    "converged": "storage and in-band fabric",
     "in_band": "in-band network",
     "out_of_band": "out-of-band network",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from planner.schema.base import (
     Bandwidth,
@@ -28,7 +28,7 @@ from planner.schema.base import (
 Confidence = Literal["high", "medium", "low"]
 Category = Literal[
     "gpu_system", "storage", "component", "switch", "transceiver", "cable", "rack", "pdu", "cdu",
-    "management", "software",
+    "management", "software", "service",
 ]  # fmt: skip
 Protocol = Literal["infiniband", "ethernet"]
 Lifecycle = Literal["announced", "available", "end_of_sale"]
@@ -110,6 +110,7 @@ class Consumes(Model):
     """What one unit takes: maximum and typical draw, height, weight, whole racks.
 
     ``liquid_share`` is the share of its heat that goes to liquid; the rest goes to air.
+    ``design_power`` is what a reference design provides for it, where that is more than its draw.
     """
 
     it_power: Figure[PowerOrZero] | None = None
@@ -118,6 +119,7 @@ class Consumes(Model):
     racks: Figure[PositiveWhole] | None = None
     typical_power: Figure[PowerOrZero] | None = None
     liquid_share: Figure[Share] | None = None
+    design_power: Figure[PowerOrZero] | None = None
 
 
 class LinkEnd(Model):
@@ -198,6 +200,28 @@ class Licence(Model):
     vendors: tuple[Text, ...] | None = None
 
 
+class ServiceCount(Model):
+    """What a service is counted by: one for the order, one for each unit, rack, cable or kW.
+
+    ``hardware`` counts every 100 USD that the hardware costs, so that the price of the service is a
+    percentage; ``of`` names the categories that count, all but software and services by default.
+    """
+
+    per: Literal[
+        "order", "gpu_system", "gpu", "storage_unit", "switch", "cable", "pdu", "rack",
+        "liquid_kw", "hardware",
+    ]  # fmt: skip
+    of: Annotated[tuple[Category, ...], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _of_hardware(self) -> ServiceCount:
+        if self.of is not None and self.per != "hardware":
+            raise ValueError("of goes with per: hardware")
+        if {"software", "service"} & set(self.of or ()):
+            raise ValueError("software and services are no hardware")
+        return self
+
+
 class Gpu(Model):
     """Per-GPU properties of a GPU system."""
 
@@ -206,6 +230,12 @@ class Gpu(Model):
     fp8_dense: Figure[Compute] | None = None
     tdp: Figure[PowerOrZero] | None = None
     failures_per_day: Figure[Number] | None = None
+
+
+class SpareUnit(Model):
+    """What of a GPU system fails and is swapped by itself: a tray of so many GPUs."""
+
+    tray: Figure[PositiveWhole]
 
 
 class ClientLimits(Model):
@@ -309,6 +339,7 @@ class Item(Model):
     provides: Provides = Provides.model_construct()
     consumes: Consumes = Consumes.model_construct()
     gpu: Gpu = Gpu.model_construct()
+    spare_unit: SpareUnit | None = None
     client: ClientLimits = ClientLimits.model_construct()
     facts: dict[Identifier, Figure[str | int | float]] = {}
     min_units: Figure[PositiveWhole] | None = None
@@ -318,6 +349,7 @@ class Item(Model):
     ports: Ports = Ports.model_construct()
     switch: Switch | None = None
     licence: Licence | None = None
+    service: ServiceCount | None = None
     media: tuple[Media, ...] = ()
     components: tuple[Component, ...] = ()
     extends: Identifier | None = None

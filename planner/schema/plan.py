@@ -19,9 +19,24 @@ SCHEMA_VERSION = 1
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 Section = Literal[
-    "Compute", "Storage", "Network", "Optics & cables", "Racks & power", "Software", "Components"
+    "Compute",
+    "Storage",
+    "Network",
+    "Optics & cables",
+    "Racks & power",
+    "Software",
+    "Services",
+    "Components",
 ]
 RackClassName = Literal["gpu", "storage", "network"]
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_empty(value: object) -> bool:
+    return not value
 
 
 class Named(Record):
@@ -303,7 +318,7 @@ class FabricReport(PlanModel):
     (``parts_per_port`` to one). Links are counted over all planes; cables may carry several.
     """
 
-    network: Literal["compute", "storage", "in_band", "out_of_band"]
+    network: Literal["compute", "storage", "converged", "in_band", "out_of_band"]
     switch_sku: str
     serves: tuple[str, ...]
     planes: int
@@ -324,21 +339,48 @@ class FabricReport(PlanModel):
 
 
 class Loss(PlanModel):
-    """Where wall-clock time goes, as shares of it; the parts sum to 1 - goodput."""
+    """Where wall-clock time goes, as shares of it; the parts sum to 1 - goodput.
+
+    Swaps of failed hardware count in ``restart``; ``waiting`` is for repairs.
+    """
 
     stall: float
     rework: float
     drain: float
     restart: float
     restore: float
+    waiting: float = Field(default=0.0, exclude_if=_is_empty)
 
 
-def _is_none(value: object) -> bool:
-    return value is None
+class Repair(PlanModel):
+    """Hardware out for repair, and what stands by for it.
 
+    ``unit`` is what fails and is swapped, of ``unit_gpus`` GPUs: a GPU system, or a tray of one.
+    ``spares`` of them stand by, in any system of the type or, where they are ``in_rack``, in each
+    system in use for it alone (then ``availability`` is a lower bound). ``load`` is how many units
+    would be out on average if the job never waited, ``units_out`` how many are.
+    ``hardware_share`` of the interruptions take a unit out for ``repair_s`` on average, and make
+    the restart longer by ``swap_s``. ``next_spare_gpus`` is what one more spare would add to the
+    useful GPUs, None in racks. ``decided`` is False where the problem gives the number of spares;
+    where they are decided, ``other_waiting_h_per_year`` is what the same purchase would wait if
+    ``other_unit`` were swapped instead: whole systems for trays, or trays where they are known.
+    """
 
-def _is_empty(value: object) -> bool:
-    return not value
+    unit: Literal["system", "tray"]
+    unit_gpus: int
+    in_rack: bool
+    spares: int
+    decided: bool
+    hardware_share: float
+    repair_s: float
+    swap_s: float
+    load: float
+    availability: float
+    units_out: float | None
+    waiting_h_per_year: float
+    next_spare_gpus: float | None
+    other_unit: Literal["system", "tray"] | None
+    other_waiting_h_per_year: float | None
 
 
 class WayPlan(PlanModel):
@@ -428,12 +470,19 @@ class JobPlan(PlanModel):
     per_system_gpus: int | None = None
     usable_gpus_by_type: dict[str, int] = {}
     idle_gpus: int = 0
+    repair: Repair | None = Field(default=None, exclude_if=_is_none)
     ways: tuple[WayPlan, ...] = Field(default=(), exclude_if=_is_empty)
 
     @property
     def way_ids(self) -> tuple[str, ...]:
         """The ids of the ways in which the job runs, where there are any to choose from."""
         return tuple(way.id for way in self.ways)
+
+    @property
+    def losses(self) -> dict[str, float]:
+        """Where wall-clock time goes, by cause; repairs where the problem states them."""
+        causes = Loss.model_fields if self.repair else set(Loss.model_fields) - {"waiting"}
+        return {name: getattr(self.loss, name) for name in Loss.model_fields if name in causes}
 
     def most_gpus(self, sku: str, systems: int) -> int:
         """Return the most GPUs that the job can use of so many systems of a type."""

@@ -16,6 +16,9 @@ from planner.schema.base import (
     Days,
     EnergyPrice,
     Identifier,
+    Length,
+    LengthOrZero,
+    LinkSpeed,
     Model,
     Money,
     Number,
@@ -34,6 +37,7 @@ from planner.schema.base import (
     Whole,
 )
 from planner.schema.catalog import Category
+from planner.schema.repair import Repair
 
 PueNumber = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
 Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]
@@ -137,18 +141,37 @@ class Cooling(Model):
     liquid_limit_kw: Power | None = Field(default=None, alias="liquid_limit")
 
 
+class Floor(Model):
+    """How racks stand, for the lengths of cables: rows of so many, side by side.
+
+    Racks are numbered along the first row, then the next. A cable between racks rises by ``riser``
+    above its rack at each end, and runs along rows and across them; ``slack`` is a share more.
+    """
+
+    racks_per_row: PositiveWhole
+    rack_width_m: Length = Field(alias="rack_width")
+    row_pitch_m: Length = Field(alias="row_pitch")
+    riser_m: LengthOrZero = Field(alias="riser")
+    slack: Share = 0.0
+
+
 class Site(Model):
-    """Where the cluster stands: the power feed, its overhead and the room."""
+    """Where the cluster stands: the power feed, its overhead and the room.
+
+    With ``power_basis: design`` items draw what reference designs provide for them, where known.
+    """
 
     facility_power_kw: Power | None = Field(default=None, alias="facility_power")
     it_power_kw: Power | None = Field(default=None, alias="it_power")
     pue: AnyPue
+    power_basis: Literal["maximum", "design"] = "maximum"
     feeds: Feeds | None = None
     racks: Whole | None = None
     weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")
     rack: Rack | None = None
     rack_classes: RackClasses = RackClasses.model_construct()
     cooling: Cooling = Cooling.model_construct()
+    floor: Floor | None = None
 
     @property
     def pue_air(self) -> float:
@@ -455,6 +478,7 @@ class Job(Model):
     checkpoint: Checkpoint = Checkpoint.model_construct()
     restore: Restore = Restore.model_construct()
     failures: FailurePreset | FailureRate = "llama3"
+    repair: Repair | None = None
     training: Training = Training.model_construct()
     gpus: GpuRange = GpuRange.model_construct()
     dataset_tb: CapacityOrZero = Field(default=0.0, alias="dataset")
@@ -464,6 +488,22 @@ class Job(Model):
     def whole_replicas(self) -> bool:
         """Whether only whole replicas run: always, unless systems are asked for."""
         return self.parallelism is not None and self.gpus.whole != "systems"
+
+    @model_validator(mode="after")
+    def _spares_have_one_home(self) -> Job:
+        if self.repair is None:
+            return self
+        if self.gpus.hot != (0, 0.0):
+            raise ValueError(
+                "gpus.hot_spares does not go with repair, which decides the spares; "
+                "leave it out, or give their number as repair: {spares: 2}"
+            )
+        if self.gpus.max_types > 1:
+            raise ValueError(
+                "repair needs one GPU type per job: a spare of one type does not take the place "
+                "of another; leave gpus.max_types out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _has_a_size(self) -> Job:
@@ -487,7 +527,9 @@ DEFAULT_INDIFFERENCE = 0.005
 
 
 Maximized = Literal["goodput", "useful_gpus", "gpus"]
-Minimized = Literal["cost", "tco", "power", "heat"]
+Minimized = Literal[
+    "cost", "tco", "power", "heat", "usd_per_useful_gpu_hour", "usd_per_million_tokens"
+]
 
 
 class Objective(Model):
@@ -531,10 +573,11 @@ class Targets(Model):
 
 
 class Manager(Model):
-    """What the fabric manager takes of a compute fabric."""
+    """What the fabric manager takes of a compute fabric; ``transceiver`` is at its own end."""
 
     slots: Whole = 0
     ports: Whole = 0
+    transceiver: Identifier | None = None
 
 
 class ComputeFabric(Model):
@@ -553,12 +596,26 @@ class ComputeFabric(Model):
     manager: Manager = Manager.model_construct()
 
 
+class Edge(Model):
+    """Links to the customer's own network; what is at their far end is the customer's."""
+
+    ports: PositiveWhole
+    speed_gbit_per_s: LinkSpeed = Field(alias="speed")
+
+
 class EthernetFabric(Model):
     """The storage or the in-band fabric: one switch model, leaves and spines."""
 
     switch: Identifier
     oversubscription: MoreThanOne = 1.0
     min_switches: Literal[1, 2] = 2
+    edge: Edge | None = None
+
+
+class StorageFabric(EthernetFabric):
+    """The storage fabric; with ``carries_in_band`` in-band management is on it too."""
+
+    carries_in_band: bool = False
 
 
 class OutOfBand(Model):
@@ -573,9 +630,14 @@ class Network(Model):
     """The fabrics that come with the systems; what is left out is not in the bill."""
 
     compute: ComputeFabric | None = None
-    storage: EthernetFabric | None = None
+    storage: StorageFabric | None = None
     in_band: EthernetFabric | None = None
     out_of_band: OutOfBand | None = None
+
+    @property
+    def converged(self) -> StorageFabric | None:
+        """The fabric of storage and in-band management together, where there is one."""
+        return self.storage if self.storage is not None and self.storage.carries_in_band else None
 
 
 class Extra(Model):
@@ -632,6 +694,7 @@ class Problem(Model):
     jobs: Annotated[tuple[Job, ...], Field(min_length=1, max_length=1)]
     network: Network = Network.model_construct()
     software: tuple[Identifier, ...] = ()
+    services: tuple[Identifier, ...] = ()
     extras: dict[Identifier, Extra] = {}
     spares: dict[Category, Share] = {}
     policy: Policy = Policy.model_construct()

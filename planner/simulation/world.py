@@ -10,88 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from planner.schema.plan import JobPlan, Plan
-
-Array: TypeAlias = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Exponential:
-    """Failures without memory."""
-
-    mean_s: float
-
-    def gaps(self, draw: np.random.Generator, shape: tuple[int, int]) -> Array:
-        """Return times between interruptions, s."""
-        return draw.exponential(self.mean_s, shape)
-
-    def scaled(self, mean_s: float) -> Exponential:
-        """Return the same kind of failures with another mean, s."""
-        return Exponential(mean_s)
-
-    @property
-    def variation(self) -> float:
-        """Standard deviation over mean."""
-        return 1.0
-
-
-@dataclass(frozen=True)
-class Weibull:
-    """Failures that come in bunches (``shape`` below 1) or with wear (above 1)."""
-
-    mean_s: float
-    shape: float
-
-    def gaps(self, draw: np.random.Generator, shape: tuple[int, int]) -> Array:
-        """Return times between interruptions, s."""
-        scale = self.mean_s / math.gamma(1.0 + 1.0 / self.shape)
-        return scale * draw.weibull(self.shape, shape)
-
-    def scaled(self, mean_s: float) -> Weibull:
-        """Return the same kind of failures with another mean, s."""
-        return Weibull(mean_s, self.shape)
-
-    @property
-    def variation(self) -> float:
-        """Standard deviation over mean."""
-        first, second = (math.gamma(1.0 + power / self.shape) for power in (1.0, 2.0))
-        return math.sqrt(max(0.0, second / first**2 - 1.0))
-
-
-@dataclass(frozen=True)
-class Empirical:
-    """Failures as far apart as measured ones, drawn with replacement."""
-
-    measured_s: tuple[float, ...]
-
-    @property
-    def mean_s(self) -> float:
-        """Mean time between interruptions, s."""
-        return math.fsum(self.measured_s) / len(self.measured_s)
-
-    def gaps(self, draw: np.random.Generator, shape: tuple[int, int]) -> Array:
-        """Return times between interruptions, s."""
-        return draw.choice(np.array(self.measured_s), shape)
-
-    def scaled(self, mean_s: float) -> Empirical:
-        """Return the same failures stretched to another mean, s."""
-        factor = mean_s / self.mean_s
-        return Empirical(tuple(gap * factor for gap in self.measured_s))
-
-    @property
-    def variation(self) -> float:
-        """Standard deviation over mean."""
-        mean = self.mean_s
-        squares = math.fsum((gap - mean) ** 2 for gap in self.measured_s)
-        return math.sqrt(squares / len(self.measured_s)) / mean
-
-
-Failures: TypeAlias = Exponential | Weibull | Empirical
+from planner.simulation.laws import Array, Exponential, Failures
+from planner.simulation.operation import FailureClass, LocalCopies, Marks, Units, draw_marks
 
 
 @dataclass(frozen=True)
@@ -111,6 +35,10 @@ class JobRun:
         sync: whether the GPUs stand still until a checkpoint is written.
         client_write_gb_per_s: what its GPU systems can write at most.
         client_read_gb_per_s: what they can read at most.
+        classes: kinds of failures; without any, all need the shared storage and take nothing out.
+        units: those that are repaired, and the spares for them; None where nothing is ever out.
+        local: checkpoints kept close to the GPUs, None where there are none. The checkpoint on the
+            shared storage is then every so many-th one; such a job is asynchronous.
     """
 
     name: str
@@ -124,6 +52,20 @@ class JobRun:
     sync: bool = False
     client_write_gb_per_s: float = math.inf
     client_read_gb_per_s: float = math.inf
+    classes: tuple[FailureClass, ...] = ()
+    units: Units | None = None
+    local: LocalCopies | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be simulated.
+
+        Raises:
+            ValueError: units go out that are not given, or a local copy takes too long.
+        """
+        if self.units is None and any(each.out for each in self.classes):
+            raise ValueError("failures take units out, and there are no units")
+        if self.local is not None and self.local.settle_s > self.compute_s:
+            raise ValueError("a local copy is not safe when the next capture is due")
 
     @property
     def compute_s(self) -> float:
@@ -174,6 +116,14 @@ class World:
     def read_gb_per_s(self) -> float:
         """What all appliances together read."""
         return math.fsum(kind.count * kind.read_gb_per_s for kind in self.appliances)
+
+    @property
+    def warm_s(self) -> float:
+        """How long a run goes on before it counts, s: until as many units are out as usual, which
+        takes the longer the more single repairs differ."""
+        repairs = (each.repair for job in self.jobs for each in job.classes if each.repair)
+        left_s = (law.mean_s * max(1.0, (1.0 + law.variation**2) / 2.0) for law in repairs)
+        return _WARM * max(left_s, default=0.0)
 
 
 def world_of(
@@ -248,6 +198,8 @@ def job_run(
     )
 
 
+_WARM = 5.0
+"""Mean times that a repair under way still takes, before a run counts."""
 _SPARE = 6.0
 """Standard deviations of room when guessing how many times to draw."""
 
@@ -263,6 +215,7 @@ class Disturbances:
         write_gb_per_s: what appliances write before the first change and after each, by lane.
         read_gb_per_s: what they read.
         down: how many of them are down.
+        marks: what each failure of each job does; None for a job without kinds of failures.
     """
 
     failures: tuple[Array, ...]
@@ -271,6 +224,7 @@ class Disturbances:
     write_gb_per_s: Array
     read_gb_per_s: Array
     down: Array
+    marks: tuple[Marks | None, ...] = ()
 
     @property
     def lanes(self) -> int:
@@ -289,15 +243,31 @@ def draw(world: World, length_s: float, seed: int, lanes: int = 1, block: int = 
         block: which runs of all those with the same seed.
     """
 
-    def stream(number: int) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block, number)))
+    def stream(*key: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block, *key)))
 
     failures = tuple(
         failure_times(job.failures, stream(number), length_s, lanes)
         for number, job in enumerate(world.jobs, start=1)
     )
+    marks = tuple(
+        draw_marks(
+            job.classes, job.units.racks if job.units else 1, stream(number, 1), (*times.shape,)
+        )
+        if job.classes
+        else None
+        for number, (job, times) in enumerate(zip(world.jobs, failures, strict=True), start=1)
+    )
     planned = planned_times(world.planned, length_s)
-    return Disturbances(failures, planned, *_storage(world, stream(0), length_s, lanes))
+    return Disturbances(failures, planned, *_storage(world, stream(0), length_s, lanes), marks)
+
+
+def job_marks(job: JobRun, draws: np.random.Generator, times: Array) -> Marks | None:
+    """Return what each of a job's failures does, by lane; None for a job without kinds of them."""
+    if not job.classes:
+        return None
+    racks = 1 if job.units is None else job.units.racks
+    return draw_marks(job.classes, racks, draws, (len(times), times.shape[1]))
 
 
 def failure_times(

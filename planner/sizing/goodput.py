@@ -208,6 +208,7 @@ class GoodputLoss:
         drain: progress lost because the newest checkpoint had not reached storage yet.
         restart: detecting the failure, replacing the system and starting again.
         restore: reading the checkpoint back.
+        waiting: for repairs, while fewer spares stand by than units are out.
     """
 
     stall: float
@@ -215,11 +216,13 @@ class GoodputLoss:
     drain: float
     restart: float
     restore: float
+    waiting: float = 0.0
 
     @property
     def total(self) -> float:
         """Return the sum of the shares, 1 - goodput."""
-        return math.fsum((self.stall, self.rework, self.drain, self.restart, self.restore))
+        parts = (self.stall, self.rework, self.drain, self.restart, self.restore, self.waiting)
+        return math.fsum(parts)
 
 
 def goodput(
@@ -294,6 +297,8 @@ def goodput_loss(
     restore_s: float,
     mtti_s: float,
     drain_slowdown: float = 0.0,
+    kept_by_swaps: float = 1.0,
+    waiting: float = 0.0,
 ) -> GoodputLoss:
     """Split 1 - goodput over its causes, in proportion to the logarithm of each one's factor.
 
@@ -305,13 +310,18 @@ def goodput_loss(
         restore_s: seconds to read the checkpoint back.
         mtti_s: mean time to interruption, s.
         drain_slowdown: share of computing speed lost while a checkpoint drains.
+        kept_by_swaps: what longer restarts after hardware failures leave, as a factor; its loss
+            counts as restarts.
+        waiting: share of time spent waiting for repairs.
 
     Raises:
         ValueError: a time is negative, or the interval or time to interruption not positive.
     """
-    logs = _log_factors(
+    stall, rework, drain, restart, restore = _log_factors(
         interval_s, stall_s, drain_s, restart_only_s, restore_s, mtti_s, drain_slowdown
     )
+    restart += math.log(kept_by_swaps)
+    logs = (stall, rework, drain, restart, restore, math.log1p(-waiting))
     if logs[0] == -math.inf:
         return GoodputLoss(stall=1.0, rework=0.0, drain=0.0, restart=0.0, restore=0.0)
     log_goodput = math.fsum(logs)

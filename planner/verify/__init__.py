@@ -135,8 +135,8 @@ def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pla
     ratios = check_ratios(ledger, basis, plan, totals.tco_usd, figures)
     found = Found(companions.counts, totals, ratios, figures, degraded)
     check_limits(ledger, basis, decisions, plan, found)
-    check_objective(ledger, basis, plan, totals, figures)
-    check_options(ledger, basis, plan)
+    check_objective(ledger, basis, plan, found)
+    check_options(ledger, basis, decisions, plan)
 
 
 def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:

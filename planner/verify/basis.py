@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _NOTHING_DEMANDED = Quantity()
-_WITHOUT_DRAW = ("cable", "rack", "pdu", "software")
+_WITHOUT_DRAW = ("cable", "rack", "pdu", "software", "service")
 _WITHOUT_HEIGHT = ("transceiver", *_WITHOUT_DRAW)
 DECIDED = ("gpu_system", "storage")
 """The categories whose counts a plan decides; the others' follow from them."""
@@ -69,13 +69,23 @@ class Basis:
         """Return the maximum draw of one unit in kW, None where it is not known."""
         if item.category in _WITHOUT_DRAW:
             return 0.0
-        return self._consumed(item, _own("it_power"))
+        return self._consumed(item, self._drawn)
 
     def unit_typical_power_kw(self, item: Item) -> float | None:
         """Return the typical draw of one unit in kW; the maximum where it is not known."""
         if item.category in _WITHOUT_DRAW:
             return 0.0
-        return self._consumed(item, _typical_or_maximum)
+        return self._consumed(item, self._drawn_typically)
+
+    def _drawn(self, item: Item) -> float | None:
+        provided = item.consumes.design_power
+        if self.problem.site.power_basis == "design" and provided is not None:
+            return provided.value
+        return None if item.consumes.it_power is None else item.consumes.it_power.value
+
+    def _drawn_typically(self, item: Item) -> float | None:
+        typical = item.consumes.typical_power
+        return self._drawn(item) if typical is None else typical.value
 
     def rack_power_kw(self, item: Item) -> float | None:
         """Return what a device can draw in its rack, kW: a switch with every transceiver."""
@@ -98,7 +108,7 @@ class Basis:
 
     def unit_weight_kg(self, item: Item) -> float | None:
         """Return the weight of one unit in kg, None where it is not known."""
-        if item.category in ("transceiver", "cable", "software"):
+        if item.category in ("transceiver", "cable", "software", "service"):
             return 0.0  # not counted, as the rules say
         return self._consumed(item, _own("weight"))
 
@@ -140,11 +150,6 @@ def _own(resource: str) -> Callable[[Item], float | None]:
         return None if figure is None else float(figure.value)
 
     return read
-
-
-def _typical_or_maximum(item: Item) -> float | None:
-    figure = item.consumes.typical_power or item.consumes.it_power
-    return None if figure is None else figure.value
 
 
 def nameplate_gb_per_s(item: Item, count: float) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.schema.catalog import Licence
+from planner.schema.catalog import Licence, ServiceCount
 from planner.schema.problem import Extra
 from planner.verify.basis import Basis, gpus
 from planner.verify.fabrics import (
@@ -17,8 +17,10 @@ from planner.verify.fabrics import (
     out_of_band,
     plugged,
     port_fabric,
+    slowest,
 )
 from planner.verify.ledger import at_least
+from planner.verify.money import owned, unit_money
 from planner.verify.racks import Room, network_racks, own_racks, pdus
 
 
@@ -71,7 +73,9 @@ class _Counting:
         self._software()
         standing = network_racks(self.basis, self.bill.units, shared)
         room = Room((*self.own.sets, *standing.sets), self.own.complete and standing.complete)
+        self._console_cables(room)
         self._racks(room)
+        self._services(room)
         return Companions(
             counts=dict(self.bill.units),
             fabrics=tuple(self.fabrics),
@@ -88,7 +92,7 @@ class _Counting:
     def _gpu_and_storage_fabrics(self) -> None:
         network = self.problem.network
         self._take("compute", compute_fabrics(self.basis, self.counts, self.bill))
-        if network.storage is not None:
+        if network.storage is not None and not network.storage.carries_in_band:
             devices = plugged(self.basis, self.counts, "storage")
             fabrics = port_fabric(self.basis, "storage", network.storage, devices, self.bill)
             self._take("storage", fabrics)
@@ -137,11 +141,25 @@ class _Counting:
             self._take("out_of_band", found)
             switches = sum(fabric.leaf_switches for fabric in found or ())
             uplinks = oob_uplinks(self.basis, network.out_of_band, switches)
-        if network.in_band is not None:
+        both = network.storage is not None and network.storage.carries_in_band
+        asked = network.storage if both else network.in_band
+        if asked is not None:
+            name = "converged" if both else "in_band"
             devices = plugged(self.basis, everything, "in_band")
+            devices += plugged(self.basis, self.counts, "storage") if both else []
             devices += [uplinks] if uplinks is not None else []
-            fabrics = port_fabric(self.basis, "in_band", network.in_band, devices, self.bill)
-            self._take("in_band", fabrics)
+            self._take(name, port_fabric(self.basis, name, asked, devices, self.bill))
+
+    def _console_cables(self, room: Room) -> None:
+        """Count the cables of consoles that have no port of their own in the count."""
+        asked = self.problem.network.out_of_band
+        group = slowest(self.basis.items[asked.switch]) if asked is not None else None
+        managed = ("in_band", "converged", "out_of_band")
+        if group is None or group.link is None:
+            return
+        late = sum(f.switches for f in self.fabrics if f.network in managed)
+        late += (pdus(self.basis, room.sets) or 0) - self._own_pdus()
+        self.bill.add(group.link.cable, late)
 
     def _own_pdus(self) -> int:
         count = pdus(self.basis, self.own.sets)
@@ -192,6 +210,51 @@ class _Counting:
                     self.problems.append(f"software.{sku}: the capacity of {each} is not known")
                 total += 0.0 if usable is None else usable.value * count
         return at_least(total)
+
+    def _services(self, room: Room) -> None:
+        """Count the services, all of them from what was there before the first."""
+        before, counted = dict(self.bill.units), {}
+        for sku in self.problem.services:
+            service = self.basis.items[sku].service
+            if service is None:
+                self.problems.append(f"services.{sku}: it does not say what it is counted by")
+            else:
+                counted[sku] = self._served(service, before, room)
+        for sku, count in counted.items():
+            self.bill.add(sku, count)
+
+    def _served(self, service: ServiceCount, before: Mapping[str, int], room: Room) -> int:
+        items, per = self.basis.items, service.per
+        if per == "order":
+            return 1
+        if per in ("gpu_system", "storage_unit"):
+            return self._units("gpu_system" if per == "gpu_system" else "storage")
+        if per == "gpu":
+            return sum(gpus(items[sku], n) for sku, n in self.counts.items())
+        if per == "rack":
+            return sum(each.racks for each in room.sets)
+        if per == "liquid_kw":
+            heat_kw = 0.0
+            for sku, count in self.standing.items():
+                draw_kw = self.basis.unit_it_power_kw(items[sku]) or 0.0
+                heat_kw += draw_kw * self.basis.liquid_share(items[sku]) * count
+            return at_least(heat_kw)
+        if per == "hardware":
+            return self._hundreds_usd(service, before)
+        return sum(n for sku, n in before.items() if items[sku].category == per)
+
+    def _hundreds_usd(self, service: ServiceCount, before: Mapping[str, int]) -> int:
+        """Return every 100 USD, or part of it, of hardware in place that was not owned before."""
+        cents = 0
+        for sku, count in {**self.standing, **before}.items():
+            item, price = self.basis.items[sku], self.basis.prices.get(sku)
+            soft = item.category in ("software", "service")
+            if price is None or (soft if service.of is None else item.category not in service.of):
+                continue
+            bought = max(0, count - owned(self.basis, item))
+            # Half a cent goes up, as in the lines.
+            cents += round(max(unit_money(self.basis, item, price).net_usd) * 100) * bought
+        return -(-cents // 10_000)
 
     def _racks(self, room: Room) -> None:
         """Count the racks that are bought, and the PDUs in them."""

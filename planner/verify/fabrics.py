@@ -302,6 +302,8 @@ def _build_compute(
         spine_core_links=planes * tree.spine_core_links,
     )
     _wire_compute(bill, fabric, group, tree, down)
+    if asked.manager.transceiver is not None:
+        bill.add(asked.manager.transceiver, asked.manager.ports)
     for sku, units in systems.items():
         port = basis.items[sku].ports.compute
         own = None if port is None else port.transceiver
@@ -346,10 +348,10 @@ def _size_rail_groups(
 ) -> tuple[int, Tree, int, int, int] | None:
     """Return the same of a fabric of rail groups: ``unit`` systems, ``on_rail`` ports on a rail."""
     together = min(unit, split(how.radix, asked.oversubscription)[0] // on_rail)
-    if together == 0:
+    up = at_least(together * on_rail / asked.oversubscription)
+    if up < 2:
         return None
     down, leaves = together * on_rail, -(-unit // together)
-    up = at_least(down / asked.oversubscription)
     spare = how.rails * leaves * (how.radix - down - up)
     slots = asked.manager.slots if asked.manager.ports > spare else 0
     units = max(1, -(-(systems + slots) // unit))
@@ -374,7 +376,7 @@ def _wire_compute(bill: Bill, fabric: Fabric, group: PortGroup, tree: Tree, down
 
 @dataclass(frozen=True)
 class Plugged:
-    """``units`` devices with so many ports of one speed each."""
+    """``units`` devices with so many ports of one speed each; no ``sku`` is the customer's edge."""
 
     sku: str
     units: int
@@ -415,6 +417,8 @@ def port_fabric(
         bill: takes switches, cables and transceivers.
     """
     devices, switch = list(devices), basis.items[asked.switch]
+    if asked.edge is not None:
+        devices.append(Plugged("", 1, asked.edge.ports, asked.edge.speed_gbit_per_s))
     base = fastest(switch)
     if not devices:
         return []
@@ -455,7 +459,7 @@ def port_fabric(
 
 def _served(basis: Basis, devices: list[Plugged]) -> frozenset[str]:
     """Return the GPU systems and storage among the devices."""
-    skus = (device.sku for device in devices)
+    skus = (device.sku for device in devices if device.sku)
     return frozenset(sku for sku in skus if basis.items[sku].category in DECIDED)
 
 
@@ -499,7 +503,7 @@ def _wire_devices(
         bill.switch_ends(group.link, ports)
     for device in devices:
         served_by = slowest(switch, device.speed_gbit_per_s)
-        if served_by is not None:
+        if served_by is not None and device.sku:
             bill.system_ends(served_by.link, device.end, device.ports, device.units)
 
 
@@ -608,7 +612,9 @@ def _check_report(ledger: Ledger, name: str, report: FabricReport, fabric: Fabri
 def _check_oversubscription(
     ledger: Ledger, basis: Basis, name: str, report: FabricReport, fabric: Fabric
 ) -> None:
-    asked = getattr(basis.problem.network, fabric.network)
+    network = basis.problem.network
+    named = "storage" if fabric.network == "converged" else fabric.network
+    asked = getattr(network, named)
     wanted = getattr(asked, "oversubscription", 1.0)
     ledger.require(
         close(report.oversubscription, wanted),

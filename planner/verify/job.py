@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from planner.limits import TIMED
 from planner.schema.catalog import Item
@@ -12,7 +12,7 @@ from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
-from planner.verify import progress
+from planner.verify import progress, repair
 from planner.verify.basis import Basis, nameplate_gb_per_s, total_nameplate_gb_per_s
 from planner.verify.decisions import Clients, Decisions, find_clients, replica_gpus, usable_gpus
 from planner.verify.ledger import Ledger, at_least, close
@@ -83,6 +83,7 @@ def compute_figures(
     storage = _storage(basis, decisions, clients)
     rate = failures_per_gpu_day(basis, decisions)
     stall_s, rhythm = _rhythm(job, decisions, storage, SECONDS_PER_DAY / (rate * used))
+    rhythm = _mended(basis, decisions, rhythm, rate)
     share = progress.goodput(rhythm)
     tflops = _tflops_per_gpu(basis, decisions)
     pflops = _useful_pflops(job, used * share, tflops)
@@ -155,6 +156,17 @@ def _rhythm(
         restore_s=storage.fan_out * storage.size_gb / storage.read_gb_per_s,
         mtti_s=mtti_s,
     )
+
+
+def _mended(
+    basis: Basis, decisions: Decisions, rhythm: progress.Rhythm, failures_per_gpu_day: float
+) -> progress.Rhythm:
+    """Return the times of a job with its swaps, and what it waits for repairs."""
+    mended = repair.compute(basis, decisions, failures_per_gpu_day, 1.0)
+    if mended is None:
+        return rhythm
+    swapped, swap_s = mended.hardware_share, mended.swap_s
+    return replace(rhythm, swapped=swapped, swap_s=swap_s, waits=mended.waits)
 
 
 def _useful_pflops(job: Job, useful_gpus: float, tflops: float | None) -> float | None:
@@ -266,6 +278,9 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
     _check_slowdown(ledger, job, stated)
     _check_bottlenecks(ledger, basis, clients, stated, (read, write))
     _check_losses(ledger, stated, rhythm)
+    kept = figures.goodput / (1.0 - rhythm.waits)
+    mended = repair.compute(basis, decisions, figures.failures_per_gpu_day, kept)
+    repair.check(ledger, job.repair, stated, mended, rhythm.mtti_s)
     hot = hot_spares(basis, systems_by_type(decisions, stated))
     ledger.equal("jobs.hot_spare_systems", stated.hot_spare_systems, sum(hot.values()))
     ledger.require(figures.goodput > 0, "jobs.goodput: the job makes no progress")
@@ -549,7 +564,7 @@ def _rhythm_at(
     basis: Basis, decisions: Decisions, figures: JobFigures, interval_s: float
 ) -> progress.Rhythm:
     slowdown = basis.problem.job.checkpoint.drain_slowdown if decisions.mode == "async" else 0.0
-    return progress.Rhythm(
+    rhythm = progress.Rhythm(
         interval_s=interval_s,
         stopped_s=figures.stall_s + slowdown * figures.drain_s,
         drain_s=figures.drain_s,
@@ -557,3 +572,4 @@ def _rhythm_at(
         restore_s=figures.restore_s,
         mtti_s=figures.mtti_s,
     )
+    return _mended(basis, decisions, rhythm, figures.failures_per_gpu_day)

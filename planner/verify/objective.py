@@ -7,9 +7,8 @@ import math
 from planner.figures import OBJECTIVES
 from planner.schema.plan import ObjectiveReport, Plan
 from planner.verify.basis import Basis
-from planner.verify.job import JobFigures
 from planner.verify.ledger import RELATIVE, Ledger
-from planner.verify.totals import TotalFigures
+from planner.verify.limits import Found
 
 _GAP_NOISE = 1e-9
 _TIES = 2e-6
@@ -32,17 +31,14 @@ def check_status(ledger: Ledger, plan: Plan) -> None:
     ledger.require(no_value, f"objective.value: a plan that is {plan.status} has none")
 
 
-def check_objective(
-    ledger: Ledger, basis: Basis, plan: Plan, totals: TotalFigures, figures: JobFigures
-) -> None:
+def check_objective(ledger: Ledger, basis: Basis, plan: Plan, found: Found) -> None:
     """Re-compute the objective and require a bound and a gap that fit it.
 
     Args:
         ledger: takes the disagreements.
         basis: the problem and the catalogs.
         plan: the plan to check.
-        totals: the sums as re-computed.
-        figures: the job as re-computed.
+        found: the figures as re-computed.
     """
     asked, stated = basis.problem.objective, plan.objective
     name = asked.maximize or asked.minimize or ""
@@ -50,20 +46,21 @@ def check_objective(
     sense = "maximize" if asked.maximize else "minimize"
     ledger.equal("objective.sense", stated.sense, sense)
     ledger.equal("objective.unit", stated.unit, OBJECTIVES[name].unit)
-    value = _value(name, totals, figures)
+    value = _value(name, found)
     ledger.same("objective.value", stated.value, value)
     if value is None:
         ledger.fail(f"objective.value: {name} cannot be computed, a figure is not known")
     else:
-        _check_given_away(ledger, basis, stated, value, totals.capex_usd)
+        _check_given_away(ledger, basis, stated, value, found.totals.capex_usd)
         _check_bound(ledger, stated)
         _check_logs(ledger, stated, value)
     _check_optimal(ledger, plan)
 
 
-def _value(name: str, totals: TotalFigures, figures: JobFigures) -> float | None:
+def _value(name: str, found: Found) -> float | None:
     figure = OBJECTIVES[name].figure.name
-    value: float | None = getattr(totals if hasattr(totals, figure) else figures, figure)
+    holder = next(h for h in (found.totals, found.ratios, found.figures) if hasattr(h, figure))
+    value: float | None = getattr(holder, figure)
     return value
 
 

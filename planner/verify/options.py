@@ -7,10 +7,14 @@ again as a whole when it was made.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from planner.figures import OBJECTIVES
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, OptionItem, Plan, StorageOption, StorageOptions
 from planner.verify.basis import Basis, nameplate_gb_per_s
+from planner.verify.decisions import Decisions, find_clients
+from planner.verify.job import compute_figures
 from planner.verify.ledger import Ledger
 from planner.verify.money import discount_share, present_years, purchased, support_years
 
@@ -22,12 +26,13 @@ _CENTS = 0.03
 """What rounding of net price, support and subscription can make of one unit in a year, USD."""
 
 
-def check_options(ledger: Ledger, basis: Basis, plan: Plan) -> None:
+def check_options(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> None:
     """Check every option of a plan, and who is said to win.
 
     Args:
         ledger: takes the disagreements.
         basis: the problem, the catalogs and the prices.
+        decisions: what the plan decided.
         plan: the plan to check.
     """
     found = plan.storage_options
@@ -50,6 +55,7 @@ def check_options(ledger: Ledger, basis: Basis, plan: Plan) -> None:
     )
     for option in found.options:
         _check_option(ledger, basis, plan, found, option)
+        _check_shortfall(ledger, basis, decisions, plan, option)
     _check_winner(ledger, found)
 
 
@@ -127,6 +133,40 @@ def _check_needs(
     ledger.require(
         0.0 <= option.shortfall <= found.within + _ENOUGH or option.chosen,
         f"{name}.shortfall: {option.shortfall} is not within {found.within}",
+    )
+
+
+def _check_shortfall(
+    ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan, option: StorageOption
+) -> None:
+    """Run the job on an option and compare how far behind the bound it is, where work counts."""
+    goal, name = plan.objective, f"storage_options.{option.family}.shortfall"
+    asked = OBJECTIVES[goal.name]
+    if asked.figure.money:
+        ledger.same(name, option.shortfall, 0.0)
+    known = {each.sku: each.units for each in option.items if each.sku in basis.items}
+    if goal.bound is None or option.fewer_systems or asked.sense == "minimize":
+        return
+    systems = {
+        sku: count for sku, count in decisions.counts.items()
+        if basis.items[sku].category == "gpu_system"
+    }  # fmt: skip
+    families = tuple(sorted({str(basis.items[sku].family) for sku in known}))
+    changed = replace(
+        decisions, counts={**systems, **known}, families=families, interval_s=option.interval_s
+    )
+    clients = find_clients(Ledger(), basis, changed, plan.jobs[0])
+    plates = [nameplate_gb_per_s(basis.items[sku], units) for sku, units in known.items()]
+    moves = plates and all(read > 0 and write > 0 for read, write in plates)
+    if clients is None or option.interval_s <= 0 or not moves:
+        ledger.fail(f"{name}: the job cannot run on it")
+        return
+    figures, _ = compute_figures(basis, changed, clients)
+    value = getattr(figures, asked.figure.name, float(decisions.gpus_used))
+    behind = max(0.0, goal.bound - value) / max(abs(goal.bound), 1e-12)
+    ledger.require(
+        abs(option.shortfall - behind) <= _ENOUGH,
+        f"{name}: the plan says {option.shortfall:.12g}, computed {behind:.12g}",
     )
 
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 class Rhythm:
     """What decides how much time becomes kept progress; all in seconds but the slowdown.
 
-    ``stopped_s`` is the stall plus what the slowdown costs while a checkpoint drains.
+    ``stopped_s`` is the stall plus what the slowdown costs while a checkpoint drains. After a share
+    ``swapped`` of interruptions the restart takes ``swap_s`` longer; the job ``waits`` for repairs
+    for that share of its time.
     """
 
     interval_s: float
@@ -19,12 +21,21 @@ class Rhythm:
     restart_s: float
     restore_s: float
     mtti_s: float
+    swapped: float = 0.0
+    swap_s: float = 0.0
+    waits: float = 0.0
+
+    @property
+    def kept_by_swaps(self) -> float:
+        """What longer restarts leave: the mean of exp(-swap/M) over interruptions."""
+        return (1.0 - self.swapped) + self.swapped * math.exp(-self.swap_s / self.mtti_s)
 
 
 def goodput(rhythm: Rhythm) -> float:
     """Return the share of wall-clock time kept as progress; 0 where the stall fills it.
 
-    Source: (1 - s/I) exp(-(D + R)/M) z/(exp(z) - 1), z = I/M, see docs/model.md.
+    Source: (1 - s/I) exp(-(D + R)/M) z/(exp(z) - 1), z = I/M, with the mean of exp(-R/M) where
+    restarts differ, times the share of time not waited for repairs; see docs/model.md.
     """
     logs = _log_factors(rhythm)
     return 0.0 if logs is None else math.exp(sum(logs.values()))
@@ -39,22 +50,24 @@ def understated(rhythm: Rhythm, slowed_s: float) -> float:
             is charged it in vain, and counts where its checkpoint is safe before the next failure.
     """
     safe_s = rhythm.restart_s + rhythm.restore_s + rhythm.interval_s + rhythm.drain_s
-    return slowed_s / rhythm.mtti_s / math.exp(min(safe_s / rhythm.mtti_s, 700.0))
+    running = rhythm.kept_by_swaps * (1.0 - rhythm.waits)
+    return slowed_s / rhythm.mtti_s / math.exp(min(safe_s / rhythm.mtti_s, 700.0)) * running
 
 
 def first_order_goodput(rhythm: Rhythm) -> float:
-    """Return the first-order form (1 - s/I) (1 - (R + I/2 + D)/M)."""
+    """Return the first-order form (1 - s/I) (1 - (R + I/2 + D)/M), while not waiting."""
     running = max(0.0, 1 - rhythm.stopped_s / rhythm.interval_s)
-    recovery_s = rhythm.restart_s + rhythm.restore_s
+    recovery_s = rhythm.restart_s + rhythm.restore_s + rhythm.swapped * rhythm.swap_s
     lost_s = recovery_s + rhythm.interval_s / 2 + rhythm.drain_s
-    return running * (1 - lost_s / rhythm.mtti_s)
+    return running * (1 - lost_s / rhythm.mtti_s) * (1.0 - rhythm.waits)
 
 
 def losses(rhythm: Rhythm) -> dict[str, float]:
     """Return 1 - goodput by cause, split in proportion to the logarithm of each factor."""
     logs = _log_factors(rhythm)
     if logs is None:
-        return {"stall": 1.0, "rework": 0.0, "drain": 0.0, "restart": 0.0, "restore": 0.0}
+        none = dict.fromkeys(("rework", "drain", "restart", "restore", "waiting"), 0.0)
+        return {"stall": 1.0, **none}
     log_goodput = sum(logs.values())
     lost = -math.expm1(log_goodput)
     return {cause: lost * log / log_goodput for cause, log in logs.items()}
@@ -68,8 +81,9 @@ def _log_factors(rhythm: Rhythm) -> dict[str, float] | None:
         "stall": math.log1p(-rhythm.stopped_s / rhythm.interval_s),
         "rework": _log_rework(z),
         "drain": -rhythm.drain_s / rhythm.mtti_s,
-        "restart": -rhythm.restart_s / rhythm.mtti_s,
+        "restart": -rhythm.restart_s / rhythm.mtti_s + math.log(rhythm.kept_by_swaps),
         "restore": -rhythm.restore_s / rhythm.mtti_s,
+        "waiting": math.log1p(-rhythm.waits),
     }
 
 

@@ -63,12 +63,17 @@ ROWS: tuple[Row, ...] = (
         (
             "manager_as_a_count",
             "manager: 1",
-            "expected a mapping of keys to values, found '1'; its keys: ports, slots",
+            "expected a mapping of keys to values, found '1'; its keys: ports, slots, transceiver",
         ),
         (
             "manager_ports_without_a_slot",
             "manager: {ports: 2}",
             "manager ports need a system position: a full; give manager: {slots: 1,",
+        ),
+        (
+            "manager_that_takes_a_cable",
+            "manager: {slots: 1, ports: 2, transceiver: fibre}",
+            "'fibre' is of category cable, expected transceiver; known: optic",
         ),
     ),
     *edits(
@@ -88,6 +93,21 @@ ROWS: tuple[Row, ...] = (
             "storage_oversubscription_of_nothing",
             "storage: {switch: mesh, oversubscription: 0}",
             "0 is out of range: expected at least 1 and at most 64",
+        ),
+        (
+            "storage_that_carries_what_has_its_own",
+            "storage: {switch: mesh, carries_in_band: true}",
+            "network.storage carries in-band management, so; leave out network.in_band, or",
+        ),
+        (
+            "edge_without_a_speed",
+            "storage: {switch: mesh, edge: {ports: 2}}",
+            "'speed' is missing; add for example 'speed: 400 Gb/s'",
+        ),
+        (
+            "edge_too_fast",
+            "storage: {switch: mesh, edge: {ports: 2, speed: 1600 Gb/s}}",
+            "no port of mesh is as fast as 1600 Gb/s; give",
         ),
     ),
     *edits(

@@ -395,6 +395,8 @@ def test_every_number_of_a_problem_is_read_as_by_set(name: str) -> None:
         "jobs.seventy.restore.max_time=7 min", "jobs.0.checkpoint.interval.max=2 h",
         "site={facility_power: 1 MW, pue: {air: 1.4, liquid: 1.1}}", "targets.min_gpus=64",
         "storage.rule={read: 1 GB/s, write: 2 GB/s}", "term=null", "budget.capex=null",
+        "jobs.0.repair={share: 78 %, time: 24 h, unit: tray}",
+        "jobs.0.repair={classes: [{share: 60 %, time: 2.5 h}], spares: 2, swap: 2 min}",
         "jobs.0.gpus.hot_spares=2 %", "consider.gpu_systems=[gpu_box]", "objective.maximize=gpus",
 "jobs.0.training={tokens: 1 T, mfu: 50 %}",
     ],

@@ -162,6 +162,13 @@ def the_whole_bill() -> tuple[Case, Mode]:
     return resolve(inputs_of(request.case())), "async"
 
 
+def repaired() -> tuple[Case, Mode]:
+    request = two_of_each(maximize="useful_gpus")
+    request.items[2]["spare_unit"] = {"tray": figure(2)}
+    request.job["repair"] = {"share": 0.8, "time": "24 h", "swap": "10 min"}
+    return resolve(inputs_of(request.case())), "async"
+
+
 VARIANTS: Mapping[str, Callable[[], tuple[Case, Mode]]] = {
     function.__name__: function
     for function in (
@@ -170,6 +177,7 @@ VARIANTS: Mapping[str, Callable[[], tuple[Case, Mode]]] = {
         sync_with_two_of_everything,
         vendor_rule_per_gpu,
         the_whole_bill,
+        repaired,
     )
 }
 

@@ -11,6 +11,7 @@ from planner.schema.catalog import Family, Item
 from planner.schema.problem import Job, Problem, Quantity
 from tests.oracle import fabric, facility
 from tests.oracle.money import Array, Market, within
+from tests.oracle.repair import spares_can_be_counted
 
 MOST_UNITS = 400
 """Enumeration gives up beyond: the problem is not small."""
@@ -114,6 +115,8 @@ def _power_matters(problem: Problem) -> bool:
 def _has_performance(item: Item, problem: Problem) -> bool:
     if item.category == "gpu_system":
         if item.provides.gpus is None or not _holds_a_tensor_group(item, problem.job):
+            return False
+        if not spares_can_be_counted(item, problem.job):
             return False
         return not flops_needed(problem) or gpu_tflops(item, problem) is not None
     bandwidth = item.sizes is not None or (

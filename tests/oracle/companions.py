@@ -50,7 +50,12 @@ class Companions:
         fabrics = (network.compute, network.storage, network.in_band, network.out_of_band)
         rack = (site.rack.item, site.rack.pdu) if site.rack is not None else ()
         named = (*fabrics, *rack, site.cooling.cdu)
-        lists = (self.problem.software, self.problem.extras, self._of_items())
+        lists = (
+            self.problem.software,
+            self.problem.services,
+            self.problem.extras,
+            self._of_items(),
+        )
         return any(name is not None for name in named) or any(lists)
 
     def _of_items(self) -> list[str]:
@@ -85,14 +90,18 @@ class Companions:
         bill = Bill(len(counts), np.ones(len(counts), dtype=bool))
         racks = self._racks(counts)
         self._compute(bill, counts)
-        self._edge(bill, self.problem.network.storage, self._parts("storage", counts), "storage")
+        storage = self.problem.network.storage
+        if storage is not None and not storage.carries_in_band:
+            self._edge(bill, storage, self._parts("storage", counts), "storage")
         extras = self._extras(bill, counts, racks)
         clustered = self._clusters(bill, counts)
         uplinks = self._out_of_band(bill, counts, racks, extras, clustered)
-        self._in_band(bill, counts, extras, uplinks)
+        of_in_band = self._in_band(bill, counts, extras, uplinks)
         self._cdus(bill, counts)
         self._software(bill, counts)
         self._rack_items(bill, racks)
+        self._late_consoles(bill, of_in_band, uplinks)
+        self._services(bill, counts, racks)
         return bill
 
     def _racks(self, counts: Whole) -> Whole:
@@ -120,6 +129,8 @@ class Companions:
                 for n in map(int, {*systems} - {0})
             }
             bill.fabric_switches = bill.fabric_switches + _lay(bill, known, systems)
+            if wanted.manager.transceiver is not None:
+                bill.add(wanted.manager.transceiver, wanted.manager.ports * (systems > 0))
 
     def _parts(self, network: str, counts: Whole) -> list[tuple[Port, Whole]]:
         """Return the ports of the items on a network, with how many items have them."""
@@ -133,10 +144,10 @@ class Companions:
         wanted: EthernetFabric | None,
         devices: Sequence[tuple[Port, Whole]],
         network: str,
-    ) -> None:
-        """Add a storage or in-band fabric."""
+    ) -> Whole | int:
+        """Add a storage or in-band fabric and return its switches."""
         if wanted is None:
-            return
+            return 0
         edge = Edge(wanted, fabric.switch_of(self.catalog[wanted.switch]))
         parts, ports = np.zeros(bill.rows, dtype=np.int64), defaultdict[int, Whole | int](int)
         for port, units in devices:
@@ -148,6 +159,12 @@ class Companions:
             end = port.transceiver or usual
             if end is not None:
                 bill.add(end.item, -(-port.count // end.links) * units)
+        if wanted.edge is not None:
+            group = fabric.group_for(edge.switch, wanted.edge.speed_gbit_per_s)
+            assert group is not None
+            place = edge.switch.ports.index(group)
+            ports[place] = ports[place] + wanted.edge.ports
+            parts = parts + wanted.edge.ports * edge.parts_per_panel // group.count
         for place, used in ports.items():
             link = edge.switch.ports[place].link
             if link is not None:
@@ -157,6 +174,20 @@ class Companions:
         switches = _lay(bill, {n: edge.core(n) for n in map(int, {*parts})}, parts)
         if network == "storage":
             bill.fabric_switches = bill.fabric_switches + switches
+        return switches
+
+    def _late_consoles(self, bill: Bill, in_band: Whole | int, oob: Whole | None) -> None:
+        """Add cables to the consoles that use reserved ports: late switches, PDUs beside them."""
+        wanted = self.problem.network.out_of_band
+        if wanted is None or oob is None:
+            return
+        switch = fabric.switch_of(self.catalog[wanted.switch])
+        link = min(switch.ports, key=lambda g: g.speed_gbit_per_s).link
+        pdus: Whole | int = 0
+        if self.problem.site.rack is not None and self.problem.site.rack.pdu is not None:
+            _, pdus = self.racks_network.racks_and_pdus(bill.counts, bill.rows)
+        if link is not None:
+            bill.add(link.cable, oob + in_band + pdus)
 
     def _sum(self, counts: Whole, category: str, per_unit: Sequence[float]) -> Array:
         """Return the sum of a figure over the items of a category."""
@@ -234,7 +265,8 @@ class Companions:
 
     def _in_band(
         self, bill: Bill, counts: Whole, extras: dict[str, Whole], oob: Whole | None
-    ) -> None:
+    ) -> Whole | int:
+        """Add the in-band fabric, or that which storage shares with it; return its switches."""
         network = self.problem.network
         devices = self._parts("in_band", counts) + self._of_extras("in_band", extras)
         if oob is not None and network.out_of_band is not None and network.out_of_band.uplinks:
@@ -247,7 +279,10 @@ class Companions:
                 port["transceiver"] = fastest.link.switch_end.model_dump()
             uplink = Port.model_validate(port | {"source": "made_up", "confidence": "low"})
             devices.append((uplink, oob))
-        self._edge(bill, network.in_band, devices, "in_band")
+        if network.storage is not None and network.storage.carries_in_band:
+            devices += self._parts("storage", counts)
+            return self._edge(bill, network.storage, devices, "in_band")
+        return self._edge(bill, network.in_band, devices, "in_band")
 
     def _cdus(self, bill: Bill, counts: Whole) -> None:
         cooling = self.problem.site.cooling
@@ -280,6 +315,52 @@ class Companions:
                 each = [i.provides.usable.value if i.provides.usable else 0.0 for i in self.items]
             each = [e if c else 0.0 for e, c in zip(each, covered, strict=True)]
             bill.add(name, facility.up(self._sum(counts, category, each)))
+
+    def _services(self, bill: Bill, counts: Whole, racks: Whole) -> None:
+        """Add services, each counted from all that is there without any of them."""
+        zero = np.zeros(bill.rows)
+        ones = [1.0] * len(self.items)
+        before = dict(bill.counts)
+        heat_kw, every_rack = zero.copy(), racks.sum(axis=1) + zero
+        for item, units in zip(self.items, counts.T, strict=True):
+            heat_kw += facility.liquid_kw(item, self.catalog) * self.market.in_place(item, units)
+        every_rack += self.racks_network.shared(before, bill.rows)
+        every_rack += sum(self.racks_network.by_item(before).values(), zero)
+        amounts = {
+            "order": zero + 1.0,
+            "gpu_system": self._sum(counts, "gpu_system", ones),
+            "gpu": self._sum(counts, "gpu_system", self._gpus),
+            "storage_unit": self._sum(counts, "storage", ones),
+            "rack": every_rack,
+            "liquid_kw": heat_kw,
+        }
+        for name in self.problem.services:
+            service = self.catalog[name].service
+            if service is None:
+                raise ValueError(f"{name}: no service")
+            if service.per in amounts:
+                bill.add(name, facility.up(amounts[service.per]))
+                continue
+            kinds = [n for n in before if self.catalog[n].category == service.per]
+            counted = sum((before[n] for n in kinds), np.zeros(bill.rows, dtype=np.int64))
+            if service.per == "hardware":
+                counted = -(-self._hardware_cents(service.of, before, counts) // 10_000)
+            bill.add(name, counted)
+
+    def _hardware_cents(
+        self, of: tuple[str, ...] | None, before: dict[str, Whole], counts: Whole
+    ) -> Whole:
+        """Return what the hardware in place costs in cents, without what is owned."""
+        total = np.zeros(counts.shape[0], dtype=np.int64)
+        columns = zip(self.items, counts.T, strict=True)
+        placed = [(item, self.market.in_place(item, units)) for item, units in columns]
+        placed += [(self.catalog[name], units) for name, units in before.items()]
+        for item, units in placed:
+            hard = item.category not in ("software", "service")
+            if hard if of is None else item.category in of:
+                each = round(100 * self.market.unit_net_usd(item))
+                total += each * np.maximum(0, units - self.market.owned(item))
+        return total
 
     def _rack_items(self, bill: Bill, racks: Whole) -> None:
         """Add racks and PDUs, for the items and for what stands in network racks."""

@@ -15,6 +15,7 @@ from tests.oracle.candidates import Candidate, gpu_tflops
 from tests.oracle.fabric import design
 from tests.oracle.facility import ceil
 from tests.oracle.money import RESOURCES, Array, Market, within
+from tests.oracle.repair import mended
 
 LLAMA3_PER_GPU_DAY = 4.74e-4
 """419 interruptions in 54 days on 16,384 GPUs, the default of the problem file."""
@@ -33,6 +34,8 @@ class Compute:
     mtti_s: float
     client_write_gb_per_s: float
     client_read_gb_per_s: float
+    kept: float
+    """What waiting for repairs and swaps leave of the goodput; 0 where it may not run so."""
 
 
 def choices(market: Market, systems: Sequence[Candidate], thrifty: bool) -> Iterator[Compute]:
@@ -199,4 +202,17 @@ def _describe(
         mtti_s=86_400.0 / (rate * gpus),
         client_write_gb_per_s=_clients_gb_per_s(problem, items, used, "write"),
         client_read_gb_per_s=_clients_gb_per_s(problem, items, used, "read"),
+        kept=_kept(problem.job, items, [bought[t] for t in types], used, gpus, rate),
     )
+
+
+def _kept(
+    job: Job, items: Sequence[Item], bought: Sequence[int], used: Sequence[int], gpus: int,
+    rate: float,
+) -> float:  # fmt: skip
+    if job.repair is None:
+        return 1.0
+    (item,) = items
+    usable = usable_gpus(_gpus(item), job)
+    found = mended(item, job, usable, bought[0], used[0], gpus, rate)
+    return 0.0 if found is None else found.factor

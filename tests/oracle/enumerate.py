@@ -91,7 +91,7 @@ def best(
     discounts: Sequence[Discount] = (),
 ) -> Best | None:
     """Return the best plan by exhaustive enumeration, None where no plan is feasible."""
-    known = {item.id: item for item in items}
+    known = {item.id: _drawing(item, problem) for item in items}
     market = Market(problem, known, prices, discounts, families)
     systems = candidates(market, "gpu_system", families)
     storage = candidates(market, "storage", families)
@@ -110,6 +110,15 @@ def best(
         return None
     found = _Search(problem, plant, purchases).run(gpus)
     return None if not found else _first(problem, found, [item.id for item in bought])
+
+
+def _drawing(item: Item, problem: Problem) -> Item:
+    """Return an item that draws what the problem counts: its maximum, or what designs provide."""
+    provided = item.consumes.design_power
+    if problem.site.power_basis == "maximum" or provided is None:
+        return item
+    consumes = item.consumes.model_copy(update={"it_power": provided})
+    return item.model_copy(update={"consumes": consumes})
 
 
 class _Search:
@@ -272,7 +281,7 @@ def _run(
     low = np.clip(low, bottom, high)
     interval_s = best_interval_s(lost_s, choice.mtti_s, low, high)
     restart_s = job.restore.restart_s + restore_s
-    rate = goodput(interval_s, lost_s, drain_s, restart_s, choice.mtti_s)
+    rate = choice.kept * goodput(interval_s, lost_s, drain_s, restart_s, choice.mtti_s)
     return interval_s, np.where(allowed, rate, 0.0)
 
 

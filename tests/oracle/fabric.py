@@ -214,6 +214,8 @@ def _rail_groups(
     slots = 0 if free >= wanted.manager.ports else wanted.manager.slots
     units = math.ceil((systems + slots) / plan.rail_group)
     leaves = units * plan.rails * size
+    if uplinks == 1:
+        return None  # one uplink cannot reach two spines
     if units == 1 and leaves <= radix:
         links = leaves * uplinks
         fit = [n for n in divisors(uplinks) if n >= 2 and n * radix >= links]

@@ -112,13 +112,13 @@ def test_storage_in_band_and_out_of_band_fabrics() -> None:
     wanted = {"switch": "oob", "reserve_ports": 2, "uplinks": 2}
     request.more["network"] = {"storage": edge, "in_band": edge, "out_of_band": wanted}
     # Storage: 8 ports on one switch. Out of band: 4 devices and that switch on 2 of 4 ports.
-    # In band: 2 systems and 4 uplinks on one switch.
-    cables = (8 + 6) * 10 + 5
+    # In band: 2 systems and 4 uplinks on one switch. It and the 2 below have a cable each as well.
+    cables = (8 + 6) * 10 + 5 + (1 + 2)
     assert request.plan().capex_usd == pytest.approx(220_000 + 2 * 1000 + 2 * 100 + cables)
     # All switches draw 1 kW; a second in-band switch joins the first by 4 cables.
     assert request.plan().it_power_kw == pytest.approx(34)
     request.more["network"]["in_band"] = {"switch": "edge", "min_switches": 2}
-    more = 1000 + 4 * 10
+    more = 1000 + 4 * 10 + 1
     assert request.plan().capex_usd == pytest.approx(220_000 + 2 * 1000 + 2 * 100 + cables + more)
 
 

@@ -43,6 +43,10 @@ def value(problem: Problem, choice: Compute, rate: Array, consumed: Array) -> Ar
         return choice.gpus_used * rate
     if goal.maximize == "gpus":
         return np.full(len(rate), float(choice.gpus_used))
+    if goal.minimize == "usd_per_useful_gpu_hour":
+        return np.asarray(consumed[:, TCO] / _useful_hours(problem, choice, rate))
+    if goal.minimize == "usd_per_million_tokens":
+        return np.asarray(consumed[:, TCO] / _million_tokens(problem, choice, rate))
     column = {"cost": CAPEX, "tco": TCO, "power": POWER, "heat": POWER}[goal.minimize or "cost"]
     return np.asarray(consumed[:, column] * (BTU_PER_H if goal.minimize == "heat" else 1.0))
 
@@ -66,20 +70,32 @@ def reaches(problem: Problem, choice: Compute, rate: Array) -> Mask:
 
 def pays(problem: Problem, choice: Compute, rate: Array, tco_usd: Array) -> Mask:
     """Return whether the budgets on useful work are kept."""
-    budget, term, training = problem.budget, problem.term, problem.job.training
+    budget = problem.budget
     met = np.ones(len(rate), dtype=bool)
-    if term is None:
+    if problem.term is None:
         return met
-    hours = HOURS_PER_YEAR * term.years
     if budget.per_useful_gpu_hour_usd is not None:
         most = budget.per_useful_gpu_hour_usd * (1.0 + ROUNDING)
-        met &= tco_usd <= most * choice.gpus_used * rate * hours
+        met &= tco_usd <= most * _useful_hours(problem, choice, rate)
     if budget.per_million_tokens_usd is not None:
-        flop_per_token = 6.0 * (training.active_parameters or problem.job.parameters or 0.0)
-        useful_flop = useful_pflops(problem, choice, rate) * 1e15 * hours * 3600.0
         most = budget.per_million_tokens_usd * (1.0 + ROUNDING)
-        met &= tco_usd <= most * useful_flop / flop_per_token / 1e6
+        met &= tco_usd <= most * _million_tokens(problem, choice, rate)
     return met
+
+
+def _useful_hours(problem: Problem, choice: Compute, rate: Array) -> Array:
+    """Return the useful GPU-hours of the term at each goodput."""
+    assert problem.term is not None
+    # No goodput at all is no plan; it must not divide by zero before it is left out.
+    return choice.gpus_used * np.maximum(rate, 1e-300) * HOURS_PER_YEAR * problem.term.years
+
+
+def _million_tokens(problem: Problem, choice: Compute, rate: Array) -> Array:
+    """Return the million tokens trained in the term at each goodput."""
+    assert problem.term is not None
+    active = problem.job.training.active_parameters or problem.job.parameters or 0.0
+    useful_flop = useful_pflops(problem, choice, np.maximum(rate, 1e-300)) * 1e15
+    return useful_flop * HOURS_PER_YEAR * problem.term.years * 3600.0 / (6.0 * active) / 1e6
 
 
 def rule_holds(problem: Problem, choice: Compute, purchases: Stores) -> Mask:

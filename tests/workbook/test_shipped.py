@@ -35,6 +35,7 @@ VARIANTS = {
         "catalogs=[gpu_systems, storage_ddn, storage_weka, network, facility, software]",
         "network.compute.switches=[nvidia_qm9700, nvidia_q3400, nvidia_sn5600]",
         "network.storage.switch=nvidia_sn5600",
+        "network.storage.carries_in_band=false",
         "network.in_band.switch=nvidia_sn5600",
         "network.out_of_band.switch=nvidia_sn2201",
         "site.rack.item=rack_48u",

@@ -58,9 +58,11 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
     for name, entry in problem["items"].items():
         if name.startswith("gpu") and name != reference.system and "max" in entry:
             entry["max"] = max(min(entry["max"], OTHERS_AT_MOST), entry.get("installed", 0))
+    _design_power(draft, Random(repr(problem["items"])))
     for share, feature in FEATURES:
         if random.random() < share:
             feature(draft)
+    _services(draft, Random(repr(draft.reference)))  # of their own, so that all else stays
     if "compute" in problem.get("network", {}) or "forbid_vendors" in problem.get("policy", {}):
         # What is demanded and cannot be planned is an input error, which is not of interest here.
         for entry in problem["items"].values():
@@ -68,6 +70,17 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
                 for key in ("fixed", "min", "required"):
                     entry.pop(key, None)
                 entry.setdefault("max", max(OTHERS_AT_MOST, entry.get("installed", 0)))
+
+
+def _design_power(draft: Draft, random: Random) -> None:
+    """Let some items have what a reference design provides for them, and at times count that."""
+    for item in draft.hardware.items:
+        own = item["consumes"].get("it_power") if item.get("consumes") else None
+        if own is not None and random.random() < 0.3:
+            kw = float(own["value"].split()[0]) * random.uniform(1.0, 1.15)
+            item["consumes"]["design_power"] = figure(text(kw, own["value"].split()[1]))
+    if random.random() < 0.15:
+        draft.site["power_basis"] = "design"
 
 
 def _network(draft: Draft) -> None:
@@ -79,6 +92,9 @@ def _network(draft: Draft) -> None:
             network[name] = switches.edge(hardware, random, name)
     if random.random() < 0.5:
         network["out_of_band"] = switches.out_of_band(hardware, random)
+    if "storage" in network and Random(repr(network)).random() < 0.35:
+        network["storage"]["carries_in_band"] = True
+        network.pop("in_band", None)
     draft.problem["network"] = network
     _widen(draft)
 
@@ -299,6 +315,16 @@ def _software(draft: Draft) -> None:
     count = draft.random.randint(1, 2)
     names = [switches.software(draft.hardware, draft.random, f"suite_{n}") for n in range(count)]
     draft.problem["software"] = names
+
+
+def _services(draft: Draft, random: Random) -> None:
+    if random.random() > 0.3:
+        return
+    racks = "rack" in draft.site and not draft.flawed("no_height", "no_power")
+    draft.problem["services"] = [
+        switches.service(draft.hardware, random, name, racks)
+        for name in ("freight", "commissioning")[: random.randint(1, 2)]
+    ]
 
 
 def _extras(draft: Draft) -> None:

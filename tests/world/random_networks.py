@@ -96,6 +96,8 @@ def compute(hardware: Hardware, random: Random) -> Raw:
     wanted["single_switch"] = random.random() < 0.6
     if random.random() < 0.5:
         wanted["manager"] = {"slots": 1, "ports": random.randint(0, 2)}
+        if wanted["leaf_pair"] or planes == 2:
+            wanted["manager"]["transceiver"] = "fabric_own_end"
     return wanted
 
 
@@ -146,6 +148,12 @@ def edge(hardware: Hardware, random: Random, network: str) -> Raw:
     wanted: Raw = {"switch": name, "min_switches": random.choice((1, 2))}
     if random.random() < 0.3:
         wanted["oversubscription"] = random.choice((1.5, 2))
+    apart = Random(repr(wanted))
+    if apart.random() < 0.3:
+        wanted["edge"] = {
+            "ports": apart.randint(1, 4),
+            "speed": apart.choice(("50 Gb/s", "200 Gb/s")),
+        }
     return wanted
 
 
@@ -180,6 +188,24 @@ def extra(hardware: Hardware, random: Random, name: str, networks: Raw, racks: b
         return {"count": random.randint(1, 3)}
     most = 60 if per == "gpu" else 5
     return {"per": per, "every": random.randint(1, most)}
+
+
+SERVED = ("order", "gpu_system", "gpu", "storage_unit", "switch", "cable", "rack", "liquid_kw",
+          "hardware", "hardware")  # fmt: skip
+
+
+def service(hardware: Hardware, random: Random, name: str, racks: bool) -> str:
+    """Add a service by one of its measures; percentages are dollars per 100 USD of hardware."""
+    item = companion(hardware, random, name, "service", (20, 400))
+    per = random.choice([each for each in SERVED if racks or each != "rack"])
+    item["service"] = {"per": per}
+    if per == "hardware":
+        hardware.prices[name]["list"] = f"{spread(random, 0.2, 12):.2f} USD"
+        if random.random() < 0.4:
+            item["service"]["of"] = ["gpu_system", random.choice(("storage", "switch"))]
+    if random.random() < 0.3:
+        hardware.prices[name]["per_year"] = f"{spread(random, 5, 60):.2f} USD"
+    return name
 
 
 def software(hardware: Hardware, random: Random, name: str) -> str:

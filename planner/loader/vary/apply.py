@@ -166,6 +166,8 @@ _PLAIN = (
     "jobs.*.restore.restart",
     "jobs.*.failures",
     "jobs.*.failures.*",
+    "jobs.*.repair.time",
+    "jobs.*.repair.swap",
     "jobs.*.gpus.hot_spares",
     "jobs.*.dataset",
     "jobs.*.ingest_per_gpu",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from planner.optimizer.constraints import selection, storage, supply, work
+from planner.optimizer.constraints import repair, selection, storage, supply, work
 from planner.optimizer.context import Build
 
 
@@ -27,6 +27,7 @@ def families() -> tuple[Callable[[Build], None], ...]:
         storage.add_restore,
         storage.add_rules,
         selection.add_selection,
+        repair.add_spares,
         supply.add_racks,
         work.add_targets,
     )

@@ -7,7 +7,7 @@ import math
 from planner.limits import MILLION
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear
-from planner.optimizer.objective import log_useful_gpus, log_useful_pflops, tco_musd
+from planner.optimizer.objective import log_useful_gpus, log_useful_pflops
 
 # Checkpoints drain within the allowed overlap and before the next one begins.
 #
@@ -127,7 +127,7 @@ def add_ratios(build: Build) -> None:
         domain = (low + LEAST_LOG_GOODPUT, high)
         rate = limit * case.rates.hours / MILLION
         build.model.ratio(
-            "per_useful_gpu_hour", tco_musd(build), rate, log_useful_gpus(build), domain
+            "per_useful_gpu_hour", build.tco_musd, rate, log_useful_gpus(build), domain
         )
     limit = limits.per_million_tokens
     if limit is not None:
@@ -135,5 +135,5 @@ def add_ratios(build: Build) -> None:
         domain = (low + LEAST_LOG_GOODPUT + min(rates), high + max(rates))
         rate = limit * case.million_tokens_per_pflops() / MILLION
         build.model.ratio(
-            "per_million_tokens", tco_musd(build), rate, log_useful_pflops(build), domain
+            "per_million_tokens", build.tco_musd, rate, log_useful_pflops(build), domain
         )

@@ -189,7 +189,7 @@ def uses(kept: Kept, units: Mapping[str, int], values: Vector) -> tuple[dict[str
     left, use, ways = job.gpus_max, {}, likely_ways(kept, values)
     for system in types:
         way = system.way(ways)
-        gpus = way.most_gpus(used.get(system.id, 0))
+        gpus = operate.most_gpus(case, way, units[system.id]) if system.id in used else 0
         use[system.id] = gpus if left is None else min(gpus, left // way.step_gpus * way.step_gpus)
         left = None if left is None else left - use[system.id]
     used = {s.id: s.way(ways).systems_for(use[s.id]) for s in types if use[s.id]}

@@ -25,7 +25,7 @@ from planner.outputs.words import (
     quantity,
     size,
 )
-from planner.schema.plan import JobPlan, LimitReport, Loss, ObjectiveReport, Plan
+from planner.schema.plan import JobPlan, LimitReport, ObjectiveReport, Plan
 from planner.schema.sensitivity import Study
 
 
@@ -306,7 +306,7 @@ def _power_kw(plan: Plan) -> dict[str, float]:
 
 
 def _losses(job: JobPlan) -> list[Bar]:
-    lost = {name: getattr(job.loss, name) for name in Loss.model_fields}
+    lost = job.losses
     most = max(lost.values())
     if most <= 0:
         return []

@@ -648,6 +648,12 @@ def _present_value(rate: float, periods: float, payment: float) -> float:
     return -payment * worth
 
 
+def _poisson(count: float, mean: float, cumulative: float) -> float:
+    first = 0 if cumulative else int(count)
+    logs = (k * math.log(mean) - mean - math.lgamma(k + 1.0) for k in range(first, int(count) + 1))
+    return math.fsum(map(math.exp, logs))
+
+
 def _number_of(value: Scalar) -> float:
     return 0.0 if isinstance(value, str) else to_number(value)
 
@@ -675,6 +681,7 @@ _FUNCTIONS: dict[str, Callable[..., Node]] = {
     "N": lambda node: lambda places: _number_of(_scalar(node(places))),
     "NOT": lambda node: lambda places: not _truth(_scalar(node(places))),
     "OR": _logical(any),
+    "POISSON": _of_number(_poisson),
     "PV": _of_number(_present_value),
     "REPT": _of_text(lambda text, count: to_text(text) * int(to_number(count))),
     "ROUND": _of_number(_round),

@@ -87,3 +87,25 @@ def years(until: str, since: str = "") -> str:
 def _years_from_start(end: str) -> str:
     part = f"({end}-INT({end}))/(1+discount_rate)^(INT({end})+1)"
     return f"-PV(discount_rate,INT({end}),1)+{part}"
+
+
+def waiting(spares: str, load: str) -> str:
+    """Return the formula of the share of time in which more units are out than spares stand by.
+
+    Erlang's loss formula as the end of Poisson's law, cut off at one more than the spares.
+
+    Args:
+        spares: a formula of the spares.
+        load: a formula of the units out if the job never waited.
+    """
+    return f"POISSON({spares}+1,{load},0)/POISSON({spares}+1,{load},1)"
+
+
+def waiting_in_racks(each: str, systems: str) -> str:
+    """Return the formula of the share of time in which one of several systems is short of units.
+
+    Args:
+        each: a formula of the share of time in which a system is.
+        systems: a formula of the systems in use, in parts of one.
+    """
+    return f"1/(1+(1-{each})/({each}*{systems}))"

@@ -80,7 +80,7 @@ def _provenance(book: Book) -> list[Entry]:
 Entry = tuple[str, str]
 """A topic and what there is to say of it."""
 
-_COMPANION_SECTIONS = ("Network", "Optics & cables", "Racks & power", "Software")
+_COMPANION_SECTIONS = ("Network", "Optics & cables", "Racks & power", "Software", "Services")
 
 
 def _counted(plan: Plan, *, money: bool) -> list[Entry]:
@@ -175,7 +175,13 @@ def _about_network(plan: Plan) -> Iterator[Entry]:
         )
         return
     present = {fabric.network for fabric in plan.fabrics}
-    absent = [name for network, name in NETWORKS.items() if network not in present]
+    if "converged" in present:
+        present |= {"storage", "in_band"}
+    absent = [
+        name
+        for network, name in NETWORKS.items()
+        if network not in present and network != "converged"
+    ]
     text = (
         "Fabrics are fat trees, spread evenly and built for whole units; optics and cables follow "
         "from their links. Congestion, routing and latency are not modelled: the MFU stands for "

@@ -30,7 +30,7 @@ from planner.outputs.workbook.formats import (
 from planner.outputs.workbook.formulas import TIME_TOLERANCE
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.rows import UNKNOWN
-from planner.schema.plan import LimitReport, Loss
+from planner.schema.plan import LimitReport
 
 
 def add(book: Book) -> None:
@@ -501,12 +501,13 @@ def _add_losses(page: Page, row: int) -> tuple[int, _Losses]:
     """
     _heading(page, row, _LIMITS, ("Where the time goes", "Share", "Minutes a day"))
     first = row + 1
-    for name in Loss.model_fields:
+    assert page.book.job is not None
+    for name in page.book.job.losses:
         row += 1
         _loss(page, row, FIGURES[f"loss.{name}"].heading, f"loss_{name}")
     row += 1
     _loss(page, row, "Kept progress (goodput)", "goodput", "total")
-    return row + 1, _Losses(first, first + len(Loss.model_fields) - 1)
+    return row + 1, _Losses(first, row - 1)
 
 
 def _loss(page: Page, row: int, label: str, name: str, role: Role = "cross") -> None:

@@ -140,7 +140,7 @@ def _as_stated(name: str, group: str, label: str, unit: str = "") -> Compared:
 
 def _lost(name: str) -> Compared:
     def read(plan: Plan) -> Any:
-        return getattr(plan.jobs[0].loss, name) if plan.jobs else None
+        return plan.jobs[0].losses.get(name) if plan.jobs else None
 
     figure = FIGURES[f"loss.{name}"]
     return Compared(figure.name, _LOST, f"lost to {figure.label}", figure.unit, read)

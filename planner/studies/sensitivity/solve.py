@@ -16,6 +16,7 @@ from planner.case import Case, resolve
 from planner.case.model import Limits
 from planner.case.resolve import limits_of
 from planner.errors import InputError, VerificationError
+from planner.figures import RATIOS
 from planner.infeasible import clash
 from planner.inputs import Change, Inputs, changed
 from planner.levers import Lever
@@ -247,7 +248,8 @@ def _stands_alone(case: Case) -> bool:
     """Say whether a case has what only an optimisation of its own can hold: money per work."""
     limits = case.limits
     ratios = (limits.per_useful_gpu_hour, limits.per_million_tokens)
-    return any(ratio is not None for ratio in ratios) or not (case.systems and case.storage)
+    asked = case.objective in RATIOS or any(ratio is not None for ratio in ratios)
+    return asked or not (case.systems and case.storage)
 
 
 def _by_itself(asked: Asked, place: int) -> Answer:

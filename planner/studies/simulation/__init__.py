@@ -25,20 +25,10 @@ from planner.schema.simulation import (
     TimelineBar,
 )
 from planner.simulation.history import History, Interruption
+from planner.simulation.laws import Array, Empirical, Failures, Weibull
 from planner.simulation.record import record
 from planner.simulation.replicate import Asked, Progress, Runs, confidence, events, replicate
-from planner.simulation.world import (
-    Array,
-    Disturbances,
-    Empirical,
-    Failures,
-    JobRun,
-    Weibull,
-    World,
-    appliances,
-    draw,
-    world_of,
-)
+from planner.simulation.world import Disturbances, JobRun, World, appliances, draw, world_of
 from planner.sizing.goodput import goodput, goodput_loss
 from planner.studies.compare.sides import read_side
 from planner.studies.request import Found, Request, stem_of_side
@@ -345,6 +335,8 @@ def _job(
         goodput=_estimate(seconds["kept"] / length_s),
         loss=LossBudget(
             stall=(mean["capture"] + mean["wait"]) / length_s,
+            waiting=mean["repair"] / length_s,
+            shrunk=mean["short"] / length_s,
             **{
                 name: mean[name] / length_s
                 for name in ("slowdown", "rework", "drain", "restart", "restore", "planned")

@@ -24,18 +24,8 @@ from planner.paths import DataPath
 from planner.schema.base import Model
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import FailureRate, FixedInterval, Job, LostWorkInterval
-from planner.simulation.world import (
-    Appliances,
-    Empirical,
-    Exponential,
-    Failures,
-    JobRun,
-    Outages,
-    Planned,
-    Weibull,
-    World,
-    job_run,
-)
+from planner.simulation.laws import Empirical, Exponential, Failures, Weibull
+from planner.simulation.world import Appliances, JobRun, Outages, Planned, World, job_run
 from planner.sizing.checkpoint import restore_fan_out
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
 from planner.studies.compare.sides import read_side

@@ -6,20 +6,61 @@ from planner.figures import FIGURES
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.formats import DECIMAL_1, PERCENT_2
 from planner.outputs.workbook.rows import Result, Results
-from planner.schema.plan import JobPlan
+from planner.schema.plan import JobPlan, Repair
 
 
 def goodput_sections(job: JobPlan) -> list[Results]:
     """Return the results under their headings; they rest on those of `model_sections`."""
+    waiting = [] if job.repair is None else [("Waiting for repairs", _waiting(job, job.repair))]
     return [
+        *waiting,
         ("Goodput: the share of wall-clock time that is kept progress", _goodput(job)),
         ("Where the rest goes (sums to 1 - goodput)", _loss(job)),
         ("Useful work", _useful(job)),
     ]
 
 
+def _waiting(job: JobPlan, repair: Repair) -> tuple[Result, ...]:
+    """Return the share of time waited for repairs: a Poisson number cut off at its places."""
+    load = FIGURES["repair.load"].heading
+    per_day = "failures_per_gpu_day*hardware_share*repair_s/86400"
+    rows = [
+        Result("kept_by_swaps", "What swaps leave", "share",
+               "1-hardware_share+hardware_share*EXP(-swap_s/mtti_s)",
+               "the mean of exp(-swap / MTTI): only failed hardware is swapped", _PRECISE),
+    ]  # fmt: skip
+    if repair.in_rack:
+        usable = job.usable_gpus_by_type[job.gpu_type]
+        each = repair.spares // job.systems_used
+        rows += [
+            Result("repair_load", f"{load}, of one system", "units", f"{per_day}*{usable}",
+                   "failures of its GPUs in use x share x repair time", _PRECISE),
+            Result("system_waiting", "Time one system has too few units", "share",
+                   formulas.waiting(str(each), "repair_load"),
+                   f"Erlang's loss formula with {each} spares and one more", _PRECISE),
+            Result("time_waiting", FIGURES["loss.waiting"].heading, "share",
+                   formulas.waiting_in_racks("system_waiting", f"(gpus_in_use/{usable})"),
+                   "at most: the job needs every system", _PRECISE,
+                   plan=1.0 - repair.availability),
+        ]  # fmt: skip
+        return tuple(rows)
+    rows += [
+        Result("repair_load", load, "units", f"{per_day}*gpus_in_use",
+               "failures x share x repair time", _PRECISE, plan=repair.load),
+        Result("time_waiting", FIGURES["loss.waiting"].heading, "share",
+               formulas.waiting("spares", "repair_load"),
+               "Erlang's loss formula with as many places as spares, and one more", _PRECISE,
+               plan=1.0 - repair.availability),
+    ]  # fmt: skip
+    return tuple(rows)
+
+
 def _goodput(job: JobPlan) -> tuple[Result, ...]:
-    first_order_loss = "(recovery_s+interval_s/2+drain_s)/mtti_s"
+    swap = "" if job.repair is None else "+hardware_share*swap_s"
+    first_order_loss = f"(recovery_s{swap}+interval_s/2+drain_s)/mtti_s"
+    waits = "" if job.repair is None else "*(1-time_waiting)"
+    mended = "" if job.repair is None else f"*kept_by_swaps{waits}"
+    told = "" if job.repair is None else " x what swaps leave x time not waiting"
     return (
         Result("stopped_share", "Share of the interval lost to checkpoints", "share",
                "(stall_s+drain_slowdown*drain_s)/interval_s",
@@ -27,21 +68,23 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
         Result("interval_per_mtti", "z = interval / MTTI", "", "interval_s/mtti_s", "", "0.000000",
                plan=job.interval_s / job.mtti_s),
         Result("goodput", FIGURES["goodput"].heading, "share",
-               "MAX(0,1-stopped_share)*EXP(-(drain_s+recovery_s)/mtti_s)*rework_factor",
-               "(1 - share lost) x exp(-(drain + recovery) / MTTI) x z / (exp(z) - 1)", PERCENT_2,
+               f"MAX(0,1-stopped_share)*EXP(-(drain_s+recovery_s)/mtti_s)*rework_factor{mended}",
+               f"(1 - share lost) x exp(-(drain + recovery) / MTTI) x z / (exp(z) - 1){told}",
+               PERCENT_2,
                plan=job.goodput),
         Result(
             "goodput_understated",
             FIGURES["goodput_understated"].heading,
             "share",
-            "drain_slowdown*drain_s/mtti_s*EXP(-(recovery_s+interval_s+drain_s)/mtti_s)",
+            "drain_slowdown*drain_s/mtti_s*EXP(-(recovery_s+interval_s+drain_s)/mtti_s)"
+            f"{mended}",
             "a slowdown while draining is charged to the first interval after a restart as well, "
             "which has no drain; nothing without a slowdown",
             "0.0000%",
             plan=job.goodput_understated,
         ),
         Result("goodput_first_order", FIGURES["goodput_first_order"].heading, "share",
-               f"MAX(0,1-stopped_share)*(1-{first_order_loss})",
+               f"MAX(0,1-stopped_share)*(1-{first_order_loss}){waits}",
                "(1 - share lost) x (1 - (recovery + interval / 2 + drain) / MTTI)", PERCENT_2,
                plan=job.goodput_first_order),
         Result("young_s", FIGURES["young_s"].heading, "s", "SQRT(2*charged_stall_s*mtti_s)",
@@ -57,13 +100,24 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
 
 def _loss(job: JobPlan) -> tuple[Result, ...]:
     loss = job.loss
-    parts = (
+    restarts = "restart_s/mtti_s"
+    if job.repair is not None:
+        restarts = f"({restarts}-LN(kept_by_swaps))"
+    parts = [
         ("stall", FIGURES["loss.stall"].heading, loss.stall, "-LN(1-stopped_share)"),
         ("rework", FIGURES["loss.rework"].heading, loss.rework, "-LN(rework_factor)"),
         ("drain", FIGURES["loss.drain"].heading, loss.drain, "drain_s/mtti_s"),
-        ("restart", FIGURES["loss.restart"].heading, loss.restart, "restart_s/mtti_s"),
+        (
+            "restart",
+            FIGURES["loss.restart"].heading,
+            loss.restart,
+            restarts,
+        ),
         ("restore", FIGURES["loss.restore"].heading, loss.restore, "restore_s/mtti_s"),
-    )
+    ]
+    if job.repair is not None:
+        waiting = FIGURES["loss.waiting"].heading
+        parts.append(("waiting", waiting, loss.waiting, "-LN(1-time_waiting)"))
     return tuple(
         Result(f"loss_{name}", label, "share",
                f"IF(stopped_share>=1,{1 if name == 'stall' else 0},{log}*loss_per_log)",

@@ -19,7 +19,7 @@ from planner.outputs.workbook.formats import (
     SMALL,
 )
 from planner.outputs.workbook.rows import NO_LIMIT, NOT_GIVEN, Input, Inputs
-from planner.schema.plan import JobPlan, Plan
+from planner.schema.plan import JobPlan, Plan, Repair
 
 FanOutKind = Literal["broadcast", "sharded_optimizer", "every_replica"]
 
@@ -34,6 +34,7 @@ def input_sections(plan: Plan, job: JobPlan, *, money: bool) -> list[Inputs]:
     """
     return [
         ("Inputs: checkpoint and restore", (*_checkpoint(job), *_restore(job))),
+        *([("Inputs: repair", _repair(job.repair))] if job.repair is not None else []),
         ("Inputs: limits of the job", _limits(plan, job)),
         (
             "Inputs: cluster and storage",
@@ -93,6 +94,22 @@ def _restore(job: JobPlan) -> tuple[Input, ...]:
         Input("other_data_tb", FIGURES["other_data_tb"].heading, "TB", job.other_data_tb,
               DECIMAL_1, FIGURES["other_data_tb"].note),
     )  # fmt: skip
+
+
+def _repair(repair: Repair) -> tuple[Input, ...]:
+    rows = [
+        Input("hardware_share", FIGURES["repair.hardware_share"].heading, "share",
+              repair.hardware_share, PERCENT, low=1e-6, high=1.0),
+        Input("repair_s", FIGURES["repair.repair_s"].heading, "s", repair.repair_s, DECIMAL_1,
+              f"one {repair.unit}, {FIGURES['repair.repair_s'].note}", low=1e-3),
+        Input("swap_s", FIGURES["repair.swap_s"].heading, "s", repair.swap_s, DECIMAL_1,
+              FIGURES["repair.swap_s"].note),
+    ]  # fmt: skip
+    if not repair.in_rack:
+        note = "of the plan: does not follow edits of the bill"
+        rows.append(Input("spares", FIGURES["repair.spares"].heading, "units", repair.spares,
+                          INTEGER, note, whole=True))  # fmt: skip
+    return tuple(rows)
 
 
 _LIMITS = (

@@ -229,7 +229,7 @@ def steps(book: Book) -> list[Step]:
     """
     return [
         *_checkpoint(),
-        *_goodput(),
+        *_goodput(book),
         *limit_steps(book),
         *_best(book),
     ]
@@ -295,11 +295,13 @@ def _checkpoint() -> list[Step]:
     ]  # fmt: skip
 
 
-def _goodput() -> list[Step]:
+def _goodput(book: Book) -> list[Step]:
     return [
         Step("mtti", FIGURES["mtti_s"].column, "86400/({failures}*gpus_in_use)", DECIMAL_1),
+        *_mended(book),
         Step("charged", "Stall plus slowdown x drain, s", "{stall}+{slowdown}*{drain}", DECIMAL_3),
-        Step("goodput", FIGURES["goodput"].heading, _goodput_formula("{interval}"), PERCENT_2),
+        Step("goodput", FIGURES["goodput"].heading, _goodput_formula("{interval}", book),
+             PERCENT_2),
         Step("lost", "Time lost", "ROUND(1-{goodput},9)", PERCENT_2),
         Step("useful", FIGURES["useful_gpus"].heading, "gpus_in_use*{goodput}", DECIMAL_1),
         Step("days", FIGURES["days_to_train"].heading,
@@ -307,11 +309,32 @@ def _goodput() -> list[Step]:
     ]  # fmt: skip
 
 
-def _goodput_formula(interval: str) -> str:
+def _mended(book: Book) -> list[Step]:
+    """Return what repairs and swaps leave, where the problem states them."""
+    if book.job is None or book.job.repair is None:
+        return []
+    repair, per_gpu = book.job.repair, "{failures}*hardware_share*repair_s/86400"
+    swaps = "1-hardware_share+hardware_share*EXP(-swap_s/{mtti})"
+    kept = Step("swapped", "What swaps leave", swaps, "0.000000")
+    if not repair.in_rack:
+        waits = formulas.waiting("spares", f"({per_gpu}*gpus_in_use)")
+        return [kept, Step("mended", "Time not waiting", f"1-{waits}", PERCENT_2)]
+    usable = book.job.usable_gpus_by_type[book.job.gpu_type]
+    each = formulas.waiting(str(repair.spares // book.job.systems_used), f"({per_gpu}*{usable})")
+    waits = formulas.waiting_in_racks("{short}", f"(gpus_in_use/{usable})")
+    return [
+        kept,
+        Step("short", "Time one system is short", each, "0.000000"),
+        Step("mended", "Time not waiting", f"1-{waits}", PERCENT_2),
+    ]
+
+
+def _goodput_formula(interval: str, book: Book) -> str:
     z = f"({interval}/{{mtti}})"
     rework = formulas.rework_factor(z)
     after = "EXP(-({drain}+{restart}+{restore})/{mtti})"
-    return f"MAX(0,1-{{charged}}/{interval})*{after}*{rework}"
+    mended = "*{swapped}*{mended}" if book.job is not None and book.job.repair else ""
+    return f"MAX(0,1-{{charged}}/{interval})*{after}*{rework}{mended}"
 
 
 def _best(book: Book) -> list[Step]:
@@ -325,7 +348,8 @@ def _best(book: Book) -> list[Step]:
     daly = formulas.daly_s("{charged}", "{mtti}")
     return [
         Step("best", "Best interval, s", f"MAX({{charged}}+{daly},{','.join(bounds)})", DECIMAL_1),
-        Step("best_goodput", "Goodput at the best interval", _goodput_formula("{best}"), PERCENT_2),
+        Step("best_goodput", "Goodput at the best interval", _goodput_formula("{best}", book),
+             PERCENT_2),
         Step("best_useful", "Useful GPUs at the best interval", "gpus_in_use*{best_goodput}",
              DECIMAL_1),
     ]  # fmt: skip

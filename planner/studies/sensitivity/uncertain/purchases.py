@@ -258,7 +258,7 @@ def _together(case: Case, run: Run, types: Sequence[System], part: int) -> Use:
 def _one(case: Case, run: Run, system: System, part: int) -> Use:
     """Return so many parts of the GPUs of a type that could be in use, in whole steps."""
     way = system.way(run.ways)
-    gpus = way.most_gpus(operate.most_in_use(case, run.units[system.id]))
+    gpus = operate.most_gpus(case, way, run.units[system.id])
     if case.job.gpus_max is not None:
         gpus = min(gpus, case.job.gpus_max)
     gpus = gpus * part // PARTS // way.step_gpus * way.step_gpus

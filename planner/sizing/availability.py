@@ -1,0 +1,241 @@
+"""How much of its time a job waits for hardware: units in repair, and units that stand by.
+
+Of the job's interruptions a share takes one spare unit (a GPU system, or a tray of it) out for a
+repair. Others stand by and take its place; the job waits while more are out than stood by. Nothing
+fails while it waits, so the units out are a loss system with as many places as there are spares,
+and one more: Erlang's loss formula, whatever the law of the repair times is.
+"""
+
+from __future__ import annotations
+
+import math
+
+from planner.sizing.checks import require_non_negative, require_positive, require_share
+
+FULL = 1e200
+"""Beyond this the inverse of Erlang's formula tells nothing more: the job never waits."""
+SERIES_BELOW = 1.0
+
+
+def repair_load(failures_per_gpu_day: float, gpus: float, out_s: float) -> float:
+    """Return the units that would be out on average if the job never waited.
+
+    Args:
+        failures_per_gpu_day: job-interrupting failures per GPU and day.
+        gpus: GPUs the job uses.
+        out_s: repair time an interruption causes on average, s: the share of interruptions that
+            take a unit out, times the mean of its repair; a sum over classes where there are some.
+
+    Raises:
+        ValueError: a quantity is not positive.
+    """
+    require_positive(failures_per_gpu_day=failures_per_gpu_day, gpus=gpus, out_s=out_s)
+    return failures_per_gpu_day / 86_400.0 * gpus * out_s
+
+
+def erlang_b(places: int, load: float) -> float:
+    """Return the share of time in which all places of a loss system are taken.
+
+    Args:
+        places: units that can be out, at least 0.
+        load: units out on average if there were no end of places.
+
+    Raises:
+        ValueError: the places are negative or the load is not positive.
+
+    Source: A. K. Erlang, 1917: B(0) = 1, B(c) = load B(c - 1)/(c + load B(c - 1)).
+    """
+    require_non_negative(places=places)
+    require_positive(load=load)
+    blocked = 1.0
+    for place in range(1, places + 1):
+        blocked = load * blocked / (place + load * blocked)
+    return blocked
+
+
+def waiting(spares: int, load: float) -> float:
+    """Return the share of time in which the job waits: more units are out than stood by.
+
+    Args:
+        spares: units that stand by.
+        load: `repair_load`.
+
+    Raises:
+        ValueError: the spares are negative or the load is not positive.
+    """
+    require_non_negative(spares=spares)
+    return erlang_b(spares + 1, load)
+
+
+def availability(spares: int, load: float) -> float:
+    """Return the share of time in which the job does not wait for a repair.
+
+    Args:
+        spares: units that stand by.
+        load: `repair_load`.
+
+    Raises:
+        ValueError: the spares are negative or the load is not positive.
+    """
+    inverse, before = _inverse(spares, load)[:2]
+    return min(1.0, (spares + 1) / load * before / inverse)
+
+
+def log_availability_slopes(spares: int, load: float) -> tuple[float, float]:
+    """Return the slopes of log availability: for one more spare, and for the logarithm of the load.
+
+    Between whole numbers availability is continued by regularised gamma functions,
+    Q(c, load)/Q(c + 1, load) with c one more than the spares; that is jointly concave, so a tangent
+    bounds it everywhere.
+
+    Args:
+        spares: units that stand by.
+        load: `repair_load`.
+
+    Raises:
+        ValueError: the spares are negative or the load is not positive.
+    """
+    inverse, before, slope = _inverse(spares, load)
+    places = spares + 1
+    waits = places / load * before  # the inverse less one, without cancellation
+    blocked = 1.0 / inverse
+    for_load = -(places - load * waits / inverse) / waits
+    return slope / (inverse * waits), for_load if blocked > 0.0 else 0.0
+
+
+def _inverse(spares: int, load: float) -> tuple[float, float, float]:
+    """Return 1/B at one place more than the spares, 1/B at the spares, and the slope of the first.
+
+    1/B(c) = load * integral of exp(-load t) (1 + t)^c over t > 0, so it and its slope in c follow
+    from those at 0: J(c + 1) = 1 + (c + 1) J(c)/load. All terms are positive: nothing cancels.
+    """
+    require_non_negative(spares=spares)
+    require_positive(load=load)
+    before, inverse, slope = 1.0, 1.0, _scaled_integral(load)
+    for place in range(1, spares + 2):
+        before = inverse
+        slope = (inverse + place * slope) / load
+        inverse = 1.0 + place / load * inverse
+        if inverse > FULL:  # never waits: what is left of the formula is 1 and slopes of 0
+            return FULL, FULL * load / (spares + 1), 0.0
+    return inverse, before, slope
+
+
+def _scaled_integral(load: float) -> float:
+    """Return exp(x) E1(x), E1 the exponential integral, x > 0.
+
+    Source: NIST DLMF 6.6.2 (series) and 6.9.1 (continued fraction, by Lentz's method).
+    """
+    if load <= SERIES_BELOW:
+        term, total = 1.0, 0.0
+        for k in range(1, 60):
+            term *= -load / k
+            total -= term / k
+        return math.exp(load) * (total - math.log(load) - 0.57721566490153286)
+    b = load + 1.0
+    c, d = math.inf, 1.0 / b
+    result = d
+    for k in range(1, 500):
+        step, b = -float(k * k), b + 2.0
+        d = 1.0 / (b + step * d)
+        c = b + step / c
+        result *= c * d
+        if abs(c * d - 1.0) < 1e-16:
+            break
+    return result
+
+
+def units_out(spares: int, load: float) -> float:
+    """Return the units that are out for repair on average.
+
+    Args:
+        spares: units that stand by.
+        load: `repair_load`.
+
+    Raises:
+        ValueError: the spares are negative or the load is not positive.
+    """
+    return load * availability(spares, load)
+
+
+def most_spares(load: float, waiting: float) -> int:
+    """Return the least spares with which the job waits no more than a share of its time.
+
+    Args:
+        load: `repair_load`.
+        waiting: share of time, more than 0.
+
+    Raises:
+        ValueError: a quantity is not positive.
+    """
+    require_positive(load=load, waiting=waiting)
+    spares, blocked = 0, load / (1.0 + load)
+    while blocked > waiting:
+        spares += 1
+        blocked = load * blocked / (spares + 1 + load * blocked)
+    return spares
+
+
+def in_rack_waiting(racks: float, spares_each: int, load_each: float) -> float:
+    """Return at most the share of time in which some rack has fewer units than the job needs.
+
+    The spares of a rack take the place of units of that rack alone, and the job needs all racks.
+    Repairs go on while it waits, so this is an upper bound; it is close up to 0.02.
+
+    Args:
+        racks: racks in use, in parts of one where the last is not full.
+        spares_each: units of each rack that stand by.
+        load_each: `repair_load` of the GPUs in use of one rack.
+
+    Raises:
+        ValueError: the spares are negative, or the racks or the load not positive.
+    """
+    require_positive(racks=racks)
+    odds = racks * waiting_odds(spares_each, load_each)
+    return odds / (1.0 + odds)
+
+
+def waiting_odds(spares: int, load: float) -> float:
+    """Return the time a job waits for repairs as a share of the time it does not."""
+    inverse, before, _ = _inverse(spares, load)
+    return load / (spares + 1) / before if inverse < FULL else 0.0
+
+
+def swap_factor(hardware_share: float, swap_s: float, mtti_s: float) -> float:
+    """Return what swaps leave of the goodput: restarts take longer where hardware failed.
+
+    Args:
+        hardware_share: share of interruptions after which a unit is swapped.
+        swap_s: how much longer such a restart takes, s.
+        mtti_s: mean time to interruption, s.
+
+    Raises:
+        ValueError: the share is out of range, the swap negative or the time not positive.
+
+    Source: goodput has exp(-R/M) for a restart of R, so the mean of it where R differs by failure.
+    """
+    require_share(hardware_share=hardware_share)
+    require_non_negative(swap_s=swap_s)
+    require_positive(mtti_s=mtti_s)
+    return 1.0 + hardware_share * math.expm1(-swap_s / mtti_s)
+
+
+def longest_swap_per_mtti(hardware_share: float) -> float:
+    """Return the longest swap, as a share of the MTTI, up to which the optimum can be proven.
+
+    Up to it the logarithm of `swap_factor` is concave in the logarithm of the MTTI: where
+    g (1 - p) <= 1, g the swap over the MTTI and p the share of hardware in what is left.
+
+    Raises:
+        ValueError: the share is out of range.
+    """
+    require_share(hardware_share=hardware_share)
+    low, high = 1.0, 700.0
+    for _ in range(100):
+        middle = (low + high) / 2.0
+        left = hardware_share * math.exp(-middle)
+        if middle * (1.0 - left / (1.0 - hardware_share + left)) <= 1.0:
+            low = middle
+        else:
+            high = middle
+    return low

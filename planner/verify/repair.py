@@ -1,0 +1,211 @@
+"""Hardware out for repair and what stands by for it, re-computed from the decisions.
+
+Units out are those of a loss system: with units coming at a load, the number out is a Poisson
+number cut off at its places. So the job runs with the probability that a Poisson number is at most
+the spares, given that it is at most one more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+from planner.schema.plan import JobPlan
+from planner.schema.repair import Repair
+from planner.verify.basis import Basis
+from planner.verify.decisions import Decisions, usable_gpus
+from planner.verify.ledger import Ledger
+
+SECONDS_PER_DAY = 86_400
+HOURS_PER_YEAR = 8_760
+LONGEST_SWAP = 1e-7
+"""Tolerance of the limit on swaps."""
+
+
+@dataclass(frozen=True)
+class Mended:
+    """Figures of the plan's ``repair`` as re-computed, under the names it gives them."""
+
+    unit: str
+    unit_gpus: int
+    in_rack: bool
+    spares: int
+    decided: bool
+    hardware_share: float
+    repair_s: float
+    swap_s: float
+    load: float
+    availability: float
+    units_out: float | None
+    waiting_h_per_year: float
+    next_spare_gpus: float | None
+    other_unit: str | None
+    other_waiting_h_per_year: float | None
+
+    @property
+    def waits(self) -> float:
+        """Share of time waited for repairs, without cancellation."""
+        return self.waiting_h_per_year / HOURS_PER_YEAR
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """What is swapped: its GPUs, how many make up a system, those of a system the job uses."""
+
+    gpus: int
+    per_system: int
+    usable_gpus: int
+    in_rack: bool
+
+
+def waiting_share(spares: int, load: float) -> float:
+    """Return the share of time in which more units are out than stood by.
+
+    Args:
+        spares: units standing by.
+        load: units out on average if the job never waited.
+    """
+    # Terms of the Poisson law relative to that at the cut: those below it, one by one.
+    term, below = 1.0, 0.0
+    for count in range(spares + 1, 0, -1):
+        term *= count / load
+        below += term
+        if term < 1e-18 * below or below > 1e250:
+            break
+    return 1.0 / (1.0 + below)
+
+
+def compute(
+    basis: Basis, decisions: Decisions, failures_per_gpu_day: float, kept: float
+) -> Mended | None:
+    """Return every figure of the repair, None where the problem does not state it.
+
+    Args:
+        basis: the problem and the catalogs.
+        decisions: what the plan decided.
+        failures_per_gpu_day: of the type in use.
+        kept: goodput while the job does not wait.
+    """
+    repair = basis.problem.job.repair
+    if repair is None:
+        return None
+    unit, gpus = _unit(basis, decisions, by_tray=repair.unit == "tray"), decisions.gpus_used
+    out_s = math.fsum(share * time_s for share, time_s in _kinds(repair))
+    share = math.fsum(share for share, _ in _kinds(repair))
+    per_gpu = failures_per_gpu_day / SECONDS_PER_DAY * out_s
+    spares, load = _spares(decisions, repair, unit), per_gpu * gpus
+    waits = _waits(unit, spares, per_gpu, gpus)
+    more = waits - waiting_share(max(0, spares) + 1, load)
+    other, other_h = _unit(basis, decisions, by_tray=unit.per_system == 1), None
+    told = other != unit and not isinstance(repair.spares, int)
+    if told:
+        left = _spares(decisions, repair, other)
+        other_h = HOURS_PER_YEAR * _waits(other, left, per_gpu, gpus)
+    return Mended(
+        unit="tray" if unit.per_system > 1 else "system",
+        unit_gpus=unit.gpus,
+        in_rack=unit.in_rack,
+        spares=spares,
+        decided=not isinstance(repair.spares, int),
+        hardware_share=share,
+        repair_s=out_s / share,
+        swap_s=repair.swap_s,
+        load=load,
+        availability=1.0 - waits,
+        units_out=None if unit.in_rack else load * (1.0 - waits),
+        waiting_h_per_year=HOURS_PER_YEAR * waits,
+        next_spare_gpus=None if unit.in_rack else gpus * kept * more,
+        other_unit=("tray" if other.per_system > 1 else "system") if told else None,
+        other_waiting_h_per_year=other_h,
+    )
+
+
+def _waits(unit: _Unit, spares: int, per_gpu: float, gpus: int) -> float:
+    """Return the share of time waited; ``per_gpu`` is the load of one GPU."""
+    if not unit.in_rack:
+        return waiting_share(max(0, spares), per_gpu * gpus)
+    each = waiting_share(_in_each(unit), per_gpu * unit.usable_gpus)
+    odds = gpus / unit.usable_gpus * each / (1.0 - each)
+    return odds / (1.0 + odds)
+
+
+def _kinds(repair: Repair) -> list[tuple[float, float]]:
+    """Return (share of interruptions, repair time in seconds) of each kind of failure."""
+    if repair.share is not None and repair.time_s is not None:
+        return [(repair.share, repair.time_s)]
+    return [(each.share, each.time_s) for each in repair.classes]
+
+
+def _unit(basis: Basis, decisions: Decisions, *, by_tray: bool) -> _Unit:
+    """Return what is swapped of the type in use: its trays where they are known, or all of it."""
+    (sku,) = decisions.gpu_types
+    item, job = basis.items[sku], basis.problem.job
+    size = 0 if item.provides.gpus is None else item.provides.gpus.value
+    tray = size
+    if by_tray and item.spare_unit is not None:
+        tray = item.spare_unit.tray.value
+    whole = job.parallelism is not None and job.gpus.whole != "systems"
+    tensor = job.parallelism.tensor if whole and job.parallelism is not None else 1
+    spans = tray < size and tray % tensor != 0
+    return _Unit(tray, size // tray, usable_gpus(job, size), spans)
+
+
+def _in_each(unit: _Unit) -> int:
+    return unit.per_system - math.ceil(unit.usable_gpus / unit.gpus)
+
+
+def _spares(decisions: Decisions, repair: Repair, unit: _Unit) -> int:
+    """Return the units that stand by; fewer than none where the purchase has not what is asked."""
+    (sku,) = decisions.gpu_types
+    if unit.in_rack:
+        return _in_each(unit) * decisions.systems_used
+    used = decisions.systems_used
+    if unit.per_system > 1:
+        used = math.ceil(decisions.gpus_used / unit.gpus)
+    left = decisions.counts[sku] * unit.per_system - used
+    if isinstance(repair.spares, int):
+        return repair.spares if left >= repair.spares else left - repair.spares
+    return left
+
+
+def check(
+    ledger: Ledger, repair: Repair | None, stated: JobPlan, mended: Mended | None, mtti_s: float
+) -> None:
+    """Compare what the plan states of repairs, and require what the problem asks of them.
+
+    Args:
+        ledger: takes the disagreements.
+        repair: what the problem says.
+        stated: the plan's job.
+        mended: as re-computed.
+        mtti_s: mean time to interruption, s.
+    """
+    if repair is None or mended is None or stated.repair is None:
+        ledger.equal("jobs.repair", stated.repair is None, mended is None)
+        return
+    for field in fields(Mended):
+        computed, said = getattr(mended, field.name), getattr(stated.repair, field.name)
+        if computed is None or isinstance(computed, (bool, str)):
+            ledger.equal(f"jobs.repair.{field.name}", said, computed)
+        else:
+            ledger.same(f"jobs.repair.{field.name}", said, computed)
+    ledger.require(mended.spares >= 0, "jobs.repair.spares: fewer stand by than the job needs")
+    longest_s = longest_swap_share(mended.hardware_share) * mtti_s
+    if mended.swap_s > longest_s * (1 + LONGEST_SWAP):
+        text = f"a swap of {mended.swap_s:.6g} s is longer than the {longest_s:.6g} s of the proof"
+        ledger.breach("jobs.repair.swap_s", text)
+
+
+def longest_swap_share(hardware_share: float) -> float:
+    """Return how long a swap may be over the MTTI, by bisection on where the proof's curve turns.
+
+    The logarithm of what swaps keep, over the logarithm of the MTTI, bends down while
+    g (1 - p) <= 1: g the swap over the MTTI, p the share of hardware in what is kept.
+    """
+    low, high = 0.0, 700.0
+    while high - low > 1e-12 * high:
+        g = (low + high) / 2
+        kept = hardware_share * math.exp(-g)
+        other = 1.0 - hardware_share
+        low, high = (g, high) if g * other <= kept + other else (low, g)
+    return low

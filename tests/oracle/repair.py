@@ -1,0 +1,111 @@
+"""Hardware out for repair by its Markov chain, one state after the other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from planner.schema.catalog import Item
+from planner.schema.problem import Job
+from planner.schema.repair import Repair
+
+SECONDS_PER_DAY = 86_400.0
+YEAR_H = 8760.0
+
+
+@dataclass(frozen=True)
+class Mended:
+    """What repairs leave of the goodput: the share of time that is not waited, and swaps."""
+
+    spares: int
+    availability: float
+    kept_by_swaps: float
+
+    @property
+    def factor(self) -> float:
+        """What is left of the goodput of a job that is never short of hardware."""
+        return self.availability * self.kept_by_swaps
+
+
+def states(spares: int, load: float) -> list[float]:
+    """Return the share of time with 0, 1, ... units out, up to one more than the spares.
+
+    Failures come at the load (in repair times) while the job runs, and each unit out is mended in
+    one repair time: the flow from a state to the next equals the flow back.
+    """
+    weights = [1.0]
+    for out in range(1, spares + 2):
+        weights.append(weights[-1] * load / out)
+    whole = math.fsum(weights)
+    return [weight / whole for weight in weights]
+
+
+def pooled(item: Item, job: Job, repair: Repair) -> tuple[int, bool]:
+    """Return the GPUs of a spare unit, and whether any unit's place can be taken by any other."""
+    assert item.provides.gpus is not None
+    size = item.provides.gpus.value
+    if repair.unit == "system" or item.spare_unit is None:
+        return size, True
+    tray = item.spare_unit.tray.value
+    whole = job.parallelism is not None and job.gpus.whole != "systems"
+    if not whole or job.parallelism is None or tray == size:
+        return tray, True
+    return tray, tray % job.parallelism.tensor == 0
+
+
+def spares_can_be_counted(item: Item, job: Job) -> bool:
+    """Say whether so many spares as the job asks for mean something of a GPU system."""
+    repair = job.repair
+    return repair is None or repair.spares == "open" or pooled(item, job, repair)[1]
+
+
+def mended(
+    item: Item, job: Job, usable: int, bought: int, used: int, gpus: int, rate: float
+) -> Mended | None:
+    """Return what repairs leave of a job, None where it may not run so.
+
+    Args:
+        item: the GPU system in use.
+        job: with or without a repair.
+        usable: GPUs of one system that the job fills.
+        bought: systems in the cluster.
+        used: systems in use.
+        gpus: GPUs in use.
+        rate: interruptions per GPU and day.
+    """
+    repair = job.repair
+    if repair is None:
+        return Mended(0, 1.0, 1.0)
+    assert item.provides.gpus is not None
+    kinds = [(each.share, each.time_s) for each in repair.classes]
+    if repair.share is not None and repair.time_s is not None:
+        kinds = [(repair.share, repair.time_s)]
+    share = sum(each for each, _ in kinds)
+    per_s = rate * gpus / SECONDS_PER_DAY
+    if repair.swap_s > 0.0 and not _provable(share, repair.swap_s * per_s):
+        return None
+    swaps = 1.0 - share + share * math.exp(-repair.swap_s * per_s)
+    load = per_s * sum(each * time_s for each, time_s in kinds)
+    tray, pool = pooled(item, job, repair)
+    per_system = item.provides.gpus.value // tray
+    if not pool:
+        each = per_system - math.ceil(usable / tray)
+        out = states(each, load * usable / gpus)[-1]
+        odds = gpus / usable * out / (1.0 - out)
+        return Mended(each * used, 1.0 / (1.0 + odds), swaps)
+    left = bought - used if per_system == 1 else bought * per_system - math.ceil(gpus / tray)
+    if isinstance(repair.spares, int):
+        if left < repair.spares:
+            return None
+        left = repair.spares
+    return None if left < 0 else Mended(left, 1.0 - states(left, load)[-1], swaps)
+
+
+def _provable(share: float, swaps: float) -> bool:
+    """Say whether the logarithm of what swaps keep bends down here, by its second difference."""
+
+    def log_kept(x: float) -> float:
+        return math.log(1.0 - share + share * math.exp(-swaps * math.exp(x)))
+
+    step = 1e-3
+    return log_kept(step) + log_kept(-step) - 2.0 * log_kept(0.0) <= 1e-12

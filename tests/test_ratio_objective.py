@@ -1,0 +1,240 @@
+"""Money per useful work as the objective: enumeration, both solvers, and what must always hold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.case import resolve
+from planner.errors import InputError
+from planner.figures import RATIOS
+from planner.inputs import Inputs
+from planner.optimizer.joint import optimise
+from planner.optimizer.model import LogMoney, Model, evaluate
+from planner.schema.problem import Objective, Term
+from tests.oracle.enumerate import best
+from tests.test_exactness import disagreements
+from tests.world.files import FILES, PROBLEM
+from tests.world.random_cases import Case, inputs_of, random_case
+from tests.world.requests import Request, gpu_system, price
+
+NAMES = sorted(RATIOS)
+CHUNKS, SEEDS_PER_CHUNK = 10, 10
+FIRST_SEED = 70_000
+TOO_MANY = frozenset({70_006})
+"""Seeds whose enumeration takes minutes: hardly a purchase can be left out of it."""
+
+
+def ratio_case(seed: int, name: str) -> Case:
+    """Return the random case of a seed with a ratio as its objective, and what that needs."""
+    random, case = Random(seed), random_case(seed)
+    problem = case.problem
+    goal = Objective.model_construct(minimize=name)  # type: ignore[arg-type]
+    if random.random() < 0.3:
+        share = round(random.uniform(0.001, 0.05), 4)
+        goal = Objective.model_construct(minimize=name, indifference=share)  # type: ignore[arg-type]
+    term = problem.term or Term.model_construct(
+        years=round(random.uniform(1.0, 6.0), 1),
+        electricity_usd_per_kwh=round(random.uniform(0.02, 0.3), 3),
+        discount_rate=random.choice((0.0, 0.05)),
+    )
+    job = problem.job
+    given: dict[str, Any] = {}
+    if job.training.mfu is None:
+        given["mfu"] = round(random.uniform(0.2, 0.6), 2)
+    if job.parameters is None and job.training.active_parameters is None:
+        given["active_parameters"] = random.choice((7e9, 7e10, 1e12))
+    job = job.model_copy(update={"training": job.training.model_copy(update=given)})
+    update = {"objective": goal, "term": term, "jobs": (job,)}
+    return replace(case, problem=problem.model_copy(update=update))
+
+
+@pytest.mark.exhaustive(keep=2)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_the_least_ratio_is_that_of_the_enumeration(chunk: int) -> None:
+    start = FIRST_SEED + chunk * SEEDS_PER_CHUNK
+    wrong, solved = [], 0
+    for seed in sorted({*range(start, start + SEEDS_PER_CHUNK)} - TOO_MANY):
+        for name in NAMES:
+            case = ratio_case(seed, name)
+            truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+            plan = api.solve_inputs(inputs_of(case), explain=False)
+            wrong += [f"seed {seed}, {name}: {said}" for said in disagreements(case, plan, truth)]
+            if plan.totals is not None:
+                solved += 1
+                value = getattr(plan.totals, name)
+                assert plan.objective.value == pytest.approx(value, rel=1e-9)
+    assert not wrong, "\n".join(wrong)
+    assert solved >= 4
+
+
+@pytest.mark.exhaustive(keep=3)
+@pytest.mark.parametrize("seed", [70_001, 70_003, 70_005, 70_009, 70_010, 70_013, 70_014, 70_034])
+def test_cbc_agrees_with_highs(seed: int) -> None:
+    case = resolve(inputs_of(ratio_case(seed, NAMES[seed % 2])))
+    by_highs, by_cbc = optimise(case, ties=False), optimise(case, solver="cbc", ties=False)
+    assert by_cbc.status == by_highs.status
+    if by_highs.value is not None:
+        assert by_cbc.value == pytest.approx(by_highs.value, abs=1e-5)
+
+
+def value_of(inputs: Inputs) -> float:
+    """Return the least ratio of a problem, infinite where it has no plan."""
+    end = optimise(resolve(inputs), ties=False)
+    assert end.status in ("optimal", "infeasible")
+    return math.inf if end.value is None else math.exp(end.value)
+
+
+def cheaper(case: Case, share: float) -> Case:
+    """Return a case with every price at a share of what it was."""
+    prices = {
+        name: price.model_copy(update={"list_usd": round(price.list_usd * share, 2)})
+        for name, price in case.prices.items()
+    }
+    return replace(case, prices=prices)
+
+
+@pytest.mark.exhaustive(keep=4)
+@pytest.mark.parametrize("seed", [s for s in range(70_001, 70_019) if s not in TOO_MANY])
+def test_what_makes_plans_cheaper_or_longer_never_raises_the_ratio(seed: int) -> None:
+    for name in NAMES:
+        case = ratio_case(seed, name)
+        base = value_of(inputs_of(case))
+        assert value_of(inputs_of(cheaper(case, 0.7))) <= base * (1 + 1e-6)
+        term = case.problem.term
+        assert term is not None
+        cheap = term.model_copy(update={"electricity_usd_per_kwh": 0.0})
+        free = replace(case, problem=case.problem.model_copy(update={"term": cheap}))
+        assert value_of(inputs_of(free)) <= base * (1 + 1e-6)
+
+
+def test_no_plan_of_another_objective_has_a_better_ratio() -> None:
+    """The plan of most useful work, of least TCO and of least ratio: none beats the last."""
+    tried = 0
+    for seed in range(70_000, 70_016):
+        if seed in TOO_MANY:
+            continue
+        name = NAMES[seed % 2]
+        case = ratio_case(seed, name)
+        least = api.solve_inputs(inputs_of(case), explain=False)
+        for goal in ({"maximize": "goodput"}, {"minimize": "tco"}):
+            other = case.problem.model_copy(update={"objective": Objective.model_validate(goal)})
+            plan = api.solve_inputs(inputs_of(replace(case, problem=other)), explain=False)
+            assert (plan.totals is None) == (least.totals is None)
+            if plan.totals is not None and least.totals is not None:
+                tried += 1
+                bound = least.objective.bound
+                assert bound is not None
+                assert getattr(plan.totals, name) >= bound * (1 - 1e-9)
+    assert tried >= 8
+
+
+def test_the_chord_of_money_is_below_its_logarithm_and_exact_at_the_ends() -> None:
+    model = Model("chord", maximise=False)
+    spent = model.var("spent", 0.0, 100.0)
+    log = model.log_money("tco", spent, (2.0, 50.0))
+    (chord,) = model.chords
+    assert isinstance(chord, LogMoney)
+    for low, high in ((2.0, 50.0), (7.0, 8.0), (3.0, 3.0)):
+        factors, right = chord.between(low, high)
+        for step in range(11):
+            money = low + (high - low) * step / 10
+            least = factors["money_tco"] * money - right  # the row: slope * money - log <= right
+            assert factors["log_money_tco"] == -1.0
+            assert least <= math.log(money) + 1e-12
+            assert math.log(money) - least <= math.log(high / low) ** 2 / 8 + 1e-12
+            if step in (0, 10):
+                assert least == pytest.approx(math.log(money), abs=1e-12)
+    values = {"spent": 10.0, "money_tco": 10.0, "log_money_tco": 2.0}
+    assert chord.overdrawn(values) == pytest.approx(math.log(10.0) - 2.0)
+    assert evaluate(log + 0, values) == 2.0
+
+
+RATIO_NEEDS = (
+    ("usd_per_useful_gpu_hour", "term", "the cost of a useful GPU-hour needs a term"),
+    ("usd_per_million_tokens", "term", "the cost of a million tokens needs a term"),
+    ("usd_per_million_tokens", "mfu", "need the model FLOP/s utilisation"),
+    ("usd_per_million_tokens", "parameters", "money per token needs the parameters"),
+)
+WITHOUT = {
+    "term": (("term: {years: 4, electricity: 0.08 USD/kWh}\n", ""),),
+    "mfu": (("mfu: 40 %", "tokens: 1 T"),),
+    "parameters": (
+        ("    parameters: 70 B\n    bytes_per_parameter: 14\n", ""),
+        ("      mode: async\n", "      mode: async\n      size: 980 GB\n"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "missing", "said"), RATIO_NEEDS)
+def test_what_a_ratio_needs_is_asked_for_with_its_line(
+    tmp_path: Path, name: str, missing: str, said: str
+) -> None:
+    text = PROBLEM.replace("maximize: goodput", f"minimize: {name}")
+    for old, new in WITHOUT[missing]:
+        assert old in text
+        text = text.replace(old, new)
+    for file, content in {**FILES, "problem.yaml": text}.items():
+        (tmp_path / file).write_text(content, encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        api.solve(tmp_path / "problem.yaml")
+    (finding,) = error.value.findings
+    assert said in finding.message
+    assert finding.line is not None and finding.fix
+
+
+def by_hand(*, installed: bool = False, electricity: str = "0.10 USD/kWh") -> Request:
+    """Return a problem of one kind of GPU and one of storage, for the least money per GPU-hour."""
+    request = Request(minimize="usd_per_useful_gpu_hour")
+    request.more["term"] = {"years": 2, "electricity": electricity}
+    if installed:
+        owned = {"gpu": {"installed": 3, "fixed": 3}, "box": {"installed": 2, "fixed": 2}}
+        request.more["items"] = owned
+    return request
+
+
+def test_work_for_nothing_has_no_ratio() -> None:
+    """All that is used is owned, and electricity is free: refused with what would be right."""
+    case = by_hand(installed=True, electricity="0 USD/kWh").case()
+    with pytest.raises(InputError, match="where what is owned runs for nothing"):
+        api.solve_inputs(inputs_of(case))
+    paid = by_hand(installed=True).case()
+    assert api.solve_inputs(inputs_of(paid)).status == "optimal"
+
+
+def test_the_least_cost_of_a_gpu_hour_by_hand() -> None:
+    """Two stores of 5 kW serve any number of 10 kW systems; 50 kW leave room for four of these.
+
+    Goodput falls so slowly that fixed costs decide: all four, 40 kW + 10 kW.
+    """
+    plan = api.solve_inputs(inputs_of(by_hand().case()))
+    assert plan.totals is not None
+    gpus, hours = 32, 2 * 8760.0
+    tco = 4 * 100_000 + 2 * 10_000 + 50.0 * 1.25 * hours * 0.10
+    assert plan.totals.gpus_used == gpus
+    mtti_s = 86_400 / (0.01 * gpus)
+    drain_s, interval_s = 100.0 / 2.0, 600.0
+    lost_s = drain_s + 600.0 + 100.0 / 8.0
+    z = interval_s / mtti_s
+    goodput = (1 - 5.0 / interval_s) * math.exp(-lost_s / mtti_s) * z / math.expm1(z)
+    assert plan.objective.value == pytest.approx(tco / (gpus * goodput * hours), rel=1e-9)
+    assert plan.objective.unit == "USD"
+    gap = plan.objective.gap
+    assert gap is not None and gap <= 2e-6
+
+
+def test_hours_of_several_types_are_warned_of() -> None:
+    request = by_hand()
+    said = api.solve_inputs(inputs_of(request.case())).warnings
+    assert not any("an hour of one GPU type" in text for text in said)
+    request.items.append(gpu_system("slow", 8, "10 kW", "100 TFLOP/s"))
+    request.prices["slow"] = price("90000")
+    plan = api.solve_inputs(inputs_of(request.case()))
+    assert any("an hour of one GPU type is not worth an hour of" in w for w in plan.warnings)
+    assert [line.sku for line in plan.lines if line.section == "Compute"] == ["slow"]

@@ -1,0 +1,348 @@
+"""Repair and spares: plans by hand and by enumeration, refusals, plans that were changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.case import resolve
+from planner.errors import InputError
+from planner.inputs import Inputs
+from planner.levers import levers
+from planner.outputs import console
+from planner.schema.plan import Plan, Repair
+from planner.verify import recheck
+from tests.test_exactness import disagreements
+from tests.world.random_cases import inputs_of
+from tests.world.random_hardware import figure
+from tests.world.random_repair import repaired_case
+from tests.world.requests import Request
+
+CHUNKS = 16
+SEEDS_PER_CHUNK = 16
+WIDE_SEEDS = range(3000, 3024)
+PROPERTY_SEEDS = range(4000, 4012)
+SECONDS_PER_DAY = 86_400.0
+RATE = 0.01
+"""Failures per GPU and day of the requests by hand."""
+
+
+@pytest.mark.exhaustive(keep=3)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
+    seeds = range(chunk * SEEDS_PER_CHUNK, (chunk + 1) * SEEDS_PER_CHUNK)
+    assert not dict(_faults(seeds, wide=False))
+
+
+@pytest.mark.exhaustive(keep=0)
+def test_harder_problems_are_proven_and_right() -> None:
+    assert not dict(_faults(WIDE_SEEDS, wide=True))
+
+
+def _faults(seeds: range, *, wide: bool) -> Iterator[tuple[int, list[str]]]:
+    from tests.oracle.enumerate import best
+
+    for seed in seeds:
+        case = repaired_case(seed, wide=wide)
+        truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+        said = disagreements(case, api.solve_inputs(inputs_of(case), explain=False), truth)
+        if said:
+            yield seed, said
+
+
+def asked(repair: dict[str, Any], **objective: str) -> Request:
+    request = Request(**objective)
+    request.site["it_power"] = "200 kW"
+    request.job["repair"] = repair
+    return request
+
+
+def planned(request: Request) -> Plan:
+    return api.solve_inputs(inputs_of(request.case()), explain=False)
+
+
+def repair_of(plan: Plan) -> Repair:
+    found = plan.jobs[0].repair
+    assert found is not None
+    return found
+
+
+def poisson(count: int, mean: float) -> float:
+    return math.exp(-mean) * mean**count / math.factorial(count)
+
+
+def test_figures_by_hand() -> None:
+    """Systems of 8 that fail 0.08 times a day, a day of repair: every split of 19 systems tried."""
+    plan = planned(asked({"share": 1.0, "time": "24 h"}, maximize="useful_gpus"))
+    assert plan.status == "optimal"
+    (systems,) = (line.quantity for line in plan.lines if line.sku == "gpu")
+    tried = {}
+    for used in range(1, systems + 1):
+        load, spares = RATE * 8 * used, systems - used
+        most = sum(poisson(out, load) for out in range(spares + 2))
+        tried[used] = 8 * used * (1.0 - poisson(spares + 1, load) / most)
+    repair, job = repair_of(plan), plan.jobs[0]
+    used = job.systems_used
+    load = RATE * 8 * used
+    assert (repair.spares, repair.unit, repair.decided) == (systems - used, "system", True)
+    assert 0 < repair.spares < 6
+    assert repair.load == pytest.approx(load)
+    assert repair.availability == pytest.approx(tried[used] / (8 * used))
+    # Goodput hardly depends on the GPUs in use here, so these decide.
+    assert tried[used] == pytest.approx(max(tried.values()), rel=0.01)
+    assert repair.units_out == pytest.approx(load * repair.availability)
+    assert repair.waiting_h_per_year == pytest.approx(8760 * (1.0 - repair.availability))
+    assert job.goodput < repair.availability
+    assert sum(job.losses.values()) == pytest.approx(1.0 - job.goodput)
+
+
+def test_one_more_spare_is_worth_what_the_plan_says() -> None:
+    request = asked({"share": 0.8, "time": "48 h", "spares": 1}, maximize="useful_gpus")
+    request.job["gpus"] = {"min": 80, "max": 80}
+    one = planned(request)
+    request.job["repair"]["spares"] = 2
+    two = planned(request)
+    gained = two.jobs[0].useful_gpus - one.jobs[0].useful_gpus
+    assert repair_of(one).next_spare_gpus == pytest.approx(gained, rel=1e-3)
+
+
+def test_a_number_of_spares_is_bought_and_stands_by() -> None:
+    request = asked({"share": 0.8, "time": "12 h", "spares": 3}, minimize="cost")
+    request.more["targets"] = {"min_gpus": 40}
+    plan = planned(request)
+    assert {line.sku: line.quantity for line in plan.lines} == {"gpu": 8, "box": 2}
+    assert (repair_of(plan).spares, repair_of(plan).decided) == (3, False)
+
+
+def test_a_cheapest_plan_buys_spares_for_its_goodput() -> None:
+    """Without a floor none; the floor on goodput counts the time waited."""
+    request = asked({"share": 1.0, "time": "24 h"}, minimize="cost")
+    request.more["targets"] = {"min_gpus": 80, "min_useful_gpus": 40}
+    assert repair_of(planned(request)).spares == 0
+    request.more["targets"] = {"min_gpus": 80, "min_goodput": 0.85}
+    plan = planned(request)
+    assert repair_of(plan).spares > 0
+    assert plan.jobs[0].goodput >= 0.85 * (1 - 1e-7)
+
+
+def test_classes_of_failures_are_their_sum() -> None:
+    classes = [{"share": 0.5, "time": "3 h"}, {"share": 0.25, "time": "40 h"}]
+    apart = planned(asked({"classes": classes}, maximize="goodput"))
+    together = planned(asked({"share": 0.75, "time": f"{11.5 / 0.75} h"}, maximize="goodput"))
+    assert repair_of(apart).availability == pytest.approx(repair_of(together).availability)
+    assert repair_of(apart).hardware_share == pytest.approx(0.75)
+
+
+def test_a_swap_is_a_longer_restart_of_some() -> None:
+    """Without spares to spare: the mean of both restarts, told as restarts."""
+    with_swap = asked({"share": 0.6, "time": "1 h", "swap": "30 min"}, maximize="useful_gpus")
+    without = asked({"share": 0.6, "time": "1 h"}, maximize="useful_gpus")
+    for request in (with_swap, without):
+        request.job["gpus"] = {"min": 80, "max": 80}
+    swapped, plain = planned(with_swap).jobs[0], planned(without).jobs[0]
+    mean = 0.4 + 0.6 * math.exp(-1800.0 / swapped.mtti_s)
+    assert swapped.goodput == pytest.approx(mean * plain.goodput, rel=1e-9)
+    assert swapped.loss.restart > plain.loss.restart
+
+
+def test_a_swap_longer_than_the_time_between_failures_is_no_plan() -> None:
+    """80 GPUs fail every 30 h; the formulas hold for swaps of up to 1.2 times that."""
+    request = asked({"share": 0.5, "time": "1 h", "swap": "90 h"}, maximize="useful_gpus")
+    request.job["gpus"] = {"min": 80}
+    assert planned(request).status == "infeasible"
+    request.job["repair"]["swap"] = "2 h"
+    assert planned(request).status == "optimal"
+
+
+def trays(tensor: int, pipeline: int, per_system: int = 16) -> Request:
+    """Systems of 18 GPUs in trays of 2, of which replicas take so many."""
+    request = asked({"share": 1.0, "time": "24 h", "unit": "tray"}, maximize="useful_gpus")
+    request.items[0]["provides"]["gpus"] = figure(18)
+    request.items[0]["spare_unit"] = {"tray": figure(2)}
+    request.job["parallelism"] = {"tensor": tensor, "pipeline": pipeline}
+    request.job["gpus"] = {"per_system": per_system}
+    return request
+
+
+def test_spare_trays_stand_in_each_rack_where_tensor_groups_span_trays() -> None:
+    plan = planned(trays(4, 4))
+    repair, job = repair_of(plan), plan.jobs[0]
+    assert (repair.unit, repair.unit_gpus, repair.in_rack) == ("tray", 2, True)
+    assert repair.spares == job.systems_used  # 16 of 18 GPUs in use leave a tray in each
+    load = RATE * 16
+    short = poisson(2, load) / sum(poisson(out, load) for out in range(3))
+    odds = job.systems_used * short / (1.0 - short)
+    assert repair.availability == pytest.approx(1.0 / (1.0 + odds))
+    assert (repair.next_spare_gpus, repair.units_out) == (None, None)
+    assert "stand by in each of" in console.render(plan).replace("\n  ", " ")
+
+
+def test_spare_trays_of_a_pool_stand_anywhere() -> None:
+    """No tensor group spans trays of 2, so all that replicas leave over are spares."""
+    plan = planned(trays(2, 8))
+    repair, job = repair_of(plan), plan.jobs[0]
+    assert (repair.unit, repair.in_rack) == ("tray", False)
+    (systems,) = (line.quantity for line in plan.lines if line.sku == "gpu")
+    assert repair.spares == 9 * systems - job.gpus_used // 2
+
+
+def test_trays_beat_whole_systems() -> None:
+    by_tray = trays(2, 8)
+    by_system = trays(2, 8)
+    by_system.job["repair"]["unit"] = "system"
+    trays_plan, systems_plan = planned(by_tray), planned(by_system)
+    assert trays_plan.jobs[0].useful_gpus > systems_plan.jobs[0].useful_gpus
+    told = repair_of(systems_plan)
+    assert told.other_unit == "tray"
+    assert told.other_waiting_h_per_year is not None
+    assert told.other_waiting_h_per_year < told.waiting_h_per_year
+    assert repair_of(trays_plan).other_unit == "system"
+
+
+def test_weak_ground_is_told() -> None:
+    """A type without trays where trays are asked for; a bound that is not close."""
+    request = asked({"share": 1.0, "time": "24 h", "unit": "tray"}, maximize="useful_gpus")
+    assert "whole systems of gpu are swapped" in "\n".join(planned(request).warnings)
+    far = planned(trays(4, 4))
+    assert repair_of(far).availability < 0.98
+    assert "is told too high" in "\n".join(far.warnings)
+    assert {"repair.share", "repair.time", "repair.swap"} <= {a.name for a in far.assumptions}
+
+
+def test_a_number_of_spares_means_nothing_where_trays_stand_in_racks() -> None:
+    request = trays(4, 4)
+    request.job["repair"]["spares"] = 2
+    ((_, reason),) = resolve(inputs_of(request.case())).not_considered
+    assert reason.endswith("leaves over in each system, not 2: say jobs.0.repair.spares: open")
+
+
+@cache
+def solved(seed: int) -> tuple[Inputs, Plan]:
+    inputs = inputs_of(repaired_case(seed))
+    return inputs, api.solve_inputs(inputs, explain=False)
+
+
+@pytest.mark.parametrize("seed", PROPERTY_SEEDS)
+def test_quicker_repairs_and_free_spares_never_hurt(seed: int) -> None:
+    inputs, plan = solved(seed)
+    if plan.status != "optimal":
+        return
+    repair = inputs.problem.job.repair
+    assert repair is not None
+    halved = tuple(each.model_copy(update={"time_s": each.time_s / 2.0}) for each in repair.classes)
+    time_s = None if repair.time_s is None else repair.time_s / 2.0
+    for update in ({"time_s": time_s, "classes": halved}, {"spares": "open"}, {"swap_s": 0.0}):
+        job = inputs.problem.job.model_copy(update={"repair": repair.model_copy(update=update)})
+        problem = inputs.problem.model_copy(update={"jobs": (job,)})
+        better = api.solve_inputs(
+            Inputs.from_parts(
+                problem=problem, items=inputs.items, families=inputs.families,
+                prices=inputs.prices, discounts=inputs.discounts,
+            ),
+            explain=False,
+        )  # fmt: skip
+        was, now = plan.objective.best, better.objective.bound
+        assert was is not None
+        assert now is not None
+        sign = 1.0 if plan.objective.sense == "maximize" else -1.0
+        assert sign * (now - was) >= -2e-6 * abs(was)
+
+
+TAMPERED = {
+    "spares": lambda repair: repair.spares + 1,
+    "load": lambda repair: 1.001 * repair.load,
+    "availability": lambda repair: repair.availability - 1e-6,
+    "units_out": lambda repair: 1.001 * repair.units_out,
+    "waiting_h_per_year": lambda repair: repair.waiting_h_per_year + 1e-3,
+    "next_spare_gpus": lambda repair: 1.001 * repair.next_spare_gpus,
+    "hardware_share": lambda repair: 0.99 * repair.hardware_share,
+    "repair_s": lambda repair: 1.01 * repair.repair_s,
+    "swap_s": lambda repair: repair.swap_s + 1.0,
+    "unit_gpus": lambda _: 4,
+    "unit": lambda _: "tray",
+    "in_rack": lambda _: True,
+    "decided": lambda repair: not repair.decided,
+    "other_unit": lambda _: None,
+    "other_waiting_h_per_year": lambda repair: 1.01 * repair.other_waiting_h_per_year,
+}
+
+
+@cache
+def by_hand() -> tuple[Inputs, Plan]:
+    request = asked({"share": 0.8, "time": "24 h", "swap": "5 min"}, maximize="useful_gpus")
+    request.items[0]["spare_unit"] = {"tray": figure(2)}
+    inputs = inputs_of(request.case())
+    return inputs, api.solve_inputs(inputs, explain=False)
+
+
+@pytest.mark.parametrize("field", TAMPERED)
+def test_a_changed_figure_is_caught(field: str) -> None:
+    inputs, plan = by_hand()
+    assert {*TAMPERED} == {*Repair.model_fields}
+    value = TAMPERED[field](repair_of(plan))
+    job = plan.jobs[0].model_copy(
+        update={"repair": repair_of(plan).model_copy(update={field: value})}
+    )
+    found = recheck(inputs, plan.model_copy(update={"jobs": (job,)})).disagreements
+    assert any(f"jobs.repair.{field}" in text for text in found), found
+
+
+def test_a_plan_that_leaves_repair_out_is_caught() -> None:
+    inputs, plan = by_hand()
+    job = plan.jobs[0].model_copy(update={"repair": None})
+    found = recheck(inputs, plan.model_copy(update={"jobs": (job,)})).disagreements
+    assert any("jobs.repair" in text for text in found)
+
+
+def test_the_screen_says_where_repair_is_not_in_it() -> None:
+    request = asked({"share": 0.8, "time": "24 h"}, maximize="useful_gpus")
+    plan = planned(request)
+    shown = console.render(plan)
+    assert "repair and spares are not in these figures" not in shown
+    assert "80 % of interruptions take a system out for 24.0 h" in shown
+    assert "waiting for repairs" in shown
+    del request.job["repair"]
+    lines = console.render(planned(request)).splitlines()
+    assert lines[1].startswith("  repair and spares are not in these figures")
+    assert "waiting for repairs" not in "\n".join(lines)
+
+
+def test_levers() -> None:
+    request = asked({"share": 0.8, "time": "24 h", "swap": "5 min", "spares": 2}, maximize="gpus")
+    paths = {lever.path for lever in levers(inputs_of(request.case()))}
+    assert {f"jobs.0.repair.{name}" for name in ("time", "swap", "spares")} <= paths
+
+
+@pytest.mark.parametrize(
+    ("repair", "more", "says"),
+    [
+        ({"share": 0.8}, {}, "give share and time: {share: 78 %, time: 24 h}"),
+        ({}, {}, "give share and time"),
+        ({"share": 0.8, "time": "1 h", "classes": [{"share": 0.1, "time": "1 h"}]}, {}, "not both"),
+        (
+            {"classes": [{"share": 0.6, "time": "1 h"}, {"share": 0.5, "time": "1 h"}]},
+            {},
+            "the shares of the classes add up to 110 %",
+        ),
+        (
+            {"share": 0.8, "time": "1 h"},
+            {"gpus": {"hot_spares": 1}},
+            "gpus.hot_spares does not go with repair",
+        ),
+        (
+            {"share": 0.8, "time": "1 h"},
+            {"gpus": {"max_types": 2}},
+            "repair needs one GPU type per job",
+        ),
+    ],
+)
+def test_refused(repair: dict[str, Any], more: dict[str, Any], says: str) -> None:
+    request = asked(repair, maximize="gpus")
+    request.job |= more
+    with pytest.raises((ValueError, InputError), match=says):
+        request.case()

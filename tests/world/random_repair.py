@@ -1,0 +1,58 @@
+"""Random problems whose hardware is mended: spares, trays, classes of failures, swaps."""
+
+from __future__ import annotations
+
+import math
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+from tests.world.random_cases import Case, random_case, read
+from tests.world.random_hardware import Raw, figure
+
+
+def repaired_case(seed: int, *, wide: bool = False) -> Case:
+    """Return the random case of a seed with repairs stated; always the same one."""
+    case = random_case(seed, wide=wide)
+    random = Random(f"repair {seed}")
+    documents: dict[str, Any] = deepcopy(dict(case.documents))
+    job = documents["problem"]["jobs"][0]
+    gpus = job.setdefault("gpus", {})
+    gpus.pop("hot_spares", None)
+    gpus.pop("max_types", None)
+    job["repair"] = _repair(random)
+    for item in documents["catalog"]["items"]:
+        if item["category"] == "gpu_system":
+            _trays(random, item)
+    if random.random() < 0.7:
+        documents["problem"]["objective"].pop("indifference", None)
+    return read(documents)
+
+
+def _repair(random: Random) -> Raw:
+    """Return a repair whose load on small clusters of failing GPUs is next to nothing, or large."""
+    repair: Raw = {}
+    if random.random() < 0.75:
+        share = random.choice((1.0, 0.78, round(random.uniform(0.05, 0.95), 2)))
+        repair |= {"share": share, "time": _time(random)}
+    else:
+        shares = [round(random.uniform(0.05, 0.45), 2) for _ in range(random.randint(1, 2))]
+        repair["classes"] = [{"share": each, "time": _time(random)} for each in shares]
+    if random.random() < 0.5:
+        repair["unit"] = "tray"
+    if random.random() < 0.4:
+        repair["swap"] = f"{math.exp(random.uniform(0.0, 7.0)):.4g} s"
+    if random.random() < 0.3:
+        repair["spares"] = random.choice((0, 1, 2, 3, 5))
+    return repair
+
+
+def _time(random: Random) -> str:
+    return f"{math.exp(random.uniform(math.log(0.1), math.log(200.0))):.4g} h"
+
+
+def _trays(random: Random, item: Raw) -> None:
+    size = int(item["provides"]["gpus"]["value"])
+    trays = [count for count in range(1, size) if size % count == 0]
+    if trays and random.random() < 0.7:
+        item["spare_unit"] = {"tray": figure(random.choice(trays))}
