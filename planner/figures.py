@@ -163,8 +163,6 @@ FIGURES: dict[str, Figure] = {
         Figure("budget.slowdown", "slowdown", "share", "loss", 2,
                "the GPUs are slower while storage drains a checkpoint"),
         Figure("budget.planned", "planned stops", "share", "loss", 2),
-        Figure("budget.waiting", "waiting for repairs", "share", "loss", 2,
-               "more units are out for repair than spares stand by"),
         Figure("budget.shrunk", "fewer replicas", "share", "loss", 2,
                "fewer replicas run while units are out for repair"),
         # Storage: what it is rated for, and what reaches the job.

@@ -53,7 +53,7 @@ UNITS = {unit for _, unit in COMMON} | {
 }  # fmt: skip
 OF_STUDIES = {
     "gpu_systems", "storage_units", "budget.stall", "budget.slowdown", "budget.planned",
-    "budget.waiting", "budget.shrunk",
+    "budget.shrunk",
 }  # fmt: skip
 """Figures that only studies state."""
 
