@@ -23,6 +23,7 @@ from planner.schema.plan import (
     Loss,
     NotConsidered,
     ObjectiveReport,
+    OptionItem,
     Plan,
     PlanModel,
     PriceNote,
@@ -31,6 +32,8 @@ from planner.schema.plan import (
     Repair,
     Site,
     StallPlan,
+    StorageOption,
+    StorageOptions,
     Totals,
     WayPlan,
 )
@@ -62,7 +65,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
         ),
         {"problem": "Plan", "description": None, "message": None, "warnings": ()},
         # It names budgets, and what else the buyer could give up; the inputs hold every price.
-        {"infeasibility": None, "inputs": None, "checksums": None},
+        # Whose storage could do it as well is what the buyer negotiates with.
+        {"infeasibility": None, "inputs": None, "checksums": None, "storage_options": None},
     ),
     Line: Rule(
         _names(
@@ -89,6 +93,9 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "price": None,
         },
     ),
+    StorageOptions: Rule(removed=dict.fromkeys(StorageOptions.model_fields)),
+    StorageOption: Rule(removed=dict.fromkeys(StorageOption.model_fields)),
+    OptionItem: Rule(removed=dict.fromkeys(OptionItem.model_fields)),
     PriceNote: Rule(removed=dict.fromkeys(("source", "date", "confidence", "book", "note"))),
     Totals: Rule(
         _names(
