@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from planner.errors import did_you_mean
 from planner.schema.catalog import Family, Figure, Item, Port, Ports, Sizes, Source, Switch
+from planner.schema.running import check_range
 
 Fault = tuple[str, str | None, str]
 """What is wrong, what would be right, and the dotted part it is about."""
@@ -57,6 +58,7 @@ def check_item(
     yield from _missing_sources(item, sources)
     if item.sizes is not None:
         yield from _sizes(item.sizes, sources)
+    yield from _running(item, sources)
     yield from _category(item, families)
     yield from _components(item, items)
     yield from _networking(item, items, sources)
@@ -191,6 +193,30 @@ def _missing_sources(model: BaseModel, sources: Mapping[str, Source]) -> Iterato
         if figure.source not in sources:
             hint = did_you_mean(figure.source, list(sources)) or LIST_IT
             yield f"{name}: the source '{figure.source}' is not listed under sources", hint, name
+
+
+def _running(item: Item, sources: Mapping[str, Source]) -> Iterator[Fault]:
+    """Yield what is wrong with the set points and the measured rates of a GPU system."""
+    cited = (
+        ("power_points", [row.source for row in item.power_points]),
+        ("achieved", [row.source for row in item.achieved]),
+    )
+    for name, names in cited:
+        if names and item.category != "gpu_system":
+            yield f"{name} belongs to GPU systems only", "leave it out", name
+        for number, source in enumerate(names):
+            yield from _source(source, sources, f"{name}.{number}.source")
+    seen = set()
+    for number, point in enumerate(item.power_points):
+        place = f"power_points.{number}"
+        try:
+            check_range(point.throughput, point.low, point.high)
+        except ValueError as error:
+            yield f"{place}: {error}", "give low <= throughput <= high", place
+        key = (point.gpu_cap, point.of, point.precision)
+        if key in seen:
+            yield f"{place}: the cap {point.gpu_cap:.4g} is there twice", "give each once", place
+        seen.add(key)
 
 
 def _sizes(sizes: Sizes, sources: Mapping[str, Source]) -> Iterator[Fault]:

@@ -14,6 +14,7 @@ from planner.schema.base import (
     LinkSpeed,
     Model,
     Number,
+    PositiveShare,
     PositiveWhole,
     Power,
     PowerOrZero,
@@ -30,6 +31,7 @@ Category = Literal[
     "gpu_system", "storage", "component", "switch", "transceiver", "cable", "rack", "pdu", "cdu",
     "management", "software", "service",
 ]  # fmt: skip
+Precision = Literal["bf16", "fp8", "nvfp4"]
 Protocol = Literal["infiniband", "ethernet"]
 Lifecycle = Literal["announced", "available", "end_of_sale"]
 MediaType = Literal["tlc", "qlc", "scm", "hdd"]
@@ -199,6 +201,39 @@ class PortGroup(Model):
         return next((link for link in self.forms if link.form == form), None)
 
 
+class PowerPoint(Model):
+    """A power set point of a GPU system, as published: what a cap of its GPUs leaves.
+
+    ``power`` is the share of the system's rated power that is provisioned then; where it is not
+    given it follows from the GPUs' rated power. ``throughput`` is what is left of a job's rate,
+    ``low`` to ``high`` where that is uncertain. ``precision`` is named where it holds for one
+    alone.
+    """
+
+    gpu_cap: PositiveShare
+    power: PositiveShare | None = None
+    throughput: PositiveShare
+    low: PositiveShare | None = None
+    high: PositiveShare | None = None
+    of: Literal["training", "inference"] = Field(default="training", alias="for")
+    precision: Precision | None = None
+    source: Identifier
+    confidence: Confidence
+    note: Text | None = None
+
+
+class Achieved(Model):
+    """What a GPU of a system was measured to do in training: FLOP/s that count for the model."""
+
+    model: Text
+    precision: Precision
+    gpus: PositiveWhole
+    rate_tflops: Compute = Field(alias="rate")
+    source: Identifier
+    confidence: Confidence
+    note: Text | None = None
+
+
 class Switch(Model):
     """What a switch connects: its protocol and its port groups, each the whole front panel."""
 
@@ -246,6 +281,18 @@ class Gpu(Model):
     fp8_dense: Figure[Compute] | None = None
     tdp: Figure[PowerOrZero] | None = None
     failures_per_day: Figure[Number] | None = None
+
+
+class LocalDrives(Model):
+    """Drives in a GPU system that hold checkpoints: what they sustain, all of one system together.
+
+    ``copy`` is what one GPU copies to the memory of its host.
+    """
+
+    write: Figure[Bandwidth] | None = None
+    capacity: Figure[Capacity] | None = None
+    endurance: Figure[WriteVolume] | None = None
+    host_copy: Figure[Bandwidth] | None = Field(default=None, alias="copy")
 
 
 class SpareUnit(Model):
@@ -357,11 +404,14 @@ class Item(Model):
     gpu: Gpu = Gpu.model_construct()
     spare_unit: SpareUnit | None = None
     client: ClientLimits = ClientLimits.model_construct()
+    local: LocalDrives = LocalDrives.model_construct()
     facts: dict[Identifier, Figure[str | int | float]] = {}
     min_units: Figure[PositiveWhole] | None = None
     max_units: Figure[PositiveWhole] | None = None
     fail_units: Figure[PositiveWhole] | None = None
     sizes: Sizes | None = None
+    power_points: tuple[PowerPoint, ...] = ()
+    achieved: tuple[Achieved, ...] = ()
     ports: Ports = Ports.model_construct()
     switch: Switch | None = None
     licence: Licence | None = None
