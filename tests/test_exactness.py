@@ -165,7 +165,7 @@ def limited(case: Case, most_kg: float) -> Case:
 def test_what_stands_on_the_floor_is_limited() -> None:
     """The best plan under a weight that the best without it passes, and what it says of it."""
     tried, met = 0, 0
-    for seed in range(3000, 3012):
+    for seed in range(3000, 3018):
         case, kg = weighed(seed)
         if kg is None:
             continue
