@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from planner.figures import FIGURES
-from planner.outputs import scope
+from planner.outputs import rivals_text, scope
 from planner.outputs.infeasible_text import explanation
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.way_words import way_texts
@@ -290,7 +290,8 @@ def render(plan: Plan) -> str:
     elif plan.message:
         parts.append("\n".join(wrapped(plan.message)))
     if plan.totals is not None and plan.jobs:
-        parts += [bill(plan, plan.totals), standing_idle(plan), _fabrics(plan)]
+        parts += [bill(plan, plan.totals), rivals_text.headline(plan)]
+        parts += [standing_idle(plan), _fabrics(plan)]
         parts += [_job(plan, plan.jobs[0]), _limits(plan)]
         parts += [_proof(plan), _notes(plan)]
     text = "\n\n".join(part for part in parts if part) + "\n"
