@@ -55,7 +55,7 @@ def with_levels(seed: int) -> Case:
     rate = job.get("failures", {})
     job["failures"] = (rate if isinstance(rate, dict) else {"rate": rate}) | {"shares": shares}
     remote = job["restore"].pop("restart")
-    job["restart"] = {"local": text(spread(random, 10, 1500), "s"), "remote": remote}
+    job["restart"] = {"local": text(spread(random, 10, 500), "s"), "remote": remote}
     return read(documents)
 
 
@@ -68,8 +68,8 @@ def _size_gb(job: dict[str, Any]) -> float:
 
 def _drives(random: Random, size_gb: float) -> dict[str, Any]:
     drives = {
-        "write": figure(text(size_gb * spread(random, 0.001, 0.3), "GB/s")),
-        "capacity": figure(text(size_gb / 1000 * spread(random, 0.1, 30), "TB")),
+        "write": figure(text(size_gb * spread(random, 0.003, 0.3), "GB/s")),
+        "capacity": figure(text(size_gb / 1000 * spread(random, 0.5, 50), "TB")),
     }
     if random.random() < 0.9:
         drives["copy"] = figure(text(size_gb * spread(random, 0.001, 0.3), "GB/s"))
@@ -87,7 +87,7 @@ def _level(random: Random) -> tuple[dict[str, Any], dict[str, float]]:
     kinds = ["yes", random.choice(("yes", "peer")), "no"]
     recovers = dict(zip(names, [*kinds[: len(names) - 1], "no"], strict=True))
     local: dict[str, Any] = {
-        "use": random.choice(("open", "open", "yes")),
+        "use": random.choice(("open", "open", "open", "yes")),
         "copies": random.randint(1, 3),
         "recovers": recovers,
         "drain": random.choice(("continues", "restarts")),
@@ -216,7 +216,7 @@ LOCAL = f"{JOB}.checkpoint.local"
         ({f"{JOB}.checkpoint.mode": "sync"}, "is for checkpoints that drain while GPUs go on"),
         ({f"{LOCAL}.recovers.pdu": "no"}, "name different classes: pdu"),
         ({f"{LOCAL}.recovers.rack": "yes"}, "survives every class of failures"),
-        ({f"{LOCAL}.k": "some"}, "k: expected 'open', got 'some'"),
+        ({f"{LOCAL}.k": "some"}, "'some' is not known here; expected one of: open"),
         ({f"{LOCAL}.k": "0"}, "k"),
         ({f"{LOCAL}.copies": "0"}, "copies"),
     ],

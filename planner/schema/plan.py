@@ -566,6 +566,11 @@ class JobPlan(PlanModel):
         causes = Loss.model_fields if self.repair else set(Loss.model_fields) - {"waiting"}
         return {name: getattr(self.loss, name) for name in Loss.model_fields if name in causes}
 
+    @property
+    def to_storage_s(self) -> float:
+        """The interval at which storage gets checkpoints: with a local level each so many-th."""
+        return self.interval_s if self.local is None else self.local.remote_interval_s
+
     def most_gpus(self, sku: str, systems: int) -> int:
         """Return the most GPUs that the job can use of so many systems of a type."""
         step = self.replica_gpus if self.whole_replicas and self.replica_gpus else 1
@@ -671,7 +676,8 @@ class StorageOption(PlanModel):
 
     The plan's own (``chosen``) has what the plan has. ``fewer_systems`` GPU systems make room for
     it. ``shortfall`` is how far behind the proven bound its objective is, as a share; it saves a
-    checkpoint every ``interval_s``, for which it needs so much write bandwidth. ``low_usd``,
+    checkpoint every ``interval_s``, for which it needs so much write bandwidth; with
+    a local level only each ``every``-th of them goes to storage (0 without one). ``low_usd``,
     ``list_usd`` and ``high_usd`` are what its purchases come to at the ends of their prices'
     ranges and at list; ``beside_usd`` is what everything else costs more than in the plan.
     With those of all other vendors at list prices this is the cheapest where its unit is listed at
@@ -695,6 +701,7 @@ class StorageOption(PlanModel):
     beside_usd: float
     even_usd: float | None
     sure_usd: float | None
+    every: int = Field(default=0, exclude_if=_is_empty)
 
 
 class StorageOptions(PlanModel):

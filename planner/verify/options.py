@@ -120,7 +120,8 @@ def _check_needs(
     share = checkpoint.max_blocking if job.mode == "sync" else checkpoint.max_overlap
     if job.mode == "async" and basis.problem.storage.rule != "demand":
         share = 1.0
-    needed = job.checkpoint_gb / (option.interval_s * share) if option.interval_s > 0 else -1.0
+    every_s = option.interval_s * (option.every or 1)
+    needed = job.checkpoint_gb / (every_s * share) if every_s > 0 else -1.0
     ledger.same(f"{name}.write_needed_gb_per_s", option.write_needed_gb_per_s, needed)
     delivered = basis.problem.storage.delivered_fraction
     for what, has, asked in (
@@ -153,7 +154,11 @@ def _check_shortfall(
     }  # fmt: skip
     families = tuple(sorted({str(basis.items[sku].family) for sku in known}))
     changed = replace(
-        decisions, counts={**systems, **known}, families=families, interval_s=option.interval_s
+        decisions,
+        counts={**systems, **known},
+        families=families,
+        interval_s=option.interval_s,
+        every=option.every,
     )
     clients = find_clients(Ledger(), basis, changed, plan.jobs[0])
     plates = [nameplate_gb_per_s(basis.items[sku], units) for sku, units in known.items()]
@@ -182,7 +187,9 @@ def _check_own(ledger: Ledger, plan: Plan, name: str, option: StorageOption) -> 
     ledger.equal(f"{name}.items", {each.sku: each.units for each in option.items}, lines)
     ledger.equal(f"{name}.fewer_systems", option.fewer_systems, 0)
     ledger.same(f"{name}.beside_usd", option.beside_usd, 0.0)
+    local = plan.jobs[0].local
     ledger.same(f"{name}.interval_s", option.interval_s, plan.jobs[0].interval_s)
+    ledger.equal(f"{name}.every", option.every, 0 if local is None else local.every)
 
 
 def _unit_usd(basis: Basis, item: Item, counted: str, list_usd: float, yearly_usd: float) -> float:
