@@ -512,6 +512,6 @@ def _job(case: Case, job: JobPlan) -> Iterator[str]:
     needed = job.checkpoint_gb / (job.to_storage_s * case.job.max_overlap)
     if needed > FIELD_GB_PER_S:
         yield (
-            f"checkpoints every {job.to_storage_s:.0f} s need {needed:.0f} GB/s; production systems "
-            "were seen to use 50 to 200 GB/s"
+            f"checkpoints every {job.to_storage_s:.0f} s need {needed:.0f} GB/s; production "
+            "systems were seen to use 50 to 200 GB/s"
         )
