@@ -156,9 +156,9 @@ class Way:
     spare_unit: SpareUnit
     power_share: float = 1.0
     min_replicas: int = 1
-    bubble: float = 0.0
     drives: Drives | None = None
     host_copy_gb_per_s: float | None = None
+    bubble: float = 0.0
 
     @property
     def standing(self) -> str:
