@@ -100,6 +100,18 @@ def solve(
             help="Write the bill for quoting tools too: csv or json. Repeatable.", metavar="FORMAT"
         ),
     ] = None,
+    cables: Annotated[
+        bool,
+        typer.Option(
+            "--cables", help="Write PROBLEM.cables.csv, every link with its ends, and its sheet."
+        ),
+    ] = False,
+    netbox: Annotated[
+        bool,
+        typer.Option(
+            "--netbox", help="Write PROBLEM.netbox-*.csv: racks, devices and cables for NetBox."
+        ),
+    ] = False,
     audience: Annotated[
         AudienceName,
         typer.Option(
@@ -134,6 +146,8 @@ def solve(
         output,
         as_json=as_json,
         bills=tuple(kind.value for kind in bill or ()),
+        cables=cables,
+        netbox=netbox,
         audience=audience.value,
         studies=list(sheets(inputs, plan, options, [kind.value for kind in study or ()])),
     )

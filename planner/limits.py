@@ -181,6 +181,15 @@ LIMITS: tuple[Limit, ...] = (
            "job", elastic="log", tolerance=TIMED),
     _fixed("drain_fits", "stall and drain within the interval", "stall_and_drain_s", "<=", "s",
            f"{_CHECKPOINT}.interval", "job", tolerance=TIMED),
+    _fixed("local_fits", "stall and local drain within the interval",
+           "local_stall_and_drain_s", "<=",
+           "s", f"{_CHECKPOINT}.interval", "job", tolerance=TIMED),
+    _fixed("local_lag", "local restart and drain within the MTTI", "local_restart_and_drain_s",
+           "<=", "s", f"{_JOB}.restart.local", "job", tolerance=TIMED),
+    _fixed("local_room", "local checkpoints on the drives of a system", "room_tb", "<=", "TB",
+           f"{_CHECKPOINT}.local.keep", "job"),
+    _fixed("local_endurance", "write endurance of the drives of a system", "volume_tb_per_day",
+           "<=", "TB/day", "", "job", tolerance=TIMED),
     _fixed("restore_time", "restore time", "restore_s", "<=", "s", f"{_JOB}.restore.max_time",
            "job", elastic="log", tolerance=TIMED),
     _fixed("capacity", "usable capacity", "usable_tb", ">=", "TB", f"{_CHECKPOINT}.keep_last",
@@ -271,6 +280,7 @@ SUPPLIES = of_group("supply")
 
 NO_LIMITS: Mapping[str, str] = {
     "site.pue*": "a fact of the plant",
+    "site.floor.*": "gives lengths of cables, which nothing depends on",
     "site.power_basis": "says what counts as an item's draw",
     "site.feeds.*": "gives the limit at the meter: what the feeds leave",
     "site.rack.*": "what one rack holds and is made of; every rack is placed within it",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from planner.assemble.ways import chosen
 from planner.case import Case, Storage, System, figures
 from planner.case.fabrics import WORDS
 from planner.case.model import BillItem, Companion, Fabric, Offer, nameplate
@@ -36,6 +37,9 @@ def fabric_reports(case: Case, spent: Bill) -> Iterator[FabricReport]:
         amount = round(total(fabric.amount, spent.counts))
         if amount == 0:
             continue
+        if fabric.kinds:
+            yield _kinds(fabric, amount, spent)
+            continue
         report = _flat if fabric.network == "out_of_band" else _tree
         yield report(fabric, amount, spent)
 
@@ -64,6 +68,35 @@ def _tree(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
         system_links=round(total(fabric.links, spent.counts)),
         leaf_spine_links=planes * tree.leaf_spine_links,
         spine_core_links=planes * tree.spine_core_links,
+    )
+
+
+def _kinds(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
+    """Return the report of a fabric in which storage has leaves of its own."""
+    size = smallest(fabric.sizes, round(total(fabric.bundles, spent.counts)))
+    assert size is not None
+    leaves = [(round(spent.counts[kind.name]), kind) for kind in fabric.kinds]
+    held = sum(count * kind.down for count, kind in leaves)
+    count = sum(count for count, _ in leaves)
+    return FabricReport(
+        network=fabric.network,
+        switch_sku=fabric.switch,
+        serves=_serves(fabric, spent),
+        planes=1,
+        tiers=size.tree.tiers,
+        units=count,
+        radix=fabric.radix,
+        leaf_switches=count,
+        spine_switches=size.tree.spines,
+        core_switches=size.tree.cores,
+        endpoints=amount,
+        parts_per_port=fabric.parts_per_port,
+        capacity=held * fabric.parts_per_port,
+        uplinks_per_leaf=max(kind.up for count, kind in leaves if count),
+        oversubscription=fabric.oversubscription,
+        system_links=round(total(fabric.links, spent.counts)),
+        leaf_spine_links=size.tree.leaf_spine_links,
+        spine_core_links=size.tree.spine_core_links,
     )
 
 
@@ -236,11 +269,17 @@ SECTIONS: dict[str, Section] = {
     "pdu": "Racks & power",
     "cdu": "Racks & power",
     "software": "Software",
+    "service": "Services",
 }
 ORDER: tuple[Section, ...] = (
-    "Network", "Optics & cables", "Racks & power", "Software", "Components"
+    "Network", "Optics & cables", "Racks & power", "Software", "Services", "Components"
 )  # fmt: skip
-UNITS_OF = {"software": "licence"}
+SERVICE_UNITS = {
+    "order": "order", "gpu_system": "GPU system", "gpu": "GPU", "storage_unit": "storage unit",
+    "switch": "switch", "cable": "cable", "pdu": "PDU", "rack": "rack", "liquid_kw": "kW to liquid",
+    "hardware": "100 USD of hardware",
+}  # fmt: skip
+"""What one unit of a service is for, by what it is counted by."""
 
 
 def lines(inputs: Inputs, case: Case, operation: Run) -> tuple[Line, ...]:
@@ -254,6 +293,8 @@ def lines(inputs: Inputs, case: Case, operation: Run) -> tuple[Line, ...]:
         if count:
             item = known[offer.id]
             line = _chosen(inputs, offer, item, operation.units[offer.id], count, spent)
+            if isinstance(offer, System) and offer.id in operation.used:
+                line = _provisioned(inputs, case, operation, line)
             if line.idle:
                 note = f"{line.idle:,} owned stand idle: {why_idle[offer.id]}"
                 line = line.model_copy(update={"notes": (note, *line.notes)})
@@ -323,6 +364,31 @@ def _chosen(
     )
 
 
+def _provisioned(inputs: Inputs, case: Case, operation: Run, line: Line) -> Line:
+    """Return the line of a type as it is provisioned for at the set point of its job."""
+    points = {system.id: each.point for system, each in chosen(inputs, case, operation)}
+    point = points[line.sku]
+    share = point.power
+    if share == 1.0 or line.unit_it_power_kw is None:
+        return line
+    most = share * line.unit_it_power_kw
+    typical = most if line.unit_typical_power_kw is None else min(line.unit_typical_power_kw, most)
+    each = {
+        "it_power_kw": most,
+        "heat_btu_per_h": heat_btu_per_h(most),
+        "typical_power_kw": typical,
+    }
+    lines = {name: value * line.quantity for name, value in each.items()}
+    meter_kw = None if line.facility_power_kw is None else share * line.facility_power_kw
+    units = {f"unit_{name}": value for name, value in each.items()}
+    note = (
+        f"configure: cap the GPUs at {100.0 * point.gpu_cap:.4g} % of their power; provisioned for "
+        f"{most:,.1f} of its rated {line.unit_it_power_kw:,.1f} kW, in racks of the rated power"
+    )
+    notes = {"notes": (note, *line.notes), "facility_power_kw": meter_kw}
+    return line.model_copy(update={**units, **lines, **notes})
+
+
 def _usable_tb(offer: Offer, item: Item, working: int) -> float | None:
     """Return the capacity of a storage line; what only stands there gives none."""
     if isinstance(offer, Storage):
@@ -338,7 +404,7 @@ def _shared(
     return {
         **_identity(item),
         "section": SECTIONS[item.category],
-        "unit": UNITS_OF.get(item.category, "each"),
+        "unit": _unit(item),
         "quantity": count,
         "installed": bill_item.installed,
         "spares": ceil(bill_item.spare_share * count),
@@ -347,6 +413,13 @@ def _shared(
         **_money(inputs, item, price, purchased),
         **_consumption(inputs, item, count),
     }
+
+
+def _unit(item: Item) -> str:
+    """Return what one unit of an item is called in a bill."""
+    if item.service is not None:
+        return SERVICE_UNITS[item.service.per]
+    return "licence" if item.category == "software" else "each"
 
 
 def _identity(item: Item) -> dict[str, object]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from planner.api import Options
+from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
 from planner.outputs import console, plan_json
@@ -43,6 +45,8 @@ def deliver(
     *,
     as_json: bool,
     bills: Collection[BillFormat] = (),
+    cables: bool = False,
+    netbox: bool = False,
     audience: Audience = "internal",
     studies: Studies = (),
 ) -> list[Path]:
@@ -59,6 +63,8 @@ def deliver(
         folder: where they go.
         as_json: print the plan as JSON.
         bills: formats of the bill to write beside the workbook.
+        netbox: write the files that NetBox imports.
+        cables: write the cable schedule, too, and its sheet into the internal workbook.
         audience: whom the files are for; the customer gets no plan as JSON.
         studies: further sheets of the internal workbook, by name, and what fills them.
 
@@ -69,14 +75,14 @@ def deliver(
     carried = inputs_to_text(inputs)
     written: list[Path] = []
     if plan.lines:
-        contents = _contents(
-            plan,
-            carried,
-            folder / stem_of(problem, plan.provenance.scenario),
-            bills,
-            audience,
-            studies,
-        )
+        path = folder / stem_of(problem, plan.provenance.scenario)
+        extra: dict[Path, bytes] = {}
+        if cables:
+            sheet, extra = _cables(inputs, plan, path, audience)
+            studies = (*studies, sheet)
+        if netbox:
+            extra |= _netbox(inputs, plan, path, audience)
+        contents = _contents(plan, carried, path, bills, audience, studies) | extra
         write_all(contents)
         written = list(contents)
     text = plan_json.to_bytes(plan, carried).decode() if as_json else console.render(plan)
@@ -106,6 +112,40 @@ def _contents(
     for kind in sorted(set(bills)):
         contents[folder / f"{name}.bill.{kind}"] = _bill(plan, kind, audience)
     return contents
+
+
+def _cables(
+    inputs: Inputs, plan: Plan, path: Path, audience: Audience
+) -> tuple[tuple[str, Callable[[Book], None]], dict[Path, bytes]]:
+    """Return the cable schedule as a sheet and as a file: no money is in it."""
+    from planner.assemble.cables import cable_schedule
+    from planner.outputs import cables
+    from planner.outputs.workbook import cables as sheet
+
+    schedule = cable_schedule(inputs, plan)
+    name = path.name if audience == "internal" else f"{path.name}.{audience}"
+    file = path.parent / f"{name}.cables.csv"
+    return (
+        (sheet.SHEET, partial(sheet.add, schedule=schedule)),
+        {file: cables.csv_bytes(schedule)},
+    )
+
+
+def _netbox(inputs: Inputs, plan: Plan, path: Path, audience: Audience) -> dict[Path, bytes]:
+    """Return the files for NetBox: no money is in them.
+
+    Raises:
+        InputError: nothing stands in racks, so there is nothing to import.
+    """
+    from planner.assemble.cables import cable_schedule
+    from planner.outputs import netbox
+
+    if not plan.racks:
+        message = "--netbox: the plan has no racks"
+        raise InputError(Finding("netbox", message, fix="give site.rack: {height: 48 RU}"))
+    name = path.name if audience == "internal" else f"{path.name}.{audience}"
+    contents = netbox.files(plan, cable_schedule(inputs, plan))
+    return {path.parent / f"{name}.netbox-{key}.csv": data for key, data in contents.items()}
 
 
 def _bill(plan: Plan, kind: BillFormat, audience: Audience) -> bytes:

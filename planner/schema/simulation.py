@@ -12,10 +12,10 @@ CONFIDENCE = 0.95
 """How likely the truth lies between ``low`` and ``high``."""
 
 Doing = Literal[
-    "compute", "lost", "capture", "wait", "restart", "restore", "planned", "drain", "read"
+    "compute", "lost", "capture", "wait", "restart", "restore", "planned", "repair", "drain", "read"
 ]
-"""What a job does (``lost``: it computes what a failure will throw away), and what it has storage
-do: let a checkpoint drain, have one read."""
+"""What a job does (``lost``: it computes what a failure will throw away; ``repair``: it waits for a
+unit), and what it has storage do: let a checkpoint drain, have one read."""
 
 FailureKind = Literal["exponential", "weibull", "empirical"]
 
@@ -35,7 +35,8 @@ class LossBudget(Record):
 
     ``stall`` counts captures and waits for a drain, ``slowdown`` computing slowed by a drain,
     ``rework`` computing lost back to the newest checkpoint captured, ``drain`` what is lost further
-    back because that one was not safe yet.
+    back because that one was not safe yet. ``waiting`` is standing still because more units are out
+    for repair than spares stand by, ``shrunk`` computing lost because fewer replicas run meanwhile.
     """
 
     stall: float
@@ -45,6 +46,8 @@ class LossBudget(Record):
     restart: float
     restore: float
     planned: float
+    waiting: float = 0.0
+    shrunk: float = 0.0
 
 
 class FailuresAssumed(Record):
@@ -60,6 +63,28 @@ class FailuresAssumed(Record):
     file: str | None = None
     times: int | None = None
     scaled: bool = False
+
+
+class RepairSeen(Record):
+    """Hardware out for repair: what was assumed, and what happened in a year.
+
+    ``spares`` stand by, of each rack where they are ``in_rack``. ``law`` is how times of repair are
+    spread about ``repair_s``. ``expected_out`` units would be out on average if the job never stood
+    still. Where it ``shrinks`` it goes on with fewer replicas; ``grown_per_year`` counts its
+    restarts with more of them.
+    """
+
+    spares: int
+    in_rack: bool
+    shrinks: bool
+    hardware_share: float
+    law: str
+    repair_s: float
+    swap_s: float
+    expected_out: float
+    taken_per_year: float
+    waits_per_year: float
+    grown_per_year: float
 
 
 class JobSimulated(Record):
@@ -89,6 +114,7 @@ class JobSimulated(Record):
     interruptions_per_year: float
     stops_per_year: float
     waits_per_year: float
+    repair: RepairSeen | None = None
 
 
 class StorageSeen(Record):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
-State = Literal["compute", "capture", "wait", "restart", "restore", "planned"]
+State = Literal["compute", "capture", "wait", "restart", "restore", "planned", "repair"]
 """What the GPUs of a job do: compute; stand still while a checkpoint is captured, or wait for
-storage; are being restarted; read the checkpoint back; stand still as planned."""
+storage; are being restarted; read the checkpoint back; stand still as planned; wait for a unit to
+be repaired."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,15 @@ class Budget:
         restart: from a failure, or the end of a planned stop, until reading begins.
         restore: reading back.
         planned: standing still as planned.
+        repair: standing still because more units are out than there are spares.
+        short: computing lost because fewer replicas run while units are out.
         failures: how often the job was interrupted.
         stops: how often it was stopped as planned.
         waits: how often it waited for a drain.
+        taken: how often a failure took a unit out.
+        far: how often a job with local copies needed the shared storage.
+        short_of_units: how often it stood still for a repair.
+        grown: how often it was restarted to run with more replicas again.
     """
 
     kept: float
@@ -99,12 +106,18 @@ class Budget:
     restart: float
     restore: float
     planned: float
+    repair: float
+    short: float
     failures: float
     stops: float
     waits: float
+    taken: float
+    far: float
+    short_of_units: float
+    grown: float
 
 
 NAMES = tuple(field.name for field in fields(Budget))
-TIMES = NAMES[:9]
+TIMES = NAMES[:11]
 """What makes up the length of a run."""
-COUNTS = NAMES[9:]
+COUNTS = NAMES[11:]

@@ -2,143 +2,61 @@
 
 A job's place in a lane is one cell of every array, jobs first. Where a single job runs undisturbed
 its checkpoints repeat: whole cycles are taken in one step.
+
+With a local level every checkpoint is captured to it, and every so many-th drains to the shared
+storage in the background: ``captured`` is the newest copy, ``held`` the newest that is safe
+locally, ``safe`` the newest on the shared storage, all counted in work done up to it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from planner.simulation.history import COUNTS, TIMES
-from planner.simulation.world import Array, Disturbances, JobRun, World
+from planner.simulation.lane_state import (
+    OUT,
+    PLANNED,
+    RESTART,
+    RESTORE,
+    RUN,
+    WAIT,
+    WRITE,
+    Cells,
+    Flags,
+    LaneState,
+)
+from planner.simulation.laws import Array
 
-Cells: TypeAlias = npt.NDArray[np.intp]
-Flags: TypeAlias = npt.NDArray[np.bool_]
-
-RUN, WAIT, WRITE, RESTART, RESTORE, PLANNED = range(6)
-"""What a job does: compute, or capture once its checkpoint is due; wait for a drain; write a
-synchronous checkpoint; be restarted; read back; stand still as planned."""
-
-SAVE, SAVED = 1, 2
-"""What a planned stop has come to: the job is saving; the checkpoint drains before the stop."""
+SAVE, SAVED, GROW = 1, 2, 3
+"""What a planned stop has come to: the job is saving; the checkpoint drains before the stop. Or the
+job is restarted to run with more replicas once its checkpoint is safe."""
 
 
-class Lanes:
-    """Runs under given disturbances.
+class Lanes(LaneState):
+    """Runs under given disturbances, from their start to their end."""
 
-    Args:
-        world: what is simulated.
-        disturbances: what strikes from outside, by lane.
-        length_s: how long each run is.
-        variants: of the first job; every run is made with each of them.
-        skip: whether to take undisturbed cycles in one step.
-    """
-
-    def __init__(
-        self,
-        world: World,
-        disturbances: Disturbances,
-        length_s: float,
-        variants: Sequence[JobRun] | None = None,
-        *,
-        skip: bool = True,
-    ) -> None:
-        tried = world.jobs[:1] if variants is None else tuple(variants)
-        runs = disturbances.lanes
-        self.shape = (len(world.jobs), len(tried), runs)
-        self.count = len(tried) * runs
-        self.cells = len(world.jobs) * self.count
-        self.length_s = length_s
-        self.skips = skip and len(world.jobs) == 1
-        self._parameters([*tried, *(job for job in world.jobs[1:] for _ in tried)], runs)
-        self._disturbances(disturbances, len(tried))
-        self.lasting_s = 0.0 if world.planned is None else world.planned.lasting_s
-        self._start()
-
-    def _parameters(self, jobs: Sequence[JobRun], runs: int) -> None:
-        def of(value: Callable[[JobRun], float]) -> Array:
-            return np.repeat(np.array([float(value(job)) for job in jobs]), runs)
-
-        self.stall = of(lambda job: job.stall_s)
-        self.compute = of(lambda job: job.compute_s)
-        self.checkpoint = of(lambda job: job.checkpoint_gb)
-        self.restore = of(lambda job: job.restore_gb)
-        self.restart = of(lambda job: job.restart_s)
-        self.slowdown = of(lambda job: job.drain_slowdown)
-        self.sync = of(lambda job: job.sync) > 0
-        self.due_s = np.where(self.sync, 0.0, self.stall)
-        self.client_write = of(lambda job: job.client_write_gb_per_s)
-        self.client_read = of(lambda job: job.client_read_gb_per_s)
-        self.slows, self.syncs = bool(self.slowdown.any()), bool(self.sync.any())
-
-    def _disturbances(self, given: Disturbances, times: int) -> None:
-        width = max(each.shape[1] for each in given.failures)
-        padded = [
-            np.pad(each, ((0, 0), (0, width - each.shape[1])), constant_values=math.inf)
-            for each in given.failures
-        ]
-        self.row = np.tile(np.arange(given.lanes), times)
-        self.failures = np.concatenate(padded).reshape(-1)
-        jobs = np.arange(len(given.failures))[:, None]
-        self.failure_at: Cells = ((jobs * given.lanes + self.row) * width).reshape(-1)
-        self.planned, self.planned_at = given.planned, np.zeros(self.count, np.intp)
-        self.given, self.change_at = given, np.zeros(self.count, np.intp)
-
-    def _start(self) -> None:
-        def zeros() -> Array:
-            return np.zeros(self.cells)
-
-        self.now = np.zeros(self.count)
-        self.all = np.arange(self.cells)
-        self.phase = np.full(self.cells, RUN, np.intp)
-        self.moving = np.zeros(self.cells, np.bool_)
-        self.then = np.zeros(self.cells, np.int8)
-        self.until, self.left = self.compute.copy(), zeros()
-        self.work, self.captured, self.safe = zeros(), zeros(), zeros()
-        self.spent = np.zeros(6 * self.cells)
-        self.slow, self.rework, self.drain = zeros(), zeros(), zeros()
-        self.failed, self.stopped, self.waited = zeros(), zeros(), zeros()
-        self.next_failure = self.failures[self.failure_at]
-        self.next_planned = self.planned[self.planned_at]
-        self.next_change = self.given.changes[self.row, 0]
-        self.bandwidth()
-
-    def wide(self, lanes: Array) -> Array:
-        """Return a figure of each lane for each of its jobs."""
-        return lanes if self.cells == self.count else np.tile(lanes, self.cells // self.count)
-
-    def bandwidth(self) -> None:
-        """Note what the appliances that are up write and read."""
-        self.whole_write = self.wide(self.given.write_gb_per_s[self.row, self.change_at])
-        self.whole_read = self.wide(self.given.read_gb_per_s[self.row, self.change_at])
-        self.alone_write = np.minimum(self.whole_write, self.client_write)
-        self.alone_read = np.minimum(self.whole_read, self.client_read)
-
-    def run(self) -> dict[str, Array]:
+    def run(self, warm_s: float = 0.0) -> dict[str, Array]:
         """Return where time went, s, and counts, by their names in ``Budget``; by job, variant and
-        run."""
+        run.
+
+        Args:
+            warm_s: how much of the start of each run is not to count.
+        """
+        length_s = self.length_s
+        before = self._to(warm_s) if warm_s else None
+        found = self._to(length_s)
+        if before is None:
+            return found
+        return {name: found[name] - before[name] for name in found}
+
+    def _to(self, length_s: float) -> dict[str, Array]:
+        """Go on up to some time; return what was found so far."""
+        self.length_s = length_s
         while (self.now < self.length_s).any():
             self._step()
-        spent = self.spent.reshape(6, self.cells)
-        found = {
-            "kept": self.work,
-            "capture": spent[RUN] + spent[WRITE],
-            "wait": spent[WAIT],
-            "slowdown": self.slow,
-            "rework": self.rework,
-            "drain": self.drain,
-            "restart": spent[RESTART],
-            "restore": spent[RESTORE],
-            "planned": spent[PLANNED],
-            "failures": self.failed,
-            "stops": self.stopped,
-            "waits": self.waited,
-        }
-        return {name: found[name].reshape(self.shape) for name in (*TIMES, *COUNTS)}
+        return self.found()
 
     def _step(self) -> None:
         rate = self._rates()
@@ -146,7 +64,10 @@ class Lanes:
         with np.errstate(divide="ignore", invalid="ignore"):
             done = np.where(rate > 0, now + self.left / rate, math.inf)
         running = self.phase == RUN
-        due = np.where(self.moving, np.minimum(done, self.until), self.until + running * self.due_s)
+        captures = running & (self.local | ~self.moving)
+        due = np.minimum(done, self.until + captures * self.due_s)
+        if self.locals:
+            due = np.minimum(due, self.settle_at)
         at = self._earliest(due)
         wide = self.wide(at)
         self._spend(running, now, wide, rate)
@@ -155,10 +76,14 @@ class Lanes:
         self._happen(fired, done[fired] == due[fired])
         self._change(np.flatnonzero(self.next_change == at))
         self._stop(np.flatnonzero(self.next_planned == at))
+        if self.repairs:
+            self._repaired(np.flatnonzero(self.next_back == wide))
         self._fail(np.flatnonzero(self.next_failure == wide))
 
     def _earliest(self, due: Array) -> Array:
         at = np.minimum(due, self.next_failure)
+        if self.repairs:
+            at = np.minimum(at, self.next_back)
         first: Array = at if len(at) == self.count else at.reshape(-1, self.count).min(0)
         for disturbed in (self.next_planned, self.next_change):
             first = np.minimum(first, disturbed)
@@ -187,6 +112,10 @@ class Lanes:
         computed = np.where(running, np.maximum(0.0, np.minimum(at, self.until) - now), 0.0)
         passed = at - now
         self.spent[self.phase * self.cells + self.all] += passed - computed
+        if self.repairs:
+            short = computed * (1.0 - self.speed)
+            self.short += short
+            computed = computed - short
         if self.slows:
             lost = computed * self.slowdown * self.moving
             self.slow += lost
@@ -196,6 +125,9 @@ class Lanes:
 
     def _happen(self, fired: Cells, arrived: Flags) -> None:
         """Do what is next where a state or a transfer has come to its end."""
+        if self.locals:
+            rest = ~self._happen_locally(fired, arrived)
+            fired, arrived = fired[rest], arrived[rest]
         phase, moving = self.phase[fired], self.moving[fired]
         arrived &= moving
         ended = fired[~moving & (phase == RUN)]
@@ -206,9 +138,9 @@ class Lanes:
             (self._begin_write, ended[self.sync[ended]]),
             (self._begin_drain, ended[~self.sync[ended]]),
             (self._written, fired[arrived & (phase == WRITE)]),
-            (self._compute, fired[arrived & (phase == RESTORE)]),
+            (self._resume, fired[arrived & (phase == RESTORE)]),
             (self._begin_restore, fired[phase == RESTART]),
-            (self._restart, fired[phase == PLANNED]),
+            (self._go_on, fired[phase == PLANNED]),
         ):
             if cells.size:
                 happen(cells)
@@ -223,9 +155,10 @@ class Lanes:
 
     def _waited_for(self, cells: Cells) -> None:
         self._drained(cells)
-        stops = self.then[cells] == SAVED
-        self._stand(cells[stops])
-        self._capture(cells[~stops])
+        then = self.then[cells]
+        self._stand(cells[then == SAVED])
+        self._grow(cells[then == GROW])
+        self._capture(cells[(then == 0) | (then == SAVE)])
 
     def _capture(self, cells: Cells) -> None:
         self.phase[cells] = RUN
@@ -241,19 +174,44 @@ class Lanes:
         """Let a captured checkpoint drain, computing on; before a planned stop, waiting."""
         self.captured[cells] = self.work[cells]
         self.left[cells], self.moving[cells] = self.checkpoint[cells], True
-        saving = self.then[cells] == SAVE
-        stops, goes_on = cells[saving], cells[~saving]
-        self.then[stops] = SAVED
-        self.phase[stops], self.until[stops] = WAIT, math.inf
+        goes_on = self._wait_until_safe(cells)
         self.until[goes_on] = self.now[goes_on % self.count] + self.compute[goes_on]
         if self.skips:
             self._skip_cycles(goes_on)
 
+    def _wait_until_safe(self, cells: Cells) -> Cells:
+        """Let jobs wait whose captured checkpoint is the last before a planned stop, or before they
+        are restarted with more replicas; return the others."""
+        saving = self.then[cells] == SAVE
+        grows = ~saving & (self.could[cells] > self.speed[cells])
+        self.then[cells[saving]], self.then[cells[grows]] = SAVED, GROW
+        waits = cells[saving | grows]
+        self.phase[waits], self.until[waits] = WAIT, math.inf
+        goes_on: Cells = cells[~(saving | grows)]
+        return goes_on
+
     def _written(self, cells: Cells) -> None:
         self.captured[cells] = self.safe[cells] = self.work[cells]
+        self.moving[cells] = False
         stops = self.then[cells] != 0
+        grows = ~stops & (self.could[cells] > self.speed[cells])
         self._stand(cells[stops])
-        self._compute(cells[~stops])
+        self._grow(cells[grows])
+        self._compute(cells[~(stops | grows)])
+
+    def _grow(self, cells: Cells) -> None:
+        """Restart with more replicas, from a checkpoint that is safe."""
+        self.then[cells] = 0
+        self.grown[cells] += 1
+        self._go_on(cells)
+
+    def _resume(self, cells: Cells) -> None:
+        """Compute after a restart, with the units that are there by now."""
+        self.far[cells] = self.swapped[cells] = False
+        if self.repairs:
+            self._count(cells)
+            self.speed[cells] = self.could[cells]
+        self._compute(cells)
 
     def _compute(self, cells: Cells) -> None:
         self.phase[cells], self.moving[cells] = RUN, False
@@ -271,23 +229,25 @@ class Lanes:
             cells: jobs at the start of a cycle.
         """
         now = self.now[cells]
-        until = np.minimum(self.next_failure[cells], self.next_planned[cells])
-        until = np.minimum(np.minimum(until, self.next_change[cells]), self.length_s)
+        until = self._undisturbed(cells)
         with np.errstate(divide="ignore"):
             drain = self.checkpoint[cells] / self.alone_write[cells]
         sync, compute = self.sync[cells], self.compute[cells]
         cycle = np.where(sync, compute + drain, np.maximum(compute, drain) + self.stall[cells])
         times = np.floor((until - now) / cycle)
-        there = times > 0
+        there = (times > 0) & (self.could[cells] <= self.speed[cells])
         cells, now, until = cells[there], now[there], until[there]
         times, drain, sync = times[there], drain[there], sync[there]
         compute, cycle = compute[there], cycle[there]
-        slow = self.slowdown[cells] * np.minimum(drain, compute)
+        speed = self.speed[cells]
+        self.short[cells] += times * compute * (1.0 - speed)
+        slow = self.slowdown[cells] * np.minimum(drain, compute) * speed
         waits = np.where(sync, 0.0, np.maximum(0.0, drain - compute))
         self.slow[cells] += times * slow
-        self.work[cells] += times * (compute - slow)
+        done = compute * speed - slow
+        self.work[cells] += times * done
         self.captured[cells] = self.work[cells]
-        self.safe[cells] = self.work[cells] - np.where(sync, 0.0, compute - slow)
+        self.safe[cells] = self.work[cells] - np.where(sync, 0.0, done)
         stood = np.where(sync, drain, self.stall[cells])
         self.spent[RUN * self.cells + cells] += times * stood
         self.spent[WAIT * self.cells + cells] += times * waits
@@ -295,15 +255,209 @@ class Lanes:
         self.now[cells] = np.minimum(now + times * cycle, until)
         self.until[cells] += times * cycle
 
+    def _undisturbed(self, cells: Cells) -> Array:
+        """Return until when nothing from outside strikes a job that is alone."""
+        until = np.minimum(self.next_failure[cells], self.next_planned[cells])
+        until = np.minimum(np.minimum(until, self.next_change[cells]), self.length_s)
+        if self.repairs:
+            until = np.minimum(until, self.next_back[cells])
+        undisturbed: Array = until
+        return undisturbed
+
+    def _happen_locally(self, fired: Cells, arrived: Flags) -> Flags:
+        """Do what is next for jobs with a local level; return where that was done."""
+        local, phase = self.local[fired], self.phase[fired]
+        settled = local & (self.settle_at[fired] == self.now[fired % self.count])
+        sent = local & ~settled & arrived & self.moving[fired] & (phase != RESTORE)
+        ends = local & ~settled & ~sent
+        captured = ends & (phase == RUN)
+        restarted = ends & (phase == RESTART) & ~self.far[fired]
+        for happen, where in (
+            (self._settled, settled),
+            (self._sent, sent),
+            (self._captured, captured),
+            (self._resume_near, restarted),
+        ):
+            if where.any():
+                happen(fired[where])
+        happened: Flags = settled | sent | captured | restarted
+        return happened
+
+    def _captured(self, cells: Cells) -> None:
+        """Compute on while a captured checkpoint is written locally."""
+        self.number[cells] += 1
+        self.captured[cells] = self.work[cells]
+        now = self.now[cells % self.count]
+        self.settle_at[cells] = now + self.settle[cells]
+        self.until[cells] = now + self.compute[cells]
+        goes_on = self._wait_until_safe(cells)
+        if self.skips:
+            self._skip_intervals(goes_on)
+            self._skip_rounds(goes_on)
+
+    def _settled(self, cells: Cells) -> None:
+        """Let a checkpoint that is safe locally drain if it is one of those to be kept far."""
+        self.held[cells] = self.captured[cells]
+        self.settle_at[cells] = math.inf
+        stops = self.then[cells] == SAVED
+        due = stops | (self.number[cells] % self.every[cells] == 0)
+        later = due & ~stops & self.moving[cells]
+        self.queued[cells[later]] = self.held[cells[later]]
+        self.queued[cells[stops]] = math.nan
+        self._send(cells[due & ~later], self.held)
+        self._grow(cells[self.then[cells] == GROW])
+
+    def _send(self, cells: Cells, what: Array) -> None:
+        self.sending[cells] = what[cells]
+        self.left[cells], self.moving[cells] = self.checkpoint[cells], True
+
+    def _sent(self, cells: Cells) -> None:
+        """Note that a checkpoint is on the shared storage; begin with the one that had to wait."""
+        self.safe[cells] = self.sending[cells]
+        self.moving[cells] = False
+        last = (self.then[cells] == SAVED) & np.isinf(self.settle_at[cells])
+        stops, rest = cells[last], cells[~last]
+        self._lose_copies(stops)
+        self._stand(stops)
+        waiting = rest[~np.isnan(self.queued[rest])]
+        self._send(waiting, self.queued)
+        self.queued[waiting] = math.nan
+
+    def _lose_copies(self, cells: Cells) -> None:
+        """Be left with what is on the shared storage."""
+        self.held[cells] = self.safe[cells]
+        self.settle_at[cells], self.queued[cells] = math.inf, math.nan
+        self.number[cells], self.moving[cells], self.resend[cells] = 0, False, False
+        self.far[cells] = True
+
+    def _keep_copies(self, cells: Cells) -> None:
+        """Go back to the newest local copy; one that is not safe yet is lost."""
+        self.number[cells] -= np.isfinite(self.settle_at[cells])
+        self.settle_at[cells] = math.inf
+        broken = cells[self.anew[cells] & self.moving[cells]]
+        self.resend[broken], self.moving[broken] = True, False
+
+    def _resume_near(self, cells: Cells) -> None:
+        """Compute after a restart from local copies; begin a drain anew that was broken off."""
+        moving = self.moving[cells]
+        self._resume(cells)
+        self.moving[cells] = moving
+        again = cells[self.resend[cells]]
+        self.resend[again] = False
+        self._send(again, self.sending)
+
+    def _skip_intervals(self, cells: Cells) -> None:
+        """Take whole intervals in one step in which no drain begins or ends.
+
+        Args:
+            cells: jobs with a local level that have just captured a checkpoint.
+        """
+        now, interval, every = self.now[cells], self.interval[cells], self.every[cells]
+        until, moving = self._undisturbed(cells), self.moving[cells]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            drained = now + self.left[cells] / self.alone_write[cells]
+        until = np.where(moving, np.minimum(until, drained), until)
+        place = self.number[cells] % every
+        times = np.minimum(np.floor((until - now) / interval), np.where(place, every - place, 0))
+        there = (times > 0) & (self.could[cells] <= self.speed[cells])
+        cells, times, moving, interval = cells[there], times[there], moving[there], interval[there]
+        rate = np.where(moving, self.alone_write[cells], 0.0)
+        self.left[cells] = np.maximum(0.0, self.left[cells] - times * interval * rate)
+        self.number[cells] += times.astype(np.intp)
+        slow = self.slowdown[cells] * self.compute[cells] * moving
+        self._skip_by(cells, times, interval, slow, slow)
+
+    def _skip_rounds(self, cells: Cells) -> None:
+        """Take whole rounds, from one checkpoint that goes to the shared storage to the next, in
+        one step, where each has drained before the next is captured."""
+        every, interval = self.every[cells], self.interval[cells]
+        with np.errstate(divide="ignore"):
+            drained = self.settle[cells] + self.checkpoint[cells] / self.alone_write[cells]
+        whole = interval * every
+        times = np.floor((self._undisturbed(cells) - self.now[cells]) / whole)
+        there = (times > 0) & (self.number[cells] % every == 0) & ~self.moving[cells]
+        there &= np.isnan(self.queued[cells]) & (drained <= whole)
+        there &= self.could[cells] <= self.speed[cells]
+        cells, times, drained = cells[there], times[there], drained[there]
+        if not cells.size:
+            return
+        whole, last = whole[there], whole[there] - interval[there]
+        settle, slowdown = self.settle[cells], self.slowdown[cells]
+
+        def computed(time: Array) -> Array:
+            compute, interval = self.compute[cells], self.interval[cells]
+            cycles = np.floor(time / interval)
+            result: Array = cycles * compute + np.minimum(time - cycles * interval, compute)
+            return result
+
+        slow = slowdown * (computed(drained) - computed(settle))
+        ends = computed(np.maximum(drained, last)) - computed(np.maximum(settle, last))
+        self._skip_by(cells, times, whole, slow, slowdown * ends)
+        work = self.every[cells] * self.compute[cells] - slow
+        self.safe[cells] = self.work[cells] - work * self.speed[cells]
+
+    def _skip_by(self, cells: Cells, times: Array, cycle: Array, slow: Array, last: Array) -> None:
+        """Take so many times a cycle, each of one interval or more, from capture to capture.
+
+        Args:
+            cells: where.
+            times: how often.
+            cycle: how long it is, s.
+            slow: what of computing is lost in it because of a drain, s.
+            last: what of that is lost in its last interval.
+        """
+        speed, compute = self.speed[cells], self.compute[cells]
+        computed = np.rint(cycle / self.interval[cells]) * compute
+        self.short[cells] += times * computed * (1.0 - speed)
+        self.slow[cells] += times * slow * speed
+        self.work[cells] += times * (computed - slow) * speed
+        self.captured[cells] = self.work[cells]
+        self.held[cells] = self.work[cells] - (compute - last) * speed
+        self.spent[RUN * self.cells + cells] += times * (cycle - computed)
+        self.now[cells] += times * cycle
+        self.until[cells] += times * cycle
+        self.settle_at[cells] += times * cycle
+
     def _move(self, cells: Cells, phase: int, size: Array) -> None:
         self.phase[cells], self.moving[cells], self.until[cells] = phase, True, math.inf
         self.left[cells] = size[cells]
 
+    def _count(self, cells: Cells) -> None:
+        """Note how much of the job can run, and when the next unit is back where it matters."""
+        self.units.bring_back(cells, self.now[cells % self.count])
+        self.could[cells] = self.units.running(cells)
+        matters = self.shrinks[cells] | (self.could[cells] == 0)
+        self.next_back[cells] = np.where(matters, self.units.next_back_s(cells), math.inf)
+
+    def _go_on(self, cells: Cells) -> None:
+        """Restart with the units that are there, or stand still until enough of them are."""
+        if self.repairs and cells.size:
+            self._count(cells)
+            runs = self.could[cells] > 0
+            out, cells = cells[~runs], cells[runs]
+            self.phase[out], self.until[out] = OUT, math.inf
+            self.stood_short[out] += 1
+            self.speed[cells] = self.could[cells]
+        self._restart(cells)
+
     def _restart(self, cells: Cells) -> None:
-        self.phase[cells], self.moving[cells] = RESTART, False
-        self.until[cells] = self.now[cells % self.count] + self.restart[cells]
+        self.phase[cells] = RESTART
+        near = self.local[cells] & ~self.far[cells]
+        lasting = np.where(near, self.near_restart[cells], self.restart[cells])
+        lasting += self.swap[cells] * self.swapped[cells]
+        self.until[cells] = self.now[cells % self.count] + lasting
+
+    def _repaired(self, cells: Cells) -> None:
+        """Take units back: go on if the job stood still for one."""
+        if not cells.size:
+            return
+        self._count(cells)
+        goes_on = cells[(self.phase[cells] == OUT) & (self.could[cells] > 0)]
+        self.speed[goes_on] = self.could[goes_on]
+        self._restart(goes_on)
 
     def _stand(self, cells: Cells) -> None:
+        self.resend[cells] |= self.moving[cells] & self.local[cells] & ~self.far[cells]
         self.phase[cells], self.moving[cells], self.then[cells] = PLANNED, False, 0
         self.until[cells] = self.now[cells % self.count] + self.lasting_s
         self.stopped[cells] += 1
@@ -321,31 +475,63 @@ class Lanes:
         self.planned_at[lanes] += 1
         self.next_planned[lanes] = self.planned[self.planned_at[lanes]]
         cells = (np.arange(0, self.cells, self.count)[:, None] + lanes).reshape(-1)
+        self.then[cells[self.then[cells] == GROW]] = SAVED
         cells = cells[(self.phase[cells] != PLANNED) & (self.then[cells] == 0)]
         phase = self.phase[cells]
-        self._stand(cells[(phase == RESTART) | (phase == RESTORE)])
+        self._stand(cells[(phase == RESTART) | (phase == RESTORE) | (phase == OUT)])
         saving = cells[phase <= WRITE]
         self.then[saving] = SAVE
         computing = saving[
             (self.phase[saving] == RUN) & (self.until[saving] > self.now[saving % self.count])
         ]
-        draining = self.moving[computing]
+        draining = self.moving[computing] & ~self.local[computing]
         self.phase[computing[draining]], self.until[computing[draining]] = WAIT, math.inf
         self._capture(computing[~draining])
 
     def _fail(self, cells: Cells) -> None:
         if not cells.size:
             return
+        at = self.failure_at[cells]
         self.failure_at[cells] += 1
         self.next_failure[cells] = self.failures[self.failure_at[cells]]
-        cells = cells[self.phase[cells] != PLANNED]
+        struck = (self.phase[cells] != PLANNED) & (self.phase[cells] != OUT)
+        if self.marked:
+            struck &= self.luck[at] < self.speed[cells]
+        cells, at = cells[struck], at[struck]
         self.failed[cells] += 1
-        self.rework[cells] += self.work[cells] - self.captured[cells]
-        self.drain[cells] += self.captured[cells] - self.safe[cells]
-        self.work[cells] = self.captured[cells] = self.safe[cells]
-        saving = self.then[cells] != 0
+        saving = (self.then[cells] == SAVE) | (self.then[cells] == SAVED)
+        near = np.zeros(cells.size, np.bool_)
+        if self.marked:
+            near = self.local[cells] & self.survived[at] & ~self.far[cells] & ~saving
+        self._fall_back(cells, near)
+        if self.marked:
+            self._take_out(cells, at)
+        self.then[cells[~saving]] = 0
         self._stand(cells[saving])
-        self._restart(cells[~saving])
+        self._go_on(cells[~saving])
+
+    def _fall_back(self, cells: Cells, near: Flags) -> None:
+        """Go back to the newest checkpoint that is left, near or far."""
+        back = np.where(near, self.held[cells], self.safe[cells])
+        self.rework[cells] += self.work[cells] - self.captured[cells]
+        self.drain[cells] += self.captured[cells] - back
+        self.work[cells] = self.captured[cells] = back
+        self.gone_far[cells] += ~near & self.local[cells]
+        self.moving[cells[~near]] = False
+        if self.locals:
+            self._keep_copies(cells[near])
+            self._lose_copies(cells[~near & self.local[cells]])
+
+    def _take_out(self, cells: Cells, at: Cells) -> None:
+        """Take the units out that failures took with them."""
+        out = self.out_s[at] > 0
+        self.swapped[cells] = out
+        cells, at = cells[out], at[out]
+        self.taken[cells] += 1
+        if self.repairs and cells.size:
+            back_s = self.now[cells % self.count] + self.out_s[at]
+            self.units.bring_back(cells, self.now[cells % self.count])
+            self.units.take(cells, back_s, self.rack[at])
 
 
 def share(moving: npt.NDArray[np.bool_], whole: Array, most: Array) -> Array:

@@ -15,18 +15,23 @@ from threading import current_thread, main_thread
 import numpy as np
 
 from planner.simulation.lanes import Lanes
-from planner.simulation.world import Array, Disturbances, JobRun, World, draw
+from planner.simulation.laws import Array
+from planner.simulation.world import Disturbances, JobRun, World, draw
 
 Progress = Callable[[int, int], None]
 
 _MOST_TIMES = 4_000_000
 """Drawn times that a block may hold, for memory's sake."""
+_DRAWN = 5
+"""What is drawn for a failure of which kinds are known: its time, and what it does."""
 _BLOCK = 500
 """Runs of a block: an event costs nearly the same for few of them and for many."""
 _CELL_STEPS = 10_000_000
 """Steps of cells that are sooner done here than in processes that must be started."""
 _EVENTS = 6
 """What happens about an interruption."""
+_MORE = 3
+"""Times as much about one that takes a unit out, or may find a local copy."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,12 @@ def events(world: World, length_s: float) -> float:
     cycles = sum(length_s / job.interval_s for job in world.jobs)
     stops = length_s / world.planned.every_s if world.planned else 0.0
     sharing = 2 * cycles if len(world.jobs) > 1 else 0.0
-    return _EVENTS * (failures + stops * len(world.jobs)) + 2 * _outages(world, length_s) + sharing
+    repairs = sum(
+        length_s / job.failures.mean_s * (_MORE if job.units or job.local else 0)
+        for job in world.jobs
+    )
+    about = failures + stops * len(world.jobs) + repairs
+    return _EVENTS * about + 2 * _outages(world, length_s) + sharing
 
 
 def _outages(world: World, length_s: float) -> float:
@@ -86,8 +96,10 @@ def _outages(world: World, length_s: float) -> float:
 
 def _blocks(asked: Asked) -> Iterator[int]:
     """Yield how many runs each block has."""
-    world, length_s = asked.world, asked.length_s
-    times = sum(length_s / job.failures.mean_s for job in world.jobs)
+    world, length_s = asked.world, asked.world.warm_s + asked.length_s
+    times = sum(
+        length_s / job.failures.mean_s * (_DRAWN if job.classes else 1) for job in world.jobs
+    )
     times += 4 * _outages(world, length_s) + 20 * len(world.jobs)
     most = min(_BLOCK, max(1, int(_MOST_TIMES / times)))
     left = asked.replications
@@ -145,23 +157,29 @@ def _unheard() -> Iterator[None]:
 
 def block(asked: Asked, number: int, lanes: int) -> Runs:
     """Return the runs of a block."""
-    given = draw(asked.world, asked.length_s, asked.seed, lanes, number)
+    warm_s = asked.world.warm_s
+    end_s = warm_s + asked.length_s
+    given = draw(asked.world, end_s, asked.seed, lanes, number)
     tried: list[tuple[JobRun, ...]] = [asked.variants]
     if len(asked.world.jobs) > 1:  # other intervals take other numbers of steps
         tried = [(variant,) for variant in asked.variants]
-    each = [Lanes(asked.world, given, asked.length_s, some).run() for some in tried]
+    each = [Lanes(asked.world, given, end_s, some).run(warm_s) for some in tried]
     found = {name: np.concatenate([runs[name] for runs in each], 1) for name in each[0]}
-    return Runs(found, *_down(asked.world, given, asked.length_s))
+    return Runs(found, *_down(asked.world, given, warm_s, end_s))
 
 
-def _down(world: World, given: Disturbances, length_s: float) -> tuple[Array, Array, Array]:
-    """Return how many appliances failed, and how long some and all were down, by lane."""
-    edges = np.minimum(np.pad(given.changes, ((0, 0), (1, 0))), length_s)
-    spans = np.diff(np.pad(edges, ((0, 0), (0, 1)), constant_values=length_s), axis=1)
+def _down(
+    world: World, given: Disturbances, warm_s: float, end_s: float
+) -> tuple[Array, Array, Array]:
+    """Return how many appliances failed, and how long some and all were down, by lane, from when
+    a run counts to its end."""
+    edges = np.clip(np.pad(given.changes, ((0, 0), (1, 0))), warm_s, end_s)
+    spans = np.diff(np.pad(edges, ((0, 0), (0, 1)), constant_values=end_s), axis=1)
     units = sum(kind.count for kind in world.appliances)
-    failed = (np.diff(given.down, axis=1) > 0).sum(1).astype(np.float64)
+    counts = (given.changes >= warm_s) & np.isfinite(given.changes)
+    failed = ((np.diff(given.down, axis=1) > 0) & counts[:, : given.down.shape[1] - 1]).sum(1)
     some = (spans * (given.down > 0)).sum(1)
-    return failed, some, (spans * (given.down == units)).sum(1)
+    return failed.astype(np.float64), some, (spans * (given.down == units)).sum(1)
 
 
 def _join(blocks: Sequence[Runs]) -> Runs:

@@ -8,90 +8,12 @@ that two runs under the same ones can be compared.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from planner.schema.plan import JobPlan, Plan
-
-Array: TypeAlias = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Exponential:
-    """Failures without memory."""
-
-    mean_s: float
-
-    def gaps(self, draw: np.random.Generator, shape: tuple[int, int]) -> Array:
-        """Return times between interruptions, s."""
-        return draw.exponential(self.mean_s, shape)
-
-    def scaled(self, mean_s: float) -> Exponential:
-        """Return the same kind of failures with another mean, s."""
-        return Exponential(mean_s)
-
-    @property
-    def variation(self) -> float:
-        """Standard deviation over mean."""
-        return 1.0
-
-
-@dataclass(frozen=True)
-class Weibull:
-    """Failures that come in bunches (``shape`` below 1) or with wear (above 1)."""
-
-    mean_s: float
-    shape: float
-
-    def gaps(self, draw: np.random.Generator, shape: tuple[int, int]) -> Array:
-        """Return times between interruptions, s."""
-        scale = self.mean_s / math.gamma(1.0 + 1.0 / self.shape)
-        return scale * draw.weibull(self.shape, shape)
-
-    def scaled(self, mean_s: float) -> Weibull:
-        """Return the same kind of failures with another mean, s."""
-        return Weibull(mean_s, self.shape)
-
-    @property
-    def variation(self) -> float:
-        """Standard deviation over mean."""
-        first, second = (math.gamma(1.0 + power / self.shape) for power in (1.0, 2.0))
-        return math.sqrt(max(0.0, second / first**2 - 1.0))
-
-
-@dataclass(frozen=True)
-class Empirical:
-    """Failures as far apart as measured ones, drawn with replacement."""
-
-    measured_s: tuple[float, ...]
-
-    @property
-    def mean_s(self) -> float:
-        """Mean time between interruptions, s."""
-        return math.fsum(self.measured_s) / len(self.measured_s)
-
-    def gaps(self, draw: np.random.Generator, shape: tuple[int, int]) -> Array:
-        """Return times between interruptions, s."""
-        return draw.choice(np.array(self.measured_s), shape)
-
-    def scaled(self, mean_s: float) -> Empirical:
-        """Return the same failures stretched to another mean, s."""
-        factor = mean_s / self.mean_s
-        return Empirical(tuple(gap * factor for gap in self.measured_s))
-
-    @property
-    def variation(self) -> float:
-        """Standard deviation over mean."""
-        mean = self.mean_s
-        squares = math.fsum((gap - mean) ** 2 for gap in self.measured_s)
-        return math.sqrt(squares / len(self.measured_s)) / mean
-
-
-Failures: TypeAlias = Exponential | Weibull | Empirical
+from planner.simulation.laws import Array, Failures
+from planner.simulation.operation import FailureClass, LocalCopies, Marks, Units, draw_marks
 
 
 @dataclass(frozen=True)
@@ -111,6 +33,10 @@ class JobRun:
         sync: whether the GPUs stand still until a checkpoint is written.
         client_write_gb_per_s: what its GPU systems can write at most.
         client_read_gb_per_s: what they can read at most.
+        classes: kinds of failures; without any, all need the shared storage and take nothing out.
+        units: those that are repaired, and the spares for them; None where nothing is ever out.
+        local: checkpoints kept close to the GPUs, None where there are none. The checkpoint on the
+            shared storage is then every so many-th one; such a job is asynchronous.
     """
 
     name: str
@@ -124,6 +50,20 @@ class JobRun:
     sync: bool = False
     client_write_gb_per_s: float = math.inf
     client_read_gb_per_s: float = math.inf
+    classes: tuple[FailureClass, ...] = ()
+    units: Units | None = None
+    local: LocalCopies | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be simulated.
+
+        Raises:
+            ValueError: units go out that are not given, or a local copy takes too long.
+        """
+        if self.units is None and any(each.out for each in self.classes):
+            raise ValueError("failures take units out, and there are no units")
+        if self.local is not None and self.local.settle_s > self.compute_s:
+            raise ValueError("a local copy is not safe when the next capture is due")
 
     @property
     def compute_s(self) -> float:
@@ -175,79 +115,17 @@ class World:
         """What all appliances together read."""
         return math.fsum(kind.count * kind.read_gb_per_s for kind in self.appliances)
 
-
-def world_of(
-    plan: Plan,
-    *,
-    beside: Sequence[JobRun] = (),
-    failures: Failures | None = None,
-    interval_s: float | None = None,
-    planned: Planned | None = None,
-    outages: Outages | None = None,
-) -> World:
-    """Return what is to be simulated of a plan that has a job.
-
-    Args:
-        plan: the plan; its storage is shared by all jobs.
-        beside: further jobs on the same storage.
-        failures: when its job fails, by default without memory at the plan's mean.
-        interval_s: another interval between checkpoints than the plan's.
-        planned: planned stops, which all jobs make together.
-        outages: how appliances fail.
-    """
-    stores = appliances(plan)
-    job = job_run(plan.jobs[0], stores, failures=failures, interval_s=interval_s)
-    return World((job, *beside), stores, planned, outages)
+    @property
+    def warm_s(self) -> float:
+        """How long a run goes on before it counts, s: until as many units are out as usual, which
+        takes the longer the more single repairs differ."""
+        repairs = (each.repair for job in self.jobs for each in job.classes if each.repair)
+        left_s = (law.mean_s * max(1.0, (1.0 + law.variation**2) / 2.0) for law in repairs)
+        return _WARM * max(left_s, default=0.0)
 
 
-def appliances(plan: Plan) -> tuple[Appliances, ...]:
-    """Return a plan's appliances, each with its share of what its kind delivers."""
-    site = plan.site
-    return tuple(
-        Appliances(
-            line.working,
-            site.delivered_fraction_write * line.write_gb_per_s / line.working,
-            site.delivered_fraction_read * line.read_gb_per_s / line.working,
-        )
-        for line in plan.lines
-        if line.section == "Storage"
-        and line.working
-        and (line.write_gb_per_s or line.read_gb_per_s)
-    )
-
-
-def job_run(
-    job: JobPlan,
-    stores: Sequence[Appliances],
-    *,
-    failures: Failures | None = None,
-    interval_s: float | None = None,
-) -> JobRun:
-    """Return a plan's job as it runs on some appliances.
-
-    Args:
-        job: the job.
-        stores: what it writes to and reads from.
-        failures: when it fails, by default without memory at its mean.
-        interval_s: another interval than its own.
-    """
-    sync = job.mode == "sync"
-    alone = min(World((), tuple(stores)).write_gb_per_s, job.client_write_limit_gb_per_s)
-    return JobRun(
-        name=job.name,
-        interval_s=job.interval_s if interval_s is None else interval_s,
-        stall_s=job.checkpoint_gb / alone if sync else job.stall_s,
-        checkpoint_gb=job.checkpoint_gb,
-        restore_gb=job.fan_out * job.checkpoint_gb,
-        restart_s=job.restart_s,
-        failures=failures or Exponential(job.mtti_s),
-        drain_slowdown=0.0 if sync else job.drain_slowdown,
-        sync=sync,
-        client_write_gb_per_s=job.client_write_limit_gb_per_s,
-        client_read_gb_per_s=job.client_read_limit_gb_per_s,
-    )
-
-
+_WARM = 5.0
+"""Mean times that a repair under way still takes, before a run counts."""
 _SPARE = 6.0
 """Standard deviations of room when guessing how many times to draw."""
 
@@ -263,6 +141,7 @@ class Disturbances:
         write_gb_per_s: what appliances write before the first change and after each, by lane.
         read_gb_per_s: what they read.
         down: how many of them are down.
+        marks: what each failure of each job does; None for a job without kinds of failures.
     """
 
     failures: tuple[Array, ...]
@@ -271,6 +150,7 @@ class Disturbances:
     write_gb_per_s: Array
     read_gb_per_s: Array
     down: Array
+    marks: tuple[Marks | None, ...] = ()
 
     @property
     def lanes(self) -> int:
@@ -289,15 +169,27 @@ def draw(world: World, length_s: float, seed: int, lanes: int = 1, block: int = 
         block: which runs of all those with the same seed.
     """
 
-    def stream(number: int) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block, number)))
+    def stream(*key: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block, *key)))
 
     failures = tuple(
         failure_times(job.failures, stream(number), length_s, lanes)
         for number, job in enumerate(world.jobs, start=1)
     )
+    marks = tuple(
+        job_marks(job, stream(number, 1), times)
+        for number, (job, times) in enumerate(zip(world.jobs, failures, strict=True), start=1)
+    )
     planned = planned_times(world.planned, length_s)
-    return Disturbances(failures, planned, *_storage(world, stream(0), length_s, lanes))
+    return Disturbances(failures, planned, *_storage(world, stream(0), length_s, lanes), marks)
+
+
+def job_marks(job: JobRun, draws: np.random.Generator, times: Array) -> Marks | None:
+    """Return what each of a job's failures does, by lane; None for a job without kinds of them."""
+    if not job.classes:
+        return None
+    racks = 1 if job.units is None else job.units.racks
+    return draw_marks(job.classes, racks, draws, (len(times), times.shape[1]))
 
 
 def failure_times(

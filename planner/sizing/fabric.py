@@ -18,7 +18,8 @@ class Tree:
     """Switches and links of one fabric (of one plane).
 
     Links run between switches only; those to devices are not counted here. Ports are those in use,
-    per switch. In a tree of unequal groups they are those of a full group.
+    per switch. In a tree of unequal groups they are those of a full group. ``groups`` are those of
+    leaves with spines of their own, in three tiers.
     """
 
     tiers: int
@@ -31,6 +32,7 @@ class Tree:
     spine_down_ports: int = 0
     spine_up_ports: int = 0
     core_ports: int = 0
+    groups: int = 0
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,7 @@ def _grouped(leaves: int, groups: int, group_leaves: int, radix: int, up: int) -
         spine_down_ports=spine_up,  # a spine is not oversubscribed
         spine_up_ports=spine_up,
         core_ports=links // cores,
+        groups=groups,
     )
 
 
@@ -300,6 +303,32 @@ def _port_candidates(design: PortDesign) -> Iterator[FabricSize]:
 def _pair(up: int) -> Tree:
     """Return two leaves without spines, joined by as many links as one has uplinks."""
     return Tree(tiers=1, leaves=2, uplinks_per_leaf=up, leaf_spine_links=up)
+
+
+def bundle_uplinks(radix: int, oversubscriptions: Sequence[float]) -> int:
+    """Return the most uplinks of which leaves of several ratios have whole numbers of bundles."""
+    return math.gcd(*(split_ports(radix, ratio)[1] for ratio in oversubscriptions))
+
+
+@lru_cache(maxsize=256)
+def bundle_sizes(radix: int, uplinks: int, most: int) -> tuple[FabricSize, ...]:
+    """Return the tree over each number of bundles of uplinks, from 1 to ``most``.
+
+    A bundle stands for a leaf with so many uplinks. Leaves of several ratios have spines in common
+    so: each has as many bundles as its uplinks make, and every bundle is spread evenly.
+
+    Args:
+        radix: ports of every switch.
+        uplinks: those of one bundle.
+        most: the most bundles there can be.
+    """
+    sizes = []
+    for bundles in range(1, most + 1):
+        tree = _fat_tree(bundles, 1, radix, uplinks)
+        if tree is None:
+            break
+        sizes.append(FabricSize(bundles, bundles, tree))
+    return tuple(sizes)
 
 
 def smallest(sizes: Sequence[FabricSize], amount: int) -> FabricSize | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _NOTHING_DEMANDED = Quantity()
-_WITHOUT_DRAW = ("cable", "rack", "pdu", "software")
+_WITHOUT_DRAW = ("cable", "rack", "pdu", "software", "service")
 _WITHOUT_HEIGHT = ("transceiver", *_WITHOUT_DRAW)
 DECIDED = ("gpu_system", "storage")
 """The categories whose counts a plan decides; the others' follow from them."""
@@ -24,13 +24,18 @@ DECIDED = ("gpu_system", "storage")
 
 @dataclass(frozen=True)
 class Basis:
-    """The problem, the items and families by identifier, the prices and the discounts."""
+    """The problem, the items and families by identifier, the prices and the discounts.
+
+    ``provisioned`` is the share of its rated power that a GPU system is provisioned for at the set
+    point of its job, where it runs at one.
+    """
 
     problem: Problem
     items: Mapping[str, Item]
     families: Mapping[str, Family]
     prices: Mapping[str, Price]
     discounts: tuple[Discount, ...]
+    provisioned: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_inputs(cls, inputs: Inputs) -> Basis:
@@ -87,6 +92,18 @@ class Basis:
         typical = item.consumes.typical_power
         return self._drawn(item) if typical is None else typical.value
 
+    def drawn_kw(self, item: Item) -> float | None:
+        """Return what one unit draws at most at its set point, kW; None where not known."""
+        rated = self.unit_it_power_kw(item)
+        return None if rated is None else rated * self.provisioned.get(item.id, 1.0)
+
+    def typically_drawn_kw(self, item: Item) -> float | None:
+        """Return what one unit draws typically, never more than it is provisioned for, kW."""
+        typical, most = self.unit_typical_power_kw(item), self.drawn_kw(item)
+        if typical is None or most is None or item.id not in self.provisioned:
+            return typical
+        return min(typical, most)
+
     def rack_power_kw(self, item: Item) -> float | None:
         """Return what a device can draw in its rack, kW: a switch with every transceiver."""
         own = self.unit_it_power_kw(item)
@@ -108,7 +125,7 @@ class Basis:
 
     def unit_weight_kg(self, item: Item) -> float | None:
         """Return the weight of one unit in kg, None where it is not known."""
-        if item.category in ("transceiver", "cable", "software"):
+        if item.category in ("transceiver", "cable", "software", "service"):
             return 0.0  # not counted, as the rules say
         return self._consumed(item, _own("weight"))
 

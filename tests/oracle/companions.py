@@ -9,13 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
-from planner.schema.catalog import Item, Port
-from planner.schema.problem import EthernetFabric, Extra
+from planner.schema.catalog import Item, LinkEnd, Port
+from planner.schema.problem import EthernetFabric, Extra, StorageFabric
 from tests.oracle import fabric, facility
 from tests.oracle.fabric import Edge, Parts
 from tests.oracle.facility import Whole
 from tests.oracle.money import RACKS, RESOURCES, Array, Market, Mask
 from tests.oracle.netracks import NetworkRacks
+
+_MANY = 1_000_000
+NETS = ("storage", "in_band")
 
 
 @dataclass
@@ -50,7 +53,12 @@ class Companions:
         fabrics = (network.compute, network.storage, network.in_band, network.out_of_band)
         rack = (site.rack.item, site.rack.pdu) if site.rack is not None else ()
         named = (*fabrics, *rack, site.cooling.cdu)
-        lists = (self.problem.software, self.problem.extras, self._of_items())
+        lists = (
+            self.problem.software,
+            self.problem.services,
+            self.problem.extras,
+            self._of_items(),
+        )
         return any(name is not None for name in named) or any(lists)
 
     def _of_items(self) -> list[str]:
@@ -96,6 +104,7 @@ class Companions:
         self._software(bill, counts)
         self._rack_items(bill, racks)
         self._late_consoles(bill, of_in_band, uplinks)
+        self._services(bill, counts, racks)
         return bill
 
     def _racks(self, counts: Whole) -> Whole:
@@ -143,29 +152,36 @@ class Companions:
         if wanted is None:
             return 0
         edge = Edge(wanted, fabric.switch_of(self.catalog[wanted.switch]))
-        parts, ports = np.zeros(bill.rows, dtype=np.int64), defaultdict[int, Whole | int](int)
+        parts = np.zeros(bill.rows, dtype=np.int64)
+        ports = defaultdict[tuple[int, str], Whole | int](int)
+        of_storage = np.zeros(bill.rows, dtype=np.int64)
+        stored = {
+            id(getattr(i.ports, n)) for i in self.items if i.category == "storage" for n in NETS
+        }
         for port, units in devices:
             parts = parts + edge.parts(port) * units
-            group = fabric.group_for(edge.switch, port.speed_gbit_per_s)
-            place = edge.switch.ports.index(group) if group is not None else -1
-            ports[place] = ports[place] + port.count * units
-            usual = group.link.system_end if group is not None and group.link else None
-            end = port.transceiver or usual
+            if id(port) in stored:
+                of_storage = of_storage + edge.parts(port) * units
+            place, form, end = _plug(edge, port)
+            ports[place, form] = ports[place, form] + port.count * units
             if end is not None:
                 bill.add(end.item, -(-port.count // end.links) * units)
         if wanted.edge is not None:
             group = fabric.group_for(edge.switch, wanted.edge.speed_gbit_per_s)
             assert group is not None
             place = edge.switch.ports.index(group)
-            ports[place] = ports[place] + wanted.edge.ports
+            ports[place, ""] = ports[place, ""] + wanted.edge.ports
             parts = parts + wanted.edge.ports * edge.parts_per_panel // group.count
-        for place, used in ports.items():
-            link = edge.switch.ports[place].link
-            if link is not None:
-                bill.add(link.cable, -(-used // link.links))
-                if link.switch_end is not None:
-                    bill.add(link.switch_end.item, -(-used // link.switch_end.links))
-        switches = _lay(bill, {n: edge.core(n) for n in map(int, {*parts})}, parts)
+        _pull(bill, edge, ports)
+        ratio = wanted.storage_oversubscription if isinstance(wanted, StorageFabric) else None
+        if ratio is None:
+            switches = _lay(bill, {n: edge.core(n) for n in map(int, {*parts})}, parts)
+        else:
+            both = parts * _MANY + of_storage
+            known = {
+                n: edge.apart(n // _MANY - n % _MANY, n % _MANY, ratio) for n in map(int, {*both})
+            }
+            switches = _lay(bill, known, both)
         if network == "storage":
             bill.fabric_switches = bill.fabric_switches + switches
         return switches
@@ -310,6 +326,52 @@ class Companions:
             each = [e if c else 0.0 for e, c in zip(each, covered, strict=True)]
             bill.add(name, facility.up(self._sum(counts, category, each)))
 
+    def _services(self, bill: Bill, counts: Whole, racks: Whole) -> None:
+        """Add services, each counted from all that is there without any of them."""
+        zero = np.zeros(bill.rows)
+        ones = [1.0] * len(self.items)
+        before = dict(bill.counts)
+        heat_kw, every_rack = zero.copy(), racks.sum(axis=1) + zero
+        for item, units in zip(self.items, counts.T, strict=True):
+            heat_kw += facility.liquid_kw(item, self.catalog) * self.market.in_place(item, units)
+        every_rack += self.racks_network.shared(before, bill.rows)
+        every_rack += sum(self.racks_network.by_item(before).values(), zero)
+        amounts = {
+            "order": zero + 1.0,
+            "gpu_system": self._sum(counts, "gpu_system", ones),
+            "gpu": self._sum(counts, "gpu_system", self._gpus),
+            "storage_unit": self._sum(counts, "storage", ones),
+            "rack": every_rack,
+            "liquid_kw": heat_kw,
+        }
+        for name in self.problem.services:
+            service = self.catalog[name].service
+            if service is None:
+                raise ValueError(f"{name}: no service")
+            if service.per in amounts:
+                bill.add(name, facility.up(amounts[service.per]))
+                continue
+            kinds = [n for n in before if self.catalog[n].category == service.per]
+            counted = sum((before[n] for n in kinds), np.zeros(bill.rows, dtype=np.int64))
+            if service.per == "hardware":
+                counted = -(-self._hardware_cents(service.of, before, counts) // 10_000)
+            bill.add(name, counted)
+
+    def _hardware_cents(
+        self, of: tuple[str, ...] | None, before: dict[str, Whole], counts: Whole
+    ) -> Whole:
+        """Return what the hardware in place costs in cents, without what is owned."""
+        total = np.zeros(counts.shape[0], dtype=np.int64)
+        columns = zip(self.items, counts.T, strict=True)
+        placed = [(item, self.market.in_place(item, units)) for item, units in columns]
+        placed += [(self.catalog[name], units) for name, units in before.items()]
+        for item, units in placed:
+            hard = item.category not in ("software", "service")
+            if hard if of is None else item.category in of:
+                each = round(100 * self.market.unit_net_usd(item))
+                total += each * np.maximum(0, units - self.market.owned(item))
+        return total
+
     def _rack_items(self, bill: Bill, racks: Whole) -> None:
         """Add racks and PDUs, for the items and for what stands in network racks."""
         rack = self.problem.site.rack
@@ -323,6 +385,29 @@ class Companions:
             bill.add(rack.item, total)
         if rack.pdu is not None:
             bill.add(rack.pdu.item, pdus)
+
+
+def _plug(edge: Edge, port: Port) -> tuple[int, str, LinkEnd | None]:
+    """Return a port's group, the form it has a link for there, and its transceiver."""
+    group = fabric.group_for(edge.switch, port.speed_gbit_per_s, port.form)
+    if group is None:
+        return -1, "", port.transceiver
+    place = edge.switch.ports.index(group)
+    made = [link for link in group.forms if link.form == port.form]
+    if made:
+        return place, made[0].form, made[0].system_end
+    return place, "", port.transceiver or (group.link.system_end if group.link else None)
+
+
+def _pull(bill: Bill, edge: Edge, ports: dict[tuple[int, str], Whole | int]) -> None:
+    """Add cables and switch ends of ports by group and form."""
+    for (place, form), used in ports.items():
+        group = edge.switch.ports[place]
+        link = next((f for f in group.forms if f.form == form), None) or group.link
+        if link is not None:
+            bill.add(link.cable, -(-used // link.links))
+            if link.switch_end is not None:
+                bill.add(link.switch_end.item, -(-used // link.switch_end.links))
 
 
 def _lay(bill: Bill, known: dict[int, Parts | None], sizes: Whole) -> Whole:

@@ -89,9 +89,20 @@ def _three_tiers(leaves: int, groups: int, size: int, radix: int, uplinks: int) 
     return Tree(leaves, total, cores, leaves * uplinks, total * up, 2 * up, core_ports)
 
 
-def group_for(switch: Switch, speed_gbit_per_s: float) -> PortGroup | None:
-    """Return the slowest port group that is fast enough."""
-    fast = [g for g in switch.ports if g.speed_gbit_per_s >= speed_gbit_per_s * (1.0 - SLIVER)]
+def _bundled(bundles: int, radix: int, uplinks: int) -> Tree | None:
+    """Return the tree over bundles of uplinks: of leaves that have so many each."""
+    return fat_tree(1, bundles, radix, (radix - uplinks) / uplinks)
+
+
+def group_for(switch: Switch, speed_gbit_per_s: float, form: str | None = None) -> PortGroup | None:
+    """Return the slowest port group that is fast enough, of those for a form if there are any."""
+    special = any(link.form == form for group in switch.ports for link in group.forms)
+    fast = [
+        g
+        for g in switch.ports
+        if g.speed_gbit_per_s >= speed_gbit_per_s * (1.0 - SLIVER)
+        and (not special or any(link.form == form for link in g.forms))
+    ]
     return min(fast, key=lambda g: g.speed_gbit_per_s, default=None)
 
 
@@ -257,14 +268,16 @@ class Edge:
         """Return the parts that a device's ports take."""
         if port is None:
             return 0
-        group = group_for(self.switch, port.speed_gbit_per_s)
+        group = group_for(self.switch, port.speed_gbit_per_s, port.form)
         if group is None:
             raise ValueError(f"no port of {self.wanted.switch} is fast enough")
         return port.count * self.parts_per_panel // group.count
 
     def carries(self, port: Port | None) -> bool:
         """Return whether some group is fast enough."""
-        return port is None or group_for(self.switch, port.speed_gbit_per_s) is not None
+        if port is None:
+            return True
+        return group_for(self.switch, port.speed_gbit_per_s, port.form) is not None
 
     def core(self, parts: int) -> Parts | None:
         """Return switches and what joins them for so many parts of ports in all."""
@@ -282,6 +295,36 @@ class Edge:
         leaves = max(least + 1, math.ceil(ports / down)) if down else 0
         tree = fat_tree(1, leaves, radix, self.wanted.oversubscription) if down else None
         return None if tree is None else self._joined(tree, uplinks)
+
+    def apart(self, parts: int, storage_parts: int, ratio: float) -> Parts | None:
+        """Return the same where storage, with so many parts, has leaves of a ratio of its own."""
+        radix, each = self.base.count, self.parts_per_panel // self.base.count
+        counts: Counter[str] = Counter()
+        leaves = []
+        for amount, over in ((parts, self.wanted.oversubscription), (storage_parts, ratio)):
+            down, uplinks = split_ports(radix, over)
+            if amount and not down:
+                return None
+            needed = math.ceil(amount / (down * each) - SLIVER) if amount else 0
+            leaves.append((max(needed, self.wanted.min_switches) if amount else 0, uplinks))
+        if not any(count for count, _ in leaves):
+            return Parts(0, {})
+        bundle = math.gcd(*(uplinks for _, uplinks in leaves))
+        links = sum(count * uplinks for count, uplinks in leaves)
+        tree = None if bundle == 1 else _bundled(links // bundle, radix, bundle)
+        if tree is None:
+            return None
+        switches = sum(count for count, _ in leaves) + tree.upper
+        counts[self.wanted.switch] = switches
+        link = self.base.link
+        if link is not None:
+            for amount in (links, tree.spine_core_links):
+                counts[link.cable] += math.ceil(amount / link.links)
+            if link.switch_end is not None:
+                used = [*((up, count) for count, up in leaves), (tree.spine_ports, tree.spines)]
+                for ports, count in (*used, (tree.core_ports, tree.cores)):
+                    counts[link.switch_end.item] += count * -(-ports // link.switch_end.links)
+        return Parts(switches, counts)
 
     def _joined(self, tree: Tree, uplinks: int) -> Parts:
         counts = Counter({self.wanted.switch: tree.switches})

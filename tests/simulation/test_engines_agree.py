@@ -5,23 +5,17 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 from planner.simulation.history import NAMES, TIMES, History
 from planner.simulation.lanes import Lanes
+from planner.simulation.laws import Constant, Exponential, LogNormal, Weibull
+from planner.simulation.operation import FailureClass, LocalCopies, Units
 from planner.simulation.record import record, run
-from planner.simulation.world import (
-    Appliances,
-    Exponential,
-    JobRun,
-    Outages,
-    Planned,
-    Weibull,
-    World,
-    draw,
-)
+from planner.simulation.world import Appliances, JobRun, Outages, Planned, World, draw
 
 MEAN_S = 3000.0
 
@@ -63,10 +57,38 @@ def random_job(luck: random.Random, number: int, rate: float) -> JobRun:
         sync=sync,
         client_write_gb_per_s=write,
         client_read_gb_per_s=luck.choice([float("inf"), rate * 0.3]),
+        **random_operation(luck, interval - stall, mean, sync),
     )
 
 
-@pytest.mark.parametrize("seed", range(16))
+def random_operation(
+    luck: random.Random, compute: float, mean: float, sync: bool
+) -> dict[str, Any]:
+    """Return kinds of failures, units out for repair and local copies, or none of them."""
+    if luck.random() < 0.3:
+        return {}
+    repair = luck.choice([Constant(mean), Exponential(2 * mean), LogNormal(3 * mean, 1.2)])
+    kinds = (FailureClass(0.5, local=True), FailureClass(0.3, luck.random(), repair, True),
+             FailureClass(0.2, 1.0, Exponential(0.5 * mean)))  # fmt: skip
+    swap = luck.choice([0.0, 0.01 * mean])
+    units = luck.choice([
+        Units.waiting(luck.randint(0, 3), swap),
+        Units.waiting(luck.randint(0, 2), swap, racks=luck.randint(2, 9)),
+        Units.shrinking((8, 8, 7, 6, 4, 2, 0), swap),
+    ])  # fmt: skip
+    local = LocalCopies(
+        compute * luck.choice([0.0, 0.1, 0.8]), luck.choice([1, 2, 7]),
+        mean * luck.choice([0.0, 0.01, 0.2]), luck.random() < 0.5,
+    )  # fmt: skip
+    return {
+        "classes": kinds,
+        "units": units,
+        "local": luck.choice([None, local]) if not sync else None,
+    }
+
+
+@pytest.mark.exhaustive(keep=24)
+@pytest.mark.parametrize("seed", range(400))
 def test_recorder_and_lanes_agree(seed: int) -> None:
     jobs, length_s = (1, 1, 2, 3)[seed % 4], 20 * MEAN_S
     world = random_world(seed, jobs, length_s)

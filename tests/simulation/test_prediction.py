@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from planner.simulation.lanes import Lanes
-from planner.simulation.world import Disturbances, Exponential, JobRun, World
+from planner.simulation.laws import Exponential
+from planner.simulation.world import Disturbances, JobRun, World
 from planner.sizing.goodput import goodput, understated_goodput
 from tests.simulation.worlds import TWO, job
 

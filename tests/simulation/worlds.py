@@ -10,15 +10,9 @@ import numpy as np
 
 from planner.simulation.history import NAMES
 from planner.simulation.lanes import Lanes
+from planner.simulation.laws import Empirical
 from planner.simulation.record import record
-from planner.simulation.world import (
-    Appliances,
-    Disturbances,
-    Empirical,
-    JobRun,
-    World,
-    planned_times,
-)
+from planner.simulation.world import Appliances, Disturbances, JobRun, World, planned_times
 
 TWO = (Appliances(2, 5.0, 10.0),)
 """Two appliances that write 10 GB/s and read 20 GB/s together."""

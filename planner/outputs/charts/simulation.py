@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference, Tone, Whiskers
 from planner.outputs.charts.words import capital, short
 from planner.outputs.scales import Scale, scale
-from planner.outputs.simulation_text import CAUSES, SPLIT, assumed, describe_runs, span, verdict
+from planner.outputs.simulation_text import (
+    CAUSES,
+    SELDOM,
+    SPLIT,
+    assumed,
+    describe_runs,
+    span,
+    verdict,
+)
 from planner.outputs.words import duration, percent
 from planner.schema.simulation import Doing, JobSimulated, Simulation, TimelineBar
 
@@ -23,6 +31,7 @@ _LOOKS: dict[Doing, tuple[str, Tone, bool]] = {
     "restart": ("restarting", "quiet", False),
     "restore": ("reading back", "third", False),
     "planned": ("planned stop", "pale", False),
+    "repair": ("waiting for a repair", "bad", True),
     "drain": ("storage writes a checkpoint", "second", True),
     "read": ("storage reads one back", "third", True),
 }
@@ -94,7 +103,7 @@ def loss(study: Simulation) -> Chart:
 
 
 def _ever(job: JobSimulated, cause: str) -> bool:
-    counted = cause not in ("slowdown", "planned")
+    counted = cause not in SELDOM
     return counted or any(getattr(each, cause) > 0 for each in (job.predicted_loss, job.loss))
 
 
