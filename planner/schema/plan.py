@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from planner.schema.base import Record
+from planner.schema.catalog import Confidence, Precision
 
 UNDECIDED = "not decided, as it takes too long"
 _MOST_NAMED = 3
@@ -352,6 +353,54 @@ class Loss(PlanModel):
     waiting: float = Field(default=0.0, exclude_if=_is_empty)
 
 
+class FailureClass(PlanModel):
+    """A class of interruptions: its share of all, and the level the job comes back from."""
+
+    name: str
+    share: float
+    recovers: Literal["yes", "peer", "no"]
+    level: Literal["local", "remote"]
+
+
+class LocalPlan(PlanModel):
+    """The local level of checkpoints, saved every ``JobPlan.interval_s``.
+
+    Each ``every``-th local checkpoint drains on to storage (``drain_s``), every
+    ``remote_interval_s``. A local one is safe ``drain_s`` after its stall. ``remote_share`` of all
+    interruptions need the remote level: those of classes no local copy survives. ``part_gb`` is
+    what one system writes per checkpoint with its peers' copies; ``room_tb`` what it holds of them.
+    Of several GPU types in use each figure is the worst one's.
+    """
+
+    every: int
+    remote_interval_s: float
+    drain_s: float
+    restart_s: float
+    remote_share: float
+    classes: tuple[FailureClass, ...]
+    copies: int
+    keep: int
+    remote_drain: Literal["continues", "restarts"]
+    write_gb_per_s: float
+    part_gb: float
+    room_tb: float
+    capacity_tb: float
+    volume_tb_per_day: float
+    endurance_tb_per_day: float | None
+
+
+class StallPlan(PlanModel):
+    """What a derived stall is made of: the copy of a GPU's part to its host, and what comes on top.
+
+    ``copy_gb_per_s`` is the slowest type's.
+    """
+
+    overhead_s: float
+    gpu_gb: float
+    copy_gb_per_s: float
+    copy_s: float
+
+
 class Repair(PlanModel):
     """Hardware out for repair, and what stands by for it.
 
@@ -383,11 +432,38 @@ class Repair(PlanModel):
     other_waiting_h_per_year: float | None
 
 
+def _is_one(value: object) -> bool:
+    return value == 1.0
+
+
 class WayPlan(PlanModel):
-    """How the job runs on one type of GPU system, where the problem leaves that to the plan."""
+    """How the job runs on one type of GPU system, where the problem leaves that to the plan.
+
+    The GPUs are capped at ``gpu_cap`` of their rated power, ``gpu_limit_w`` each, so that a system,
+    rated ``rated_it_power_kw``, is provisioned for ``power_share`` of it. That leaves
+    ``throughput`` of the job's rate, between ``throughput_low`` and ``throughput_high``, says
+    ``curve``; None at full power. ``rate_tflops`` was measured on ``rate_gpus`` GPUs, says
+    ``rate_source``; None where the rate is the peak times an MFU.
+    """
 
     id: str
     gpu_type: str
+    precision: Precision
+    gpu_cap: float
+    gpu_limit_w: float | None
+    power_share: float
+    rated_it_power_kw: float | None
+    throughput: float
+    throughput_low: float
+    throughput_high: float
+    curve: str | None = None
+    curve_confidence: Confidence | None = None
+    curve_note: str | None = None
+    rate_tflops: float | None = None
+    rate_gpus: int | None = None
+    rate_source: str | None = None
+    rate_confidence: Confidence | None = None
+    rate_note: str | None = None
 
 
 class JobPlan(PlanModel):
@@ -397,6 +473,8 @@ class JobPlan(PlanModel):
     ``max_overlap`` limits the async, ``max_blocking`` the sync mode, whichever the plan is in.
     The job uses at most ``per_system_gpus`` of a system; ``usable_gpus_by_type`` are the GPUs of
     one system that its replicas can fill, ``idle_gpus`` those of systems in use that they do not.
+    In the ``ways`` it runs, a GPU does ``rate_share`` of the rate: what its set point and, alone,
+    ``scale_share``, the law of scale, leave of it.
     ``goodput`` is too low by ``goodput_understated``, a share of time: it charges a slowed drain to
     the first interval after each restart, which has none.
     """
@@ -470,8 +548,12 @@ class JobPlan(PlanModel):
     per_system_gpus: int | None = None
     usable_gpus_by_type: dict[str, int] = {}
     idle_gpus: int = 0
+    local: LocalPlan | None = Field(default=None, exclude_if=_is_none)
+    derived_stall: StallPlan | None = Field(default=None, exclude_if=_is_none)
     repair: Repair | None = Field(default=None, exclude_if=_is_none)
     ways: tuple[WayPlan, ...] = Field(default=(), exclude_if=_is_empty)
+    scale_share: float = Field(default=1.0, exclude_if=_is_one)
+    rate_share: float = Field(default=1.0, exclude_if=_is_one)
 
     @property
     def way_ids(self) -> tuple[str, ...]:
