@@ -17,8 +17,9 @@ from planner.inputs import Inputs, inputs_to_text
 from planner.outputs import console, explain_text, plan_json
 from planner.outputs.audience import for_audience
 from planner.schema.explanation import Explanation
-from planner.schema.plan import Plan, StorageOption, StorageOptions
+from planner.schema.plan import Plan
 from planner.schema.problem import Quantity
+from planner.schema.storage_options import StorageOption, StorageOptions
 from planner.verify import verify
 from tests.test_exactness import inputs_of
 from tests.world.files import FILES, changed
