@@ -120,7 +120,7 @@ class Desk:
             fewer_systems=dropped,
             shortfall=behind,
             interval_s=run.remote_interval_s,
-            every=run.every,
+            every=run.every if run.mode == "local" else 0,
             write_needed_gb_per_s=_write_needed(self.case, run),
             read_gb_per_s=sum(read for read, _ in plates),
             write_gb_per_s=sum(write for _, write in plates),

@@ -30,7 +30,7 @@ class StorageOption(PlanModel):
 
     The plan's own (``chosen``) has what the plan has. ``fewer_systems`` GPU systems make room for
     it. ``shortfall`` is how far behind the proven bound its objective is, as a share; a checkpoint
-    goes to storage every ``interval_s``, which is each ``every``-th of those that are saved at all, and
+    goes to storage every ``interval_s`` (each ``every``-th local one; 0 without a local level), and
     needs so much write bandwidth. ``low_usd``,
     ``list_usd`` and ``high_usd`` are what its purchases come to at the ends of their prices'
     ranges and at list; ``beside_usd`` is what everything else costs more than in the plan.
