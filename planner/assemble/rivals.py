@@ -119,6 +119,7 @@ class Desk:
             fewer_systems=dropped,
             shortfall=behind,
             interval_s=run.interval_s,
+            every=run.every if run.mode == "local" else 0,
             write_needed_gb_per_s=_write_needed(self.case, run),
             read_gb_per_s=sum(read for read, _ in plates),
             write_gb_per_s=sum(write for _, write in plates),
@@ -251,7 +252,7 @@ def _write_needed(case: Case, run: Run) -> float:
     """Return the write bandwidth that the operation needs at least, GB/s."""
     job = case.job
     share = job.max_blocking if run.mode == "sync" else 1.0 if case.rule else job.max_overlap
-    return job.checkpoint_gb / (run.interval_s * share)
+    return job.checkpoint_gb / (run.remote_interval_s * share)
 
 
 def _read_needed(case: Case, run: Run) -> float:

@@ -676,7 +676,8 @@ class StorageOption(PlanModel):
     ranges and at list; ``beside_usd`` is what everything else costs more than in the plan.
     With those of all other vendors at list prices this is the cheapest where its unit is listed at
     ``even_usd`` or less, and at ``sure_usd`` or less wherever their quotes come in; None where
-    several items make it up, no other vendor has one, or no price is low enough.
+    several items make it up, no other vendor has one, or no price is low enough. With a local level
+    each ``every``-th checkpoint goes to this storage.
     """
 
     family: str
@@ -685,6 +686,7 @@ class StorageOption(PlanModel):
     fewer_systems: int
     shortfall: float
     interval_s: float
+    every: int = Field(default=0, exclude_if=_is_empty)
     write_needed_gb_per_s: float
     read_gb_per_s: float
     write_gb_per_s: float
