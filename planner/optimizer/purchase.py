@@ -158,6 +158,11 @@ def broken_rows(case: Case, units: Mapping[str, int], ways: Collection[str]) -> 
         for item in case.bill_items()
         if item.stock is not None and spent.purchased[item.id] > item.stock
     ]
+    broken += [
+        some.name
+        for some in case.companions.positions
+        if round(total(some.racks, spent.counts)) > some.count
+    ]
     usable = sum(item.usable_tb * units[item.id] for item in case.storage)
     if usable < case.job.capacity_needed_tb * (1 - TOLERANCE):
         broken.append("capacity")
