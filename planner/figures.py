@@ -316,6 +316,7 @@ ITEM_UNITS = {
     "gpu.memory": "GB", "gpu.bf16_dense": "TFLOP/s", "gpu.fp8_dense": "TFLOP/s", "gpu.tdp": "kW",
     "gpu.failures_per_day": "1/day", "spare_unit.tray": "GPUs",
     "client.write": "GB/s", "client.read": "GB/s", "min_units": "units", "max_units": "units",
-    "fail_units": "nodes",
+    "fail_units": "nodes", "local.write": "GB/s", "local.capacity": "TB",
+    "local.endurance": "TB/day", "local.host_copy": "GB/s",
 }  # fmt: skip
 """The unit of every figure of a catalog item, by its dotted name."""

@@ -34,6 +34,8 @@ def _way(item: Item, job: Job, choice: Choice) -> Way:
         spare_unit=figures.spare_unit(item, usable, job),
         power_share=choice.point.power,
         bubble=bubble,
+        drives=figures.drives(item, job),
+        host_copy_gb_per_s=figures.host_copy_gb_per_s(item, job),
     )
 
 

@@ -283,6 +283,18 @@ class Gpu(Model):
     failures_per_day: Figure[Number] | None = None
 
 
+class LocalDrives(Model):
+    """Drives in a GPU system that hold checkpoints: what they sustain, all of one system together.
+
+    ``copy`` is what one GPU copies to the memory of its host.
+    """
+
+    write: Figure[Bandwidth] | None = None
+    capacity: Figure[Capacity] | None = None
+    endurance: Figure[WriteVolume] | None = None
+    host_copy: Figure[Bandwidth] | None = Field(default=None, alias="copy")
+
+
 class SpareUnit(Model):
     """What of a GPU system fails and is swapped by itself: a tray of so many GPUs."""
 
@@ -392,6 +404,7 @@ class Item(Model):
     gpu: Gpu = Gpu.model_construct()
     spare_unit: SpareUnit | None = None
     client: ClientLimits = ClientLimits.model_construct()
+    local: LocalDrives = LocalDrives.model_construct()
     facts: dict[Identifier, Figure[str | int | float]] = {}
     min_units: Figure[PositiveWhole] | None = None
     max_units: Figure[PositiveWhole] | None = None

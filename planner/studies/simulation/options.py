@@ -22,8 +22,9 @@ from planner.loader import yaml12
 from planner.loader.market import validated
 from planner.paths import DataPath
 from planner.schema.base import Model
+from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import JobPlan, Plan
-from planner.schema.problem import FailureRate, FixedInterval, Job, LostWorkInterval
+from planner.schema.problem import FixedInterval, Job, LostWorkInterval
 from planner.simulation.from_plan import Mending, job_run
 from planner.simulation.laws import (
     Constant,
@@ -451,13 +452,14 @@ def _job(
     if gpus is None:
         fix = "write gpus: {min: 512}"
         raise _wrong(document, path, "it does not say how many GPUs it uses", fix)
+    rate = job.failure_rate or DEFAULT_FAILURES
+    per_day = FAILURES_PER_GPU_DAY[rate].value if isinstance(rate, str) else rate
     if job.repair is not None:
         fix = "leave repair out, or solve the job and give its plan"
         raise _wrong(document, path, "nothing decides the spares of a job beside", fix)
-    rate = job.failures
-    per_day = (
-        rate.per_gpu_day if isinstance(rate, FailureRate) else FAILURES_PER_GPU_DAY[rate].value
-    )
+    if job.checkpoint.stall_s == "derived" or job.levels is not None:
+        fix = "write its stall as a time, and leave out checkpoint.local"
+        raise _wrong(document, path, "a stall is not derived, nor a local level planned here", fix)
     mean_s = mtti_s(per_day, gpus)
     size_gb, bytes_each = job_size(job)
     interval = job.checkpoint.interval
@@ -475,10 +477,10 @@ def _job(
     return JobRun(
         name=job.name,
         interval_s=interval_s,
-        stall_s=size_gb / alone if sync else job.checkpoint.stall_s,
+        stall_s=size_gb / alone if sync else job.checkpoint.known_stall_s,
         checkpoint_gb=size_gb,
         restore_gb=size_gb * _fan_out(job, bytes_each, gpus),
-        restart_s=job.restore.restart_s,
+        restart_s=job.restart_s,
         failures=Exponential(mean_s),
         drain_slowdown=0.0 if sync else job.checkpoint.drain_slowdown,
         sync=sync,
