@@ -100,6 +100,12 @@ def solve(
             help="Write the bill for quoting tools too: csv or json. Repeatable.", metavar="FORMAT"
         ),
     ] = None,
+    cables: Annotated[
+        bool,
+        typer.Option(
+            "--cables", help="Write PROBLEM.cables.csv, every link with its ends, and its sheet."
+        ),
+    ] = False,
     audience: Annotated[
         AudienceName,
         typer.Option(
@@ -134,6 +140,7 @@ def solve(
         output,
         as_json=as_json,
         bills=tuple(kind.value for kind in bill or ()),
+        cables=cables,
         audience=audience.value,
         studies=list(sheets(inputs, plan, options, [kind.value for kind in study or ()])),
     )

@@ -114,6 +114,8 @@ FIGURES: dict[str, Figure] = {
         Figure("repair.unit_gpus", "GPUs of one spare unit", "GPUs", "work", 0),
         Figure("repair.units_out", "units out for repair, on average", "units", "work", 2),
         Figure("repair.waiting_h_per_year", "waiting for repairs", "h/year", "work", 1),
+        Figure("repair.other_waiting_h_per_year", "waiting, other units swapped", "h/year", "work",
+               1, "the same purchase, with trays swapped for systems or systems for trays"),
         Figure("repair.hardware_share", "interruptions that take hardware out", "share", "work", 1),
         Figure("repair.repair_s", "repair time", "s", "work", 1, "on average"),
         Figure("repair.swap_s", "swap of failed hardware", "s", "work", 1,

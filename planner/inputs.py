@@ -189,7 +189,7 @@ def named_fabrics(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]
 
 
 def named_facilities(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usable]]:
-    """Yield where the problem names racks, PDUs, CDUs and software."""
+    """Yield where the problem names racks, PDUs, CDUs, software and services."""
     site = inputs.problem.site
     if site.rack is not None and site.rack.item is not None:
         yield "site.rack.item", site.rack.item, "rack", accept_any
@@ -199,6 +199,8 @@ def named_facilities(inputs: Inputs) -> Iterator[tuple[str, str, Category, Usabl
         yield "site.cooling.cdu", site.cooling.cdu, "cdu", _cools
     for index, name in enumerate(inputs.problem.software):
         yield f"software.{index}", name, "software", accept_any
+    for index, name in enumerate(inputs.problem.services):
+        yield f"services.{index}", name, "service", accept_any
 
 
 def refusal(inputs: Inputs, item_id: str, message: str, fix: str) -> InputError:

@@ -271,6 +271,7 @@ SUPPLIES = of_group("supply")
 
 NO_LIMITS: Mapping[str, str] = {
     "site.pue*": "a fact of the plant",
+    "site.floor.*": "gives lengths of cables, which nothing depends on",
     "site.power_basis": "says what counts as an item's draw",
     "site.feeds.*": "gives the limit at the meter: what the feeds leave",
     "site.rack.*": "what one rack holds and is made of; every rack is placed within it",

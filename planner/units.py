@@ -57,6 +57,7 @@ MONEY = Dimension("money", "USD", ("450 MUSD", "310000 USD", "1.2 BUSD"), high=1
 ENERGY_PRICE = Dimension("energy price", "USD/kWh", ("0.08 USD/kWh", "80 USD/MWh"))
 RACK_UNITS = Dimension("rack height", "RU", ("48 RU", "2 RU"))
 WEIGHT = Dimension("weight", "kg", ("130 kg", "1.4 t"))
+LENGTH = Dimension("length", "m", ("3 m", "60 cm", "2 ft"))
 COMPUTE = Dimension("compute rate", "TFLOP/s", ("989 TFLOP/s", "2.25 PFLOP/s"))
 LINK_SPEED = Dimension("link speed", "Gb/s", ("400 Gb/s", "1 Gb/s"))
 POWER_PRICE = Dimension("price of power", "USD/kW/month", ("184 USD/kW/month",))
@@ -82,6 +83,10 @@ btu_per_hour = watt / 3.41214 = BTU/h
 usd = [money] = USD
 busd = 1e9 * usd = BUSD = bnUSD
 rack_unit = [rack_height] = RU = U
+metre = [length] = m
+centimetre = metre / 100 = cm
+millimetre = metre / 1000 = mm
+foot = 0.3048 * metre = ft
 gram = [mass] = g
 tonne = 1e6 * gram = t
 pound = 453.59237 * gram = lb
@@ -124,7 +129,7 @@ COMMON = {
     ("TB", "TB"): 1.0, ("PB", "TB"): 1e3, ("s", "s"): 1.0, ("min", "s"): 60.0, ("h", "s"): 3600.0,
     ("day", "day"): 1.0, ("USD", "USD"): 1.0, ("MUSD", "USD"): 1e6, ("USD/kWh", "USD/kWh"): 1.0,
     ("RU", "RU"): 1.0, ("kg", "kg"): 1.0, ("TFLOP/s", "TFLOP/s"): 1.0, ("Gb/s", "Gb/s"): 1.0,
-    ("USD/kW/month", "USD/kW/month"): 1.0,
+    ("USD/kW/month", "USD/kW/month"): 1.0, ("m", "m"): 1.0,
 }  # fmt: skip
 """What pint answers for the units nearly every file uses (a test asks it); spares its import."""
 

@@ -195,7 +195,23 @@ def test_trays_beat_whole_systems() -> None:
     by_tray = trays(2, 8)
     by_system = trays(2, 8)
     by_system.job["repair"]["unit"] = "system"
-    assert planned(by_tray).jobs[0].useful_gpus > planned(by_system).jobs[0].useful_gpus
+    trays_plan, systems_plan = planned(by_tray), planned(by_system)
+    assert trays_plan.jobs[0].useful_gpus > systems_plan.jobs[0].useful_gpus
+    told = repair_of(systems_plan)
+    assert told.other_unit == "tray"
+    assert told.other_waiting_h_per_year is not None
+    assert told.other_waiting_h_per_year < told.waiting_h_per_year
+    assert repair_of(trays_plan).other_unit == "system"
+
+
+def test_weak_ground_is_told() -> None:
+    """A type without trays where trays are asked for; a bound that is not close."""
+    request = asked({"share": 1.0, "time": "24 h", "unit": "tray"}, maximize="useful_gpus")
+    assert "whole systems of gpu are swapped" in "\n".join(planned(request).warnings)
+    far = planned(trays(4, 4))
+    assert repair_of(far).availability < 0.98
+    assert "is told too high" in "\n".join(far.warnings)
+    assert {"repair.share", "repair.time", "repair.swap"} <= {a.name for a in far.assumptions}
 
 
 def test_a_number_of_spares_means_nothing_where_trays_stand_in_racks() -> None:
@@ -251,12 +267,15 @@ TAMPERED = {
     "unit": lambda _: "tray",
     "in_rack": lambda _: True,
     "decided": lambda repair: not repair.decided,
+    "other_unit": lambda _: None,
+    "other_waiting_h_per_year": lambda repair: 1.01 * repair.other_waiting_h_per_year,
 }
 
 
 @cache
 def by_hand() -> tuple[Inputs, Plan]:
     request = asked({"share": 0.8, "time": "24 h", "swap": "5 min"}, maximize="useful_gpus")
+    request.items[0]["spare_unit"] = {"tray": figure(2)}
     inputs = inputs_of(request.case())
     return inputs, api.solve_inputs(inputs, explain=False)
 

@@ -237,11 +237,17 @@ SECTIONS: dict[str, Section] = {
     "pdu": "Racks & power",
     "cdu": "Racks & power",
     "software": "Software",
+    "service": "Services",
 }
 ORDER: tuple[Section, ...] = (
-    "Network", "Optics & cables", "Racks & power", "Software", "Components"
+    "Network", "Optics & cables", "Racks & power", "Software", "Services", "Components"
 )  # fmt: skip
-UNITS_OF = {"software": "licence"}
+SERVICE_UNITS = {
+    "order": "order", "gpu_system": "GPU system", "gpu": "GPU", "storage_unit": "storage unit",
+    "switch": "switch", "cable": "cable", "pdu": "PDU", "rack": "rack", "liquid_kw": "kW to liquid",
+    "hardware": "100 USD of hardware",
+}  # fmt: skip
+"""What one unit of a service is for, by what it is counted by."""
 
 
 def lines(inputs: Inputs, case: Case, operation: Run) -> tuple[Line, ...]:
@@ -366,7 +372,7 @@ def _shared(
     return {
         **_identity(item),
         "section": SECTIONS[item.category],
-        "unit": UNITS_OF.get(item.category, "each"),
+        "unit": _unit(item),
         "quantity": count,
         "installed": bill_item.installed,
         "spares": ceil(bill_item.spare_share * count),
@@ -375,6 +381,13 @@ def _shared(
         **_money(inputs, item, price, purchased),
         **_consumption(inputs, item, count),
     }
+
+
+def _unit(item: Item) -> str:
+    """Return what one unit of an item is called in a bill."""
+    if item.service is not None:
+        return SERVICE_UNITS[item.service.per]
+    return "licence" if item.category == "software" else "each"
 
 
 def _identity(item: Item) -> dict[str, object]:

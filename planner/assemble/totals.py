@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Literal
 
 from planner.assemble.ways import way_fields
-from planner.case import Case
+from planner.case import Case, System, Way
 from planner.case.model import nameplate
+from planner.case.repair import SpareUnit
 from planner.inputs import Inputs
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill as bill_of
@@ -116,7 +117,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         * goodput_model.understated_goodput(
             o.interval_s, o.drain_s, job.restart_s + o.restore_s, o.mtti_s, slowdown
         ),
-        repair=_repair(case, o),
+        repair=_repair(inputs, case, o),
     )
 
 
@@ -127,15 +128,19 @@ def _restart_s(case: Case, o: Run) -> float:
     return case.job.restart_s + o.restore_s + swap_s
 
 
-def _repair(case: Case, o: Run) -> Repair | None:
+def _repair(inputs: Inputs, case: Case, o: Run) -> Repair | None:
     """Return what is out for repair and what stands by, where the problem states repairs."""
     repair = case.job.repair
     if repair is None:
         return None
-    (_, way), rate = case.in_use(o.used, o.ways)[0], o.failures_per_gpu_day
+    (system, way), rate = case.in_use(o.used, o.ways)[0], o.failures_per_gpu_day
     unit, load = way.spare_unit, repair.load(rate, o.gpus)
     left = o.waiting - repair.waiting(unit, o.spares + 1, o.gpus, rate)
     kept_gpus = o.useful_gpus / (1.0 - o.waiting)
+    other, other_h = _other_unit(inputs, case, system, way), None
+    if other is not None:
+        standing_by = max(0, repair.standing_by(other, o.units[system.id], o.gpus))
+        other_h = HOURS_PER_YEAR * repair.waiting(other, standing_by, o.gpus, rate)
     return Repair(
         unit="tray" if unit.per_system > 1 else "system",
         unit_gpus=unit.gpus,
@@ -150,7 +155,23 @@ def _repair(case: Case, o: Run) -> Repair | None:
         units_out=None if unit.in_rack else load * (1.0 - o.waiting),
         waiting_h_per_year=HOURS_PER_YEAR * o.waiting,
         next_spare_gpus=None if unit.in_rack else kept_gpus * left,
+        other_unit=None if other is None else ("tray" if other.per_system > 1 else "system"),
+        other_waiting_h_per_year=other_h,
     )
+
+
+def _other_unit(inputs: Inputs, case: Case, system: System, way: Way) -> SpareUnit | None:
+    """Return what could be swapped instead: systems for trays, or trays where they are known."""
+    job, unit = inputs.problem.job, way.spare_unit
+    if case.job.repair is None or case.job.repair.spares is not None:
+        return None
+    tensor = job.parallelism.tensor if job.whole_replicas and job.parallelism else 1
+    if unit.per_system > 1:
+        return SpareUnit.of(system.gpus, way.usable_gpus, None, tensor)
+    stated = next(item.spare_unit for item in inputs.items if item.id == system.id)
+    if stated is None or stated.tray.value == system.gpus:
+        return None
+    return SpareUnit.of(system.gpus, way.usable_gpus, stated.tray.value, tensor)
 
 
 def _held(inputs: Inputs) -> dict[str, float]:

@@ -17,8 +17,12 @@ from planner.optimizer.purchase import bill
 from planner.paths import job_path
 from planner.schema.catalog import Figure, Item, Source
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
+from planner.schema.repair import Repair
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW
+
+BOUND_CLOSE_FROM = 0.98
+"""Availability from which on the bound is close where spares stand in each rack."""
 
 # What the plan rests on: every input that matters, with value, unit, source and confidence.
 
@@ -56,6 +60,7 @@ def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]
                  "reported: 0.3 to 7 s; see docs/sizing.md")  # fmt: skip
     yield _given("restart", "restart without the read", job.restart_s, "s",
                  origin(job_path("restore.restart")), "reported: 120 to 1200 s")  # fmt: skip
+    yield from _repair(inputs, origin)
     yield _given("client_limit", "client limit per GPU of a system, where nothing else is given",
                  CLIENT_GB_PER_S_PER_GPU, "GB/s",
                  'S. Kartik and C. Tartow, VAST Data, "A Checkpoint on Checkpoints in LLMs", '
@@ -66,6 +71,20 @@ def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]
                      problem.term.electricity_usd_per_kwh, "USD/kWh",
                      origin("term.electricity"))  # fmt: skip
         yield _given("years", "term", problem.term.years, "years", origin("term.years"))
+
+
+def _repair(inputs: Inputs, origin: Callable[[str], str]) -> Iterator[Assumption]:
+    repair = inputs.problem.job.repair
+    if repair is None:
+        return
+    source = origin(job_path("repair"))
+    share, hours = repair.hardware_share, repair.out_s / repair.hardware_share / 3600.0
+    yield _given("repair.share", "interruptions that take hardware out", share, "share", source,
+                 "Llama 3: 0.78 confirmed or suspected hardware (arXiv 2407.21783)")  # fmt: skip
+    yield _given("repair.time", f"repair time of a {repair.unit}, on average", hours, "h", source,
+                 "little is published: 2.5 h for a tray to days for a rack")  # fmt: skip
+    yield _given("repair.swap", "how much longer a restart takes with failed hardware",
+                 repair.swap_s, "s", source)  # fmt: skip
 
 
 def _pue(inputs: Inputs, origin: Callable[[str], str]) -> Iterator[Assumption]:
@@ -330,6 +349,7 @@ def warnings(
         _figures(inputs, operation),
         _job(case, job),
         way_warnings(inputs, case, operation),
+        _mended(job, inputs.problem.job.repair),
     )
     texts = (text for group in groups for text in group)
     more = remarks(inputs, case, operation, lines, job, fabrics)
@@ -425,6 +445,19 @@ def _figures(inputs: Inputs, operation: Run) -> Iterator[str]:
         if weak:
             names = ", ".join(weak)
             yield f"{item.model}: weak sources for {names}; confirm before ordering"
+
+
+def _mended(job: JobPlan, asked: Repair | None) -> Iterator[str]:
+    """What a reader of the time waited for repairs must know of it."""
+    if job.repair is None or asked is None:
+        return
+    if job.repair.in_rack and job.repair.availability < BOUND_CLOSE_FROM:
+        yield (
+            f"the time waited for repairs, {1.0 - job.repair.availability:.1%}, is told too high: "
+            "where spares stand in each rack the formula is close only up to 2 %"
+        )
+    if asked.unit == "tray" and job.repair.unit == "system":
+        yield f"whole systems of {job.gpu_type} are swapped: the catalog states no trays of it"
 
 
 def _job(case: Case, job: JobPlan) -> Iterator[str]:

@@ -20,10 +20,10 @@ from planner.case.fabrics import (
     add_out_of_band,
 )
 from planner.case.model import BillItem, Case, Companion, Companions, Storage, System
-from planner.case.money import bill_item
+from planner.case.money import bill_item, unit_net_usd
 from planner.case.quantities import ROUNDING, AtLeast, Device, Packed, Size, Steps, shares
 from planner.inputs import Inputs, refusal
-from planner.schema.catalog import Item
+from planner.schema.catalog import Category, Item
 from planner.schema.problem import Extra, Redundancy
 from planner.sizing.placement import Space
 
@@ -63,6 +63,7 @@ def derive_companions(inputs: Inputs, case: Case, tops: dict[str, int]) -> Compa
     add_shared_racks(builder)
     if network.out_of_band is not None:
         add_console_cables(builder, network.out_of_band)
+    _add_services(builder)
     companions = (*_companions(builder), *_spare_parts(builder))
     return Companions(
         quantities=tuple(builder.quantities),
@@ -252,6 +253,76 @@ def _add_software(builder: CompanionsBuilder) -> None:
         else:
             builder.sum(name, tuple(terms))
         builder.need(item_id, 1.0, name, f"per {licence.per.replace('_', ' ')}")
+
+
+def _add_services(builder: CompanionsBuilder) -> None:
+    """Add what the order has besides hardware and software: it is counted last, from all of it."""
+    counted = [
+        (item_id, _service_terms(builder, item_id))
+        for item_id in sorted(set(builder.inputs.problem.services))
+    ]
+    for item_id, (name, role) in counted:
+        builder.need(item_id, 1.0, name, role)
+
+
+def _service_terms(builder: CompanionsBuilder, item_id: str) -> tuple[str, str]:
+    """Return the count of a service, by its name, and what it is for."""
+    service, name = builder.item(item_id).service, f"service.{item_id}"
+    assert service is not None
+    per = service.per
+    if per == "order":
+        return builder.sum(name, (), 1.0), "once for the order"
+    if per == "hardware":
+        return _per_hundred_usd(builder, name, service.of), "per 100 USD of hardware"
+    if per == "liquid_kw":
+        heat = tuple((offer.liquid_kw, offer.place) for offer in builder.placed if offer.liquid_kw)
+        return builder.ceil(name, heat), "per kW of heat to liquid"
+    if per == "rack":
+        return builder.sum(name, tuple(builder.racks)), "per rack"
+    if per in ("gpu_system", "gpu", "storage_unit"):
+        terms = _per(builder, Extra.model_construct(per=per, every=1))
+        return builder.sum(name, tuple(terms)), f"per {SERVICE_WORDS.get(per, per)}"
+    kinds = [each for each in sorted(builder.needs) if builder.item(each).category == per]
+    terms = [term for each in kinds for term in builder.needs[each]]
+    return builder.sum(name, tuple(terms)), f"per {SERVICE_WORDS.get(per, per)}"
+
+
+SERVICE_WORDS = {"gpu_system": "GPU system", "gpu": "GPU", "storage_unit": "storage unit",
+                 "pdu": "rack PDU"}  # fmt: skip
+HALF_A_CENT = 0.005 / 100
+"""Half of the least step of a sum of money in hundreds of USD: what floats may be off by."""
+
+
+def _per_hundred_usd(builder: CompanionsBuilder, name: str, of: tuple[Category, ...] | None) -> str:
+    """Add every 100 USD, or part of it, that the hardware in place costs which is not owned."""
+    terms: list[tuple[float, str]] = []
+    owned_usd = 0.0
+    for item_id, place, installed in _hardware(builder, name):
+        item = builder.item(item_id)
+        price = builder.inputs.prices.get(item_id)
+        counts = item.category not in ("software", "service") if of is None else item.category in of
+        if price is None or not counts:
+            continue
+        net_usd = unit_net_usd(item, price, builder.inputs.discounts)
+        if net_usd:
+            terms.append((net_usd / 100, place))
+            owned_usd += net_usd * installed
+    return builder.ceil(name, tuple(terms), -owned_usd / 100 - HALF_A_CENT)
+
+
+def _hardware(builder: CompanionsBuilder, name: str) -> Iterator[tuple[str, str, int]]:
+    """Yield (item, count in place that is never less than owned, owned) of all that has a count."""
+    for offer in builder.placed:
+        yield offer.id, offer.place, offer.installed
+    for item_id in sorted(builder.needs):
+        rule = builder.inputs.problem.items.get(item_id)
+        installed = 0 if rule is None else rule.in_place
+        place, terms = f"{name}.{item_id}", tuple(builder.needs[item_id])
+        if installed:
+            builder.quantities.append(AtLeast(place, terms, installed))
+        else:
+            builder.sum(place, terms)
+        yield item_id, place, installed
 
 
 def _missing(inputs: Inputs) -> tuple[str, ...]:

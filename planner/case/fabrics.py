@@ -112,6 +112,7 @@ def _add_compute(
             parts_per_port=1,
             ports_per_amount=design.planes * design.ports_per_system,
             oversubscription=design.oversubscription,
+            design=design,
         )
     )
 

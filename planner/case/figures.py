@@ -23,10 +23,10 @@ from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import Space
 
 ALMOST = 1 + 1e-9
-DRAWLESS = frozenset({"cable", "rack", "pdu", "software"})
+DRAWLESS = frozenset({"cable", "rack", "pdu", "software", "service"})
 RACK_CLASSES: dict[str, RackClassName] = {"gpu_system": "gpu", "storage": "storage"}
 HEIGHTLESS = DRAWLESS | {"transceiver"}
-WEIGHTLESS = frozenset({"transceiver", "cable", "software"})
+WEIGHTLESS = frozenset({"transceiver", "cable", "software", "service"})
 """Whose weight is not counted: nobody states it, and no rack falls for it."""
 CLIENT_GB_PER_S_PER_GPU = 1.0
 """One buffered writer thread per GPU moves about 1 GB/s: 8 per DGX in S. Kartik and C. Tartow, VAST

@@ -18,7 +18,7 @@ from planner.case.repair import Repair, SpareUnit
 from planner.figures import OBJECTIVES, RATIOS
 from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
-from planner.sizing.fabric import FabricSize
+from planner.sizing.fabric import ComputeDesign, FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
 from planner.sizing.throughput import ScaleLaw
 
@@ -248,8 +248,9 @@ class Fabric:
     """One fabric as the model sees it, with what a report of it needs.
 
     ``amount`` are the endpoints as terms: systems (compute) or port parts. ``ports`` are terms of
-    the links to devices. ``planes`` copies of each size are built; ``ports_per_amount`` are the
-    ports that one of ``amount`` stands for (out of band: the ports one switch can serve).
+    the links to devices. ``planes`` copies of each size are built, of ``design`` (compute);
+    ``ports_per_amount`` are the ports that one of ``amount`` stands for (out of band: the ports one
+    switch can serve).
     """
 
     network: NetworkName
@@ -264,6 +265,7 @@ class Fabric:
     parts_per_port: int
     ports_per_amount: int
     oversubscription: float
+    design: ComputeDesign | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -43,6 +44,7 @@ def deliver(
     *,
     as_json: bool,
     bills: Collection[BillFormat] = (),
+    cables: bool = False,
     audience: Audience = "internal",
     studies: Studies = (),
 ) -> list[Path]:
@@ -59,6 +61,7 @@ def deliver(
         folder: where they go.
         as_json: print the plan as JSON.
         bills: formats of the bill to write beside the workbook.
+        cables: write the cable schedule, too, and its sheet into the internal workbook.
         audience: whom the files are for; the customer gets no plan as JSON.
         studies: further sheets of the internal workbook, by name, and what fills them.
 
@@ -69,14 +72,12 @@ def deliver(
     carried = inputs_to_text(inputs)
     written: list[Path] = []
     if plan.lines:
-        contents = _contents(
-            plan,
-            carried,
-            folder / stem_of(problem, plan.provenance.scenario),
-            bills,
-            audience,
-            studies,
-        )
+        path = folder / stem_of(problem, plan.provenance.scenario)
+        extra: dict[Path, bytes] = {}
+        if cables:
+            sheet, extra = _cables(inputs, plan, path, audience)
+            studies = (*studies, sheet)
+        contents = _contents(plan, carried, path, bills, audience, studies) | extra
         write_all(contents)
         written = list(contents)
     text = plan_json.to_bytes(plan, carried).decode() if as_json else console.render(plan)
@@ -106,6 +107,23 @@ def _contents(
     for kind in sorted(set(bills)):
         contents[folder / f"{name}.bill.{kind}"] = _bill(plan, kind, audience)
     return contents
+
+
+def _cables(
+    inputs: Inputs, plan: Plan, path: Path, audience: Audience
+) -> tuple[tuple[str, Callable[[Book], None]], dict[Path, bytes]]:
+    """Return the cable schedule as a sheet and as a file: no money is in it."""
+    from planner.assemble.cables import cable_schedule
+    from planner.outputs import cables
+    from planner.outputs.workbook import cables as sheet
+
+    schedule = cable_schedule(inputs, plan)
+    name = path.name if audience == "internal" else f"{path.name}.{audience}"
+    file = path.parent / f"{name}.cables.csv"
+    return (
+        (sheet.SHEET, partial(sheet.add, schedule=schedule)),
+        {file: cables.csv_bytes(schedule)},
+    )
 
 
 def _bill(plan: Plan, kind: BillFormat, audience: Audience) -> bytes:

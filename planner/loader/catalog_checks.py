@@ -93,6 +93,9 @@ def _networking(
     if (item.licence is None) == (item.category == "software"):
         fix = "add licence: {per: gpu}, or change the category"
         yield "licence belongs to items of category software, and to all of them", fix, "id"
+    if (item.service is None) == (item.category == "service"):
+        fix = "add service: {per: rack}, or change the category"
+        yield "service belongs to items of category service, and to all of them", fix, "id"
     if item.fail_units is not None and item.category != "storage":
         yield "fail_units belongs to storage items only", "leave it out", "fail_units"
     yield from _trays(item)

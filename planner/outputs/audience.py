@@ -124,7 +124,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
     Repair: Rule(
         _names(
             "unit unit_gpus in_rack spares decided hardware_share repair_s swap_s load "
-            "availability units_out waiting_h_per_year next_spare_gpus"
+            "availability units_out waiting_h_per_year next_spare_gpus other_unit "
+            "other_waiting_h_per_year"
         )
     ),
     JobPlan: Rule(
@@ -217,6 +218,9 @@ def _strip_money(model: ModelT, speaks: MoneyWords) -> ModelT:
     if isinstance(model, ObjectiveReport) and "USD" in model.unit:
         hidden = {"name": HIDDEN_OBJECTIVE, "unit": "", "value": None, "bound": None, "best": None}
         model = model.model_copy(update=hidden)
+    if isinstance(model, Line) and "USD" in model.unit:  # what it counts is money
+        once = {"quantity": 1, "purchased": 1, "unit": "order", "role": "once for the order"}
+        model = model.model_copy(update=once)
     rule = RULES[type(model)]
     fields: dict[str, Any] = {
         name: _strip_value(getattr(model, name), speaks) for name in rule.kept

@@ -130,6 +130,8 @@ def _sections(plan: Plan, known: Sequence[Line]) -> list[Summed]:
 
 
 def _counted(line: Line) -> str:
+    if line.section == "Services":  # counted by racks, by kW, by hundreds of dollars
+        return line.model
     times = " x" if line.model[:1].isdigit() else ""
     return f"{line.quantity:,}{times} {line.model}"
 
@@ -407,18 +409,23 @@ def _repairs(job: JobPlan) -> Iterator[str]:
     )
     text += f", swapped in {duration(repair.swap_s)}: " if repair.swap_s else ": "
     waits = f"{repair.waiting_h_per_year:,.1f} h a year ({percent(1.0 - repair.availability, 2)})"
+    other = ""
+    if repair.other_unit is not None:
+        units = "whole systems" if repair.other_unit == "system" else "trays"
+        other = f"; with {units} swapped {repair.other_waiting_h_per_year:,.1f} h"
     if repair.in_rack:
         each = repair.spares // job.systems_used
         yield (
             f"{text}{_units(repair, each)} stand by in each of {job.systems_used:,} systems, where "
-            f"its tensor groups stand; the job waits for repairs at most {waits}"
+            f"its tensor groups stand; the job waits for repairs at most {waits}{other}"
         )
         return
     decided = "" if repair.decided else " as asked"
+    worth = repair.next_spare_gpus or 0.0
     yield (
         f"{text}{_units(repair, repair.units_out or 0.0)} out on average, "
-        f"{_units(repair, repair.spares)} stand by{decided}; the job waits for repairs {waits}; "
-        f"one spare more would give {repair.next_spare_gpus or 0.0:,.1f} useful GPUs"
+        f"{_units(repair, repair.spares)} stand by{decided}; the job waits for repairs "
+        f"{waits}{other}; one spare more would give {worth:,.1f} useful GPUs"
     )
 
 

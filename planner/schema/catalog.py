@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from planner.schema.base import (
     Bandwidth,
@@ -29,7 +29,7 @@ from planner.schema.base import (
 Confidence = Literal["high", "medium", "low"]
 Category = Literal[
     "gpu_system", "storage", "component", "switch", "transceiver", "cable", "rack", "pdu", "cdu",
-    "management", "software",
+    "management", "software", "service",
 ]  # fmt: skip
 Precision = Literal["bf16", "fp8", "nvfp4"]
 Protocol = Literal["infiniband", "ethernet"]
@@ -235,6 +235,28 @@ class Licence(Model):
     vendors: tuple[Text, ...] | None = None
 
 
+class ServiceCount(Model):
+    """What a service is counted by: one for the order, one for each unit, rack, cable or kW.
+
+    ``hardware`` counts every 100 USD that the hardware costs, so that the price of the service is a
+    percentage; ``of`` names the categories that count, all but software and services by default.
+    """
+
+    per: Literal[
+        "order", "gpu_system", "gpu", "storage_unit", "switch", "cable", "pdu", "rack",
+        "liquid_kw", "hardware",
+    ]  # fmt: skip
+    of: Annotated[tuple[Category, ...], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _of_hardware(self) -> ServiceCount:
+        if self.of is not None and self.per != "hardware":
+            raise ValueError("of goes with per: hardware")
+        if {"software", "service"} & set(self.of or ()):
+            raise ValueError("software and services are no hardware")
+        return self
+
+
 class Gpu(Model):
     """Per-GPU properties of a GPU system."""
 
@@ -364,6 +386,7 @@ class Item(Model):
     ports: Ports = Ports.model_construct()
     switch: Switch | None = None
     licence: Licence | None = None
+    service: ServiceCount | None = None
     media: tuple[Media, ...] = ()
     components: tuple[Component, ...] = ()
     extends: Identifier | None = None

@@ -20,7 +20,14 @@ SCHEMA_VERSION = 1
 
 Status = Literal["optimal", "feasible", "infeasible", "unbounded", "no_solution"]
 Section = Literal[
-    "Compute", "Storage", "Network", "Optics & cables", "Racks & power", "Software", "Components"
+    "Compute",
+    "Storage",
+    "Network",
+    "Optics & cables",
+    "Racks & power",
+    "Software",
+    "Services",
+    "Components",
 ]
 RackClassName = Literal["gpu", "storage", "network"]
 
@@ -355,7 +362,9 @@ class Repair(PlanModel):
     would be out on average if the job never waited, ``units_out`` how many are.
     ``hardware_share`` of the interruptions take a unit out for ``repair_s`` on average, and make
     the restart longer by ``swap_s``. ``next_spare_gpus`` is what one more spare would add to the
-    useful GPUs, None in racks. ``decided`` is False where the problem gives the number of spares.
+    useful GPUs, None in racks. ``decided`` is False where the problem gives the number of spares;
+    where they are decided, ``other_waiting_h_per_year`` is what the same purchase would wait if
+    ``other_unit`` were swapped instead: whole systems for trays, or trays where they are known.
     """
 
     unit: Literal["system", "tray"]
@@ -371,6 +380,8 @@ class Repair(PlanModel):
     units_out: float | None
     waiting_h_per_year: float
     next_spare_gpus: float | None
+    other_unit: Literal["system", "tray"] | None
+    other_waiting_h_per_year: float | None
 
 
 def _is_one(value: object) -> bool:

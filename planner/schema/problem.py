@@ -16,6 +16,8 @@ from planner.schema.base import (
     Days,
     EnergyPrice,
     Identifier,
+    Length,
+    LengthOrZero,
     LinkSpeed,
     Model,
     Money,
@@ -140,6 +142,20 @@ class Cooling(Model):
     liquid_limit_kw: Power | None = Field(default=None, alias="liquid_limit")
 
 
+class Floor(Model):
+    """How racks stand, for the lengths of cables: rows of so many, side by side.
+
+    Racks are numbered along the first row, then the next. A cable between racks rises by ``riser``
+    above its rack at each end, and runs along rows and across them; ``slack`` is a share more.
+    """
+
+    racks_per_row: PositiveWhole
+    rack_width_m: Length = Field(alias="rack_width")
+    row_pitch_m: Length = Field(alias="row_pitch")
+    riser_m: LengthOrZero = Field(alias="riser")
+    slack: Share = 0.0
+
+
 class Site(Model):
     """Where the cluster stands: the power feed, its overhead and the room.
 
@@ -156,6 +172,7 @@ class Site(Model):
     rack: Rack | None = None
     rack_classes: RackClasses = RackClasses.model_construct()
     cooling: Cooling = Cooling.model_construct()
+    floor: Floor | None = None
 
     @property
     def pue_air(self) -> float:
@@ -664,6 +681,7 @@ class Problem(Model):
     jobs: Annotated[tuple[Job, ...], Field(min_length=1, max_length=1)]
     network: Network = Network.model_construct()
     software: tuple[Identifier, ...] = ()
+    services: tuple[Identifier, ...] = ()
     extras: dict[Identifier, Extra] = {}
     spares: dict[Category, Share] = {}
     policy: Policy = Policy.model_construct()

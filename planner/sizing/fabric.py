@@ -18,7 +18,8 @@ class Tree:
     """Switches and links of one fabric (of one plane).
 
     Links run between switches only; those to devices are not counted here. Ports are those in use,
-    per switch. In a tree of unequal groups they are those of a full group.
+    per switch. In a tree of unequal groups they are those of a full group. ``groups`` are those of
+    leaves with spines of their own, in three tiers.
     """
 
     tiers: int
@@ -31,6 +32,7 @@ class Tree:
     spine_down_ports: int = 0
     spine_up_ports: int = 0
     core_ports: int = 0
+    groups: int = 0
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,7 @@ def _grouped(leaves: int, groups: int, group_leaves: int, radix: int, up: int) -
         spine_down_ports=spine_up,  # a spine is not oversubscribed
         spine_up_ports=spine_up,
         core_ports=links // cores,
+        groups=groups,
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _NOTHING_DEMANDED = Quantity()
-_WITHOUT_DRAW = ("cable", "rack", "pdu", "software")
+_WITHOUT_DRAW = ("cable", "rack", "pdu", "software", "service")
 _WITHOUT_HEIGHT = ("transceiver", *_WITHOUT_DRAW)
 DECIDED = ("gpu_system", "storage")
 """The categories whose counts a plan decides; the others' follow from them."""
@@ -125,7 +125,7 @@ class Basis:
 
     def unit_weight_kg(self, item: Item) -> float | None:
         """Return the weight of one unit in kg, None where it is not known."""
-        if item.category in ("transceiver", "cable", "software"):
+        if item.category in ("transceiver", "cable", "software", "service"):
             return 0.0  # not counted, as the rules say
         return self._consumed(item, _own("weight"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from planner.schema.catalog import Licence
+from planner.schema.catalog import Licence, ServiceCount
 from planner.schema.problem import Extra
 from planner.verify.basis import Basis, gpus
 from planner.verify.fabrics import (
@@ -20,6 +20,7 @@ from planner.verify.fabrics import (
     slowest,
 )
 from planner.verify.ledger import at_least
+from planner.verify.money import owned, unit_money
 from planner.verify.racks import Room, network_racks, own_racks, pdus
 
 
@@ -74,6 +75,7 @@ class _Counting:
         room = Room((*self.own.sets, *standing.sets), self.own.complete and standing.complete)
         self._console_cables(room)
         self._racks(room)
+        self._services(room)
         return Companions(
             counts=dict(self.bill.units),
             fabrics=tuple(self.fabrics),
@@ -208,6 +210,51 @@ class _Counting:
                     self.problems.append(f"software.{sku}: the capacity of {each} is not known")
                 total += 0.0 if usable is None else usable.value * count
         return at_least(total)
+
+    def _services(self, room: Room) -> None:
+        """Count the services, all of them from what was there before the first."""
+        before, counted = dict(self.bill.units), {}
+        for sku in self.problem.services:
+            service = self.basis.items[sku].service
+            if service is None:
+                self.problems.append(f"services.{sku}: it does not say what it is counted by")
+            else:
+                counted[sku] = self._served(service, before, room)
+        for sku, count in counted.items():
+            self.bill.add(sku, count)
+
+    def _served(self, service: ServiceCount, before: Mapping[str, int], room: Room) -> int:
+        items, per = self.basis.items, service.per
+        if per == "order":
+            return 1
+        if per in ("gpu_system", "storage_unit"):
+            return self._units("gpu_system" if per == "gpu_system" else "storage")
+        if per == "gpu":
+            return sum(gpus(items[sku], n) for sku, n in self.counts.items())
+        if per == "rack":
+            return sum(each.racks for each in room.sets)
+        if per == "liquid_kw":
+            heat_kw = 0.0
+            for sku, count in self.standing.items():
+                draw_kw = self.basis.unit_it_power_kw(items[sku]) or 0.0
+                heat_kw += draw_kw * self.basis.liquid_share(items[sku]) * count
+            return at_least(heat_kw)
+        if per == "hardware":
+            return self._hundreds_usd(service, before)
+        return sum(n for sku, n in before.items() if items[sku].category == per)
+
+    def _hundreds_usd(self, service: ServiceCount, before: Mapping[str, int]) -> int:
+        """Return every 100 USD, or part of it, of hardware in place that was not owned before."""
+        cents = 0
+        for sku, count in {**self.standing, **before}.items():
+            item, price = self.basis.items[sku], self.basis.prices.get(sku)
+            soft = item.category in ("software", "service")
+            if price is None or (soft if service.of is None else item.category not in service.of):
+                continue
+            bought = max(0, count - owned(self.basis, item))
+            # Half a cent goes up, as in the lines.
+            cents += round(max(unit_money(self.basis, item, price).net_usd) * 100) * bought
+        return -(-cents // 10_000)
 
     def _racks(self, room: Room) -> None:
         """Count the racks that are bought, and the PDUs in them."""

@@ -39,6 +39,7 @@ _SECTIONS = {
     "pdu": "Racks & power",
     "cdu": "Racks & power",
     "software": "Software",
+    "service": "Services",
 }
 _NOTHING_OF_ITS_OWN = (
     "support_share",

@@ -39,6 +39,8 @@ class Mended:
     units_out: float | None
     waiting_h_per_year: float
     next_spare_gpus: float | None
+    other_unit: str | None
+    other_waiting_h_per_year: float | None
 
     @property
     def waits(self) -> float:
@@ -87,18 +89,18 @@ def compute(
     repair = basis.problem.job.repair
     if repair is None:
         return None
-    unit, gpus = _unit(basis, decisions, repair), decisions.gpus_used
+    unit, gpus = _unit(basis, decisions, by_tray=repair.unit == "tray"), decisions.gpus_used
     out_s = math.fsum(share * time_s for share, time_s in _kinds(repair))
     share = math.fsum(share for share, _ in _kinds(repair))
     per_gpu = failures_per_gpu_day / SECONDS_PER_DAY * out_s
-    spares = _spares(decisions, repair, unit)
-    load = per_gpu * gpus
-    waits = waiting_share(max(0, spares), load)
-    if unit.in_rack:
-        each = waiting_share(_in_each(unit), per_gpu * unit.usable_gpus)
-        odds = gpus / unit.usable_gpus * each / (1.0 - each)
-        waits = odds / (1.0 + odds)
+    spares, load = _spares(decisions, repair, unit), per_gpu * gpus
+    waits = _waits(unit, spares, per_gpu, gpus)
     more = waits - waiting_share(max(0, spares) + 1, load)
+    other, other_h = _unit(basis, decisions, by_tray=unit.per_system == 1), None
+    told = other != unit and not isinstance(repair.spares, int)
+    if told:
+        left = _spares(decisions, repair, other)
+        other_h = HOURS_PER_YEAR * _waits(other, left, per_gpu, gpus)
     return Mended(
         unit="tray" if unit.per_system > 1 else "system",
         unit_gpus=unit.gpus,
@@ -113,7 +115,18 @@ def compute(
         units_out=None if unit.in_rack else load * (1.0 - waits),
         waiting_h_per_year=HOURS_PER_YEAR * waits,
         next_spare_gpus=None if unit.in_rack else gpus * kept * more,
+        other_unit=("tray" if other.per_system > 1 else "system") if told else None,
+        other_waiting_h_per_year=other_h,
     )
+
+
+def _waits(unit: _Unit, spares: int, per_gpu: float, gpus: int) -> float:
+    """Return the share of time waited; ``per_gpu`` is the load of one GPU."""
+    if not unit.in_rack:
+        return waiting_share(max(0, spares), per_gpu * gpus)
+    each = waiting_share(_in_each(unit), per_gpu * unit.usable_gpus)
+    odds = gpus / unit.usable_gpus * each / (1.0 - each)
+    return odds / (1.0 + odds)
 
 
 def _kinds(repair: Repair) -> list[tuple[float, float]]:
@@ -123,13 +136,13 @@ def _kinds(repair: Repair) -> list[tuple[float, float]]:
     return [(each.share, each.time_s) for each in repair.classes]
 
 
-def _unit(basis: Basis, decisions: Decisions, repair: Repair) -> _Unit:
-    """Return what is swapped of the type in use."""
+def _unit(basis: Basis, decisions: Decisions, *, by_tray: bool) -> _Unit:
+    """Return what is swapped of the type in use: its trays where they are known, or all of it."""
     (sku,) = decisions.gpu_types
     item, job = basis.items[sku], basis.problem.job
     size = 0 if item.provides.gpus is None else item.provides.gpus.value
     tray = size
-    if repair.unit == "tray" and item.spare_unit is not None:
+    if by_tray and item.spare_unit is not None:
         tray = item.spare_unit.tray.value
     whole = job.parallelism is not None and job.gpus.whole != "systems"
     tensor = job.parallelism.tensor if whole and job.parallelism is not None else 1
@@ -172,7 +185,7 @@ def check(
         return
     for field in fields(Mended):
         computed, said = getattr(mended, field.name), getattr(stated.repair, field.name)
-        if isinstance(computed, (bool, str)):
+        if computed is None or isinstance(computed, (bool, str)):
             ledger.equal(f"jobs.repair.{field.name}", said, computed)
         else:
             ledger.same(f"jobs.repair.{field.name}", said, computed)

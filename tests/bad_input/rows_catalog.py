@@ -158,9 +158,9 @@ ROWS: tuple[Row, ...] = (
     catalog(
         "unknown_category",
         "category: gpu_system",
-        "category: server",
-        wrong="'server' is not known here",
-        right="expected one of: gpu_system, storage, component, switch, .*software",
+        "category: blade",
+        wrong="'blade' is not known here",
+        right="expected one of: gpu_system, storage, component, switch, .*software, service",
     ),
     catalog(
         "family_unknown",

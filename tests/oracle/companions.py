@@ -50,7 +50,12 @@ class Companions:
         fabrics = (network.compute, network.storage, network.in_band, network.out_of_band)
         rack = (site.rack.item, site.rack.pdu) if site.rack is not None else ()
         named = (*fabrics, *rack, site.cooling.cdu)
-        lists = (self.problem.software, self.problem.extras, self._of_items())
+        lists = (
+            self.problem.software,
+            self.problem.services,
+            self.problem.extras,
+            self._of_items(),
+        )
         return any(name is not None for name in named) or any(lists)
 
     def _of_items(self) -> list[str]:
@@ -96,6 +101,7 @@ class Companions:
         self._software(bill, counts)
         self._rack_items(bill, racks)
         self._late_consoles(bill, of_in_band, uplinks)
+        self._services(bill, counts, racks)
         return bill
 
     def _racks(self, counts: Whole) -> Whole:
@@ -309,6 +315,52 @@ class Companions:
                 each = [i.provides.usable.value if i.provides.usable else 0.0 for i in self.items]
             each = [e if c else 0.0 for e, c in zip(each, covered, strict=True)]
             bill.add(name, facility.up(self._sum(counts, category, each)))
+
+    def _services(self, bill: Bill, counts: Whole, racks: Whole) -> None:
+        """Add services, each counted from all that is there without any of them."""
+        zero = np.zeros(bill.rows)
+        ones = [1.0] * len(self.items)
+        before = dict(bill.counts)
+        heat_kw, every_rack = zero.copy(), racks.sum(axis=1) + zero
+        for item, units in zip(self.items, counts.T, strict=True):
+            heat_kw += facility.liquid_kw(item, self.catalog) * self.market.in_place(item, units)
+        every_rack += self.racks_network.shared(before, bill.rows)
+        every_rack += sum(self.racks_network.by_item(before).values(), zero)
+        amounts = {
+            "order": zero + 1.0,
+            "gpu_system": self._sum(counts, "gpu_system", ones),
+            "gpu": self._sum(counts, "gpu_system", self._gpus),
+            "storage_unit": self._sum(counts, "storage", ones),
+            "rack": every_rack,
+            "liquid_kw": heat_kw,
+        }
+        for name in self.problem.services:
+            service = self.catalog[name].service
+            if service is None:
+                raise ValueError(f"{name}: no service")
+            if service.per in amounts:
+                bill.add(name, facility.up(amounts[service.per]))
+                continue
+            kinds = [n for n in before if self.catalog[n].category == service.per]
+            counted = sum((before[n] for n in kinds), np.zeros(bill.rows, dtype=np.int64))
+            if service.per == "hardware":
+                counted = -(-self._hardware_cents(service.of, before, counts) // 10_000)
+            bill.add(name, counted)
+
+    def _hardware_cents(
+        self, of: tuple[str, ...] | None, before: dict[str, Whole], counts: Whole
+    ) -> Whole:
+        """Return what the hardware in place costs in cents, without what is owned."""
+        total = np.zeros(counts.shape[0], dtype=np.int64)
+        columns = zip(self.items, counts.T, strict=True)
+        placed = [(item, self.market.in_place(item, units)) for item, units in columns]
+        placed += [(self.catalog[name], units) for name, units in before.items()]
+        for item, units in placed:
+            hard = item.category not in ("software", "service")
+            if hard if of is None else item.category in of:
+                each = round(100 * self.market.unit_net_usd(item))
+                total += each * np.maximum(0, units - self.market.owned(item))
+        return total
 
     def _rack_items(self, bill: Bill, racks: Whole) -> None:
         """Add racks and PDUs, for the items and for what stands in network racks."""

@@ -15,7 +15,7 @@ from planner.schema.problem import Site
 
 SLIVER = 1e-9
 """Sums of decimal figures may land this far (relative) beyond a limit they equal on paper."""
-PASSIVE = ("transceiver", "cable", "rack", "pdu", "software")
+PASSIVE = ("transceiver", "cable", "rack", "pdu", "software", "service")
 """What stands in no rack unit of its own; all but transceivers draw nothing."""
 
 Catalog = Mapping[str, Item]
@@ -93,7 +93,7 @@ def weight_kg(item: Item, catalog: Catalog) -> float | None:
 
 def floor_kg(item: Item, catalog: Catalog) -> float:
     """Return what one unit weighs on the floor; nothing where any part of it is not known."""
-    if item.category in ("transceiver", "cable", "software"):
+    if item.category in ("transceiver", "cable", "software", "service"):
         return 0.0
     return _figure(item, catalog, "weight") or 0.0
 

@@ -59,6 +59,7 @@ def _sections(case: Case) -> set[str]:
         "pdu": problem.site.rack and problem.site.rack.pdu,
         "cdu": problem.site.cooling.cdu,
         "software": problem.software,
+        "services": problem.services,
         "extras": problem.extras,
         "cold spares": problem.spares,
         "hot spares": problem.job.gpus.hot != (0, 0.0),
@@ -84,5 +85,5 @@ def test_every_kind_of_case_occurs() -> None:
     goals = {"goodput", "useful_gpus", "gpus", "cost", "tco", "power"}
     rest = {"systems", "replicas", "1 families", "2 families", "1 types", "2 types"}
     bill = {"compute", "storage", "in_band", "out_of_band", "rack", "pdu", "cdu", "software"}
-    bill |= {"extras", "cold spares", "hot spares", "prefer", "rate", "down"}
+    bill |= {"services", "extras", "cold spares", "hot spares", "prefer", "rate", "down"}
     assert modes | policies | fan_outs | goals | rest | bill <= seen.keys()

@@ -62,6 +62,7 @@ def add_features(random: Random, hardware: Hardware, problem: Raw, reference: Re
     for share, feature in FEATURES:
         if random.random() < share:
             feature(draft)
+    _services(draft, Random(repr(draft.reference)))  # of their own, so that all else stays
     if "compute" in problem.get("network", {}) or "forbid_vendors" in problem.get("policy", {}):
         # What is demanded and cannot be planned is an input error, which is not of interest here.
         for entry in problem["items"].values():
@@ -314,6 +315,16 @@ def _software(draft: Draft) -> None:
     count = draft.random.randint(1, 2)
     names = [switches.software(draft.hardware, draft.random, f"suite_{n}") for n in range(count)]
     draft.problem["software"] = names
+
+
+def _services(draft: Draft, random: Random) -> None:
+    if random.random() > 0.3:
+        return
+    racks = "rack" in draft.site and not draft.flawed("no_height", "no_power")
+    draft.problem["services"] = [
+        switches.service(draft.hardware, random, name, racks)
+        for name in ("freight", "commissioning")[: random.randint(1, 2)]
+    ]
 
 
 def _extras(draft: Draft) -> None:

@@ -190,6 +190,24 @@ def extra(hardware: Hardware, random: Random, name: str, networks: Raw, racks: b
     return {"per": per, "every": random.randint(1, most)}
 
 
+SERVED = ("order", "gpu_system", "gpu", "storage_unit", "switch", "cable", "rack", "liquid_kw",
+          "hardware", "hardware")  # fmt: skip
+
+
+def service(hardware: Hardware, random: Random, name: str, racks: bool) -> str:
+    """Add a service by one of its measures; percentages are dollars per 100 USD of hardware."""
+    item = companion(hardware, random, name, "service", (20, 400))
+    per = random.choice([each for each in SERVED if racks or each != "rack"])
+    item["service"] = {"per": per}
+    if per == "hardware":
+        hardware.prices[name]["list"] = f"{spread(random, 0.2, 12):.2f} USD"
+        if random.random() < 0.4:
+            item["service"]["of"] = ["gpu_system", random.choice(("storage", "switch"))]
+    if random.random() < 0.3:
+        hardware.prices[name]["per_year"] = f"{spread(random, 5, 60):.2f} USD"
+    return name
+
+
 def software(hardware: Hardware, random: Random, name: str) -> str:
     """Add software licensed by one of the four measures."""
     item = companion(hardware, random, name, "software", (100, 2000))

@@ -51,7 +51,7 @@ SHEETS: dict[str, Callable[[Book], None]] = {
 
 STUDY_SHEETS = (
     "Why", "Why not", "Rules", "Near-optimal", "Sweep", "Sweep table", "Frontier storage",
-    "Frontier cost", "Frontier power", "Tornado", "Uncertainty",
+    "Frontier cost", "Frontier power", "Tornado", "Uncertainty", "Cables",
 )  # fmt: skip
 """Sheets that studies may add."""
 

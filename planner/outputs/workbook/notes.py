@@ -80,7 +80,7 @@ def _provenance(book: Book) -> list[Entry]:
 Entry = tuple[str, str]
 """A topic and what there is to say of it."""
 
-_COMPANION_SECTIONS = ("Network", "Optics & cables", "Racks & power", "Software")
+_COMPANION_SECTIONS = ("Network", "Optics & cables", "Racks & power", "Software", "Services")
 
 
 def _counted(plan: Plan, *, money: bool) -> list[Entry]:

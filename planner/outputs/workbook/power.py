@@ -234,7 +234,7 @@ def _list_sections(book: Book) -> list[Block]:
 
 def _is_there(line: Line) -> bool:
     figures = (line.unit_it_power_kw, line.unit_rack_units, line.unit_weight_kg)
-    return line.section != "Software" or any(figures)
+    return line.section not in ("Software", "Services") or any(figures)
 
 
 def _write_sections(page: Page, listed: tuple[_Column, ...], first: int) -> int:

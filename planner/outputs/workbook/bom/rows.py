@@ -199,7 +199,7 @@ def needed(line: Line) -> tuple[str, ...]:
     """Return the totals that a line must state for a sum to be complete."""
     keys = ["extended_list", "extended_net", "support", "support_paid", "rack_units"]
     keys += ["power", "typical", "liquid", "facility", "metered", "heat"]
-    if line.section != "Software":
+    if line.section not in ("Software", "Services"):
         keys.append("weight")
     # Without a rack's size in the problem nothing can say how many racks a line takes. Companions
     # share racks, which no line of theirs can count.

@@ -1,0 +1,446 @@
+"""The cable schedule: from which port of which device, in which rack, to which, and how long.
+
+Everything follows from the plan: who is connected from the fabrics, places from its racks, lengths
+from the floor that the problem gives. Nothing that is bought depends on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from planner.case import Case, resolve
+from planner.case.figures import base_group, group_for, parts_per_panel
+from planner.case.model import Fabric
+from planner.inputs import Inputs
+from planner.schema.cables import Cable, CableEnd, CableSchedule, NetworkOfCable
+from planner.schema.catalog import Item, Link, Port, PortGroup, Switch
+from planner.schema.plan import Plan, RackGroup
+from planner.schema.problem import Floor
+from planner.sizing.fabric import FabricSize, smallest, split_ports
+from planner.sizing.wiring import SwitchPort, free_ports, switch_links, system_port
+
+RU_M = 0.04445
+"""A rack unit, EIA-310."""
+DAC_M, ACC_M = 2.0, 5.0
+"""Most of passive and of active copper at 800 Gb/s: NVIDIA MCP4Y10 (2 m) and MCA4J80 (5 m)."""
+MULTIMODE_M = 100.0
+"""Modules that reach no further are multimode: 50 m of NVIDIA's at 400 and 800 Gb/s."""
+LATE = ("in_band", "converged", "out_of_band")
+"""Networks whose own switches have their consoles on reserved ports."""
+
+
+@dataclass(frozen=True)
+class _Device:
+    """One device and where it stands."""
+
+    name: str
+    sku: str
+    rack: int | None = None
+    position_ru: float | None = None
+
+    def port(self, name: str) -> CableEnd:
+        return CableEnd(self.name, name, self.rack, self.position_ru)
+
+
+@dataclass
+class _Build:
+    """A plan's devices as they are named and placed, and the cables so far."""
+
+    inputs: Inputs
+    case: Case
+    values: Mapping[str, float]
+    racks: tuple[RackGroup, ...]
+    items: dict[str, Item]
+    places: dict[str, Iterator[tuple[int, float]]]
+    cables: list[Cable] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    switches: dict[str, list[_Device]] = field(default_factory=lambda: defaultdict(list))
+
+    def devices(self, sku: str, count: int, role: str | None = None) -> list[_Device]:
+        """Return the next devices of an item, in the order in which they stand in racks."""
+        item = self.items[sku]
+        parts = item.components[:1]
+        placed = self.places.get(parts[0].id if parts else sku, iter(()))
+        each = parts[0].quantity if parts else 1
+        if item.consumes.racks is not None:
+            each = item.consumes.racks.value
+        found = []
+        for number in range(1, count + 1):
+            rack, position = next(placed, (None, None))
+            for _ in range(each - 1):
+                next(placed, None)
+            name = f"{role or sku}-{number:0{max(2, len(str(count)))}d}"
+            found.append(_Device(name, sku, rack, position))
+        return found
+
+
+def cable_schedule(inputs: Inputs, plan: Plan) -> CableSchedule:
+    """Return every cable of a plan.
+
+    Args:
+        inputs: what the plan was made from.
+        plan: a plan with lines.
+    """
+    case = resolve(inputs)
+    chosen = {line.sku: line.working for line in plan.lines if line.parent is None}
+    units = {offer.id: chosen.get(offer.id, 0) for offer in case.offers()}
+    places: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    for group in plan.racks:
+        for rack in range(group.first, group.first + group.count):
+            for device in group.devices:
+                places[device.sku].append((rack, device.position_ru))
+    build = _Build(
+        inputs=inputs,
+        case=case,
+        values=case.companions.values(units),
+        racks=plan.racks,
+        items={item.id: item for item in inputs.items},
+        places={sku: iter(sorted(found)) for sku, found in places.items()},
+    )
+    systems = {o.id: build.devices(o.id, units[o.id]) for o in (*case.systems, *case.storage)}
+    others = _others(build)
+    for fabric in case.companions.fabrics:
+        if fabric.network == "compute":
+            _compute(build, fabric, systems)
+        elif fabric.network != "out_of_band":
+            _ethernet(build, fabric, systems | others)
+    for fabric in case.companions.fabrics:
+        if fabric.network == "out_of_band":
+            _out_of_band(build, fabric, systems | others)
+    if inputs.problem.site.floor is None:
+        build.notes.append("no lengths: the problem gives no site.floor")
+    notes = (*build.notes, *_too_long(build), *_unlike_the_bill(build, plan))
+    return CableSchedule(tuple(build.cables), notes)
+
+
+def _others(build: _Build) -> dict[str, list[_Device]]:
+    """Return extras, parts of clusters and management switches by item."""
+    network, found = build.inputs.problem.network, {}
+    for companion in build.case.companions.items:
+        item = build.items[companion.id]
+        if item.category in ("management", "switch") and not companion.stored:
+            named = companion.id in build.inputs.problem.extras
+            parts = [f.cluster.parts for f in build.inputs.families if f.cluster]
+            if named or any(part.item == companion.id for some in parts for part in some):
+                count = round(build.values[companion.id])
+                found[companion.id] = build.devices(companion.id, count)
+    if network.out_of_band is not None:
+        count = round(build.values["out_of_band.switches"])
+        role = "out-of-band-switch"
+        found["out_of_band.switches"] = build.devices(network.out_of_band.switch, count, role)
+        build.switches["out_of_band"] = found["out_of_band.switches"]
+    return found
+
+
+class _Runs:
+    """Cables of one kind, numbered on; ``links`` of them share one."""
+
+    def __init__(self, build: _Build, network: NetworkOfCable, link: Link | None) -> None:
+        self.build, self.network, self.link = build, network, link
+        sku = link.cable if link is not None else None
+        self.item = build.items[sku] if sku is not None else None
+        self.count = 0
+        self.first = 1 + sum(c.number for c in build.cables[-1:])
+
+    def add(self, lower: CableEnd, upper: CableEnd) -> None:
+        """Add a link."""
+        number = self.first + self.count // (self.link.links if self.link is not None else 1)
+        self.count += 1
+        length = _length_m(lower, upper, self.build)
+        self.build.cables.append(
+            Cable(
+                number=number,
+                network=self.network,
+                lower=lower,
+                upper=upper,
+                sku=self.item.id if self.item is not None else None,
+                model=self.item.model if self.item is not None else None,
+                part_number=self.item.part_number if self.item is not None else None,
+                length_m=None if length is None else math.ceil(length - 1e-9),
+                medium=_medium(self.build, self.link, lower, upper, length),
+            )
+        )
+
+
+def _length_m(lower: CableEnd, upper: CableEnd, build: _Build) -> float | None:
+    """Return the run between two ends, m; None without a floor, or where one has no place."""
+    floor = build.inputs.problem.site.floor
+    if floor is None or lower.rack is None or upper.rack is None:
+        return None
+    if lower.rack == upper.rack:
+        apart = abs((lower.position_ru or 0.0) - (upper.position_ru or 0.0)) * RU_M
+        return (apart + floor.rack_width_m) * (1.0 + floor.slack)
+    run = _across_m(floor, lower.rack, upper.rack)
+    run += sum(floor.riser_m + _up_m(build, end) for end in (lower, upper))
+    return run * (1.0 + floor.slack)
+
+
+def _across_m(floor: Floor, one: int, other: int) -> float:
+    """Return the way from rack to rack, m: along a row and across rows."""
+    (row, place), (other_row, other_place) = (
+        divmod(rack - 1, floor.racks_per_row) for rack in (one, other)
+    )
+    return abs(row - other_row) * floor.row_pitch_m + abs(place - other_place) * floor.rack_width_m
+
+
+def _up_m(build: _Build, end: CableEnd) -> float:
+    """Return how far it is from a device to the top of its rack, m."""
+    rack = end.rack or 0
+    group = next(g for g in build.racks if g.first <= rack < g.first + g.count)
+    return max(0.0, group.height_ru - (end.position_ru or 1.0)) * RU_M
+
+
+def _medium(
+    build: _Build, link: Link | None, lower: CableEnd, upper: CableEnd, length: float | None
+) -> str:
+    """Return what a run of that length asks for."""
+    ends = [end for end in (link.switch_end, link.system_end) if end] if link else []
+    if link is not None and not ends and upper.device.startswith("out-of-band"):
+        return "copper"
+    if not ends or length is None:
+        return "as billed"
+    if lower.rack == upper.rack and length <= ACC_M:
+        return "DAC" if length <= DAC_M else "ACC"
+    reach = min((_reach_m(build.items[end.item]) for end in ends), default=math.inf)
+    if length > reach:
+        return f"single mode: beyond {reach:g} m"
+    return "multimode" if reach <= MULTIMODE_M else "single mode"
+
+
+def _reach_m(item: Item) -> float:
+    """Return how far a module reaches, m, as its catalog states it; without end where none does."""
+    fact = item.facts.get("reach")
+    words = str(fact.value).split() if fact is not None else []
+    return float(words[0]) if len(words) == 2 and words[1] == "m" else math.inf
+
+
+def _too_long(build: _Build) -> Iterator[str]:
+    beyond = [cable for cable in build.cables if cable.medium.startswith("single mode: beyond")]
+    if beyond:
+        yield (
+            f"{len(beyond):,} links are longer than the modules that are billed reach: they need "
+            "single-mode modules and fibres, which cost more"
+        )
+
+
+def _unlike_the_bill(build: _Build, plan: Plan) -> Iterator[str]:
+    """Say where the bill holds another number of cables in place."""
+    pulled: defaultdict[str, set[int]] = defaultdict(set)
+    for cable in build.cables:
+        if cable.sku is not None:
+            pulled[cable.sku].add(cable.number)
+    for line in plan.lines:
+        found = len(pulled[line.sku])
+        if build.items[line.sku].category == "cable" and found != line.quantity:
+            if line.sku not in build.inputs.problem.extras:
+                yield f"the bill has {line.quantity:,} of {line.model}, the schedule {found:,}"
+
+
+def _compute(build: _Build, fabric: Fabric, devices: Mapping[str, list[_Device]]) -> None:
+    design = fabric.design
+    amount = round(sum(factor * build.values[name] for factor, name in fabric.amount))
+    size = smallest(fabric.sizes, amount)
+    if design is None or size is None:
+        return
+    item = build.items[fabric.switch]
+    assert item.switch is not None
+    group = next(g for g in item.switch.ports if g.count == fabric.radix)
+    systems = [device for name in fabric.serves for device in devices[name]]
+    name = fabric.prefix if _compute_fabrics(build) > 1 else "compute"
+    planes = [_tiers(build, fabric, size, name, plane) for plane in range(design.planes)]
+    runs = _Runs(build, "compute", group.link)
+    for number, system in enumerate(systems):
+        for plane, switches in enumerate(planes):
+            for port in range(design.ports_per_system):
+                end = system_port(design, size, number, port)
+                label = f"compute {port * design.planes + plane + 1}"
+                runs.add(system.port(label), _at(switches, end))
+    places = free_ports(design, size, amount, design.manager_ports)
+    for number, place in enumerate(places, 1):
+        runs.add(CableEnd("fabric-manager", f"compute {number}"), _at(planes[0], place))
+    per_rail = size.units
+    if design.rail_group and size.units:
+        per_rail = size.tree.leaves // (size.units * design.rails)
+    _between(build, fabric, size, planes, group, size.leaf_down_ports, per_rail)
+
+
+def _compute_fabrics(build: _Build) -> int:
+    fabrics = build.case.companions.fabrics
+    return sum(f.network == "compute" and build.values[f"{f.prefix}.any"] > 0 for f in fabrics)
+
+
+_Tiers = dict[str, list[_Device]]
+
+
+def _tiers(build: _Build, fabric: Fabric, size: FabricSize, name: str, plane: int) -> _Tiers:
+    """Return the switches of one plane by tier."""
+    tree, found = size.tree, {}
+    base = name if fabric.planes == 1 else f"{name}-plane{plane + 1}"
+    for tier, count in (("leaf", tree.leaves), ("spine", tree.spines), ("core", tree.cores)):
+        role = f"{base.replace('_', '-')}-{tier}"
+        found[tier] = build.devices(fabric.switch, count, role)
+        build.switches[fabric.network] += found[tier]
+    return found
+
+
+def _at(switches: _Tiers, place: SwitchPort) -> CableEnd:
+    return switches[place.tier][place.switch].port(str(place.port + 1))
+
+
+def _between(
+    build: _Build,
+    fabric: Fabric,
+    size: FabricSize,
+    planes: list[_Tiers],
+    group: PortGroup,
+    down: int,
+    per_rail: int,
+) -> None:
+    """Add the links between switches, of leaves and spines and of spines and cores apart."""
+    links = list(switch_links(size.tree, down, per_rail))
+    for upper in ("spine", "core"):
+        runs = _Runs(build, fabric.network, group.link)
+        for switches in planes:
+            for one, other in links:
+                if (other.tier == "core") == (upper == "core"):
+                    runs.add(_at(switches, one), _at(switches, other))
+
+
+@dataclass(frozen=True)
+class _Plug:
+    """One port that is plugged into an Ethernet fabric; no device is the customer's edge."""
+
+    order: int
+    device: _Device | None
+    label: str
+    group: PortGroup
+    parts: int
+
+
+def _ethernet(build: _Build, fabric: Fabric, devices: Mapping[str, list[_Device]]) -> None:
+    """Add a storage or in-band fabric: first ports of all devices, then second ones, and so on.
+
+    So the ports of a device are on different leaves as far as leaves go.
+    """
+    item = build.items[fabric.switch]
+    assert item.switch is not None
+    amount = round(sum(factor * build.values[name] for factor, name in fabric.amount))
+    size = smallest(fabric.sizes, amount)
+    if size is None:
+        return
+    base = base_group(item.switch)
+    down = base.count
+    if size.tree.leaves > 1:
+        down, _ = split_ports(base.count, fabric.oversubscription)
+    planes = [_tiers(build, fabric, size, fabric.network, 0)]
+    plugs = sorted(_plugs(build, fabric, item.switch, devices), key=lambda p: (-p.parts, p.order))
+    by_speed: dict[float, _Runs] = {}
+    offset, short = 0, 0
+    for plug in plugs:
+        offset = -(-offset // plug.parts) * plug.parts
+        port, part = divmod(offset, fabric.parts_per_port)
+        leaf, place = divmod(port, down)
+        offset += plug.parts
+        if leaf >= size.tree.leaves:
+            short += 1
+            continue
+        sub = f"/{part // plug.parts + 1}" if plug.parts < fabric.parts_per_port else ""
+        upper = planes[0]["leaf"][leaf].port(f"{place + 1}{sub}")
+        speed = plug.group.speed_gbit_per_s
+        if speed not in by_speed:
+            by_speed[speed] = _Runs(build, fabric.network, plug.group.link)
+        lower = plug.device.port(plug.label) if plug.device else CableEnd("customer", plug.label)
+        by_speed[speed].add(lower, upper)
+    if short:
+        build.notes.append(
+            f"{short} ports of the {fabric.network} fabric find no port of their speed"
+        )
+    _between(build, fabric, size, planes, base, down, size.tree.leaves)
+
+
+def _plugs(
+    build: _Build, fabric: Fabric, switch: Switch, devices: Mapping[str, list[_Device]]
+) -> Iterator[_Plug]:
+    """Yield the ports that are plugged in, with their order among those of a speed."""
+    network, panel = build.inputs.problem.network, parts_per_panel(switch)
+    names = ("storage", "in_band") if fabric.network == "converged" else (fabric.network,)
+
+    def plugged(device: _Device | None, label: str, speed: float, count: int) -> Iterator[_Plug]:
+        group = group_for(switch, speed)
+        assert group is not None
+        for port in range(count):
+            order = port * 1_000_000 + (device.rack or 0 if device else 0)
+            yield _Plug(order, device, f"{label} {port + 1}", group, panel // group.count)
+
+    for sku, found in devices.items():
+        for name in names:
+            port: Port | None = (
+                getattr(build.items[sku].ports, name) if sku in build.items else None
+            )
+            extra = sku in build.inputs.problem.extras
+            offered = any(sku == offer.id for offer in build.case.offers())
+            if port is not None and (offered or (extra and name == "in_band")):
+                label = name.replace("_", "-")
+                for device in found:
+                    yield from plugged(device, label, port.speed_gbit_per_s, port.count)
+    oob = network.out_of_band
+    if oob is not None and "in_band" in names:
+        managing = build.items[oob.switch].switch
+        assert managing is not None
+        for device in devices.get("out_of_band.switches", ()):
+            speed = base_group(managing).speed_gbit_per_s
+            yield from plugged(device, "uplink", speed, oob.uplinks)
+    asked = network.in_band if fabric.network == "in_band" else network.storage
+    if asked is not None and asked.edge is not None:
+        yield from plugged(None, "edge", asked.edge.speed_gbit_per_s, asked.edge.ports)
+
+
+def _out_of_band(build: _Build, fabric: Fabric, devices: Mapping[str, list[_Device]]) -> None:
+    """Add the consoles: those counted, rack by rack, then those on what ports are left."""
+    item = build.items[fabric.switch]
+    assert item.switch is not None
+    managing = build.switches["out_of_band"]
+    group = min(item.switch.ports, key=lambda one: one.speed_gbit_per_s)
+    counted, late = _consoles(build, devices)
+    usable, runs = fabric.ports_per_amount, _Runs(build, "out_of_band", group.link)
+    for number, end in enumerate(counted):
+        switch, port = divmod(number, usable)
+        runs.add(end, managing[switch].port(str(port + 1)))
+    left = [
+        (switch, port)
+        for switch in range(len(managing))
+        for port in range(group.count)
+        if port >= usable or switch * usable + port >= len(counted)
+    ]
+    for number, end in enumerate(late):
+        if number < len(left):
+            switch, port = left[number]
+            runs.add(end, managing[switch].port(str(port + 1)))
+        else:
+            runs.add(end, CableEnd("no free out-of-band port", ""))
+
+
+def _consoles(
+    build: _Build, devices: Mapping[str, list[_Device]]
+) -> tuple[list[CableEnd], list[CableEnd]]:
+    """Return the consoles that are counted, and those on reserved ports, in the order of racks."""
+    counted: list[CableEnd] = []
+    late: list[CableEnd] = []
+    for sku, found in devices.items():
+        port = build.items[sku].ports.out_of_band if sku in build.items else None
+        for device in found if port is not None else ():
+            counted += [device.port(f"console {n + 1}") for n in range(port.count if port else 0)]
+    for network, switches in build.switches.items():
+        into = late if network in LATE else counted
+        into += [switch.port("console") for switch in switches]
+    pdu = build.inputs.problem.site.rack.pdu if build.inputs.problem.site.rack else None
+    for group in build.racks if pdu is not None else ():
+        into = late if group.rack_class == "network" else counted
+        for rack in range(group.first, group.first + group.count):
+            names = (f"pdu-{rack:03d}-{n + 1}" for n in range(group.pdus))
+            into += [CableEnd(name, "console", rack) for name in names]
+    by_rack = [sorted(ends, key=lambda end: end.rack or 0) for ends in (counted, late)]
+    return by_rack[0], by_rack[1]

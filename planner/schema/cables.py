@@ -1,0 +1,49 @@
+"""The cable schedule of a plan: every link with its two ends, its part and its length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+NetworkOfCable = Literal["compute", "storage", "converged", "in_band", "out_of_band"]
+
+
+@dataclass(frozen=True, slots=True)
+class CableEnd:
+    """A device, where it stands and its port; a place is None where nobody gives racks.
+
+    ``position_ru`` is the lowest rack unit of the device, None for what has no height.
+    """
+
+    device: str
+    port: str
+    rack: int | None = None
+    position_ru: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """One link. Links with the same ``number`` and ``sku`` share a cable, as a splitter's do.
+
+    ``sku`` is None where no cable is listed for such ports. ``length_m`` is the run in whole
+    metres, None where the problem gives no ``site.floor``; ``medium`` says what such a length asks
+    for.
+    """
+
+    number: int
+    network: NetworkOfCable
+    lower: CableEnd
+    upper: CableEnd
+    sku: str | None
+    model: str | None
+    part_number: str | None
+    length_m: int | None
+    medium: str
+
+
+@dataclass(frozen=True)
+class CableSchedule:
+    """All cables of a plan, and what should be known of them."""
+
+    cables: tuple[Cable, ...]
+    notes: tuple[str, ...]

@@ -1,0 +1,157 @@
+"""The cable schedule: as many cables as the bill has, every port once, lengths by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planner import api
+from planner.assemble.cables import cable_schedule
+from planner.inputs import Inputs
+from planner.outputs.cables import COLUMNS, csv_bytes
+from planner.outputs.workbook import STUDY_SHEETS
+from planner.schema.cables import Cable, CableSchedule
+from planner.schema.plan import Plan
+from tests.test_superpod import SUPERPOD
+from tests.world.commands import ran
+from tests.world.random_cases import inputs_of, random_case
+
+FLOOR = "floor: {racks_per_row: 10, rack_width: 60 cm, row_pitch: 3 m, riser: 1.5 m, slack: 10 %}"
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("superpod") / "problem.yaml"
+    path.write_text(SUPERPOD.replace("  racks: 60\n", f"  racks: 60\n  {FLOOR}\n"), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def superpod(problem: Path) -> tuple[Inputs, Plan]:
+    inputs = api.load(problem)
+    return inputs, api.solve_inputs(inputs)
+
+
+@pytest.fixture(scope="module")
+def schedule(superpod: tuple[Inputs, Plan]) -> CableSchedule:
+    return cable_schedule(*superpod)
+
+
+def pulled(schedule: CableSchedule) -> Counter[str]:
+    """Return the cables by item: rows that share a number are one."""
+    return Counter(sku for sku, _ in {(c.sku, c.number) for c in schedule.cables if c.sku})
+
+
+def billed(inputs: Inputs, plan: Plan) -> Counter[str]:
+    kinds = {item.id: item.category for item in inputs.items}
+    named = inputs.problem.extras
+    lines = [line for line in plan.lines if kinds[line.sku] == "cable" and line.sku not in named]
+    return Counter({line.sku: line.quantity for line in lines if line.quantity})
+
+
+def twice(schedule: CableSchedule) -> list[tuple[str, str]]:
+    ends = [(e.device, e.port) for c in schedule.cables for e in (c.lower, c.upper)]
+    return [end for end, count in Counter(ends).items() if count > 1]
+
+
+def test_the_superpod_has_the_cables_of_its_bill(
+    superpod: tuple[Inputs, Plan], schedule: CableSchedule
+) -> None:
+    assert pulled(schedule) == billed(*superpod)
+    assert pulled(schedule)["nvidia_mfp7e10"] == 2044
+    assert twice(schedule) == []
+    assert schedule.notes == ()
+
+
+def test_a_system_is_on_a_leaf_of_each_rail_and_the_manager_on_what_is_left(
+    schedule: CableSchedule,
+) -> None:
+    compute = [c for c in schedule.cables if c.network == "compute"]
+    of_first = [c.upper.device for c in compute if c.lower.device == "nvidia_dgx_h100-001"]
+    assert of_first == [f"compute-leaf-{leaf:02d}" for leaf in range(1, 33, 4)]
+    manager = [c for c in compute if c.lower.device == "fabric-manager"]
+    assert [(c.upper.port, c.length_m) for c in manager] == [("32", None)] * 4
+    between = Counter((c.lower.device, c.upper.device) for c in compute if "leaf" in c.lower.device)
+    assert set(between.values()) == {2}, "32 uplinks to 16 spines"
+
+
+def test_lengths_follow_from_rows_positions_and_heights(schedule: CableSchedule) -> None:
+    cable = next(c for c in schedule.cables if c.lower.device == "nvidia_dgx_h100-001")
+    assert (cable.lower.rack, cable.lower.position_ru) == (1, 1)
+    rack, unit = cable.upper.rack or 0, cable.upper.position_ru or 0
+    assert rack > 32, "behind the racks of systems"
+    row, place = divmod(rack - 1, 10)
+    way = row * 3 + place * 0.6 + 2 * 1.5 + ((48 - 1) + (48 - unit)) * 0.04445
+    assert cable.length_m == -(-way * 1.1 // 1)
+    assert cable.medium == "multimode"
+    beside = [c for c in schedule.cables if c.lower.rack == c.upper.rack and c.lower.rack]
+    assert beside
+    assert {c.medium for c in beside if c.network == "compute"} <= {"DAC", "ACC"}
+    assert all((c.length_m or 0) <= 4 for c in beside)
+
+
+def test_runs_beyond_the_modules_reach_are_told(superpod: tuple[Inputs, Plan]) -> None:
+    inputs, plan = superpod
+    floor = inputs.problem.site.floor
+    assert floor is not None
+    wide = floor.model_copy(update={"row_pitch_m": 20.0})
+    site = inputs.problem.site.model_copy(update={"floor": wide})
+    far = replace(inputs, problem=inputs.problem.model_copy(update={"site": site}))
+    found = cable_schedule(far, plan)
+    beyond = [c for c in found.cables if c.medium == "single mode: beyond 50 m"]
+    assert beyond
+    assert all((c.length_m or 0) > 50 for c in beyond)
+    assert f"{len(beyond):,} links are longer than" in found.notes[0]
+
+
+def test_without_a_floor_there_are_no_lengths(superpod: tuple[Inputs, Plan]) -> None:
+    inputs, plan = superpod
+    site = inputs.problem.site.model_copy(update={"floor": None})
+    bare = replace(inputs, problem=inputs.problem.model_copy(update={"site": site}))
+    found = cable_schedule(bare, plan)
+    assert {cable.length_m for cable in found.cables} == {None}
+    assert found.notes == ("no lengths: the problem gives no site.floor",)
+
+
+@pytest.mark.exhaustive(keep=8)
+@pytest.mark.parametrize("seed", range(60))
+def test_random_plans_have_the_cables_of_their_bills(seed: int) -> None:
+    inputs = inputs_of(random_case(seed))
+    plan = api.solve_inputs(inputs, explain=False)
+    if not plan.lines:
+        return
+    found = cable_schedule(inputs, plan)
+    assert not [note for note in found.notes if "the schedule" in note], found.notes
+    assert pulled(found) == billed(inputs, plan)
+    free = [end for end in twice(found) if end[0] not in ("no free out-of-band port",)]
+    assert free == []
+
+
+def rows(data: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True))
+
+
+def test_the_file_has_a_row_for_every_link(schedule: CableSchedule) -> None:
+    found = rows(csv_bytes(schedule))
+    assert tuple(found[0]) == COLUMNS
+    assert len(found) == len(schedule.cables)
+    first: Cable = schedule.cables[0]
+    assert found[0]["from_device"] == first.lower.device
+    assert found[0]["length_m"] == str(first.length_m)
+
+
+def test_the_command_writes_the_file_and_the_sheet(problem: Path, tmp_path: Path) -> None:
+    import openpyxl
+
+    assert ran("solve", str(problem), "--cables", "-o", str(tmp_path)).code == 0
+    found = rows((tmp_path / "problem.cables.csv").read_bytes())
+    sheet = openpyxl.load_workbook(tmp_path / "problem.xlsx")["Cables"]
+    assert "Cables" in STUDY_SHEETS
+    heads = next(row for row in sheet.iter_rows(values_only=True) if row[0] == "Cable")
+    assert heads[2:6] == ("From", "Rack", "RU", "Port")
+    assert sheet.max_row - 6 == len(found)
