@@ -131,7 +131,8 @@ class Way:
     whole systems. ``spare_unit`` is what of it is mended by itself. ``tflops_per_gpu`` is what
     ``Job.mfu`` applies to, at the power set point. ``power_share`` of its rated power is what a
     system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share,
-    ``bubble`` what its pipeline costs per GPU in use.
+    ``bubble`` what its pipeline costs per GPU in use,
+    ``tensor_gpus`` are the GPUs of a tensor group.
     """
 
     id: str
@@ -144,6 +145,7 @@ class Way:
     power_share: float = 1.0
     min_replicas: int = 1
     bubble: float = 0.0
+    tensor_gpus: int | None = None
 
     @property
     def standing(self) -> str:

@@ -22,7 +22,7 @@ from planner.verify.lines import check_lines
 from planner.verify.objective import check_objective, check_status
 from planner.verify.placement import check_placement, shared_racks
 from planner.verify.totals import check_ratios, check_totals
-from planner.verify.ways import check_ways
+from planner.verify.ways import check_least, check_ways, with_option
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -77,9 +77,11 @@ def recheck(inputs: Inputs, plan: Plan) -> Recheck:
     check_site(ledger, basis, plan)
     check_status(ledger, plan)
     if plan.status in ("optimal", "feasible"):
+        basis = with_option(ledger, basis, plan)
         decisions = read_decisions(ledger, basis, plan)
         if decisions is not None:
             paces = check_ways(ledger, basis, plan.jobs[0])
+            check_least(ledger, basis, plan.jobs[0])
             shares = {sku: pace.power_share for sku, pace in paces.items()}
             capped = {sku: share for sku, share in shares.items() if share != 1.0}
             basis = replace(basis, provisioned=capped)

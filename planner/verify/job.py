@@ -178,7 +178,8 @@ def _mended(
 
 
 def _replica_gpus(job: Job) -> int:
-    return 1 if job.parallelism is None else job.parallelism.tensor * job.parallelism.pipeline
+    parallel = job.parallelism
+    return 1 if parallel is None else parallel.tensor * parallel.pipeline * parallel.context
 
 
 def checkpoint_gb(job: Job) -> float:
