@@ -226,7 +226,8 @@ def _named_at(inputs: Inputs, item_id: str) -> tuple[str | int, ...]:
 
 def _link_items(item: Item) -> set[str]:
     """Return the cables and transceivers of a switch."""
-    links = [group.link for group in item.switch.ports if group.link] if item.switch else []
+    groups = item.switch.ports if item.switch else ()
+    links = [link for group in groups for link in (group.link, *group.forms) if link]
     ends = [end for link in links for end in (link.switch_end, link.system_end) if end]
     return {link.cable for link in links} | {end.item for end in ends}
 

@@ -348,7 +348,7 @@ def test_the_plan_takes_the_option_that_does_most(
 @pytest.mark.parametrize(("memory_gb", "gpus"), [(80, 32), (23, 32), (22.4, 0), (17, 0)])
 def test_memory_asks_for_a_least_number_of_replicas(memory_gb: float, gpus: int) -> None:
     # 10 B parameters over 4 GPUs: 2.5 B in each, 4 bytes held and 12 shared; 10 GB of activations.
-    # With 20 GB in each GPU, 30 are shared: eight replicas need 23.75 GB, and four systems hold no more.
+    # With 20 GB in each GPU, 30 are shared: eight replicas need 23.75 GB; no more find room.
     need = {"held": 4, "shared": 12, "activations": "10 GB", "usable": "100 %"}
     plan = planned(spread({"tensor": 4, "pipeline": 1, "memory": need}, memory_gb=memory_gb + 0.8))
     assert (plan.jobs[0].gpus_used if plan.jobs else 0) == gpus

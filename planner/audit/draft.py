@@ -11,9 +11,10 @@ from planner.inputs import Inputs, changed
 from planner.limits import COUNTED_IN, named, path_of
 from planner.outputs.workbook.inputs import Scalar
 from planner.schema.catalog import Figure
+from planner.schema.levels import FailureRate
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import FailureRate, FixedInterval, Problem, Pue, Term
+from planner.schema.problem import FixedInterval, Problem, Pue, Term
 from planner.schema.running import Parallelism
 from planner.schema.verification import Edit
 
@@ -177,7 +178,8 @@ def _replica(draft: Draft, value: float | None) -> None:
 
 
 def _failures(draft: Draft, value: float) -> None:
-    draft.change_job(failures=FailureRate.model_construct(per_gpu_day=value))
+    shares = draft.problem.job.failure_shares
+    draft.change_job(failures=FailureRate.model_construct(per_gpu_day=value, shares=shares))
 
 
 def _client(kind: str) -> Setter:

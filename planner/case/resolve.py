@@ -16,6 +16,7 @@ from planner.case.model import (
     Companions,
     FamilyOffer,
     IntervalRule,
+    Levels,
     Limits,
     Mode,
     Offer,
@@ -39,6 +40,7 @@ from planner.schema.problem import (
     CustomRule,
     FixedInterval,
     Interval,
+    Job,
     LostWorkInterval,
     Problem,
     Quantity,
@@ -47,6 +49,7 @@ from planner.schema.problem import Split as SplitRule
 from planner.schema.repair import Repair as RepairRule
 from planner.sizing.demand import VENDOR_RULES, capacity_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
+from planner.sizing.two_levels import remote_share
 
 
 def resolve(inputs: Inputs) -> Case:
@@ -80,7 +83,7 @@ def resolve(inputs: Inputs) -> Case:
         storage=tuple(storage),
         standing=tuple(standing),
         families=_families(inputs, storage),
-        job=job_numbers(problem),
+        job=_with_drives(job_numbers(problem), systems),
         limits=limits_of(problem),
         objective=problem.objective.maximize or problem.objective.minimize or "goodput",
         delivered_read=problem.storage.delivered_fraction.read,
@@ -106,6 +109,14 @@ def with_companions(inputs: Inputs, case: Case) -> Case:
     """
     tops = {offer.id: max(cap(case, offer), offer.low) for offer in case.offers()}
     return replace(case, companions=derive_companions(inputs, case, tops))
+
+
+def _with_drives(job: JobNumbers, systems: list[System]) -> JobNumbers:
+    """Return a job without its local level where nothing on offer has drives for it."""
+    if any(way.drives is not None for system in systems for way in system.ways):
+        return job
+    others = tuple(mode for mode in job.modes if mode != "local")
+    return replace(job, modes=others or job.modes)
 
 
 def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:
@@ -318,9 +329,6 @@ def job_numbers(problem: Problem) -> JobNumbers:
     checkpoint, restore = job.checkpoint, job.restore
     replica = job.parallelism.replica_gpus if job.parallelism else None
     least = min((option.replica_gpus for option in job.options), default=1)
-    modes: tuple[Mode, ...] = ("async", "sync")
-    if checkpoint.mode != "open":
-        modes = (checkpoint.mode,)
     return JobNumbers(
         name=job.name,
         checkpoint_gb=size_gb,
@@ -330,8 +338,8 @@ def job_numbers(problem: Problem) -> JobNumbers:
         mfu=1.0 if job.training.model is not None else job.training.mfu,
         scale=scale_law(job),
         replica_gpus=replica,
-        modes=modes,
-        stall_s=checkpoint.stall_s,
+        modes=modes_of(job),
+        stall_s=checkpoint.known_stall_s,
         drain_slowdown=checkpoint.drain_slowdown,
         max_overlap=checkpoint.max_overlap,
         max_blocking=checkpoint.max_blocking,
@@ -340,7 +348,7 @@ def job_numbers(problem: Problem) -> JobNumbers:
         one_replica_reads=restore.readers == "one_replica",
         fan_out=restore.fan_out,
         max_restore_s=restore.max_time_s,
-        restart_s=restore.restart_s,
+        restart_s=job.restart_s,
         gpus_min=max(1, least, job.gpus.min or 1, problem.targets.min_gpus or 1),
         gpus_max=job.gpus.max,
         hot_spares=job.gpus.hot[0],
@@ -357,7 +365,34 @@ def job_numbers(problem: Problem) -> JobNumbers:
             parameters=job.parameters or 0.0,
             fill_limit=problem.storage.fill_limit,
         ),
+        derived_stall=checkpoint.stall_s == "derived",
+        levels=_levels(job),
         repair=_repair(job.repair),
+    )
+
+
+def modes_of(job: Job) -> tuple[Mode, ...]:
+    """Return the ways of saving checkpoints that the plan may choose from."""
+    asked, levels = job.checkpoint.mode, job.levels
+    if levels is not None and levels.use == "yes":
+        return ("local",)
+    modes: tuple[Mode, ...] = ("async", "sync") if asked == "open" else (asked,)
+    return modes if levels is None else (*modes, "local")
+
+
+def _levels(job: Job) -> Levels | None:
+    """Return the local level in numbers, None where the problem has none."""
+    local = job.levels
+    if local is None:
+        return None
+    assert job.restart.local_s is not None  # see planner/loader/level_checks.py
+    return Levels(
+        copies=local.copies,
+        keep=local.keep,
+        every=local.every,
+        remote_share=remote_share(job.failure_shares, local.recovers, local.copies),
+        local_restart_s=job.restart.local_s,
+        drain_restarts=local.drain == "restarts",
     )
 
 

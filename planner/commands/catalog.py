@@ -241,7 +241,7 @@ def check(
             *(_fault(catalogs, sku, message) for sku, message in _invariants(catalogs)),
             *_cheap(catalogs, prices),
         ]
-        doubts = [*_without_basis(catalogs), *_old(prices, day)]
+        doubts = [*_without_basis(catalogs), *_old(catalogs, prices, day)]
     except InputError as error:
         problems, doubts, catalogs = list(error.findings), [], Catalogs()
     if as_json:
@@ -275,11 +275,11 @@ def _without_basis(catalogs: Catalogs) -> Iterator[Finding]:
             yield Finding("basis", message, *place, item.id, fix, severity="warning")
 
 
-def _old(prices: Prices, day: date) -> Iterator[Finding]:
+def _old(catalogs: Catalogs, prices: Prices, day: date) -> Iterator[Finding]:
     """Yield one finding for all prices of a date that lies too far back."""
     dated: dict[tuple[str, str], list[str]] = {}
     for sku, price in prices.prices.items():
-        if is_old(price.date, day):
+        if sku in catalogs.items and is_old(price.date, day):
             dated.setdefault((prices.places[sku].rpartition(":")[0], price.date), []).append(sku)
     for (file, text), skus in sorted(dated.items()):
         message = f"older than {OLD_MONTHS} months on {day}, prices of {text}: {', '.join(skus)}"

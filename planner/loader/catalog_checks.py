@@ -133,6 +133,9 @@ def _port(
     if name != "compute" and (port.split is not None or port.rail_group is not None):
         message = "rail groups and planes are those of compute ports"
         yield message, "leave out rail_group and split", f"ports.{name}"
+    if name in ("compute", "out_of_band") and port.form is not None:
+        message = "forms are those of storage and in-band ports"
+        yield message, "leave out form", f"ports.{name}.form"
 
 
 def _switch(
@@ -144,13 +147,13 @@ def _switch(
         if len(set(values)) < len(values):
             yield "two port groups are the same", "give each group once", "switch.ports"
     for index, group in enumerate(switch.ports):
-        if group.link is None:
-            continue
-        path = f"switch.ports.{index}.link"
-        ends = [end.item for end in (group.link.switch_end, group.link.system_end) if end]
-        parts = [(group.link.cable, "cable"), *((end, "transceiver") for end in ends)]
-        for name, category in parts:
-            yield from _part(name, category, items, path)
+        links = [("link", group.link)] if group.link is not None else []
+        links += [(f"forms.{place}", link) for place, link in enumerate(group.forms)]
+        for key, link in links:
+            ends = [end.item for end in (link.switch_end, link.system_end) if end]
+            parts = [(link.cable, "cable"), *((end, "transceiver") for end in ends)]
+            for name, category in parts:
+                yield from _part(name, category, items, f"switch.ports.{index}.{key}")
 
 
 def _part(name: str, category: str, items: Mapping[str, Item], path: str) -> Iterator[Fault]:

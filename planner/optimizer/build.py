@@ -8,7 +8,7 @@ import math
 from planner.case import Case, FamilyOffer, Storage, System
 from planner.case.bounds import cap, cap_in_use
 from planner.case.model import Mode, Offer, Segment, degraded, with_loss
-from planner.optimizer import constraints
+from planner.optimizer import constraints, levels
 from planner.optimizer.constraints.repair import add_spare_units, log_available
 from planner.optimizer.context import Build
 from planner.optimizer.model import (
@@ -43,6 +43,18 @@ LEAST_PRODUCTIVE = 1e-3
 def goodput(build: Build) -> Linear:
     """Return an expression that is at most log E, with the links that keep it so."""
     job = build.case.job
+    if build.mode == "local":
+        terms = [levels.goodput(build, _productive(build))]
+    else:
+        terms = _on_one_level(build)
+    if job.repair is not None:
+        terms += log_available(build, job.repair)
+    return sum(terms[1:], terms[0])
+
+
+def _on_one_level(build: Build) -> list[Linear]:
+    """Return terms whose sum is at most log E where each checkpoint goes to storage."""
+    job = build.case.job
     terms = [_productive(build), _rework(build)]
     if job.restart_s > 0:
         terms.append(_failures(build, "restart", build.mu + math.log(job.restart_s)))
@@ -56,9 +68,7 @@ def goodput(build: Build) -> Linear:
         each = build.of_way("fan_out", lambda way: job.fan_out_terms(way.replica_gpus)[1], 1)
         argument = build.mu + build.n + each + log_size - build.q
         terms.append(_failures(build, "restore_replicas", argument))
-    if job.repair is not None:
-        terms += log_available(build, job.repair)
-    return sum(terms[1:], terms[0])
+    return terms
 
 
 def _failures(build: Build, name: str, log_lost: Linear) -> Linear:
@@ -84,23 +94,27 @@ def _rework(build: Build) -> Linear:
 
 
 def _productive(build: Build) -> Linear:
-    """Return an expression that is at most log(1 - (s + alpha D)/I)."""
-    job = build.case.job
-    stall_s = job.stall_s if build.mode == "async" else 0.0
-    slowed = job.drain_slowdown * job.checkpoint_gb if build.mode == "async" else job.checkpoint_gb
-    if stall_s == 0.0 and slowed == 0.0:
+    """Return an expression that is at most log(1 - (s + alpha D)/I), with two levels D/k for D."""
+    job, waits = build.case.job, build.mode == "sync"
+    slowed = job.checkpoint_gb * (1.0 if waits else job.drain_slowdown)
+    shares: dict[str, tuple[float, Linear]] = {}  # e^(shift - argument) of an interval each
+    if not waits and job.stall_s > 0.0:
+        shares["stalled"] = math.log(job.stall_s), build.i
+    if not waits and job.derived_stall:
+        shares["copied"] = math.log(job.checkpoint_gb), build.i + levels.log_copy(build)
+    if slowed > 0.0:
+        shares["slowed"] = math.log(slowed), build.b + build.remote_i
+    if not shares:
         return combination([], 0.0)
     productive = build.model.var("log_productive", math.log(LEAST_PRODUCTIVE), 0.0)
-    if stall_s == 0.0:
-        _one_share(build, productive, build.b + build.i, math.log(slowed))
-    elif slowed == 0.0:
-        _one_share(build, productive, build.i, math.log(stall_s))
-    else:
-        rest = build.model.var("productive", LEAST_PRODUCTIVE, 1.0)
-        stall = build.share_of_interval("stalled", math.log(stall_s) - build.i)
-        drain = build.share_of_interval("slowed", math.log(slowed) - build.b - build.i)
-        build.model.row("productive", rest + stall + drain, "<=", 1.0)
-        build.model.link("log_productive", productive, rest + 0, Log(), (LEAST_PRODUCTIVE, 1.0))
+    if len(shares) == 1:
+        ((shift, argument),) = shares.values()
+        _one_share(build, productive, argument, shift)
+        return productive
+    rest = build.model.var("productive", LEAST_PRODUCTIVE, 1.0)
+    parts = [build.share_of_interval(name, at - of) for name, (at, of) in shares.items()]
+    build.model.row("productive", sum(parts, rest), "<=", 1.0)
+    build.model.link("log_productive", productive, rest + 0, Log(), (LEAST_PRODUCTIVE, 1.0))
     return productive
 
 

@@ -6,7 +6,7 @@ Only this file and ``cbc.py`` import PuLP; constraint families get everything fr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -207,6 +207,20 @@ class Link:
         point = self.clamp(evaluate(self.argument, values))
         return evaluate(self.low, values) - self.curve.value(point)
 
+    def tangent_at(self, model: Model, values: Mapping[str, float]) -> Row | None:
+        """Add the tangent where the values stand; None where one stands there already."""
+        return model.tangent(self, evaluate(self.argument, dict(values)))
+
+
+class Cuttable(Protocol):
+    """A concave relation that tangents keep."""
+
+    def violation(self, values: dict[str, float]) -> float:
+        """Return by how much the values break it (negative: they do not)."""
+
+    def tangent_at(self, model: Model, values: Mapping[str, float]) -> Row | None:
+        """Add the tangent where the values stand; None where there is none to add."""
+
 
 @dataclass
 class Sheet:
@@ -336,7 +350,7 @@ class Model:
         self.problem = pulp.LpProblem(name, pulp.LpMaximize if maximise else pulp.LpMinimize)
         self.variables: list[Variable] = []
         self.rows: list[Row] = []
-        self.links: list[Link] = []
+        self.links: list[Cuttable] = []
         self.sheets: list[Sheet] = []
         self.chords: list[Ratio | LogMoney] = []
         self.shared: Shared | None = None

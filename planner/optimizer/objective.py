@@ -198,14 +198,14 @@ def _amount(build: Build, row: Limit, scale: float) -> Linear:
 
 def _mode_of(build: Build) -> frozenset[str]:
     """Return the limits of the mode that is not in use."""
-    return frozenset({"blocking" if build.mode == "async" else "overlap"})
+    return frozenset({"overlap" if build.mode == "sync" else "blocking"})
 
 
 def _log_amount(build: Build, name: str) -> Linear:
     case = build.case
     log_size = math.log(case.job.checkpoint_gb)
     if name in ("overlap", "blocking"):
-        return log_size - build.safe_b - build.i
+        return log_size - build.safe_b - build.remote_i
     if name in ("interval_max", "interval_min"):
         return build.i
     if name == "min_goodput":

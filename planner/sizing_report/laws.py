@@ -6,8 +6,6 @@ rated bandwidth.
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from planner.case import Case
 from planner.case.model import BandwidthRule, Job, Mode
 from planner.inputs import Inputs
@@ -320,7 +318,7 @@ def running(
             interval_s, stall, drain, restart_s, mtti_s, slowdown
         ),
         first_order_valid=lost / mtti_s < FIRST_ORDER_VALID_BELOW,
-        loss=Loss(**{f"{cause}_share": share for cause, share in asdict(loss).items()}),
+        loss=Loss(loss.stall, loss.rework, loss.drain, loss.restart, loss.restore),
     )
 
 

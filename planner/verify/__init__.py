@@ -17,9 +17,11 @@ from planner.verify.decisions import Decisions, read_decisions
 from planner.verify.fabrics import check_fabrics
 from planner.verify.job import check_degraded, check_job
 from planner.verify.ledger import Ledger
+from planner.verify.levels import check_choice
 from planner.verify.limits import Found, check_limits
 from planner.verify.lines import check_lines
 from planner.verify.objective import check_objective, check_status
+from planner.verify.options import check_options
 from planner.verify.placement import check_placement, shared_racks
 from planner.verify.totals import check_ratios, check_totals
 from planner.verify.ways import check_least, check_ways, with_option
@@ -78,7 +80,9 @@ def recheck(inputs: Inputs, plan: Plan) -> Recheck:
     check_status(ledger, plan)
     if plan.status in ("optimal", "feasible"):
         basis = with_option(ledger, basis, plan)
-        decisions = read_decisions(ledger, basis, plan)
+        if plan.jobs:
+            check_choice(ledger, basis, plan.jobs[0])
+        decisions = None if ledger.disagreements else read_decisions(ledger, basis, plan)
         if decisions is not None:
             paces = check_ways(ledger, basis, plan.jobs[0])
             check_least(ledger, basis, plan.jobs[0])
@@ -142,6 +146,7 @@ def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pla
     found = Found(companions.counts, totals, ratios, figures, degraded)
     check_limits(ledger, basis, decisions, plan, found)
     check_objective(ledger, basis, plan, found)
+    check_options(ledger, basis, decisions, plan)
 
 
 def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:

@@ -11,6 +11,7 @@ from typing import Literal
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import Job
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.verify.basis import DECIDED, Basis
 from planner.verify.fabrics import plug
 from planner.verify.ledger import Ledger
@@ -29,7 +30,8 @@ class Decisions:
     """The plan's decisions, from which everything else follows.
 
     ``counts`` are the GPU systems and storage in the cluster; ``standing`` all that are in place,
-    idle owned ones included; ``paces`` how fast the GPUs of each type in use are.
+    idle owned ones included; ``paces`` how fast the GPUs of each type in use are. Each
+    ``every``-th local checkpoint goes on to storage; 0 without a local level.
     """
 
     counts: Mapping[str, int]
@@ -41,6 +43,12 @@ class Decisions:
     mode: Literal["async", "sync"]
     interval_s: float
     paces: Mapping[str, Pace] = field(default_factory=dict)
+    every: int = 0
+
+    @property
+    def remote_interval_s(self) -> float:
+        """The interval of what goes to storage: each checkpoint, or each so many-th local one."""
+        return self.interval_s * (self.every or 1)
 
 
 def read_decisions(ledger: Ledger, basis: Basis, plan: Plan) -> Decisions | None:
@@ -71,6 +79,7 @@ def read_decisions(ledger: Ledger, basis: Basis, plan: Plan) -> Decisions | None
         systems_used=job.systems_used,
         mode=job.mode,
         interval_s=job.interval_s,
+        every=0 if job.local is None else job.local.every,
     )
 
 
@@ -295,6 +304,19 @@ def _describe(basis: Basis, decisions: Decisions, sku: str) -> _Type:
     write_factor, read_factor = _client_factors(basis, decisions)
     usable = usable_gpus(basis.problem.job, gpus)
     return _Type(usable, decisions.counts[sku], write * write_factor, read * read_factor)
+
+
+def checkpoint_gb(job: Job) -> float:
+    """Return the checkpoint size in GB: as given, or parameters times bytes times share."""
+    if job.checkpoint.size_gb is not None:
+        return job.checkpoint.size_gb
+    return (job.parameters or 0.0) * asked_bytes(job) * job.trained_share / 1e9
+
+
+def asked_bytes(job: Job) -> float:
+    """Return the bytes per parameter as asked."""
+    each = job.bytes_per_parameter
+    return BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
 
 
 def replica_gpus(job: Job) -> int | None:

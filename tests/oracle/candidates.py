@@ -122,6 +122,8 @@ def _has_performance(item: Item, market: Market) -> bool:
     if item.category == "gpu_system":
         if item.provides.gpus is None or not _holds_a_tensor_group(item, problem.job):
             return False
+        if not _levels_known(item, problem.job):
+            return False
         if not spares_can_be_counted(item, problem.job):
             return False
         known = any(way.tflops > 0.0 for way in ways(item, problem, market.catalog))
@@ -130,6 +132,14 @@ def _has_performance(item: Item, market: Market) -> bool:
         item.provides.read is not None and item.provides.write is not None
     )
     return bandwidth and item.provides.usable is not None
+
+
+def _levels_known(item: Item, job: Job) -> bool:
+    """Return whether a type's stall can be derived, and its local level planned where it must."""
+    local, drives = job.checkpoint.local, item.local
+    if job.checkpoint.stall_s == "derived" and drives.host_copy is None:
+        return False
+    return local is None or local.use != "yes" or None not in (drives.write, drives.capacity)
 
 
 def _holds_a_tensor_group(item: Item, job: Job) -> bool:

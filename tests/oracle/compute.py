@@ -35,6 +35,7 @@ class Compute:
     mtti_s: float
     client_write_gb_per_s: float
     client_read_gb_per_s: float
+    items: tuple[Item, ...]
     kept: float
     """What waiting for repairs and swaps leave of the goodput; 0 where it may not run so."""
 
@@ -163,11 +164,13 @@ def _in_range(gpus: int, problem: Problem) -> bool:
 
 def failures_per_gpu_day(item: Item, job: Job) -> float:
     """Return a type's failure rate: the problem's where it gives one, else the catalog's."""
-    if isinstance(job.failures, FailureRate):
+    if isinstance(job.failures, FailureRate) and job.failures.per_gpu_day is not None:
         return job.failures.per_gpu_day
-    if "failures" in job.model_fields_set or item.gpu.failures_per_day is None:
+    if isinstance(job.failures, str) and "failures" in job.model_fields_set:
         if job.failures != "llama3":
             raise ValueError("the oracle knows one preset")
+        return LLAMA3_PER_GPU_DAY
+    if item.gpu.failures_per_day is None:
         return LLAMA3_PER_GPU_DAY
     return item.gpu.failures_per_day.value
 
@@ -222,6 +225,7 @@ def _describe(
         mtti_s=86_400.0 / (rate * gpus),
         client_write_gb_per_s=_clients_gb_per_s(problem, items, used, "write"),
         client_read_gb_per_s=_clients_gb_per_s(problem, items, used, "read"),
+        items=tuple(items),
         kept=_kept(problem.job, items, [bought[t] for t in types], used, gpus, rate),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from planner.limits import MILLION
+from planner.optimizer import levels
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear
 from planner.optimizer.objective import log_useful_gpus, log_useful_pflops
@@ -22,7 +23,9 @@ from planner.optimizer.objective import log_useful_gpus, log_useful_pflops
 def add_checkpoint(build: Build) -> None:
     """Add the rows of the mode in use."""
     case, job = build.case, build.case.job
-    if build.mode == "sync":
+    if build.mode == "local":
+        levels.add_levels(build)
+    elif build.mode == "sync":
         _share(build, "blocking", job.max_blocking)
     else:
         if case.rule is None:
@@ -63,6 +66,10 @@ def _drain_fits(build: Build) -> None:
     """Add s + S/B <= I."""
     job, policy = build.case.job, build.case.job.interval.policy
     longest = build.longest_interval_s
+    if job.derived_stall:
+        drain = build.share_of_interval("drain_share", levels.log_drain(build) - build.i)
+        build.model.row("drain_fits", drain + levels.stalled(build), "<=", 1.0)
+        return
     if longest <= job.stall_s:
         impossible = 2 * build.write_range[1]
         build.model.row("drain_fits", build.safe_write, ">=", impossible)

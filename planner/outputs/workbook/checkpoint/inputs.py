@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.workbook.bom.rows import job_gpus
+from planner.outputs.workbook.checkpoint.levels import local_inputs
 from planner.outputs.workbook.checkpoint.model import degraded_inputs
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
@@ -33,7 +34,7 @@ def input_sections(plan: Plan, job: JobPlan, *, money: bool) -> list[Inputs]:
         money: whether this edition shows any.
     """
     return [
-        ("Inputs: checkpoint and restore", (*_checkpoint(job), *_restore(job))),
+        ("Inputs: checkpoint and restore", (*_checkpoint(job), *local_inputs(job), *_restore(job))),
         *([("Inputs: repair", _repair(job.repair))] if job.repair is not None else []),
         ("Inputs: limits of the job", _limits(plan, job)),
         (
