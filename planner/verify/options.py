@@ -141,6 +141,9 @@ def _check_shortfall(
 ) -> None:
     """Run the job on an option and compare how far behind the bound it is, where work counts."""
     goal, name = plan.objective, f"storage_options.{option.family}.shortfall"
+    if goal.name not in OBJECTIVES:
+        ledger.fail(f"{name}: no such objective as {goal.name!r}")
+        return
     asked = OBJECTIVES[goal.name]
     if asked.figure.money:
         ledger.same(name, option.shortfall, 0.0)
@@ -163,6 +166,9 @@ def _check_shortfall(
         return
     figures, _ = compute_figures(basis, changed, clients)
     value = getattr(figures, asked.figure.name, float(decisions.gpus_used))
+    if value is None:
+        ledger.fail(f"{name}: what the plan is worth is not known")
+        return
     behind = max(0.0, goal.bound - value) / max(abs(goal.bound), 1e-12)
     ledger.require(
         abs(option.shortfall - behind) <= _ENOUGH,

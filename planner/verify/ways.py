@@ -47,18 +47,22 @@ class Pace:
         return _left(law, job, gpus) / there
 
 
-def check_ways(ledger: Ledger, basis: Basis, stated: JobPlan) -> Mapping[str, Pace]:
+def check_ways(
+    ledger: Ledger, basis: Basis, stated: JobPlan, *, open_spread: bool
+) -> Mapping[str, Pace]:
     """Return the pace of each type in use by identifier; compare all that the plan says of it.
 
     Args:
         ledger: takes the disagreements.
         basis: the problem and the catalogs.
         stated: the job of the plan, whose types are in the catalogs.
+        open_spread: whether the problem gives several options to spread a replica.
     """
     job = basis.problem.job
-    spread = len(job.options) > 1 or any(o != _degrees(o) for o in job.options)
+    spread = open_spread or any(option != _degrees(option) for option in job.options)
     levers = (job.power, job.training.model, job.training.scale)
-    if not any(levers) and not spread and not stated.ways:
+    if not any(levers) and not spread:
+        ledger.equal("jobs.ways", stated.ways, ())
         return as_sold(basis, stated.gpu_types)
     ledger.equal("jobs.ways", sorted(w.gpu_type for w in stated.ways), sorted(stated.gpu_types))
     found = {}
@@ -66,6 +70,7 @@ def check_ways(ledger: Ledger, basis: Basis, stated: JobPlan) -> Mapping[str, Pa
         item = basis.items.get(way.gpu_type)
         if item is not None and way.gpu_type in stated.gpu_types:
             found[way.gpu_type] = _check_way(ledger, basis, item, way)
+    _check_least(ledger, basis, stated)
     return {**as_sold(basis, stated.gpu_types), **found}
 
 
@@ -165,7 +170,7 @@ def _check_spread(ledger: Ledger, basis: Basis, item: Item, way: WayPlan) -> flo
     return option.factor
 
 
-def check_least(ledger: Ledger, basis: Basis, stated: JobPlan) -> None:
+def _check_least(ledger: Ledger, basis: Basis, stated: JobPlan) -> None:
     """Require that as many GPUs are in use as the least replicas take."""
     option = basis.problem.job.parallelism
     for way in stated.ways if option is not None else ():
