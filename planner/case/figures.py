@@ -449,14 +449,14 @@ def _missing_bandwidth(item: Item) -> list[str]:
 
 
 def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
+    job, missing = inputs.problem.job, []
     rated, power = needs_flops(inputs.problem), it_power_kw(item, inputs)
     if item.category != "gpu_system":
         return []
-    job = inputs.problem.job
     reasons = [
         why_none(item, job.spread(option), power, rated=rated) for option in job.options or (None,)
     ]
-    missing = [] if None in reasons else [reasons[0] or ""]
+    missing += [] if None in reasons else [reasons[0] or ""]
     if job.checkpoint.stall_s == "derived" and item.local.host_copy is None:
         missing.append("the copy from GPU to host (local.copy), which a derived stall takes")
     if job.levels is not None and job.levels.use == "yes":

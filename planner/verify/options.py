@@ -167,7 +167,7 @@ def _check_shortfall(
     figures, _ = compute_figures(basis, changed, clients)
     value = getattr(figures, asked.figure.name, float(decisions.gpus_used))
     if value is None:
-        ledger.fail(f"{name}: what the plan is worth is not known")
+        ledger.fail(f"{name}: the job's work is not known")
         return
     behind = max(0.0, goal.bound - value) / max(abs(goal.bound), 1e-12)
     ledger.require(
