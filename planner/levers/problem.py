@@ -102,7 +102,7 @@ def job_levers(inputs: Inputs) -> Iterator[Lever]:
     if hot[0]:
         yield bounded(inputs, f"{_JOB}.gpus.hot_spares", "hot spares", "systems", -1, 0)
     yield from _types(inputs)
-    if job.parallelism is not None and _replicas_matter_not(job):
+    if job.parallelism is not None and len(job.options) == 1 and _replicas_matter_not(job):
         least = _fewest_stages(inputs)
         if least < job.parallelism.pipeline:
             yield bounded(inputs, f"{_JOB}.parallelism.pipeline", "pipeline stages of one replica",

@@ -46,7 +46,7 @@ from planner.schema.levels import (
     Stall,
 )
 from planner.schema.repair import Repair
-from planner.schema.running import Parallelism, PowerPoints, Training
+from planner.schema.running import Options, Parallelism, PowerPoints, Training
 
 PueNumber = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
 Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]
@@ -537,7 +537,7 @@ class Job(Model):
     parameters: Count | None = None
     bytes_per_parameter: BytesPreset | Number = "mixed_adam"
     trained_share: PositiveShare = 1.0
-    parallelism: Parallelism | None = None
+    parallelisms: Options | None = Field(default=None, alias="parallelism")
     checkpoint: Checkpoint = Checkpoint.model_construct()
     restore: Restore = Restore.model_construct()
     restart: Restart = Restart.model_construct()
@@ -548,6 +548,23 @@ class Job(Model):
     gpus: GpuRange = GpuRange.model_construct()
     dataset_tb: CapacityOrZero = Field(default=0.0, alias="dataset")
     ingest_per_gpu_gb_per_s: BandwidthOrZero = Field(default=0.0, alias="ingest_per_gpu")
+
+    @property
+    def options(self) -> tuple[Parallelism, ...]:
+        """The ways to spread a replica that the plan may choose from; none where none is given."""
+        given = self.parallelisms
+        if given is None:
+            return ()
+        return given if isinstance(given, tuple) else (given,)
+
+    @property
+    def parallelism(self) -> Parallelism | None:
+        """How a replica is spread; of several options the first."""
+        return self.options[0] if self.options else None
+
+    def spread(self, option: Parallelism | None) -> Job:
+        """Return the job with one of its options alone."""
+        return self if option is None else self.model_copy(update={"parallelisms": option})
 
     @property
     def failure_rate(self) -> FailurePreset | float | None:
@@ -611,6 +628,9 @@ class Job(Model):
                 "needs parallelism: {tensor: 8, pipeline: 64} for one_replica, whole replicas, "
                 "sharded_optimizer or every_replica"
             )
+        names = [option.name for option in self.options]
+        if len(set(names)) < len(names):
+            raise ValueError("parallelism has an option twice; give each once")
         scale = self.training.scale
         if self.parallelism is None and scale is not None and scale.micro_batches is not None:
             raise ValueError(

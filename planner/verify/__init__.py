@@ -24,7 +24,7 @@ from planner.verify.objective import check_objective, check_status
 from planner.verify.options import check_options
 from planner.verify.placement import check_placement, shared_racks
 from planner.verify.totals import check_ratios, check_totals
-from planner.verify.ways import check_ways
+from planner.verify.ways import check_ways, with_option
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -79,11 +79,15 @@ def recheck(inputs: Inputs, plan: Plan) -> Recheck:
     check_site(ledger, basis, plan)
     check_status(ledger, plan)
     if plan.status in ("optimal", "feasible"):
+        before = len(ledger.disagreements)
+        basis = with_option(ledger, basis, plan)
         if plan.jobs:
             check_choice(ledger, basis, plan.jobs[0])
-        decisions = None if ledger.disagreements else read_decisions(ledger, basis, plan)
+        chosen = len(ledger.disagreements) == before
+        decisions = read_decisions(ledger, basis, plan) if chosen else None
         if decisions is not None:
-            paces = check_ways(ledger, basis, plan.jobs[0])
+            several = len(inputs.problem.job.options) > 1
+            paces = check_ways(ledger, basis, plan.jobs[0], open_spread=several)
             shares = {sku: pace.power_share for sku, pace in paces.items()}
             capped = {sku: share for sku, share in shares.items() if share != 1.0}
             basis = replace(basis, provisioned=capped)
