@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -136,6 +137,7 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         search: the share of the time left that the search may take.
     """
     from planner.assemble import assemble
+    from planner.assemble.rivals import with_options
     from planner.optimizer.joint import optimise
     from planner.verify import verify
 
@@ -171,6 +173,9 @@ def solve_with(inputs: Inputs, options: Options, *, search: float = FOR_THE_SEAR
         infeasibility=infeasibility,
         seconds=answer.seconds if options.state_seconds else None,
     )
+    if not answer.late:
+        check = partial(verify, inputs)
+        plan = with_options(inputs, case, answer, plan, solver=options.solver, check=check)
     verify(inputs, plan)
     return plan
 

@@ -106,6 +106,12 @@ def solve(
             "--cables", help="Write PROBLEM.cables.csv, every link with its ends, and its sheet."
         ),
     ] = False,
+    netbox: Annotated[
+        bool,
+        typer.Option(
+            "--netbox", help="Write PROBLEM.netbox-*.csv: racks, devices and cables for NetBox."
+        ),
+    ] = False,
     audience: Annotated[
         AudienceName,
         typer.Option(
@@ -141,6 +147,7 @@ def solve(
         as_json=as_json,
         bills=tuple(kind.value for kind in bill or ()),
         cables=cables,
+        netbox=netbox,
         audience=audience.value,
         studies=list(sheets(inputs, plan, options, [kind.value for kind in study or ()])),
     )

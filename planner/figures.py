@@ -101,6 +101,8 @@ FIGURES: dict[str, Figure] = {
         Figure("hot_spare_systems", "hot spares", "systems", "work", 0),
         Figure("tflops_per_gpu", "peak rate of one GPU", "TFLOP/s", "work", 1),
         Figure("mfu", "model FLOP/s utilisation (MFU)", "share", "work", 1),
+        Figure("scale_share", "rate left by the law of scale", "share", "work", 2),
+        Figure("rate_share", "rate left by set point and scale", "share", "work", 2),
         Figure("tokens", "tokens to train on", "tokens", "work", 0),
         Figure("active_parameters", "parameters active per token", "parameters", "work", 0),
         Figure("failures_per_gpu_day", "job-interrupting failures per GPU and day", "1/day",
@@ -163,8 +165,6 @@ FIGURES: dict[str, Figure] = {
         Figure("budget.slowdown", "slowdown", "share", "loss", 2,
                "the GPUs are slower while storage drains a checkpoint"),
         Figure("budget.planned", "planned stops", "share", "loss", 2),
-        Figure("budget.waiting", "waiting for repairs", "share", "loss", 2,
-               "more units are out for repair than spares stand by"),
         Figure("budget.shrunk", "fewer replicas", "share", "loss", 2,
                "fewer replicas run while units are out for repair"),
         # Storage: what it is rated for, and what reaches the job.
@@ -316,6 +316,7 @@ ITEM_UNITS = {
     "gpu.memory": "GB", "gpu.bf16_dense": "TFLOP/s", "gpu.fp8_dense": "TFLOP/s", "gpu.tdp": "kW",
     "gpu.failures_per_day": "1/day", "spare_unit.tray": "GPUs",
     "client.write": "GB/s", "client.read": "GB/s", "min_units": "units", "max_units": "units",
-    "fail_units": "nodes",
+    "fail_units": "nodes", "local.write": "GB/s", "local.capacity": "TB",
+    "local.endurance": "TB/day", "local.host_copy": "GB/s",
 }  # fmt: skip
 """The unit of every figure of a catalog item, by its dotted name."""

@@ -19,12 +19,12 @@ from planner.limits import of_group
 from planner.paths import DataPath, field_of, step_into, steps_of
 from planner.paths import value_at as value_in
 from planner.schema.base import CANONICAL
-from planner.schema.catalog import Category, Family, Item, Source
+from planner.schema.catalog import Category, Family, Item, Precision, Source
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Job, Problem, Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, checkpoint_gb
 
-WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0}
+WEIGHT_BYTES: Mapping[Precision, float] = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}
 """Bytes per parameter that the weights alone take in the memory of the GPUs of one replica."""
 
 
@@ -144,15 +144,16 @@ def demanded(problem: Problem, item_id: str) -> bool:
     return rule is not None and rule.least > rule.in_place
 
 
-def weights_gb_per_gpu(job: Job) -> float | None:
+def weights_gb_per_gpu(job: Job, precision: Precision | None = None) -> float | None:
     """Return what the weights of one replica take in each of its GPUs, GB; None if not known.
 
-    Gradients, optimizer and activations come on top: a GPU with less memory holds no such replica,
-    one with more may.
+    Of several precisions where none is named that of the smallest. Gradients, optimizer and
+    activations come on top: a GPU with less memory holds no such replica, one with more may.
     """
     if job.parameters is None or job.parallelism is None:
         return None
-    each = WEIGHT_BYTES[job.training.precision]
+    asked = job.training.precisions if precision is None else (precision,)
+    each = min(WEIGHT_BYTES[name] for name in asked)
     return each * job.parameters / job.parallelism.replica_gpus / 1e9
 
 
@@ -224,7 +225,8 @@ def _named_at(inputs: Inputs, item_id: str) -> tuple[str | int, ...]:
 
 def _link_items(item: Item) -> set[str]:
     """Return the cables and transceivers of a switch."""
-    links = [group.link for group in item.switch.ports if group.link] if item.switch else []
+    groups = item.switch.ports if item.switch else ()
+    links = [link for group in groups for link in (group.link, *group.forms) if link]
     ends = [end for link in links for end in (link.switch_end, link.system_end) if end]
     return {link.cable for link in links} | {end.item for end in ends}
 

@@ -390,3 +390,17 @@ def test_what_a_reference_design_provides_counts_where_it_is_asked_for() -> None
     designed = resolve(inputs_of(request.case())).systems[0]
     assert (drawn.it_power_kw, designed.it_power_kw) == (10, 11.5)
     assert designed.liquid_kw == 11.5 / 2
+
+
+def test_a_port_of_another_form_takes_the_link_made_for_it() -> None:
+    request = furnished()
+    edge = next(item for item in request.items if item["id"] == "edge")
+    edge["switch"]["ports"][0]["forms"] = [{"form": "odd", "cable": "thin", "links": 2}]
+    request.items[1]["ports"]["storage"] |= {"form": "odd", "transceiver": {"item": "optic"}}
+    found, usual = counts(request), counts(furnished())
+    # Two boxes' 2 x 100 Gb/s take ports of 200 Gb/s, two to a thin cable and no module at any end:
+    # 6 + 4 ports are more than the 8 of a pair, so there are 3 leaves and 2 spines.
+    assert found["edge"] - usual["edge"] == 3
+    # These and a fourth management switch have a console each, that one two uplinks.
+    assert found["thin"] - usual["thin"] == 2 - 4 + (3 + 1 + 2)
+    assert found["optic"] == usual["optic"]

@@ -39,6 +39,8 @@ NOT_FIGURES = {
     "systems_by_type": "parts of the GPU systems in use, by type",
     "usable_gpus_by_type": "what arithmetic needs, by type; no output shows it",
     "per_system_gpus": "what arithmetic needs; no output shows it",
+    "local": "the level of checkpoints on drives, with figures of its own",
+    "derived_stall": "what a stall is made of",
     "ways": "choices, each with figures of its own",
     "it_power_limit_kw": "a limit", "facility_power_limit_kw": "a limit", "racks_limit": "a limit",
     "energy_basis": "a choice",
@@ -53,7 +55,7 @@ UNITS = {unit for _, unit in COMMON} | {
 }  # fmt: skip
 OF_STUDIES = {
     "gpu_systems", "storage_units", "budget.stall", "budget.slowdown", "budget.planned",
-    "budget.waiting", "budget.shrunk",
+    "budget.shrunk",
 }  # fmt: skip
 """Figures that only studies state."""
 

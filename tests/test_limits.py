@@ -38,8 +38,13 @@ PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("storage", schema.Storage), ("jobs.0", schema.Job), ("items.*", schema.Quantity),
     ("policy", schema.Policy),
 )  # fmt: skip
+LOCAL = {
+    name: "of the local level of checkpoints"
+    for name in ("local_fits", "local_lag", "local_room", "local_endurance")
+}
 NOT_NOW = {
     "blocking": "of the other way to save checkpoints",
+    **LOCAL,
     "rule_read": "of a vendor's rule",
     "rule_write": "of a vendor's rule",
     "gpu_types": "where the user asks for a number of types",
@@ -106,7 +111,7 @@ SINGLE = [limit for limit in LIMITS if "*" not in limit.name]
 @pytest.mark.parametrize("limit", SINGLE, ids=lambda limit: str(limit.name))
 def test_each_limit_is_a_row_and_is_reported(limit: Limit) -> None:
     rows = {row.name for row in build(resolve(everything()), "async").model.rows}
-    if limit.reported and limit.name not in ("blocking", "rule_read", "rule_write"):
+    if limit.reported and limit.name not in ("blocking", "rule_read", "rule_write", *LOCAL):
         implied = limit.name == "drain_fits"  # by the overlap limit, where the interval is chosen
         there = row_name(limit.name) in rows or BOUNDS.fullmatch(limit.name) or implied
         assert there, f"no row of the model: {TRY.format(limit.path)}"

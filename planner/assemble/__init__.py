@@ -117,6 +117,8 @@ def _best_capex_usd(case: Case, answer: Certificate) -> float | None:
     taken, best = answer.operation, answer.untouched
     if taken is None or best is None or dict(best.units) == dict(taken.units):
         return None
+    if case.objective == "cost":  # what the best costs is its value
+        return None
     return bill_of(case, best.units, best.ways)["capex_usd"]
 
 

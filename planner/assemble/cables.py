@@ -318,6 +318,7 @@ class _Plug:
     label: str
     group: PortGroup
     parts: int
+    form: str = ""
 
 
 def _ethernet(build: _Build, fabric: Fabric, devices: Mapping[str, list[_Device]]) -> None:
@@ -336,8 +337,9 @@ def _ethernet(build: _Build, fabric: Fabric, devices: Mapping[str, list[_Device]
     if size.tree.leaves > 1:
         down, _ = split_ports(base.count, fabric.oversubscription)
     planes = [_tiers(build, fabric, size, fabric.network, 0)]
-    plugs = sorted(_plugs(build, fabric, item.switch, devices), key=lambda p: (-p.parts, p.order))
-    by_speed: dict[float, _Runs] = {}
+    found = _plugs(build, fabric, item.switch, devices)
+    plugs = sorted(found, key=lambda p: (-p.parts, p.form, p.order))
+    by_kind: dict[tuple[float, str], _Runs] = {}
     offset, short = 0, 0
     for plug in plugs:
         offset = -(-offset // plug.parts) * plug.parts
@@ -349,11 +351,12 @@ def _ethernet(build: _Build, fabric: Fabric, devices: Mapping[str, list[_Device]
             continue
         sub = f"/{part // plug.parts + 1}" if plug.parts < fabric.parts_per_port else ""
         upper = planes[0]["leaf"][leaf].port(f"{place + 1}{sub}")
-        speed = plug.group.speed_gbit_per_s
-        if speed not in by_speed:
-            by_speed[speed] = _Runs(build, fabric.network, plug.group.link)
+        kind = plug.group.speed_gbit_per_s, plug.form
+        if kind not in by_kind:
+            link = plug.group.made_for(plug.form) or plug.group.link
+            by_kind[kind] = _Runs(build, fabric.network, link)
         lower = plug.device.port(plug.label) if plug.device else CableEnd("customer", plug.label)
-        by_speed[speed].add(lower, upper)
+        by_kind[kind].add(lower, upper)
     if short:
         build.notes.append(
             f"{short} ports of the {fabric.network} fabric find no port of their speed"
@@ -368,12 +371,16 @@ def _plugs(
     network, panel = build.inputs.problem.network, parts_per_panel(switch)
     names = ("storage", "in_band") if fabric.network == "converged" else (fabric.network,)
 
-    def plugged(device: _Device | None, label: str, speed: float, count: int) -> Iterator[_Plug]:
-        group = group_for(switch, speed)
+    def plugged(
+        device: _Device | None, label: str, speed: float, count: int, form: str | None = None
+    ) -> Iterator[_Plug]:
+        group = group_for(switch, speed, form)
         assert group is not None
+        made = group.made_for(form)
+        own = made.form if made is not None else ""
         for port in range(count):
             order = port * 1_000_000 + (device.rack or 0 if device else 0)
-            yield _Plug(order, device, f"{label} {port + 1}", group, panel // group.count)
+            yield _Plug(order, device, f"{label} {port + 1}", group, panel // group.count, own)
 
     for sku, found in devices.items():
         for name in names:
@@ -385,7 +392,8 @@ def _plugs(
             if port is not None and (offered or (extra and name == "in_band")):
                 label = name.replace("_", "-")
                 for device in found:
-                    yield from plugged(device, label, port.speed_gbit_per_s, port.count)
+                    speed, form = port.speed_gbit_per_s, port.form
+                    yield from plugged(device, label, speed, port.count, form)
     oob = network.out_of_band
     if oob is not None and "in_band" in names:
         managing = build.items[oob.switch].switch

@@ -11,7 +11,7 @@ from planner.limits import named, of_group, path_of
 from planner.optimizer import operate, purchase
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill, largest_share
-from planner.schema.plan import JobPlan, LimitReport, Totals
+from planner.schema.plan import JobPlan, LimitReport, LocalPlan, Totals
 
 # Which limits bind: one unit more of what is wanted, or one less of what is bought, breaks it.
 
@@ -95,7 +95,11 @@ def _broken(case: Case, run: Run) -> Iterator[str]:
     ceilings = (
         ("restore_time", job.max_restore_s, run.restore_s),
         ("ingest", run.read_gb_per_s, run.gpus * job.ingest_per_gpu_gb_per_s),
-        ("overlap", job.max_overlap if run.mode == "async" else None, transfer_s / run.interval_s),
+        (
+            "overlap",
+            None if run.mode == "sync" else job.max_overlap,
+            transfer_s / run.remote_interval_s,
+        ),
         (
             "blocking",
             job.max_blocking if run.mode == "sync" else None,
@@ -217,7 +221,7 @@ def _supply(c: _Context) -> Iterator[_Entry]:
 def _checkpoint(c: _Context) -> Iterator[_Entry]:
     checkpoint, job, down = c.inputs.problem.job.checkpoint, c.job, _down(c)
     drain_s = c.case.job.checkpoint_gb / c.operation.safe_write_gb_per_s
-    share = drain_s / job.interval_s
+    share = drain_s / c.operation.remote_interval_s
     if job.mode == "sync":
         blocking = share if down else job.blocking
         yield _Entry("blocking", blocking, checkpoint.max_blocking, more=down)
@@ -225,8 +229,20 @@ def _checkpoint(c: _Context) -> Iterator[_Entry]:
     if c.case.rule is None:
         overlap = share if down else job.overlap
         yield _Entry("overlap", overlap, checkpoint.max_overlap, more=down)
+    if job.local is not None:
+        yield from _local(job, job.local, drain_s if down else job.drain_s, down)
+        return
     busy_s = job.stall_s + (drain_s if down else job.drain_s)
     yield _Entry("drain_fits", busy_s, job.interval_s, more=down)
+
+
+def _local(job: JobPlan, local: LocalPlan, drain_s: float, down: str) -> Iterator[_Entry]:
+    """Yield what the local level of checkpoints needs."""
+    yield _Entry("drain_fits", drain_s, local.remote_interval_s, more=down)
+    yield _Entry("local_fits", job.stall_s + local.drain_s, job.interval_s)
+    yield _Entry("local_lag", local.restart_s + local.drain_s, job.mtti_s)
+    yield _Entry("local_room", local.room_tb, local.capacity_tb)
+    yield _Entry("local_endurance", local.volume_tb_per_day, local.endurance_tb_per_day)
 
 
 def _down(c: _Context) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from planner.assemble.ways import chosen
 from planner.case import Case, Storage, System, figures
 from planner.case.fabrics import WORDS
 from planner.case.model import BillItem, Companion, Fabric, Offer, nameplate
@@ -260,6 +261,8 @@ def lines(inputs: Inputs, case: Case, operation: Run) -> tuple[Line, ...]:
         if count:
             item = known[offer.id]
             line = _chosen(inputs, offer, item, operation.units[offer.id], count, spent)
+            if isinstance(offer, System) and offer.id in operation.used:
+                line = _provisioned(inputs, case, operation, line)
             if line.idle:
                 note = f"{line.idle:,} owned stand idle: {why_idle[offer.id]}"
                 line = line.model_copy(update={"notes": (note, *line.notes)})
@@ -327,6 +330,31 @@ def _chosen(
             "notes": item.notes,
         }
     )
+
+
+def _provisioned(inputs: Inputs, case: Case, operation: Run, line: Line) -> Line:
+    """Return the line of a type as it is provisioned for at the set point of its job."""
+    points = {system.id: each.point for system, each in chosen(inputs, case, operation)}
+    point = points[line.sku]
+    share = point.power
+    if share == 1.0 or line.unit_it_power_kw is None:
+        return line
+    most = share * line.unit_it_power_kw
+    typical = most if line.unit_typical_power_kw is None else min(line.unit_typical_power_kw, most)
+    each = {
+        "it_power_kw": most,
+        "heat_btu_per_h": heat_btu_per_h(most),
+        "typical_power_kw": typical,
+    }
+    lines = {name: value * line.quantity for name, value in each.items()}
+    meter_kw = None if line.facility_power_kw is None else share * line.facility_power_kw
+    units = {f"unit_{name}": value for name, value in each.items()}
+    note = (
+        f"configure: cap the GPUs at {100.0 * point.gpu_cap:.4g} % of their power; provisioned for "
+        f"{most:,.1f} of its rated {line.unit_it_power_kw:,.1f} kW, in racks of the rated power"
+    )
+    notes = {"notes": (note, *line.notes), "facility_power_kw": meter_kw}
+    return line.model_copy(update={**units, **lines, **notes})
 
 
 def _usable_tb(offer: Offer, item: Item, working: int) -> float | None:

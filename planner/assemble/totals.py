@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
+from planner.assemble.ways import way_fields
 from planner.case import Case, System, Way
+from planner.case.levels import copy_s, local_part_gb, local_room_tb, writing_gpus
 from planner.case.model import nameplate
 from planner.case.repair import SpareUnit
 from planner.inputs import Inputs
-from planner.optimizer.operate import Run
+from planner.optimizer.operate import Run, on_two_levels
 from planner.optimizer.purchase import bill as bill_of
-from planner.schema.plan import JobPlan, Line, Loss, Repair, Totals
+from planner.schema.plan import (
+    FailureClass,
+    JobPlan,
+    Line,
+    LocalPlan,
+    Loss,
+    Repair,
+    StallPlan,
+    Totals,
+)
 from planner.sizing import goodput as goodput_model
+from planner.sizing import two_levels
 from planner.sizing.checkpoint import overlap
 from planner.sizing.demand import (
     WEIGHTS_ONLY_BYTES_PER_PARAMETER,
@@ -21,6 +33,7 @@ from planner.sizing.demand import (
 )
 from planner.sizing.facility import HOURS_PER_YEAR, heat_btu_per_h
 from planner.sizing.goodput import daly_s, exact_period_s, young_s
+from planner.sizing.two_levels import survives
 
 # How the job runs, with every figure of the sizing model.
 
@@ -29,13 +42,8 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
     """Return the job on the plan."""
     job, o, asked = case.job, operation, inputs.problem.job
     transfer_s = job.checkpoint_gb / o.write_gb_per_s
-    slowdown = job.drain_slowdown if o.mode == "async" else 0.0
-    stall = o.stall_s + slowdown * o.drain_s
-    parts = goodput_model.goodput_loss(
-        o.interval_s, o.stall_s, o.drain_s, job.restart_s, o.restore_s, o.mtti_s, slowdown,
-        o.kept_by_swaps, o.waiting,
-    )  # fmt: skip
-    running = o.kept_by_swaps * (1.0 - o.waiting)
+    slowdown = 0.0 if o.mode == "sync" else job.drain_slowdown
+    stall = o.stall_s + slowdown * o.drain_s / o.every
     known = job.mfu is not None and o.tflops_per_gpu > 0
     pflops = o.useful_pflops(job.mfu or 0.0) if known else None
     down = case.tolerate_down > 0
@@ -48,14 +56,13 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         gpu_types=tuple(sorted(o.used)),
         storage_family=_families(case, o)[0],
         storage_families=_families(case, o),
-        mode=o.mode,
+        mode="sync" if o.mode == "sync" else "async",
         gpus_used=o.gpus,
         systems_used=sum(o.used.values()),
         systems_by_type={key: o.used[key] for key in sorted(o.used)},
         replica_gpus=o.replica_gpus,
         replicas=o.gpus / o.replica_gpus if o.replica_gpus else None,
-        tflops_per_gpu=o.tflops_per_gpu,
-        mfu=job.mfu,
+        **way_fields(inputs, case, o),
         failures_per_gpu_day=o.failures_per_gpu_day,
         checkpoint_gb=job.checkpoint_gb,
         delivered_write_gb_per_s=o.write_gb_per_s,
@@ -73,7 +80,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         exact_s=exact_period_s(stall, o.mtti_s),
         stall_s=o.stall_s,
         drain_s=o.drain_s,
-        overlap=overlap(transfer_s, o.interval_s) if o.mode == "async" else 0.0,
+        overlap=0.0 if o.mode == "sync" else overlap(transfer_s, o.remote_interval_s),
         blocking=o.stall_s / o.interval_s,
         fan_out=o.fan_out,
         restore_s=o.restore_s,
@@ -81,24 +88,13 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         drain_slowdown=slowdown,
         mtti_s=o.mtti_s,
         goodput=o.goodput,
-        goodput_first_order=(1.0 - o.waiting)
-        * goodput_model.first_order_goodput(
-            o.interval_s, o.stall_s, o.drain_s, _restart_s(case, o), o.mtti_s, slowdown
-        ),
-        loss=Loss(
-            stall=parts.stall,
-            rework=parts.rework,
-            drain=parts.drain,
-            restart=parts.restart,
-            restore=parts.restore,
-            waiting=parts.waiting,
-        ),
+        **_goodput(case, o, slowdown),
         useful_gpus=o.useful_gpus,
         useful_pflops=pflops,
         days_to_train=_days(case, pflops),
         ingest_gb_per_s=ingest_gb_per_s(o.gpus, job.ingest_per_gpu_gb_per_s),
         capacity_needed_tb=job.capacity_needed_tb,
-        write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, o.interval_s),
+        write_volume_tb_per_day=write_volume_tb_per_day(job.checkpoint_gb, o.remote_interval_s),
         fan_out_kind=job.fan_out,
         bytes_per_parameter=job.bytes_per_parameter,
         writers="one_replica" if job.one_replica_writes else "all",
@@ -113,19 +109,87 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         per_system_gpus=asked.gpus.per_system,
         usable_gpus_by_type={s.id: way.usable_gpus for s, way in case.in_use(o.used, o.ways)},
         idle_gpus=sum(s.gpus * o.used.get(s.id, 0) for s in case.systems) - o.gpus,
-        goodput_understated=running
-        * goodput_model.understated_goodput(
-            o.interval_s, o.drain_s, job.restart_s + o.restore_s, o.mtti_s, slowdown
-        ),
+        local=local_plan(inputs, case, o) if o.mode == "local" else None,
+        derived_stall=_derived_stall(case, o) if job.derived_stall and o.mode != "sync" else None,
         repair=_repair(inputs, case, o),
     )
 
 
-def _restart_s(case: Case, o: Run) -> float:
-    """Return the restart with its read and, on average, its swap, s."""
-    repair = case.job.repair
-    swap_s = 0.0 if repair is None else repair.hardware_share * repair.swap_s
-    return case.job.restart_s + o.restore_s + swap_s
+def _goodput(case: Case, o: Run, slowdown: float) -> dict[str, Any]:
+    """Return the first-order goodput, what the exact one understates, and where time is lost."""
+    job, running = case.job, o.kept_by_swaps * (1.0 - o.waiting)
+    swap_s = 0.0 if job.repair is None else job.repair.hardware_share * job.repair.swap_s
+    times = (o.interval_s, o.stall_s, o.drain_s)
+    if o.mode == "local":
+        levels = on_two_levels(job, o)
+        parts = two_levels.loss(levels, o.kept_by_swaps, o.waiting)
+        first_order = two_levels.first_order_goodput(levels, swap_s)
+        understated = 0.0  # not known with two levels
+    else:
+        parts = goodput_model.goodput_loss(
+            *times, job.restart_s, o.restore_s, o.mtti_s, slowdown, o.kept_by_swaps, o.waiting
+        )
+        recovery_s = job.restart_s + o.restore_s
+        first_order = goodput_model.first_order_goodput(
+            *times, recovery_s + swap_s, o.mtti_s, slowdown
+        )
+        understated = running * goodput_model.understated_goodput(
+            o.interval_s, o.drain_s, recovery_s, o.mtti_s, slowdown
+        )
+    return {
+        "goodput_first_order": (1.0 - o.waiting) * first_order,
+        "goodput_understated": understated,
+        "loss": Loss(**vars(parts)),
+    }
+
+
+def local_plan(inputs: Inputs, case: Case, o: Run) -> LocalPlan:
+    """Return the local level of checkpoints as the job uses it."""
+    asked, levels = inputs.problem.job.levels, case.job.levels
+    assert asked is not None and levels is not None
+    ways = [(way, way.drives) for _, way in case.in_use(o.used, o.ways)]
+    types = [(way, drives) for way, drives in ways if drives is not None]
+    part_gb = max(local_part_gb(case.job, way, o.gpus) for way, _ in types)
+    endured = [d.endurance_tb_per_day for _, d in types if d.endurance_tb_per_day is not None]
+    return LocalPlan(
+        every=o.every,
+        remote_interval_s=o.remote_interval_s,
+        drain_s=o.local_drain_s,
+        restart_s=levels.local_restart_s,
+        remote_share=levels.remote_share,
+        classes=tuple(
+            FailureClass(
+                name=name,
+                share=share,
+                recovers=asked.recovers[name],
+                level="local" if survives(asked.recovers[name], asked.copies) else "remote",
+            )
+            for name, share in inputs.problem.job.failure_shares.items()
+        ),
+        copies=levels.copies,
+        keep=levels.keep,
+        remote_drain=asked.drain,
+        write_gb_per_s=min(drives.write_gb_per_s for _, drives in types),
+        part_gb=part_gb,
+        room_tb=max(local_room_tb(case.job, way, o.gpus) for way, _ in types),
+        capacity_tb=min(drives.capacity_tb for _, drives in types),
+        volume_tb_per_day=write_volume_tb_per_day(part_gb, o.interval_s),
+        endurance_tb_per_day=min(endured, default=None),
+    )
+
+
+def _derived_stall(case: Case, o: Run) -> StallPlan:
+    """Return what a derived stall is made of, of the type that copies longest."""
+    job = case.job
+    slowest = max(
+        (way for _, way in case.in_use(o.used, o.ways)), key=lambda way: copy_s(job, way, o.gpus)
+    )
+    return StallPlan(
+        overhead_s=job.stall_s,
+        gpu_gb=job.checkpoint_gb / writing_gpus(job, slowest, o.gpus),
+        copy_gb_per_s=slowest.host_copy_gb_per_s or 0.0,
+        copy_s=copy_s(job, slowest, o.gpus),
+    )
 
 
 def _repair(inputs: Inputs, case: Case, o: Run) -> Repair | None:
@@ -191,7 +255,7 @@ def _degraded(case: Case, o: Run) -> dict[str, float | None]:
         "degraded_write_gb_per_s": o.safe_write_gb_per_s,
         "degraded_read_gb_per_s": o.safe_read_gb_per_s,
         "degraded_drain_s": transfer_s,
-        "degraded_overlap": None if o.mode == "sync" else overlap(transfer_s, o.interval_s),
+        "degraded_overlap": None if o.mode == "sync" else overlap(transfer_s, o.remote_interval_s),
         "degraded_restore_s": o.fan_out * case.job.checkpoint_gb / o.safe_read_gb_per_s,
     }
 

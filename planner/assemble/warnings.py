@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from planner.assemble.ways import way_warnings
 from planner.case import Case, figures
 from planner.case.figures import CLIENT_GB_PER_S_PER_GPU, compute_port, fits
 from planner.case.quantities import total
@@ -15,6 +16,7 @@ from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.paths import job_path
 from planner.schema.catalog import Figure, Item, Source
+from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
 from planner.schema.repair import Repair
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
@@ -34,7 +36,8 @@ def assumptions(inputs: Inputs, case: Case, operation: Run) -> tuple[Assumption,
     for bill_item in case.bill_items():
         if counts[bill_item.id]:
             item = known[bill_item.id]
-            result += _item(inputs, item)
+            drives = case.job.derived_stall or operation.mode == "local"
+            result += _item(inputs, item, drives=drives)
             for part in item.components:
                 result += _item(inputs, known[part.id])
     return tuple(result)
@@ -54,11 +57,18 @@ def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]
                  origin(job_path("checkpoint.size")) if problem.job.checkpoint.size_gb
                  else origin(job_path("bytes_per_parameter")), _bytes_note(inputs))  # fmt: skip
     yield _failures(inputs, operation, origin(job_path("failures")))
-    yield _given("stall", "stall per asynchronous checkpoint", job.stall_s, "s",
-                 origin(job_path("checkpoint.stall")),
+    label, path = "stall per asynchronous checkpoint", job_path("checkpoint.stall")
+    if job.derived_stall:
+        label += ", beside the copy to the hosts"
+        path = job_path("checkpoint.stall_overhead")
+    yield _given("stall", label, job.stall_s, "s", origin(path),
                  "reported: 0.3 to 7 s; see docs/sizing.md")  # fmt: skip
+    given = problem.job.restart.remote_s is not None
+    path = job_path("restart.remote" if given else "restore.restart")
     yield _given("restart", "restart without the read", job.restart_s, "s",
-                 origin(job_path("restore.restart")), "reported: 120 to 1200 s")  # fmt: skip
+                 origin(path), "reported: 120 to 1200 s")  # fmt: skip
+    if operation.mode == "local":
+        yield from _local(inputs, case, origin)
     yield from _repair(inputs, origin)
     yield _given("client_limit", "client limit per GPU of a system, where nothing else is given",
                  CLIENT_GB_PER_S_PER_GPU, "GB/s",
@@ -70,6 +80,19 @@ def _problem(inputs: Inputs, case: Case, operation: Run) -> Iterator[Assumption]
                      problem.term.electricity_usd_per_kwh, "USD/kWh",
                      origin("term.electricity"))  # fmt: skip
         yield _given("years", "term", problem.term.years, "years", origin("term.years"))
+
+
+def _local(inputs: Inputs, case: Case, origin: Callable[[str], str]) -> Iterator[Assumption]:
+    """Yield what the local level of checkpoints rests on: no measured split is published."""
+    levels = case.job.levels
+    assert levels is not None
+    yield _given("local_restart", "restart from the local level, with the read",
+                 levels.local_restart_s, "s", origin(job_path("restart.local")),
+                 "no times by level are published; try half and twice of it")  # fmt: skip
+    yield _given("remote_share", "interruptions that no local copy survives", levels.remote_share,
+                 "share", origin(job_path("failures.shares")),
+                 "follows from the shares of the classes and what each recovers from; no measured "
+                 "split is published")  # fmt: skip
 
 
 def _repair(inputs: Inputs, origin: Callable[[str], str]) -> Iterator[Assumption]:
@@ -122,7 +145,9 @@ def _bytes_note(inputs: Inputs) -> str | None:
 
 
 def _failures(inputs: Inputs, operation: Run, source: str) -> Assumption:
-    given, note = inputs.problem.job.failures, None
+    job = inputs.problem.job
+    given = job.failure_rate if "failures" in job.model_fields_set else DEFAULT_FAILURES
+    note = None
     if isinstance(given, str):
         preset = FAILURES_PER_GPU_DAY[given]
         source, note = f"{source}: preset {given}", f"{preset.meaning} ({preset.source})"
@@ -130,10 +155,10 @@ def _failures(inputs: Inputs, operation: Run, source: str) -> Assumption:
     return _given("failures", "job-interrupting failures", value, "per GPU-day", source, note)
 
 
-def _item(inputs: Inputs, item: Item) -> Iterator[Assumption]:
+def _item(inputs: Inputs, item: Item, *, drives: bool = False) -> Iterator[Assumption]:
     sources = inputs.item_sources.get(item.id, {})
     for name, figure in catalog_figures(item):
-        if not name.startswith("facts."):
+        if not name.startswith("facts." if drives else ("facts.", "local.")):
             yield _figure(item, name, figure, sources)
     if item.sizes is not None:
         source = sources.get(item.sizes.source)
@@ -185,6 +210,7 @@ def remarks(
 ) -> Iterator[str]:
     """Yield the remarks on a plan, most important first."""
     yield from _idle(case, operation, lines)
+    yield from _without_drives(inputs, case)
     yield from _preference(case)
     yield from _unusual_shares(lines, job, fabrics)
     yield from _other_switches(inputs, fabrics)
@@ -204,6 +230,18 @@ def _idle(case: Case, operation: Run, lines: list[Line]) -> Iterator[str]:
         if idle > 0:
             systems = "system" if idle == 1 else "systems"
             yield f"{idle} {systems} of {models[system.id]} stand idle: the job does not use them"
+
+
+def _without_drives(inputs: Inputs, case: Case) -> Iterator[str]:
+    """Name what the local level was not tried on, for want of figures."""
+    models = {item.id: item.model for item in inputs.items}
+    ways = [(system, system.ways[0]) for system in case.systems]
+    without = [models[system.id] for system, way in ways if way.drives is None]
+    if inputs.problem.job.levels is not None and without:
+        yield (
+            f"the local level of checkpoints was not tried on {', '.join(without)}: no catalog "
+            "states what their drives write and hold (local.write, local.capacity)"
+        )
 
 
 def _preference(case: Case) -> Iterator[str]:
@@ -348,6 +386,7 @@ def warnings(
         _figures(inputs, operation),
         _job(case, job),
         _mended(job, inputs.problem.job.repair),
+        way_warnings(inputs, case, operation),
     )
     texts = (text for group in groups for text in group)
     more = remarks(inputs, case, operation, lines, job, fabrics)

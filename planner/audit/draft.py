@@ -11,9 +11,11 @@ from planner.inputs import Inputs, changed
 from planner.limits import COUNTED_IN, named, path_of
 from planner.outputs.workbook.inputs import Scalar
 from planner.schema.catalog import Figure
+from planner.schema.levels import FailureRate
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import FailureRate, FixedInterval, Parallelism, Problem, Pue, Term
+from planner.schema.problem import FixedInterval, Problem, Pue, Term
+from planner.schema.running import Parallelism
 from planner.schema.verification import Edit
 
 # A problem while the edits of a workbook are laid over it.
@@ -176,7 +178,8 @@ def _replica(draft: Draft, value: float | None) -> None:
 
 
 def _failures(draft: Draft, value: float) -> None:
-    draft.change_job(failures=FailureRate.model_construct(per_gpu_day=value))
+    shares = draft.problem.job.failure_shares
+    draft.change_job(failures=FailureRate.model_construct(per_gpu_day=value, shares=shares))
 
 
 def _client(kind: str) -> Setter:
@@ -204,7 +207,7 @@ def _fill(draft: Draft, value: float) -> None:
 
 
 def _tflops(draft: Draft, value: float) -> None:
-    name = f"{draft.problem.job.training.precision}_dense"
+    name = f"{draft.problem.job.training.precisions[0]}_dense"
     figure = Figure[float].model_construct(value=value, source="workbook", confidence="low")
     items = tuple(
         item.model_copy(update={"gpu": item.gpu.model_copy(update={name: figure})})

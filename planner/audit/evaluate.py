@@ -140,8 +140,12 @@ def _operation(case: Case, draft: Draft) -> Run:
         ((system, way),) = running
         gpus = way.most_gpus(units[system.id]) - draft.gpus_idle
     _check_whole(case, running, used, gpus)
+    local = draft.plan.jobs[0].local
     mode: Mode = "sync" if draft.mode == "sync" else "async"
-    operation = run_at(case, mode, units, used, gpus, draft.interval_s, ways)
+    if mode == "async" and local is not None:
+        mode = "local"
+    every = 1 if local is None else local.every
+    operation = run_at(case, mode, units, used, gpus, draft.interval_s, ways, every)
     _check_prices(case, units)
     try:
         bill(case, units, ways)

@@ -177,7 +177,8 @@ def _need_system_ends(
 class _Attached(NamedTuple):
     """Ports of one kind of device: the count of devices, ports each, their group and own end.
 
-    What is at the far end of ``outside`` ports is not bought.
+    What is at the far end of ``outside`` ports is not bought. ``form`` is that of the ports where
+    the group has a link for it.
     """
 
     name: str
@@ -185,6 +186,12 @@ class _Attached(NamedTuple):
     group: PortGroup
     end: LinkEnd | None
     outside: bool = False
+    form: str = ""
+
+    @property
+    def link(self) -> Link:
+        """What these ports are linked by."""
+        return self.group.made_for(self.form) or self.group.link or NO_LINK
 
 
 def add_ethernet(builder: CompanionsBuilder, network: NetworkName, fabric: EthernetFabric) -> None:
@@ -273,9 +280,11 @@ def _uplinks(builder: CompanionsBuilder, oob: OutOfBand, switch: Switch) -> _Att
 
 
 def _attach_port(name: str, port: Port, switch: Switch) -> _Attached:
-    group = group_for(switch, port.speed_gbit_per_s)
+    group = group_for(switch, port.speed_gbit_per_s, port.form)
     assert group is not None  # the checks and ``why_not`` refuse what no port is fast enough for
-    return _Attached(name, port.count, group, port.transceiver)
+    own = group.made_for(port.form)
+    form = own.form if own is not None else ""
+    return _Attached(name, port.count, group, port.transceiver, form=form)
 
 
 def _end(port: Port | None, link: Link) -> LinkEnd | None:
@@ -285,21 +294,25 @@ def _end(port: Port | None, link: Link) -> LinkEnd | None:
 
 
 def _attach(builder: CompanionsBuilder, network: NetworkName, attached: list[_Attached]) -> None:
-    """Add cables and transceivers of the ports of devices, by port group."""
-    by_group: defaultdict[float, list[_Attached]] = defaultdict(list)
+    """Add cables and transceivers of the ports of devices, by port group and form."""
+    by_group: defaultdict[tuple[float, str], list[_Attached]] = defaultdict(list)
     for one in attached:
-        by_group[one.group.speed_gbit_per_s].append(one)
-    for speed, members in sorted(by_group.items()):
-        link = members[0].group.link or NO_LINK
+        by_group[one.group.speed_gbit_per_s, one.form].append(one)
+    for (speed, form), members in sorted(by_group.items()):
+        link, kind = members[0].link, f"{speed:g}{form}"
         terms = tuple((float(one.ports), one.name) for one in members)
-        _need_cables(builder, network, f"{network}.cables_{speed:g}", link, terms)
+        _need_cables(builder, network, f"{network}.cables_{kind}", link, terms)
         inside = [one for one in members if not one.outside]
-        ports = [(one.name, one.ports, one.end or link.system_end) for one in inside]
+        # A link for a form has both its ends: a port's own transceiver is for the usual link.
+        ports = [
+            (one.name, one.ports, link.system_end if form else one.end or link.system_end)
+            for one in inside
+        ]
         _need_system_ends(builder, network, ports)
         if link.switch_end is not None:
             each = link.switch_end.links
             ends = tuple((factor / each, name) for factor, name in terms)
-            name = builder.ceil(f"{network}.ends_{speed:g}", ends)
+            name = builder.ceil(f"{network}.ends_{kind}", ends)
             builder.need(link.switch_end.item, 1.0, name, WORDS[network])
 
 

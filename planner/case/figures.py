@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from planner.case.choices import Choice, choices, why_none
+from planner.case.model import Drives
 from planner.case.quantities import Device, RackUse
 from planner.case.quantities import rack_use as pack
 from planner.case.repair import SpareUnit
@@ -15,6 +17,7 @@ from planner.limits import SUPPLIES
 from planner.paths import job_path, value_at
 from planner.schema.base import Bandwidth
 from planner.schema.catalog import Figure, Item, Port, PortGroup, Switch
+from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import RackClassName
 from planner.schema.problem import Job, Problem
 from planner.sizing import checkpoint as sizing
@@ -172,19 +175,34 @@ def rack_space(problem: Problem, name: RackClassName) -> Space | None:
     )
 
 
-def tflops_per_gpu(item: Item, job: Job) -> float | None:
-    """Return the dense rate of the job's precision, TFLOP/s per GPU."""
-    figure = item.gpu.bf16_dense if job.training.precision == "bf16" else item.gpu.fp8_dense
-    return figure.value if figure else None
+def choices_on(item: Item, inputs: Inputs) -> list[Choice]:
+    """Return what the plan may choose from on a GPU system: set points, precisions, rates."""
+    rated, power = needs_flops(inputs.problem), it_power_kw(item, inputs)
+    return choices(item, inputs.problem.job, power, rated=rated)
 
 
 def failures_per_gpu_day(item: Item, job: Job) -> float:
     """Return the failure rate: the problem's, else the catalog's, else the default."""
-    if "failures" not in job.model_fields_set and item.gpu.failures_per_day is not None:
+    if job.failure_rate is None and item.gpu.failures_per_day is not None:
         return item.gpu.failures_per_day.value
-    if isinstance(job.failures, str):
-        return FAILURES_PER_GPU_DAY[job.failures].value
-    return job.failures.per_gpu_day
+    rate = job.failure_rate or DEFAULT_FAILURES
+    return FAILURES_PER_GPU_DAY[rate].value if isinstance(rate, str) else rate
+
+
+def drives(item: Item, job: Job) -> Drives | None:
+    """Return the drives for a local level of checkpoints, None where there is none to plan."""
+    local = item.local
+    if job.levels is None or local.write is None or local.capacity is None:
+        return None
+    endurance = local.endurance.value if local.endurance else None
+    return Drives(local.write.value, local.capacity.value, endurance)
+
+
+def host_copy_gb_per_s(item: Item, job: Job) -> float | None:
+    """Return what a GPU copies to its host, GB/s, where the job's stall is derived from it."""
+    if job.checkpoint.stall_s != "derived" or item.local.host_copy is None:
+        return None
+    return item.local.host_copy.value
 
 
 def usable_gpus(gpus: int, job: Job) -> int:
@@ -379,10 +397,18 @@ def _missing_bandwidth(item: Item) -> list[str]:
 
 
 def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
+    rated, power = needs_flops(inputs.problem), it_power_kw(item, inputs)
+    if item.category != "gpu_system":
+        return []
     job = inputs.problem.job
-    if needs_flops(inputs.problem) and tflops_per_gpu(item, job) is None:
-        return [f"dense {job.training.precision} rate"]
-    return []
+    reason = why_none(item, job, power, rated=rated)
+    missing = [] if reason is None else [reason]
+    if job.checkpoint.stall_s == "derived" and item.local.host_copy is None:
+        missing.append("the copy from GPU to host (local.copy), which a derived stall takes")
+    if job.levels is not None and job.levels.use == "yes":
+        named = (("write", item.local.write), ("capacity", item.local.capacity))
+        missing += [f"local.{key} of its drives" for key, figure in named if figure is None]
+    return missing
 
 
 def _no_room(item: Item, inputs: Inputs) -> str | None:
@@ -407,9 +433,13 @@ class Fit:
     group: PortGroup
 
 
-def group_for(switch: Switch, speed_gbit_per_s: float) -> PortGroup | None:
-    """Return the port group of the least speed that is fast enough, or None."""
-    fast = [g for g in switch.ports if g.speed_gbit_per_s >= speed_gbit_per_s]
+def group_for(switch: Switch, speed_gbit_per_s: float, form: str | None = None) -> PortGroup | None:
+    """Return the port group of the least speed that is fast enough, or None.
+
+    Of a switch with links for the form of a port only the groups that have one are tried.
+    """
+    made_for = [g for g in switch.ports if g.made_for(form)]
+    fast = [g for g in made_for or switch.ports if g.speed_gbit_per_s >= speed_gbit_per_s]
     return min(fast, key=lambda group: group.speed_gbit_per_s, default=None)
 
 
@@ -519,6 +549,6 @@ def no_port_group(item: Item, inputs: Inputs) -> str | None:
             continue
         switch = known[fabric.switch]
         assert switch.switch is not None
-        if group_for(switch.switch, port.speed_gbit_per_s) is None:
+        if group_for(switch.switch, port.speed_gbit_per_s, port.form) is None:
             return f"no port of {switch.id} is as fast as {port.speed_gbit_per_s:g} Gb/s"
     return None

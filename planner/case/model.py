@@ -20,8 +20,11 @@ from planner.limits import of_group
 from planner.schema.problem import Maximized, Minimized
 from planner.sizing.fabric import ComputeDesign, FabricSize
 from planner.sizing.facility import HOURS_PER_YEAR
+from planner.sizing.throughput import ScaleLaw
 
-Mode = Literal["async", "sync"]
+Mode = Literal["async", "sync", "local"]
+"""How checkpoints are saved: GPUs go on while storage drains them, or wait for that; ``local`` is
+asynchronous by way of a level of checkpoints on drives of the GPU systems."""
 CountName = Literal["fewest_storage", "most_storage", "fewest_systems", "most_systems"]
 """Objectives of questions about a problem, not of problem files: counts, all to be least."""
 AmountName = Literal["least_meter", "least_write", "most_write"]
@@ -123,13 +126,25 @@ class Offer(BillItem):
 
 
 @dataclass(frozen=True)
+class Drives:
+    """The drives of one GPU system that can hold local checkpoints, all of them together."""
+
+    write_gb_per_s: float
+    capacity_tb: float
+    endurance_tb_per_day: float | None
+
+
+@dataclass(frozen=True)
 class Way:
     """One way in which the job may run on a GPU system; the plan chooses one.
 
     Of each system the job can use ``usable_gpus``, in steps of ``step_gpus``: whole replicas, or
     whole systems. ``spare_unit`` is what of it is mended by itself. ``tflops_per_gpu`` is what
     ``Job.mfu`` applies to, at the power set point. ``power_share`` of its rated power is what a
-    system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share.
+    system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share,
+    ``bubble`` what its pipeline costs per GPU in use. Without ``drives`` the job has no local level
+    of checkpoints there; ``host_copy_gb_per_s`` is what a GPU copies to its host, where the stall
+    is derived from it.
     """
 
     id: str
@@ -141,6 +156,9 @@ class Way:
     spare_unit: SpareUnit
     power_share: float = 1.0
     min_replicas: int = 1
+    bubble: float = 0.0
+    drives: Drives | None = None
+    host_copy_gb_per_s: float | None = None
 
     @property
     def standing(self) -> str:
@@ -394,8 +412,29 @@ class BandwidthRule:
 
 
 @dataclass(frozen=True)
+class Levels:
+    """The local level of checkpoints: each of ``every`` so many-th of its checkpoints may go on.
+
+    ``remote_share`` of all interruptions need the remote level. ``keep`` checkpoints in ``copies``
+    take room at a time.
+    """
+
+    copies: int
+    keep: int
+    every: tuple[int, ...]
+    remote_share: float
+    local_restart_s: float
+    drain_restarts: bool
+
+
+@dataclass(frozen=True)
 class Job:
-    """The training job; ``replica_gpus`` are those of its first parallelism option."""
+    """The training job; ``replica_gpus`` are those of its first parallelism option.
+
+    ``mfu`` is 1 where rates are measured ones. ``stall_s`` is the whole stall of an asynchronous
+    checkpoint, or with ``derived_stall`` what comes with the copy to the hosts. ``levels`` is there
+    where mode ``local`` is.
+    """
 
     name: str
     checkpoint_gb: float
@@ -403,6 +442,7 @@ class Job:
     active_parameters: float | None
     tokens: float | None
     mfu: float | None
+    scale: ScaleLaw | None
     replica_gpus: int | None
     modes: tuple[Mode, ...]
     stall_s: float
@@ -423,6 +463,8 @@ class Job:
     max_types: int
     ingest_per_gpu_gb_per_s: float
     capacity_needed_tb: float
+    derived_stall: bool = False
+    levels: Levels | None = None
     repair: Repair | None = None
 
     def spare_systems(self, way: Way, systems: int) -> int:
@@ -603,6 +645,15 @@ class Case:
         """Ways that are provisioned for another power than the system's own, by id."""
         pairs = ((system, way) for system in self.systems for way in system.ways)
         return {way.id: (system, way) for system, way in pairs if way.power_share != 1.0}
+
+    @cached_property
+    def by_every(self) -> tuple[Case, ...]:
+        """The case with each k alone, each k-th local checkpoint going on to storage."""
+        levels = self.job.levels
+        if levels is None or len(levels.every) == 1:
+            return (self,)
+        alone = (replace(levels, every=(k,)) for k in levels.every)
+        return tuple(replace(self, job=replace(self.job, levels=each)) for each in alone)
 
     def of_any_size(self) -> Case:
         """Return the case without what it asks for at least of GPUs in use."""

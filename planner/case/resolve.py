@@ -16,6 +16,7 @@ from planner.case.model import (
     Companions,
     FamilyOffer,
     IntervalRule,
+    Levels,
     Limits,
     Mode,
     Offer,
@@ -29,16 +30,17 @@ from planner.case.model import (
 from planner.case.model import Job as JobNumbers
 from planner.case.money import bill_item
 from planner.case.repair import Repair
-from planner.case.ways import ways_of
+from planner.case.ways import scale_law, ways_of
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, demanded, job_size
 from planner.limits import of_group
-from planner.paths import value_at
+from planner.paths import job_path, steps_of, value_at
 from planner.schema.catalog import Item, Sizes
 from planner.schema.problem import (
     CustomRule,
     FixedInterval,
     Interval,
+    Job,
     LostWorkInterval,
     Problem,
     Quantity,
@@ -47,6 +49,7 @@ from planner.schema.problem import Split as SplitRule
 from planner.schema.repair import Repair as RepairRule
 from planner.sizing.demand import VENDOR_RULES, capacity_tb
 from planner.sizing.facility import HOURS_PER_YEAR, discounted_years
+from planner.sizing.two_levels import remote_share
 
 
 def resolve(inputs: Inputs) -> Case:
@@ -73,13 +76,14 @@ def resolve(inputs: Inputs) -> Case:
             systems.append(_system(item, inputs))
         else:
             storage.append(_storage(item, inputs))
+    _refuse_ways_of_several_types(inputs, systems)
     systems = _with_fabrics(inputs, systems)
     case = Case(
         systems=tuple(systems),
         storage=tuple(storage),
         standing=tuple(standing),
         families=_families(inputs, storage),
-        job=job_numbers(problem),
+        job=_with_drives(job_numbers(problem), systems),
         limits=limits_of(problem),
         objective=problem.objective.maximize or problem.objective.minimize or "goodput",
         delivered_read=problem.storage.delivered_fraction.read,
@@ -107,6 +111,14 @@ def with_companions(inputs: Inputs, case: Case) -> Case:
     return replace(case, companions=derive_companions(inputs, case, tops))
 
 
+def _with_drives(job: JobNumbers, systems: list[System]) -> JobNumbers:
+    """Return a job without its local level where nothing on offer has drives for it."""
+    if any(way.drives is not None for system in systems for way in system.ways):
+        return job
+    others = tuple(mode for mode in job.modes if mode != "local")
+    return replace(job, modes=others or job.modes)
+
+
 def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:
     """Return the systems with the number of the compute fabric each joins."""
     known = {item.id: item for item in inputs.items}
@@ -117,6 +129,22 @@ def _with_fabrics(inputs: Inputs, systems: list[System]) -> list[System]:
         replace(system, fabric=numbers[key]) if (key := keys[system.id]) else system
         for system in systems
     ]
+
+
+def _refuse_ways_of_several_types(inputs: Inputs, systems: list[System]) -> None:
+    """Refuse a choice of ways for a job that may run on several types at once.
+
+    The slowest type sets the pace of all, so that each one's way depends on the others'.
+    """
+    several = next((system.id for system in systems if len(system.ways) > 1), None)
+    if several is None or inputs.problem.job.gpus.max_types == 1:
+        return
+    document, path = inputs.document, job_path("gpus.max_types")
+    place = document.place(steps_of(path)) if document else (None, None)
+    message = f"{several} may run in several ways, and the job on several types of GPU system"
+    fix = "give gpus.max_types: 1, or one power set point, precision and parallelism"
+    file, line = place
+    raise InputError(Finding("several-types", message, file, line, path, fix))
 
 
 def _refuse_if_demanded(inputs: Inputs, item: Item, reason: str) -> None:
@@ -300,19 +328,17 @@ def job_numbers(problem: Problem) -> JobNumbers:
     size_gb, bytes_each = job_size(job)
     checkpoint, restore = job.checkpoint, job.restore
     replica = job.parallelism.replica_gpus if job.parallelism else None
-    modes: tuple[Mode, ...] = ("async", "sync")
-    if checkpoint.mode != "open":
-        modes = (checkpoint.mode,)
     return JobNumbers(
         name=job.name,
         checkpoint_gb=size_gb,
         bytes_per_parameter=bytes_each,
         active_parameters=job.training.active_parameters or job.parameters,
         tokens=job.training.tokens,
-        mfu=job.training.mfu,
+        mfu=1.0 if job.training.model is not None else job.training.mfu,
+        scale=scale_law(job),
         replica_gpus=replica,
-        modes=modes,
-        stall_s=checkpoint.stall_s,
+        modes=modes_of(job),
+        stall_s=checkpoint.known_stall_s,
         drain_slowdown=checkpoint.drain_slowdown,
         max_overlap=checkpoint.max_overlap,
         max_blocking=checkpoint.max_blocking,
@@ -321,7 +347,7 @@ def job_numbers(problem: Problem) -> JobNumbers:
         one_replica_reads=restore.readers == "one_replica",
         fan_out=restore.fan_out,
         max_restore_s=restore.max_time_s,
-        restart_s=restore.restart_s,
+        restart_s=job.restart_s,
         gpus_min=max(1, replica or 1, job.gpus.min or 1, problem.targets.min_gpus or 1),
         gpus_max=job.gpus.max,
         hot_spares=job.gpus.hot[0],
@@ -338,7 +364,34 @@ def job_numbers(problem: Problem) -> JobNumbers:
             parameters=job.parameters or 0.0,
             fill_limit=problem.storage.fill_limit,
         ),
+        derived_stall=checkpoint.stall_s == "derived",
+        levels=_levels(job),
         repair=_repair(job.repair),
+    )
+
+
+def modes_of(job: Job) -> tuple[Mode, ...]:
+    """Return the ways of saving checkpoints that the plan may choose from."""
+    asked, levels = job.checkpoint.mode, job.levels
+    if levels is not None and levels.use == "yes":
+        return ("local",)
+    modes: tuple[Mode, ...] = ("async", "sync") if asked == "open" else (asked,)
+    return modes if levels is None else (*modes, "local")
+
+
+def _levels(job: Job) -> Levels | None:
+    """Return the local level in numbers, None where the problem has none."""
+    local = job.levels
+    if local is None:
+        return None
+    assert job.restart.local_s is not None  # see planner/loader/level_checks.py
+    return Levels(
+        copies=local.copies,
+        keep=local.keep,
+        every=local.every,
+        remote_share=remote_share(job.failure_shares, local.recovers, local.copies),
+        local_restart_s=job.restart.local_s,
+        drain_restarts=local.drain == "restarts",
     )
 
 

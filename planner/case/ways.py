@@ -1,31 +1,66 @@
-"""The ways in which the job may run on a GPU system, of which the plan chooses one.
+"""The ways in which the job may run on a GPU system: what may be chosen, in numbers.
 
-A way is a power set point, a precision and a parallelism option. What none of them is asked for
-leaves a type with one way: as it is sold.
+What the problem leaves open nothing of leaves a type with one way: as it is sold.
 """
 
 from __future__ import annotations
 
 from planner.case import figures
+from planner.case.choices import Choice
 from planner.case.model import Way
 from planner.inputs import Inputs
 from planner.schema.catalog import Item
+from planner.schema.problem import Job
+from planner.sizing.throughput import ScaleLaw, pipeline_bubble
 
 
 def ways_of(item: Item, inputs: Inputs) -> tuple[Way, ...]:
     """Return the ways in which the job may run on a GPU system that can be planned."""
+    return tuple(_way(item, inputs.problem.job, each) for each in figures.choices_on(item, inputs))
+
+
+def _way(item: Item, job: Job, choice: Choice) -> Way:
     assert item.provides.gpus is not None
-    job = inputs.problem.job
     usable = figures.usable_gpus(item.provides.gpus.value, job)
     replica = job.parallelism.replica_gpus if job.parallelism else None
-    return (
-        Way(
-            id=item.id,
-            usable_gpus=usable,
-            step_gpus=replica if job.whole_replicas and replica else usable,
-            replica_gpus=replica,
-            tflops_per_gpu=figures.tflops_per_gpu(item, job) or 0.0,
-            failures_per_gpu_day=figures.failures_per_gpu_day(item, job),
-            spare_unit=figures.spare_unit(item, usable, job),
-        ),
+    bubble = bubble_of(job)
+    return Way(
+        id=choice.id_of(item, job),
+        usable_gpus=usable,
+        step_gpus=replica if job.whole_replicas and replica else usable,
+        replica_gpus=replica,
+        tflops_per_gpu=_rate_tflops(job, choice, bubble) * choice.point.throughput,
+        failures_per_gpu_day=figures.failures_per_gpu_day(item, job),
+        spare_unit=figures.spare_unit(item, usable, job),
+        drives=figures.drives(item, job),
+        host_copy_gb_per_s=figures.host_copy_gb_per_s(item, job),
+        power_share=choice.point.power,
+        bubble=bubble,
     )
+
+
+def _rate_tflops(job: Job, choice: Choice, bubble: float) -> float:
+    """Return a GPU's rate at full power where the law of scale gives 1, TFLOP/s; 0 if not known."""
+    law, rate = scale_law(job), choice.rate_tflops or 0.0
+    if law is None:
+        return rate
+    holds_at = choice.measured.gpus if choice.measured else job.training.scale_reference
+    return rate if holds_at is None else rate / law.share(holds_at, bubble)
+
+
+def scale_law(job: Job) -> ScaleLaw | None:
+    """Return the law of scale that the job states, None without one."""
+    scale = job.training.scale
+    if scale is None:
+        return None
+    rows = tuple((float(row.gpus), row.share) for row in scale.table or ())
+    return ScaleLaw(scale.exponent or 0.0, float(scale.reference or 1), rows)
+
+
+def bubble_of(job: Job) -> float:
+    """Return what the pipeline's bubble takes per GPU, 0 where no such law is asked for."""
+    scale, parallel = job.training.scale, job.parallelism
+    if scale is None or scale.micro_batches is None or parallel is None:
+        return 0.0
+    replica = parallel.replica_gpus
+    return pipeline_bubble(parallel.pipeline, replica, scale.micro_batches, scale.interleave)

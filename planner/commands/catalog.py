@@ -106,6 +106,28 @@ def _group(group: PortGroup) -> str:
     return f"{group.count} x {group.speed_gbit_per_s:g}"
 
 
+def _running(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
+    """Yield the power set points of a GPU system and the rates that were measured on it."""
+    for point in item.power_points:
+        low, high = point.low or point.throughput, point.high or point.throughput
+        span = f" ({low:.4g} to {high:.4g})" if low != high else ""
+        power = "" if point.power is None else f", {point.power:.4g} of the system's power"
+        only = f" in {point.precision}" if point.precision else ""
+        note = f"; {point.note}" if point.note else ""
+        said = f"[{point.confidence}] {sources[point.source].title}{note}"
+        yield (
+            f"  {point.of} with GPUs capped at {point.gpu_cap:.4g}{only}: "
+            f"{point.throughput:.4g} of the rate{span}{power}  {said}"
+        )
+    for row in item.achieved:
+        note = f"; {row.note}" if row.note else ""
+        said = f"[{row.confidence}] {sources[row.source].title}{note}"
+        yield (
+            f"  achieved: {row.model} in {row.precision} on {row.gpus:,} GPUs: "
+            f"{row.rate_tflops:,.0f} TFLOP/s a GPU  {said}"
+        )
+
+
 def _ports(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
     """Yield the ports of an item, and of a switch what each of its port groups takes."""
     for name in Ports.model_fields:
@@ -183,6 +205,7 @@ def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
             f"  {label} = {figure.value}{unit}  [{figure.confidence}] "
             f"{sources[figure.source].title}{f'; {figure.note}' if figure.note else ''}"
         )
+    lines += _running(item, sources)
     lines += _ports(item, sources)
     lines += [f"  made of {part.quantity} x {part.id}" for part in item.components]
     if item.sizes is not None:
@@ -218,7 +241,7 @@ def check(
             *(_fault(catalogs, sku, message) for sku, message in _invariants(catalogs)),
             *_cheap(catalogs, prices),
         ]
-        doubts = [*_without_basis(catalogs), *_old(prices, day)]
+        doubts = [*_without_basis(catalogs), *_old(catalogs, prices, day)]
     except InputError as error:
         problems, doubts, catalogs = list(error.findings), [], Catalogs()
     if as_json:
@@ -252,11 +275,11 @@ def _without_basis(catalogs: Catalogs) -> Iterator[Finding]:
             yield Finding("basis", message, *place, item.id, fix, severity="warning")
 
 
-def _old(prices: Prices, day: date) -> Iterator[Finding]:
+def _old(catalogs: Catalogs, prices: Prices, day: date) -> Iterator[Finding]:
     """Yield one finding for all prices of a date that lies too far back."""
     dated: dict[tuple[str, str], list[str]] = {}
     for sku, price in prices.prices.items():
-        if is_old(price.date, day):
+        if sku in catalogs.items and is_old(price.date, day):
             dated.setdefault((prices.places[sku].rpartition(":")[0], price.date), []).append(sku)
     for (file, text), skus in sorted(dated.items()):
         message = f"older than {OLD_MONTHS} months on {day}, prices of {text}: {', '.join(skus)}"

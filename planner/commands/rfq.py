@@ -94,7 +94,7 @@ def _facts(inputs: Inputs, job: JobPlan) -> Iterator[tuple[str, str]]:
         words = f"training of a model of {asked.parameters / 1e9:,.4g} billion parameters"
         if asked.training.tokens:
             words += f" on {asked.training.tokens / 1e12:,.4g} trillion tokens"
-        yield "What it is for", f"{words}, in {asked.training.precision.upper()}"
+        yield "What it is for", f"{words}, in {asked.training.precisions[0].upper()}"
     yield "Checkpoints", (
         f"{size(job.checkpoint_gb)} each, about every {duration(job.interval_s)}, written while "
         "the job goes on" if job.mode == "async" else
@@ -127,7 +127,8 @@ def _systems(inputs: Inputs, job: JobPlan) -> Iterator[str]:
         if tensor:
             words += f", of which groups of {tensor} exchange data within one NVLink or like domain"
         yield words + "."
-    yield f"Dense {inputs.problem.job.training.precision.upper()} FLOP/s and memory of each GPU."
+    precision = inputs.problem.job.training.precisions[0].upper()
+    yield f"Dense {precision} FLOP/s and memory of each GPU."
 
 
 def _storage(inputs: Inputs, job: JobPlan) -> Iterator[str]:

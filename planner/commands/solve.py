@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from planner.api import Options
+from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
 from planner.outputs import console, plan_json
@@ -45,6 +46,7 @@ def deliver(
     as_json: bool,
     bills: Collection[BillFormat] = (),
     cables: bool = False,
+    netbox: bool = False,
     audience: Audience = "internal",
     studies: Studies = (),
 ) -> list[Path]:
@@ -61,6 +63,7 @@ def deliver(
         folder: where they go.
         as_json: print the plan as JSON.
         bills: formats of the bill to write beside the workbook.
+        netbox: write the files that NetBox imports.
         cables: write the cable schedule, too, and its sheet into the internal workbook.
         audience: whom the files are for; the customer gets no plan as JSON.
         studies: further sheets of the internal workbook, by name, and what fills them.
@@ -77,6 +80,8 @@ def deliver(
         if cables:
             sheet, extra = _cables(inputs, plan, path, audience)
             studies = (*studies, sheet)
+        if netbox:
+            extra |= _netbox(inputs, plan, path, audience)
         contents = _contents(plan, carried, path, bills, audience, studies) | extra
         write_all(contents)
         written = list(contents)
@@ -124,6 +129,23 @@ def _cables(
         (sheet.SHEET, partial(sheet.add, schedule=schedule)),
         {file: cables.csv_bytes(schedule)},
     )
+
+
+def _netbox(inputs: Inputs, plan: Plan, path: Path, audience: Audience) -> dict[Path, bytes]:
+    """Return the files for NetBox: no money is in them.
+
+    Raises:
+        InputError: nothing stands in racks, so there is nothing to import.
+    """
+    from planner.assemble.cables import cable_schedule
+    from planner.outputs import netbox
+
+    if not plan.racks:
+        message = "--netbox: the plan has no racks"
+        raise InputError(Finding("netbox", message, fix="give site.rack: {height: 48 RU}"))
+    name = path.name if audience == "internal" else f"{path.name}.{audience}"
+    contents = netbox.files(plan, cable_schedule(inputs, plan))
+    return {path.parent / f"{name}.netbox-{key}.csv": data for key, data in contents.items()}
 
 
 def _bill(plan: Plan, kind: BillFormat, audience: Audience) -> bytes:

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from planner.errors import did_you_mean
 from planner.schema.catalog import Family, Figure, Item, Port, Ports, Sizes, Source, Switch
+from planner.schema.running import check_range
 
 Fault = tuple[str, str | None, str]
 """What is wrong, what would be right, and the dotted part it is about."""
@@ -57,6 +58,7 @@ def check_item(
     yield from _missing_sources(item, sources)
     if item.sizes is not None:
         yield from _sizes(item.sizes, sources)
+    yield from _running(item, sources)
     yield from _category(item, families)
     yield from _components(item, items)
     yield from _networking(item, items, sources)
@@ -131,6 +133,9 @@ def _port(
     if name != "compute" and (port.split is not None or port.rail_group is not None):
         message = "rail groups and planes are those of compute ports"
         yield message, "leave out rail_group and split", f"ports.{name}"
+    if name in ("compute", "out_of_band") and port.form is not None:
+        message = "forms are those of storage and in-band ports"
+        yield message, "leave out form", f"ports.{name}.form"
 
 
 def _switch(
@@ -142,13 +147,13 @@ def _switch(
         if len(set(values)) < len(values):
             yield "two port groups are the same", "give each group once", "switch.ports"
     for index, group in enumerate(switch.ports):
-        if group.link is None:
-            continue
-        path = f"switch.ports.{index}.link"
-        ends = [end.item for end in (group.link.switch_end, group.link.system_end) if end]
-        parts = [(group.link.cable, "cable"), *((end, "transceiver") for end in ends)]
-        for name, category in parts:
-            yield from _part(name, category, items, path)
+        links = [("link", group.link)] if group.link is not None else []
+        links += [(f"forms.{place}", link) for place, link in enumerate(group.forms)]
+        for key, link in links:
+            ends = [end.item for end in (link.switch_end, link.system_end) if end]
+            parts = [(link.cable, "cable"), *((end, "transceiver") for end in ends)]
+            for name, category in parts:
+                yield from _part(name, category, items, f"switch.ports.{index}.{key}")
 
 
 def _part(name: str, category: str, items: Mapping[str, Item], path: str) -> Iterator[Fault]:
@@ -188,6 +193,30 @@ def _missing_sources(model: BaseModel, sources: Mapping[str, Source]) -> Iterato
         if figure.source not in sources:
             hint = did_you_mean(figure.source, list(sources)) or LIST_IT
             yield f"{name}: the source '{figure.source}' is not listed under sources", hint, name
+
+
+def _running(item: Item, sources: Mapping[str, Source]) -> Iterator[Fault]:
+    """Yield what is wrong with the set points and the measured rates of a GPU system."""
+    cited = (
+        ("power_points", [row.source for row in item.power_points]),
+        ("achieved", [row.source for row in item.achieved]),
+    )
+    for name, names in cited:
+        if names and item.category != "gpu_system":
+            yield f"{name} belongs to GPU systems only", "leave it out", name
+        for number, source in enumerate(names):
+            yield from _source(source, sources, f"{name}.{number}.source")
+    seen = set()
+    for number, point in enumerate(item.power_points):
+        place = f"power_points.{number}"
+        try:
+            check_range(point.throughput, point.low, point.high)
+        except ValueError as error:
+            yield f"{place}: {error}", "give low <= throughput <= high", place
+        key = (point.gpu_cap, point.of, point.precision)
+        if key in seen:
+            yield f"{place}: the cap {point.gpu_cap:.4g} is there twice", "give each once", place
+        seen.add(key)
 
 
 def _sizes(sizes: Sizes, sources: Mapping[str, Source]) -> Iterator[Fault]:

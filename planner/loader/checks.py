@@ -23,6 +23,7 @@ from planner.inputs import (
     needs_tokens,
     weights_gb_per_gpu,
 )
+from planner.loader.level_checks import level_faults
 from planner.paths import job_path, steps_of
 from planner.schema.catalog import Category, Item
 from planner.schema.problem import FixedInterval, OptimalInterval, Problem, Quantity
@@ -237,6 +238,7 @@ def check_problem(inputs: Inputs) -> list[Finding]:
         _bounded,
         _job_size,
         _intervals,
+        _levels,
         _rack,
         _families,
         _companions,
@@ -248,6 +250,11 @@ def check_problem(inputs: Inputs) -> list[Finding]:
 
 def _companions(inputs: Inputs) -> Iterator[Finding]:
     for code, path, message, fix in companion_faults(inputs):
+        yield _finding(inputs, code, path, message, fix)
+
+
+def _levels(inputs: Inputs) -> Iterator[Finding]:
+    for code, path, message, fix in level_faults(inputs):
         yield _finding(inputs, code, path, message, fix)
 
 
@@ -314,7 +321,7 @@ def _needs_term(inputs: Inputs) -> Iterator[Finding]:
 
 def _needs(inputs: Inputs) -> Iterator[Finding]:
     problem, job = inputs.problem, inputs.problem.job
-    if needs_flops(problem) and job.training.mfu is None:
+    if needs_flops(problem) and job.training.mfu is None and job.training.model is None:
         message = "useful FLOP/s and days to train need the model FLOP/s utilisation"
         yield _finding(
             inputs, "missing-mfu", job_path("training"), message, "add training.mfu: 40 %"
@@ -406,7 +413,7 @@ def _binary_hint(ratio: float) -> str:
 
 def _intervals(inputs: Inputs) -> Iterator[Finding]:
     checkpoint = inputs.problem.job.checkpoint
-    interval, stall = checkpoint.interval, checkpoint.stall_s
+    interval, stall = checkpoint.interval, checkpoint.known_stall_s
     if checkpoint.mode == "sync":
         return
     severity: Severity = "error" if checkpoint.mode == "async" else "warning"
@@ -524,11 +531,12 @@ def _goodput(inputs: Inputs) -> Iterator[Contradiction]:
         longest_s = rule.max_s
     else:
         return
-    left = 1.0 - checkpoint.stall_s / longest_s
+    left = 1.0 - checkpoint.known_stall_s / longest_s
     if 0.0 < left < floor:
         message = (
-            f"goodput of {100 * floor:g} % cannot be had: a stall of {checkpoint.stall_s:g} s in "
-            f"every interval of at most {longest_s / 60:g} min leaves {100 * left:.4g} %"
+            f"goodput of {100 * floor:g} % cannot be had: a stall of "
+            f"{checkpoint.known_stall_s:g} s in every interval of at most "
+            f"{longest_s / 60:g} min leaves {100 * left:.4g} %"
         )
         fix = "lower it, shorten the stall, or lengthen the interval"
         yield "targets.min_goodput", message, fix
@@ -542,10 +550,8 @@ def _days(inputs: Inputs) -> Iterator[Contradiction]:
     if None in (most_days, tokens, mfu, most, parameters):
         return
     assert most_days and tokens and mfu and most and parameters
-    figures = (
-        item.gpu.bf16_dense if job.training.precision == "bf16" else item.gpu.fp8_dense
-        for item in _systems(inputs)
-    )
+    fp8 = job.training.precisions[0] == "fp8"
+    figures = (i.gpu.fp8_dense if fp8 else i.gpu.bf16_dense for i in _systems(inputs))
     rates = [figure.value for figure in figures if figure is not None]
     if not rates:
         return

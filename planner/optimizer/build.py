@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from planner.case import Case, FamilyOffer, Storage, System
 from planner.case.bounds import cap, cap_in_use
 from planner.case.model import Mode, Offer, Segment, degraded, with_loss
-from planner.optimizer import constraints
+from planner.optimizer import constraints, levels
 from planner.optimizer.constraints.repair import add_spare_units, log_available
 from planner.optimizer.context import Build
 from planner.optimizer.model import (
@@ -17,10 +18,12 @@ from planner.optimizer.model import (
     LogRework,
     Model,
     NegativeExp,
+    NegativeSoftplus,
     Variable,
     combination,
     total,
 )
+from planner.sizing.throughput import ScaleLaw
 
 # Goodput E as a concave function of the logarithms.
 #
@@ -40,6 +43,18 @@ LEAST_PRODUCTIVE = 1e-3
 def goodput(build: Build) -> Linear:
     """Return an expression that is at most log E, with the links that keep it so."""
     job = build.case.job
+    if build.mode == "local":
+        terms = [levels.goodput(build, _productive(build))]
+    else:
+        terms = _on_one_level(build)
+    if job.repair is not None:
+        terms += log_available(build, job.repair)
+    return sum(terms[1:], terms[0])
+
+
+def _on_one_level(build: Build) -> list[Linear]:
+    """Return terms whose sum is at most log E where each checkpoint goes to storage."""
+    job = build.case.job
     terms = [_productive(build), _rework(build)]
     if job.restart_s > 0:
         terms.append(_failures(build, "restart", build.mu + math.log(job.restart_s)))
@@ -53,9 +68,7 @@ def goodput(build: Build) -> Linear:
         each = build.of_way("fan_out", lambda way: job.fan_out_terms(way.replica_gpus)[1], 1)
         argument = build.mu + build.n + each + log_size - build.q
         terms.append(_failures(build, "restore_replicas", argument))
-    if job.repair is not None:
-        terms += log_available(build, job.repair)
-    return sum(terms[1:], terms[0])
+    return terms
 
 
 def _failures(build: Build, name: str, log_lost: Linear) -> Linear:
@@ -81,23 +94,27 @@ def _rework(build: Build) -> Linear:
 
 
 def _productive(build: Build) -> Linear:
-    """Return an expression that is at most log(1 - (s + alpha D)/I)."""
-    job = build.case.job
-    stall_s = job.stall_s if build.mode == "async" else 0.0
-    slowed = job.drain_slowdown * job.checkpoint_gb if build.mode == "async" else job.checkpoint_gb
-    if stall_s == 0.0 and slowed == 0.0:
+    """Return an expression that is at most log(1 - (s + alpha D)/I), with two levels D/k for D."""
+    job, waits = build.case.job, build.mode == "sync"
+    slowed = job.checkpoint_gb * (1.0 if waits else job.drain_slowdown)
+    shares: dict[str, tuple[float, Linear]] = {}  # e^(shift - argument) of an interval each
+    if not waits and job.stall_s > 0.0:
+        shares["stalled"] = math.log(job.stall_s), build.i
+    if not waits and job.derived_stall:
+        shares["copied"] = math.log(job.checkpoint_gb), build.i + levels.log_copy(build)
+    if slowed > 0.0:
+        shares["slowed"] = math.log(slowed), build.b + build.remote_i
+    if not shares:
         return combination([], 0.0)
     productive = build.model.var("log_productive", math.log(LEAST_PRODUCTIVE), 0.0)
-    if stall_s == 0.0:
-        _one_share(build, productive, build.b + build.i, math.log(slowed))
-    elif slowed == 0.0:
-        _one_share(build, productive, build.i, math.log(stall_s))
-    else:
-        rest = build.model.var("productive", LEAST_PRODUCTIVE, 1.0)
-        stall = build.share_of_interval("stalled", math.log(stall_s) - build.i)
-        drain = build.share_of_interval("slowed", math.log(slowed) - build.b - build.i)
-        build.model.row("productive", rest + stall + drain, "<=", 1.0)
-        build.model.link("log_productive", productive, rest + 0, Log(), (LEAST_PRODUCTIVE, 1.0))
+    if len(shares) == 1:
+        ((shift, argument),) = shares.values()
+        _one_share(build, productive, argument, shift)
+        return productive
+    rest = build.model.var("productive", LEAST_PRODUCTIVE, 1.0)
+    parts = [build.share_of_interval(name, at - of) for name, (at, of) in shares.items()]
+    build.model.row("productive", sum(parts, rest), "<=", 1.0)
+    build.model.link("log_productive", productive, rest + 0, Log(), (LEAST_PRODUCTIVE, 1.0))
     return productive
 
 
@@ -108,6 +125,60 @@ def _one_share(build: Build, productive: Linear, argument: Linear, shift: float)
     build.model.row("stalls_end", argument + 0, ">=", least)
     curve = LogOneMinusExp(shift)
     build.model.link("log_productive", productive, argument + 0, curve, (least, most), seeds=9)
+
+
+# The law of scale: what N GPUs in one job leave of the rate of each, as a function of n = log N.
+#
+#     exponent: -e (n - log N0);   bubble: -log(1 + b e^n);   table: straight pieces in n
+#
+# The first is linear, the second concave. A table that is concave is the least of its pieces; of
+# another one piece is chosen, so that the model holds the table itself.
+
+
+LEAST_BUBBLE = 1e-15
+
+
+def scale(build: Build) -> Linear:
+    """Return an expression that is at most the log of the law's share at N."""
+    law = build.case.job.scale
+    if law is None:
+        return 0.0
+    if law.table:
+        return _table(build, law)
+    if law.exponent:
+        return -law.exponent * (build.n - math.log(law.reference))
+    left = build.model.var("log_scale", None, 0.0)
+    bubble = build.of_way("bubble", lambda way: max(way.bubble, LEAST_BUBBLE), -1)
+    low, high = build.gpus_range
+    bubbles = [max(way.bubble, LEAST_BUBBLE) for way in build.case.ways]
+    domain = (math.log(min(bubbles) * low), math.log(max(bubbles) * high))
+    build.model.link("log_scale", left, build.n + bubble, NegativeSoftplus(), domain, seeds=9)
+    return left
+
+
+def _table(build: Build, law: ScaleLaw) -> Linear:
+    model, pieces = build.model, law.pieces()
+    left = model.var("log_scale", None, 0.0)
+    if all(one[2] >= other[2] for one, other in itertools.pairwise(pieces)):
+        for number, (start, share, slope) in enumerate(pieces):
+            right = share - slope * start
+            model.row(f"log_scale_{number}", left - slope * build.n, "<=", right)
+        return left
+    top = max(math.log(build.gpus_range[1]), pieces[-1][0]) + 1.0
+    ends = [piece[0] for piece in pieces[1:]] + [top]
+    flags, parts, shares = [], [], []
+    for number, ((start, share, slope), end) in enumerate(zip(pieces, ends, strict=True)):
+        flag = model.var(f"scale__{number}", 0.0, 1.0, True)
+        part = model.var(f"scale_part__{number}", 0.0, top)
+        model.row(f"scale_{number}_low", part - start * flag, ">=", 0.0)
+        model.row(f"scale_{number}_high", part - end * flag, "<=", 0.0)
+        flags.append(flag)
+        parts.append(part)
+        shares.append(slope * part + (share - slope * start) * flag)
+    model.row("scale_piece", total(flags), "==", 1.0)
+    model.row("scale_parts", total(parts) - build.n, "==", 0.0)
+    model.row("log_scale", left - total(shares), "<=", 0.0)
+    return left
 
 
 # The master problem of a case: shared variables first, then every constraint family.
@@ -138,6 +209,7 @@ def build(case: Case, mode: Mode) -> Build:
     add_spare_units(build)
     if case.needs_goodput and case.systems:
         build.goodput = goodput(build)
+        build.scale = scale(build)
     for family_of_rows in constraints.families():
         family_of_rows(build)
     return build
@@ -197,7 +269,7 @@ def _add_ways(build: Build, system: System, used: Variable, flag: Variable, most
     else:
         parts, flags = [], []
         for way in system.ways:
-            part = model.var(f"used__{way.id}", 0.0, used.upBound, True)
+            part = model.var(f"used_in__{way.id}", 0.0, used.upBound, True)
             chosen = model.var(f"way__{way.id}", 0.0, 1.0, True)
             model.row(f"way_{way.id}", part - most * chosen, "<=", 0.0)
             model.row(f"way_used_{way.id}", part - chosen, ">=", 0.0)
@@ -214,7 +286,7 @@ def _add_ways(build: Build, system: System, used: Variable, flag: Variable, most
         build.units[way.standing] = standing + 0
     if capped:
         standing = total(build.units[way.standing] for way in capped)
-        model.row(f"standing_{system.id}", standing - build.units[system.place], "<=", 0.0)
+        model.row(f"standing_all_{system.id}", standing - build.units[system.place], "<=", 0.0)
 
 
 def _asked_for(build: Build, system: System) -> bool:

@@ -47,7 +47,8 @@ class Build:
     ``gpus`` is N; ``write`` and ``read`` are delivered GB/s, ``safe_write`` and ``safe_read`` the
     same with appliances down, where the problem wants limits to hold then. The logarithms ``n``,
     ``b``, ``q`` and ``i`` of N, write, read and interval come into being, with their links, when
-    first used.
+    first used. ``scale`` is the log of what N leaves of a GPU's rate by the law of scale; ``every``
+    are the flags of k where each k-th local checkpoint goes to storage.
     """
 
     case: Case
@@ -72,7 +73,9 @@ class Build:
     safe_read: Variable = None
     interval: Variable = None
     goodput: Linear = None
+    scale: Linear = 0.0
     by_way: dict[str, Linear] = field(default_factory=dict)
+    every: dict[int, Variable] = field(default_factory=dict)
 
     def gpus_in(self, system: System, way: Way) -> Linear:
         """Return the GPUs in use in a way: whole replicas on the fewest systems, or systems."""
@@ -141,7 +144,7 @@ class Build:
 
         A drain (or a synchronous write) must end within the longest interval.
         """
-        least = self.case.job.checkpoint_gb / self.longest_interval_s
+        least = self.case.job.checkpoint_gb / self.longest_interval_s / self.most_every
         appliances = self.case.delivered_write * self._most(self._write_of)
         clients = self._most_clients(
             [s.client_write_gb_per_s for s in self.case.systems],
@@ -283,6 +286,25 @@ class Build:
         if rule.policy == "lost_work":
             return math.log(rule.kappa) - self.mu
         return self.model.var("log_interval", math.log(low), math.log(high))
+
+    @property
+    def most_every(self) -> int:
+        """The most local checkpoints to a remote one; 1 without a local level."""
+        levels = self.case.job.levels
+        return 1 if self.mode != "local" or levels is None else max(levels.every)
+
+    @cached_property
+    def remote_i(self) -> Linear:
+        """log of the interval at which checkpoints go to storage: of each one, or each k-th."""
+        levels = self.case.job.levels
+        if self.mode != "local" or levels is None:
+            return self.i
+        if len(levels.every) == 1:
+            return self.i + math.log(levels.every[0])
+        for k in levels.every:
+            self.every[k] = self.model.var(f"every__{k}", 0.0, 1.0, True)
+        self.model.row("one_every", total(self.every.values()), "==", 1.0)
+        return self.i + combination((math.log(k), flag) for k, flag in self.every.items())
 
     @cached_property
     def mu(self) -> Linear:

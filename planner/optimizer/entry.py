@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.case import Case, Storage
-from planner.case.model import Offer
+from planner.case.model import Mode, Offer
 from planner.optimizer.build import build
 from planner.optimizer.master import Master, session
 from planner.optimizer.model import Variable
@@ -63,9 +63,7 @@ class _Probe:
     offers: Mapping[str, Offer]
 
     @classmethod
-    def of(
-        cls, case: Case, mode: Literal["async", "sync"], solver: SolverName, effort: Effort
-    ) -> _Probe:
+    def of(cls, case: Case, mode: Mode, solver: SolverName, effort: Effort) -> _Probe:
         problem = build(case, mode)
         expression = EXPRESSIONS[case.objective](problem)
         master = Master(problem, session(solver, problem.model), effort)

@@ -388,12 +388,22 @@ def _preference(case: Case, meets_floors: Callable[[Run], bool]) -> Callable[[Ru
         return lambda o: -missed(o)
     if case.objective == "gpus":
         return lambda o: (1e6 if meets_floors(o) else 0.0) + o.gpus
+    if case.job.scale is not None and _counts_work(case):
+        floor, mfu = case.limits.min_goodput or 0.0, case.job.mfu or 0.0
+        return lambda o: o.useful_pflops(mfu) if o.goodput >= floor else o.goodput - 1.0
     if case.limits.min_goodput is not None and case.objective not in LOGARITHMIC:
         floor = case.limits.min_goodput
         return lambda o: o.useful_gpus if o.goodput >= floor else o.goodput - 1.0
     if case.limits.min_goodput is not None:
         return lambda o: o.useful_gpus if meets_floors(o) else o.goodput - 1.0
     return lambda o: o.useful_gpus
+
+
+def _counts_work(case: Case) -> bool:
+    """Say whether useful PFLOP/s decide: more GPUs in use may be more of them at a lower rate."""
+    floor, ratio = case.useful_pflops_floor(), case.limits.per_million_tokens
+    asked = case.objective in ("goodput", "usd_per_million_tokens")
+    return asked or floor is not None or ratio is not None
 
 
 def _cheaper(case: Case, one: Found, other: Found) -> bool:

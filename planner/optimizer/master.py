@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from planner.optimizer.context import Build
 from planner.optimizer.model import (
+    Cuttable,
     Linear,
-    Link,
     Model,
     Row,
     Sense,
     Sheet,
     Variable,
-    evaluate,
 )
 from planner.optimizer.operate import Run
 from planner.optimizer.solver import Effort, Outcome, Session, SolverName
@@ -114,8 +113,8 @@ class Master:
         counts = [] if shared is None else [values[kind.name] for kind in shared.kinds]
         return [n if n > WHOLE and abs(n - round(n)) > WHOLE else max(0, round(n)) for n in counts]
 
-    def _tangent_at(self, link: Link, values: dict[str, float]) -> int:
-        row: Row | None = self.build.model.tangent(link, evaluate(link.argument, values))
+    def _tangent_at(self, link: Cuttable, values: dict[str, float]) -> int:
+        row = link.tangent_at(self.build.model, values)
         if row is None:
             return 0
         self.session.add(row)
@@ -139,6 +138,11 @@ class Master:
             "log_interval": math.log(operation.interval_s),
             **{f"spare__{name}": float(operation.spares) for name in operation.used},
         }
+        if len(self.build.case.ways) > len(self.build.case.systems):
+            flags = self.build.way_used.items()
+            known |= {flag.name: float(way in operation.ways) for way, flag in flags}
+        every = self.build.every.items()
+        known |= {flag.name: float(k == operation.every) for k, flag in every}
         names = {variable.name for variable in self.build.model.variables}
         return {name: value for name, value in known.items() if name in names}
 

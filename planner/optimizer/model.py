@@ -6,7 +6,7 @@ Only this file and ``cbc.py`` import PuLP; constraint families get everything fr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -120,6 +120,23 @@ class LogRework:
         return 0.0
 
 
+@dataclass(frozen=True)
+class NegativeSoftplus:
+    """-log(1 + exp(u)): log of what remains where exp(u) of it comes on top, lost."""
+
+    def value(self, at: float) -> float:
+        """Return -log(1 + exp(at))."""
+        return -max(at, 0.0) - math.log1p(math.exp(-abs(at)))
+
+    def slope(self, at: float) -> float:
+        """Return -exp(at) / (1 + exp(at))."""
+        return -1.0 / (1.0 + math.exp(-at)) if at > -700.0 else 0.0
+
+    def top(self, high: float) -> float:
+        """Return 0."""
+        return 0.0
+
+
 Point = tuple[float, ...]
 
 
@@ -189,6 +206,20 @@ class Link:
         """Return by how much the values break the link (negative: they do not)."""
         point = self.clamp(evaluate(self.argument, values))
         return evaluate(self.low, values) - self.curve.value(point)
+
+    def tangent_at(self, model: Model, values: Mapping[str, float]) -> Row | None:
+        """Add the tangent where the values stand; None where one stands there already."""
+        return model.tangent(self, evaluate(self.argument, dict(values)))
+
+
+class Cuttable(Protocol):
+    """A concave relation that tangents keep."""
+
+    def violation(self, values: dict[str, float]) -> float:
+        """Return by how much the values break it (negative: they do not)."""
+
+    def tangent_at(self, model: Model, values: Mapping[str, float]) -> Row | None:
+        """Add the tangent where the values stand; None where there is none to add."""
 
 
 @dataclass
@@ -319,7 +350,7 @@ class Model:
         self.problem = pulp.LpProblem(name, pulp.LpMaximize if maximise else pulp.LpMinimize)
         self.variables: list[Variable] = []
         self.rows: list[Row] = []
-        self.links: list[Link] = []
+        self.links: list[Cuttable] = []
         self.sheets: list[Sheet] = []
         self.chords: list[Ratio | LogMoney] = []
         self.shared: Shared | None = None

@@ -30,10 +30,11 @@ def log_useful_gpus(build: Build) -> Linear:
 
 
 def log_useful_pflops(build: Build) -> Linear:
-    """Return log(useful PFLOP/s) = log(N f mfu E / 1000)."""
+    """Return log(useful PFLOP/s) = log(N f mfu scale(N) E / 1000)."""
     assert build.case.job.mfu is not None
     rate = build.of_way("flops", lambda way: way.tflops_per_gpu, -1)
-    return build.n + rate + build.goodput + math.log(build.case.job.mfu / 1000.0)
+    work = build.n + rate + build.goodput + math.log(build.case.job.mfu / 1000.0)
+    return work if build.case.job.scale is None else work + build.scale
 
 
 def gpus(build: Build) -> Linear:
@@ -197,14 +198,14 @@ def _amount(build: Build, row: Limit, scale: float) -> Linear:
 
 def _mode_of(build: Build) -> frozenset[str]:
     """Return the limits of the mode that is not in use."""
-    return frozenset({"blocking" if build.mode == "async" else "overlap"})
+    return frozenset({"overlap" if build.mode == "sync" else "blocking"})
 
 
 def _log_amount(build: Build, name: str) -> Linear:
     case = build.case
     log_size = math.log(case.job.checkpoint_gb)
     if name in ("overlap", "blocking"):
-        return log_size - build.safe_b - build.i
+        return log_size - build.safe_b - build.remote_i
     if name in ("interval_max", "interval_min"):
         return build.i
     if name == "min_goodput":

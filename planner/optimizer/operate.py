@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from planner.case import Case, System, Way
-from planner.case.model import Elastic, Mode, nameplate, safe_bandwidth
+from planner.case import Case, System, Way, levels
+from planner.case.model import Elastic, Job, Mode, nameplate, safe_bandwidth
 from planner.limits import BY_NAME, LIMITS
 from planner.optimizer import purchase
+from planner.sizing import two_levels
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.goodput import best_interval_s, goodput, mtti_s
+from planner.sizing.two_levels import TwoLevels
 
 TOLERANCE = 9e-8
 """Relative slack of limits on time and bandwidth, a little less than the verifier's."""
@@ -72,9 +74,16 @@ class Run:
     safe_read_gb_per_s: float
     ways: tuple[str, ...] = ()
     replica_gpus: int | None = None
+    every: int = 1
+    local_drain_s: float = 0.0
     spares: int = 0
     waiting: float = 0.0
     kept_by_swaps: float = 1.0
+
+    @property
+    def remote_interval_s(self) -> float:
+        """Start of one checkpoint that goes to storage to the start of the next."""
+        return self.every * self.interval_s
 
     @property
     def useful_gpus(self) -> float:
@@ -128,6 +137,9 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
     N moves in growing steps from the proposed point for as long as ``value`` improves, which finds
     the best N because value is unimodal in it. The ways are those given.
     """
+    if mode == "local" and len(case.by_every) > 1:  # unimodal for each k by itself
+        each = (best(one, mode, units, used, gpus, value, ways) for one in case.by_every)
+        return max((run for run in each if run is not None), key=value, default=None)
     start = operate(case, mode, units, used, gpus, ways)
     if len(used) != 1:
         return start
@@ -191,6 +203,8 @@ def operate(
 ) -> Run | None:
     """Return the purchase run on so many GPUs at its best interval; None where a limit breaks.
 
+    With a local level also each how many-th of its checkpoints goes on to storage is the best.
+
     Args:
         case: the problem in numbers.
         mode: how checkpoints are saved.
@@ -204,6 +218,8 @@ def operate(
     if not running or not _gpus_allowed(case, running, units, used, gpus):
         return None
     flow = _flow(case, running, units, used, gpus)
+    if flow is not None and mode == "local":
+        flow = _on_drives(case, running, flow, gpus)
     if flow is None:
         return None
     slowest_s = flow.fan_out * job.checkpoint_gb / flow.safe_read_gb_per_s
@@ -211,18 +227,34 @@ def operate(
         return None
     if gpus * job.ingest_per_gpu_gb_per_s > flow.read_gb_per_s * (1 + TOLERANCE):
         return None
-    slowest_s = job.checkpoint_gb / flow.safe_write_gb_per_s
-    allowed = _intervals(case, mode, units, slowest_s, flow.mtti_s)
+    tried = job.levels.every if mode == "local" and job.levels is not None else (1,)
+    runs = [_at_best(case, mode, units, used, gpus, flow, every) for every in tried]
+    found = [run for run in runs if run is not None]
+    if len(found) > 1 and any(limit.name in OF_INTERVAL for limit in case.elastic):
+        return min(found, key=lambda run: missed_by(case, run))
+    return max(found, key=lambda run: run.goodput, default=None)
+
+
+def _at_best(
+    case: Case,
+    mode: Mode,
+    units: Mapping[str, int],
+    used: Mapping[str, int],
+    gpus: int,
+    flow: _Flow,
+    every: int,
+) -> Run | None:
+    """Return the purchase run at its best interval; None where there is none within the limits."""
+    allowed = _intervals(case, mode, units, flow, every)
     if allowed is None:
         return None
 
     def run_every(interval_s: float) -> Run:
-        return _run(case, mode, units, used, gpus, interval_s, flow)
+        return _run(case, mode, units, used, gpus, interval_s, flow, every)
 
-    interval = _best_interval(case, mode, flow, allowed, run_every)
-    run = run_every(interval)
-    slowdown = 0.0 if mode == "sync" else job.drain_slowdown
-    stalled = run.stall_s + slowdown * run.drain_s > MOST_STALLED * interval
+    run = run_every(_best_interval(case, mode, flow, allowed, run_every))
+    slowdown = 0.0 if mode == "sync" else case.job.drain_slowdown
+    stalled = run.stall_s + slowdown * run.drain_s / every > MOST_STALLED * run.interval_s
     return None if stalled or run.goodput <= 0 else run
 
 
@@ -234,6 +266,7 @@ def run_at(
     gpus: int,
     interval_s: float,
     ways: Collection[str] = (),
+    every: int = 1,
 ) -> Run | None:
     """Return the purchase run as somebody says, whatever limits that breaks.
 
@@ -245,12 +278,18 @@ def run_at(
         gpus: GPUs in use.
         interval_s: start of one checkpoint to the start of the next, s.
         ways: the ways in which, by id; a type that none is given of runs in its first.
+        every: each how many-th checkpoint goes on to storage.
 
     None where nothing works: no bandwidth, or no progress between failures.
     """
     running = case.in_use(used, ways)
     flow = _flow(case, running, units, used, gpus) if running and gpus > 0 else None
-    run = None if flow is None else _run(case, mode, units, used, gpus, interval_s, flow)
+    if mode == "local" and any(way.drives is None for _, way in running):
+        return None
+    if flow is not None and mode == "local":
+        local = _Local(max(levels.local_drain_s(case.job, way, gpus) for _, way in running), 0.0)
+        flow = replace(flow, local=local)
+    run = None if flow is None else _run(case, mode, units, used, gpus, interval_s, flow, every)
     return None if run is None or run.goodput <= 0 else run
 
 
@@ -275,6 +314,16 @@ class _Flow:
     spares: int
     waiting: float
     kept_by_swaps: float
+    stall_s: float
+    local: _Local | None = None
+
+
+@dataclass(frozen=True)
+class _Local:
+    """The local level of a use of GPUs: how long it drains, and how rarely its drives want it."""
+
+    drain_s: float
+    worn_s: float
 
 
 def _flow(
@@ -297,9 +346,35 @@ def _flow(
     rate = max(way.failures_per_gpu_day for way in ways)
     return _Flow(
         write, read, write_clients, read_clients, writers, readers, safe_write, safe_read,
-        a + c * gpus, mtti_s(rate, gpus), rate, min(way.tflops_per_gpu for way in ways),
+        a + c * gpus, mtti_s(rate, gpus), rate, _rate(case, ways, gpus),
         tuple(way.id for way in ways), ways[0].replica_gpus, *_mended(case, running, units, gpus),
+        max(levels.stall_s(case.job, way, gpus) for way in ways),
     )  # fmt: skip
+
+
+def _rate(case: Case, ways: list[Way], gpus: int) -> float:
+    """Return the rate of the slowest type's GPUs in a job of so many, TFLOP/s."""
+    law = case.job.scale
+    if law is None:
+        return min(way.tflops_per_gpu for way in ways)
+    return min(way.tflops_per_gpu * law.share(gpus, way.bubble) for way in ways)
+
+
+def _on_drives(case: Case, running: Running, flow: _Flow, gpus: int) -> _Flow | None:
+    """Return the flow with its local level; None without drives, room, or time to come back."""
+    job, types = case.job, [way for _, way in running]
+    assert job.levels is not None
+    if any(way.drives is None for way in types):
+        return None
+    for way in types:
+        most_tb = 0.0 if way.drives is None else way.drives.capacity_tb
+        if levels.local_room_tb(job, way, gpus) > most_tb * (1 + purchase.TOLERANCE):
+            return None
+    drain_s = max(levels.local_drain_s(job, way, gpus) for way in types)
+    if job.levels.local_restart_s + drain_s > flow.mtti_s * (1 + TOLERANCE):
+        return None
+    worn_s = max(levels.worn_interval_s(job, way, gpus) for way in types)
+    return replace(flow, local=_Local(drain_s, worn_s))
 
 
 def _mended(
@@ -324,23 +399,41 @@ def _run(
     gpus: int,
     interval_s: float,
     flow: _Flow,
+    every: int,
 ) -> Run:
     job = case.job
     transfer_s = job.checkpoint_gb / flow.write_gb_per_s
     restore_s = flow.fan_out * job.checkpoint_gb / flow.read_gb_per_s
-    stall = transfer_s if mode == "sync" else job.stall_s
+    stall = transfer_s if mode == "sync" else flow.stall_s
     drain = 0.0 if mode == "sync" else transfer_s
     slowdown = 0.0 if mode == "sync" else job.drain_slowdown
     recovery_s = job.restart_s + restore_s
-    kept = goodput(interval_s, stall, drain, recovery_s, flow.mtti_s, slowdown)
-    kept *= flow.kept_by_swaps * (1.0 - flow.waiting)
-    return Run(
+    mended = flow.kept_by_swaps * (1.0 - flow.waiting)
+    kept = 0.0
+    if flow.local is None:
+        kept = mended * goodput(interval_s, stall, drain, recovery_s, flow.mtti_s, slowdown)
+    run = Run(
         mode, units, used, gpus, flow.write_gb_per_s, flow.read_gb_per_s,
         flow.client_write_gb_per_s, flow.client_read_gb_per_s, flow.writing_systems,
         flow.reading_systems, interval_s, stall, drain, flow.fan_out, restore_s, flow.mtti_s,
         flow.failures_per_gpu_day, flow.tflops_per_gpu, kept, flow.safe_write_gb_per_s,
-        flow.safe_read_gb_per_s, flow.ways, flow.replica_gpus, flow.spares, flow.waiting,
+        flow.safe_read_gb_per_s, flow.ways, flow.replica_gpus, every,
+        0.0 if flow.local is None else flow.local.drain_s, flow.spares, flow.waiting,
         flow.kept_by_swaps,
+    )  # fmt: skip
+    if flow.local is None:
+        return run
+    return replace(run, goodput=mended * two_levels.goodput(on_two_levels(job, run)))
+
+
+def on_two_levels(job: Job, run: Run) -> TwoLevels:
+    """Return the times of a run with a local level, from which its goodput follows."""
+    asked = job.levels
+    assert asked is not None
+    return TwoLevels(
+        run.interval_s, run.every, run.stall_s, run.local_drain_s, run.drain_s,
+        asked.local_restart_s, job.restart_s, run.restore_s, run.mtti_s, asked.remote_share,
+        job.drain_slowdown, asked.drain_restarts,
     )  # fmt: skip
 
 
@@ -427,13 +520,13 @@ def _safe(
 
 
 def _intervals(
-    case: Case, mode: Mode, units: Mapping[str, int], slowest_s: float, mtti: float
+    case: Case, mode: Mode, units: Mapping[str, int], flow: _Flow, every: int
 ) -> tuple[float, float] | None:
     """Return the shortest and the longest interval within the limits, or None."""
     rule = case.job.interval
-    low = _shortest(case, mode, units, slowest_s)
+    low = _shortest(case, mode, units, flow, every)
     if rule.policy != "optimal":
-        interval = rule.low_s if rule.policy == "fixed" else rule.kappa * mtti
+        interval = rule.low_s if rule.policy == "fixed" else rule.kappa * flow.mtti_s
         return (interval, interval) if interval * (1 + TOLERANCE) >= low else None
     low = max(low, rule.low_s)
     if low > rule.high_s * (1 + TOLERANCE):
@@ -455,7 +548,9 @@ def _best_interval(
     if any(limit.name in OF_INTERVAL for limit in case.elastic):
         return _least_missed(low, high, lambda every: missed_by(case, run_every(every)))
     job, transfer_s = case.job, case.job.checkpoint_gb / flow.write_gb_per_s
-    stall = transfer_s if mode == "sync" else job.stall_s + job.drain_slowdown * transfer_s
+    if mode == "local":
+        return two_levels.best_interval_s(on_two_levels(job, run_every(high)), low, high)
+    stall = transfer_s if mode == "sync" else flow.stall_s + job.drain_slowdown * transfer_s
     return best_interval_s(stall, flow.mtti_s, low, high)
 
 
@@ -472,13 +567,17 @@ def _least_missed(low: float, high: float, missed: Callable[[float], float]) -> 
     return min(ends, key=missed)
 
 
-def _shortest(case: Case, mode: Mode, units: Mapping[str, int], transfer_s: float) -> float:
-    job = case.job
+def _shortest(case: Case, mode: Mode, units: Mapping[str, int], flow: _Flow, every: int) -> float:
+    job, transfer_s = case.job, case.job.checkpoint_gb / flow.safe_write_gb_per_s
     bounds = [_endurance_interval(case, units)]
     if mode == "sync":
         bounds.append(transfer_s / job.max_blocking)
+    elif flow.local is not None:
+        remote = transfer_s if case.rule is not None else transfer_s / job.max_overlap
+        near = (flow.stall_s + flow.local.drain_s, flow.local.worn_s)
+        return max(*near, max(bounds[0], remote) / every)
     else:
-        bounds.append(job.stall_s + transfer_s)
+        bounds.append(flow.stall_s + transfer_s)
         if case.rule is None:
             bounds.append(transfer_s / job.max_overlap)
     return max(bounds)
@@ -502,7 +601,7 @@ def missed_by(case: Case, operation: Run) -> float:
 
 
 def _share(case: Case, operation: Run, limit: Elastic) -> float:
-    other = "blocking" if operation.mode == "async" else "overlap"
+    other = "overlap" if operation.mode == "sync" else "blocking"
     if limit.name == other:
         return 0.0
     value = amount(case, operation, limit.name)
@@ -529,7 +628,7 @@ def amount(case: Case, operation: Run, name: str) -> float:
         "gpus_max": lambda: float(run.gpus),
         "capacity": lambda: sum(i.usable_tb * run.units[i.id] for i in case.storage),
         "restore_time": lambda: run.fan_out * job.checkpoint_gb / run.safe_read_gb_per_s,
-        "overlap": lambda: drain_s / run.interval_s,
+        "overlap": lambda: drain_s / run.remote_interval_s,
         "blocking": lambda: drain_s / run.interval_s,
         "interval_max": lambda: run.interval_s,
         "interval_min": lambda: run.interval_s,

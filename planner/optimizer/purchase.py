@@ -158,29 +158,28 @@ def broken_rows(case: Case, units: Mapping[str, int], ways: Collection[str]) -> 
         for item in case.bill_items()
         if item.stock is not None and spent.purchased[item.id] > item.stock
     ]
+    most = case.limits.most_write_gb_per_s
+    if most is not None and bought_write_gb_per_s(case, units) > most * (1 + TOLERANCE):
+        broken.append("most_write")
+    return broken + _broken_policies(case, units) + broken_needs(case, units)
+
+
+def broken_needs(case: Case, units: Mapping[str, int]) -> list[str]:
+    """Return the rows that ask for more storage than the whole numbers have: more of it helps."""
+    broken = []
     usable = sum(item.usable_tb * units[item.id] for item in case.storage)
     if usable < case.job.capacity_needed_tb * (1 - TOLERANCE):
         broken.append("capacity")
-    broken += _broken_writes(case, units)
-    return broken + _broken_policies(case, units) + _broken_rules(case, units)
+    least = case.limits.least_write_gb_per_s
+    if least is not None and bought_write_gb_per_s(case, units) < least * (1 - TOLERANCE):
+        broken.append("least_write")
+    return broken + _broken_rules(case, units)
 
 
 def bought_write_gb_per_s(case: Case, units: Mapping[str, int]) -> float:
     """Return what the storage of a purchase would deliver in writing, whatever clients can move."""
     plates = (nameplate(item, units[item.id])[1] for item in case.storage if units[item.id])
     return case.delivered_write * sum(plates)
-
-
-def _broken_writes(case: Case, units: Mapping[str, int]) -> list[str]:
-    limits = case.limits
-    least, most = limits.least_write_gb_per_s, limits.most_write_gb_per_s
-    write = bought_write_gb_per_s(case, units)
-    broken = []
-    if least is not None and write < least * (1 - TOLERANCE):
-        broken.append("least_write")
-    if most is not None and write > most * (1 + TOLERANCE):
-        broken.append("most_write")
-    return broken
 
 
 def _broken_policies(case: Case, units: Mapping[str, int]) -> list[str]:

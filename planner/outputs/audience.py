@@ -14,13 +14,16 @@ from planner.schema.plan import (
     Assumption,
     Device,
     FabricReport,
+    FailureClass,
     IdleUnits,
     JobPlan,
     LimitReport,
     Line,
+    LocalPlan,
     Loss,
     NotConsidered,
     ObjectiveReport,
+    OptionItem,
     Plan,
     PlanModel,
     PriceNote,
@@ -28,7 +31,11 @@ from planner.schema.plan import (
     RackGroup,
     Repair,
     Site,
+    StallPlan,
+    StorageOption,
+    StorageOptions,
     Totals,
+    WayPlan,
 )
 
 
@@ -58,7 +65,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
         ),
         {"problem": "Plan", "description": None, "message": None, "warnings": ()},
         # It names budgets, and what else the buyer could give up; the inputs hold every price.
-        {"infeasibility": None, "inputs": None, "checksums": None},
+        # Whose storage could do it as well is what the buyer negotiates with.
+        {"infeasibility": None, "inputs": None, "checksums": None, "storage_options": None},
     ),
     Line: Rule(
         _names(
@@ -85,6 +93,9 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "price": None,
         },
     ),
+    StorageOptions: Rule(removed=dict.fromkeys(StorageOptions.model_fields)),
+    StorageOption: Rule(removed=dict.fromkeys(StorageOption.model_fields)),
+    OptionItem: Rule(removed=dict.fromkeys(OptionItem.model_fields)),
     PriceNote: Rule(removed=dict.fromkeys(("source", "date", "confidence", "book", "note"))),
     Totals: Rule(
         _names(
@@ -141,10 +152,26 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "hot_spare_systems tolerate_down degraded_write_gb_per_s degraded_read_gb_per_s "
             "degraded_drain_s degraded_overlap degraded_restore_s fan_out_kind bytes_per_parameter "
             "writers readers checkpoints_held other_data_tb tokens active_parameters "
-            "max_overlap max_blocking repair"
+            "max_overlap max_blocking ways scale_share rate_share local derived_stall repair"
         ),
         {"name": "job"},
     ),
+    WayPlan: Rule(
+        _names(
+            "id gpu_type precision gpu_cap gpu_limit_w power_share rated_it_power_kw throughput "
+            "throughput_low throughput_high curve curve_confidence curve_note rate_tflops "
+            "rate_gpus rate_source rate_confidence rate_note"
+        )
+    ),
+    LocalPlan: Rule(
+        _names(
+            "every remote_interval_s drain_s restart_s remote_share classes copies keep "
+            "remote_drain write_gb_per_s part_gb room_tb capacity_tb volume_tb_per_day "
+            "endurance_tb_per_day"
+        )
+    ),
+    FailureClass: Rule(_names("share recovers level"), {"name": "class"}),
+    StallPlan: Rule(_names("overhead_s gpu_gb copy_gb_per_s copy_s")),
     LimitReport: Rule(
         _names("name label value sense limit unit slack binding exact"), {"source": None}
     ),

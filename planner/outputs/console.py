@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import get_args
 
 from planner.figures import FIGURES
-from planner.outputs import scope
+from planner.outputs import rivals_text, scope
 from planner.outputs.infeasible_text import explanation
 from planner.outputs.scope import CORE_SECTIONS
+from planner.outputs.way_words import way_texts
 from planner.outputs.words import (
     INDENT,
     NETWORKS,
@@ -31,6 +32,7 @@ from planner.schema.plan import (
     FabricReport,
     JobPlan,
     Line,
+    LocalPlan,
     Plan,
     Repair,
     Section,
@@ -288,7 +290,8 @@ def render(plan: Plan) -> str:
     elif plan.message:
         parts.append("\n".join(wrapped(plan.message)))
     if plan.totals is not None and plan.jobs:
-        parts += [bill(plan, plan.totals), standing_idle(plan), _fabrics(plan)]
+        parts += [bill(plan, plan.totals), rivals_text.headline(plan)]
+        parts += [standing_idle(plan), _fabrics(plan)]
         parts += [_job(plan, plan.jobs[0]), _limits(plan)]
         parts += [_proof(plan), _notes(plan)]
     text = "\n\n".join(part for part in parts if part) + "\n"
@@ -364,9 +367,19 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
         work += f", {job.useful_pflops:,.0f} useful PFLOP/s"
     yield f"{job.name}: {job.gpus_used:,} GPUs{idle}, goodput {percent(job.goodput, 2)}: {work}"
     yield from _replicas(job)
+    yield from way_texts(plan, job)
     if job.days_to_train is not None:
         yield f"trains in {job.days_to_train:,.1f} days"
     yield _checkpoints(job)
+    if job.local is not None:
+        yield from _local_level(job.local)
+    if job.derived_stall is not None:
+        part = job.derived_stall
+        yield (
+            f"the stall is derived: {size(part.gpu_gb)} of each GPU to its host at "
+            f"{part.copy_gb_per_s:,.0f} GB/s take {duration(part.copy_s)}, and "
+            f"{duration(part.overhead_s)} come on top"
+        )
     yield (
         f"an interruption every {duration(job.mtti_s)}; restart {duration(job.restart_s)}, "
         f"restore reads {job.fan_out:.3g} x {size(job.checkpoint_gb)} in {duration(job.restore_s)}"
@@ -471,7 +484,8 @@ def _demand(plan: Plan, job: JobPlan) -> Iterator[str]:
     overlap = next((limit for limit in plan.limits if limit.name == "overlap"), None)
     if overlap is None:
         return
-    need = job.checkpoint_gb / (overlap.limit * job.interval_s)
+    every_s = job.interval_s if job.local is None else job.local.remote_interval_s
+    need = job.checkpoint_gb / (overlap.limit * every_s)
     light, gpus = VENDOR_RULES["light"], plan.totals.gpus if plan.totals else job.gpus_used
     _, rule = rule_demand(light, gpus)
     yield (
@@ -490,9 +504,37 @@ def _checkpoints(job: JobPlan) -> str:
     start = f"checkpoint of {size(job.checkpoint_gb)} every {duration(job.interval_s)} ({how}): "
     if job.mode == "sync":
         return f"{start}synchronous, GPUs wait {duration(job.stall_s)} ({percent(job.blocking, 2)})"
+    if job.local is not None:
+        local, many = job.local, job.local.every
+        to = f"one in {many} goes, every {duration(local.remote_interval_s)},"
+        to = "each goes" if many == 1 else to
+        return (
+            f"{start}GPUs wait {duration(job.stall_s)}, drives of the GPU systems have it after "
+            f"another {duration(local.drain_s)}; {to} on to storage, which drains it in "
+            f"{duration(job.drain_s)} ({percent(job.overlap)} of the time)"
+        )
     return (
         f"{start}GPUs wait {duration(job.stall_s)}, storage drains it in {duration(job.drain_s)} "
         f"({percent(job.overlap)} of the interval)"
+    )
+
+
+def _local_level(local: LocalPlan) -> Iterator[str]:
+    """What the local level recovers, and what it takes of the drives."""
+    near = [f"{one.name} {percent(one.share)}" for one in local.classes if one.level == "local"]
+    far = [f"{one.name} {percent(one.share)}" for one in local.classes if one.level == "remote"]
+    copies = "1 copy" if local.copies == 1 else f"{local.copies} copies"
+    yield (
+        f"from local copies the job comes back after {', '.join(near) or 'nothing'}, in "
+        f"{duration(local.restart_s)}; from storage after {', '.join(far)}: "
+        f"{percent(local.remote_share)} of interruptions"
+    )
+    worn = f"{local.volume_tb_per_day:,.0f} TB a day written"
+    if local.endurance_tb_per_day is None:
+        worn += ", whose endurance nobody states"
+    yield (
+        f"local checkpoints: {copies}, {local.room_tb:,.3g} TB of {local.capacity_tb:,.4g} TB of a "
+        f"system's drives, {worn}"
     )
 
 

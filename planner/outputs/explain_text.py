@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.figures import OBJECTIVES
-from planner.outputs import console, why_not_text
+from planner.outputs import console, rivals_text, why_not_text
 from planner.outputs.blocks import joined
 from planner.outputs.words import INDENT, money, wrapped
 from planner.outputs.worth_words import holds, signed, worth
@@ -21,7 +21,7 @@ def render(found: Explanation) -> str:
     if not found.plan.jobs:
         return console.render(found.plan)
     parts = [_title(found), _table(found), console.standing_idle(found.plan)]
-    parts += [*_next(found), _idle(found)]
+    parts += [*_next(found), _idle(found), rivals_text.whose_quote(found.plan)]
     if found.why_not is not None:
         parts.append(why_not_text.render(found.why_not).rstrip("\n"))
     if found.undecided:

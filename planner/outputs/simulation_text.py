@@ -23,7 +23,7 @@ CAUSES = {
     for name in (
         "budget.stall", "budget.slowdown", "loss.rework", "loss.drain", "loss.restart",
         "loss.restore", "budget.planned",
-        "budget.waiting", "budget.shrunk",
+        "loss.waiting", "budget.shrunk",
     )
 }  # fmt: skip
 """Where time is lost, by the names in a ``LossBudget``."""
@@ -106,6 +106,10 @@ def _blind(study: Simulation, job: JobSimulated) -> Iterator[str]:
         yield "outages"
     if len(study.jobs) > 1:
         yield "other jobs"
+    if job.repair is not None and job.repair.in_rack:
+        yield "repairs that go on while the job waits"
+    if job.repair is not None and job.repair.shrinks:
+        yield "fewer replicas that run on while units are short"
     if job.predicted_loss.slowdown:
         yield "first intervals after restarts, which no drain slows"
     if job.mode == "async" and job.stall_s + job.drain_s > job.interval_s:
@@ -137,7 +141,35 @@ def happened(study: Simulation, job: JobSimulated) -> str:
         parts.append(f"{waits}, {duration(job.waits * YEAR_S)} in all")
     else:
         parts.append("no waits for a drain")
+    parts += _repairs(job)
     return f"{job.name}: {'; '.join(parts)}"
+
+
+def _repairs(job: JobSimulated) -> Iterator[str]:
+    """Yield what happened to a job's hardware in a year."""
+    seen = job.repair
+    if seen is None:
+        return
+    yield f"{number(seen.taken_per_year, 1)} units out for repair"
+    waited = duration(job.loss.waiting * YEAR_S)
+    yield f"{number(seen.waits_per_year, 1)} waits for one, {waited} in all"
+    if seen.shrinks:
+        yield f"{number(seen.grown_per_year, 1)} restarts with more replicas"
+
+
+def mended(job: JobSimulated) -> str:
+    """Return what is assumed of repairs, nothing where there are none."""
+    seen = job.repair
+    if seen is None:
+        return ""
+    law = {"lognormal": "log-normal"}.get(seen.law, seen.law)
+    place = " in each rack" if seen.in_rack else ""
+    short = "fewer replicas run" if seen.shrinks else "the job waits"
+    return (
+        f"{percent(seen.hardware_share, 0)} of the interruptions take a unit out, for "
+        f"{duration(seen.repair_s)} on average ({law}); {counted(seen.spares, 'spare')} "
+        f"{'stands' if seen.spares == 1 else 'stand'} by{place}, and where more are out {short}."
+    )
 
 
 def storage(study: Simulation) -> str:
@@ -196,7 +228,8 @@ def _goodput(study: Simulation, job: JobSimulated) -> str:
         f"Single runs of {span(study.length_s)}: {percent(found.p5, places)} to "
         f"{percent(found.p95, places)} in nine of ten."
     )
-    said = " ".join(part for part in (verdict(study, job), single, other_plan(job)) if part)
+    words = (mended(job), verdict(study, job), single, other_plan(job))
+    said = " ".join(part for part in words if part)
     head = wrapped(f"{job.name}: {saved}, {assumed(job.failures)}", "", "  ")
     return "\n".join([*head, *aligned(lines, left=(0, 2)), *wrapped(said)])
 

@@ -12,6 +12,7 @@ from planner.sizing_report.model import (
     ApplianceRow,
     Cluster,
     IntervalRow,
+    LevelsReport,
     ModeReport,
     RuleRow,
     SizeReport,
@@ -36,6 +37,7 @@ def render(report: SizeReport) -> str:
     parts = [f"{report.problem}  (sizing only, nothing is optimised)", _gpus(report)]
     parts += [_checkpoint(report), _restore(report)]
     parts += [_mode(mode) for mode in report.modes]
+    parts += [_levels(report.levels)] if report.levels is not None else []
     parts += [_asked(report), *appliance_blocks(report), _notes(report)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -150,6 +152,36 @@ def _mode_texts(mode: ModeReport) -> Iterator[str]:
             for part in ("stall", "rework", "drain", "restart", "restore")
         )
         yield f"time lost with just that bandwidth: {', '.join(shares)}"
+
+
+def _levels(levels: LevelsReport) -> str:
+    """With and without a local level: what storage must write, and what the job keeps."""
+    near = f"{percent(1.0 - levels.remote_share)} of interruptions come back from local copies"
+    texts = (
+        f"{near}, in {duration(levels.local_restart_s)}; each row with just the write bandwidth "
+        "that the limit on the way asks for, and its best interval",
+    )
+    head = ["", "saves every", "to storage", "write GB/s", "MB/s per GPU", "overlap"]
+    rows = [[*head, "goodput"]]
+    for row in levels.rows:
+        name = "storage alone, drained"
+        if row.mode == "sync":
+            name = f"storage alone, GPUs wait {duration(row.stall_s)}"
+        if row.every is not None:
+            name = "local, each goes on" if row.every == 1 else f"local, 1 in {row.every} goes on"
+        rows.append(
+            [
+                name,
+                duration(row.interval_s),
+                duration(row.remote_interval_s),
+                _rate(row.write_gb_per_s),
+                _rate(row.write_mb_per_s_per_gpu),
+                "" if row.mode == "sync" else percent(row.overlap_share),
+                percent(row.goodput_share, 2),
+            ]
+        )
+    title = "With and without a local level on drives of the GPU systems"
+    return "\n".join([titled_text(title, *texts), *aligned(rows, (0,))])
 
 
 def _interval_rows(mode: ModeReport) -> Lines:

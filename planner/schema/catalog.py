@@ -14,6 +14,7 @@ from planner.schema.base import (
     LinkSpeed,
     Model,
     Number,
+    PositiveShare,
     PositiveWhole,
     Power,
     PowerOrZero,
@@ -30,6 +31,7 @@ Category = Literal[
     "gpu_system", "storage", "component", "switch", "transceiver", "cable", "rack", "pdu", "cdu",
     "management", "software", "service",
 ]  # fmt: skip
+Precision = Literal["bf16", "fp8", "nvfp4"]
 Protocol = Literal["infiniband", "ethernet"]
 Lifecycle = Literal["announced", "available", "end_of_sale"]
 MediaType = Literal["tlc", "qlc", "scm", "hdd"]
@@ -142,7 +144,8 @@ class Port(Model):
     ``rail_group`` systems make up a unit: no system's ports on a rail are split between leaves, and
     the leaves of a rail within a unit have spines of their own. ``split`` says what a port becomes
     in a fabric of several planes. ``transceiver`` is what these ports take where it is not the
-    switch's usual system end.
+    switch's usual system end; ``form`` what plugs in, where switches have links of their own for it
+    (storage and in-band).
     """
 
     count: PositiveWhole
@@ -152,6 +155,7 @@ class Port(Model):
     split: PortSplit | None = None
     protocol: Protocol | None = None
     transceiver: LinkEnd | None = None
+    form: Identifier | None = None
     source: Identifier
     confidence: Confidence
     note: Text | None = None
@@ -175,12 +179,59 @@ class Link(Model):
     system_end: LinkEnd | None = None
 
 
+class FormLink(Link):
+    """A link to ports of one form, which the usual one of a switch does not fit."""
+
+    form: Identifier
+
+
 class PortGroup(Model):
-    """One way to use the whole front panel: so many ports of one speed."""
+    """One way to use the whole front panel: so many ports of one speed.
+
+    A port of a form that one of ``forms`` is for uses a group that has such a link.
+    """
 
     speed_gbit_per_s: LinkSpeed = Field(alias="speed")
     count: PositiveWhole
     link: Link | None = None
+    forms: tuple[FormLink, ...] = ()
+
+    def made_for(self, form: str | None) -> FormLink | None:
+        """Return the link for ports of a form, or None."""
+        return next((link for link in self.forms if link.form == form), None)
+
+
+class PowerPoint(Model):
+    """A power set point of a GPU system, as published: what a cap of its GPUs leaves.
+
+    ``power`` is the share of the system's rated power that is provisioned then; where it is not
+    given it follows from the GPUs' rated power. ``throughput`` is what is left of a job's rate,
+    ``low`` to ``high`` where that is uncertain. ``precision`` is named where it holds for one
+    alone.
+    """
+
+    gpu_cap: PositiveShare
+    power: PositiveShare | None = None
+    throughput: PositiveShare
+    low: PositiveShare | None = None
+    high: PositiveShare | None = None
+    of: Literal["training", "inference"] = Field(default="training", alias="for")
+    precision: Precision | None = None
+    source: Identifier
+    confidence: Confidence
+    note: Text | None = None
+
+
+class Achieved(Model):
+    """What a GPU of a system was measured to do in training: FLOP/s that count for the model."""
+
+    model: Text
+    precision: Precision
+    gpus: PositiveWhole
+    rate_tflops: Compute = Field(alias="rate")
+    source: Identifier
+    confidence: Confidence
+    note: Text | None = None
 
 
 class Switch(Model):
@@ -230,6 +281,18 @@ class Gpu(Model):
     fp8_dense: Figure[Compute] | None = None
     tdp: Figure[PowerOrZero] | None = None
     failures_per_day: Figure[Number] | None = None
+
+
+class LocalDrives(Model):
+    """Drives in a GPU system that hold checkpoints: what they sustain, all of one system together.
+
+    ``copy`` is what one GPU copies to the memory of its host.
+    """
+
+    write: Figure[Bandwidth] | None = None
+    capacity: Figure[Capacity] | None = None
+    endurance: Figure[WriteVolume] | None = None
+    host_copy: Figure[Bandwidth] | None = Field(default=None, alias="copy")
 
 
 class SpareUnit(Model):
@@ -341,11 +404,14 @@ class Item(Model):
     gpu: Gpu = Gpu.model_construct()
     spare_unit: SpareUnit | None = None
     client: ClientLimits = ClientLimits.model_construct()
+    local: LocalDrives = LocalDrives.model_construct()
     facts: dict[Identifier, Figure[str | int | float]] = {}
     min_units: Figure[PositiveWhole] | None = None
     max_units: Figure[PositiveWhole] | None = None
     fail_units: Figure[PositiveWhole] | None = None
     sizes: Sizes | None = None
+    power_points: tuple[PowerPoint, ...] = ()
+    achieved: tuple[Achieved, ...] = ()
     ports: Ports = Ports.model_construct()
     switch: Switch | None = None
     licence: Licence | None = None

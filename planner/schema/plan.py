@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from planner.schema.base import Record
+from planner.schema.catalog import Confidence, Precision
 
 UNDECIDED = "not decided, as it takes too long"
 _MOST_NAMED = 3
@@ -352,6 +353,54 @@ class Loss(PlanModel):
     waiting: float = Field(default=0.0, exclude_if=_is_empty)
 
 
+class FailureClass(PlanModel):
+    """A class of interruptions: its share of all, and the level the job comes back from."""
+
+    name: str
+    share: float
+    recovers: Literal["yes", "peer", "no"]
+    level: Literal["local", "remote"]
+
+
+class LocalPlan(PlanModel):
+    """The local level of checkpoints, saved every ``JobPlan.interval_s``.
+
+    Each ``every``-th local checkpoint drains on to storage (``drain_s``), every
+    ``remote_interval_s``. A local one is safe ``drain_s`` after its stall. ``remote_share`` of all
+    interruptions need the remote level: those of classes no local copy survives. ``part_gb`` is
+    what one system writes per checkpoint with its peers' copies; ``room_tb`` what it holds of them.
+    Of several GPU types in use each figure is the worst one's.
+    """
+
+    every: int
+    remote_interval_s: float
+    drain_s: float
+    restart_s: float
+    remote_share: float
+    classes: tuple[FailureClass, ...]
+    copies: int
+    keep: int
+    remote_drain: Literal["continues", "restarts"]
+    write_gb_per_s: float
+    part_gb: float
+    room_tb: float
+    capacity_tb: float
+    volume_tb_per_day: float
+    endurance_tb_per_day: float | None
+
+
+class StallPlan(PlanModel):
+    """What a derived stall is made of: the copy of a GPU's part to its host, and what comes on top.
+
+    ``copy_gb_per_s`` is the slowest type's.
+    """
+
+    overhead_s: float
+    gpu_gb: float
+    copy_gb_per_s: float
+    copy_s: float
+
+
 class Repair(PlanModel):
     """Hardware out for repair, and what stands by for it.
 
@@ -383,11 +432,38 @@ class Repair(PlanModel):
     other_waiting_h_per_year: float | None
 
 
+def _is_one(value: object) -> bool:
+    return value == 1.0
+
+
 class WayPlan(PlanModel):
-    """How the job runs on one type of GPU system, where the problem leaves that to the plan."""
+    """How the job runs on one type of GPU system, where the problem leaves that to the plan.
+
+    The GPUs are capped at ``gpu_cap`` of their rated power, ``gpu_limit_w`` each, so that a system,
+    rated ``rated_it_power_kw``, is provisioned for ``power_share`` of it. That leaves
+    ``throughput`` of the job's rate, between ``throughput_low`` and ``throughput_high``, says
+    ``curve``; None at full power. ``rate_tflops`` was measured on ``rate_gpus`` GPUs, says
+    ``rate_source``; None where the rate is the peak times an MFU.
+    """
 
     id: str
     gpu_type: str
+    precision: Precision
+    gpu_cap: float
+    gpu_limit_w: float | None
+    power_share: float
+    rated_it_power_kw: float | None
+    throughput: float
+    throughput_low: float
+    throughput_high: float
+    curve: str | None = None
+    curve_confidence: Confidence | None = None
+    curve_note: str | None = None
+    rate_tflops: float | None = None
+    rate_gpus: int | None = None
+    rate_source: str | None = None
+    rate_confidence: Confidence | None = None
+    rate_note: str | None = None
 
 
 class JobPlan(PlanModel):
@@ -397,6 +473,8 @@ class JobPlan(PlanModel):
     ``max_overlap`` limits the async, ``max_blocking`` the sync mode, whichever the plan is in.
     The job uses at most ``per_system_gpus`` of a system; ``usable_gpus_by_type`` are the GPUs of
     one system that its replicas can fill, ``idle_gpus`` those of systems in use that they do not.
+    In the ``ways`` it runs, a GPU does ``rate_share`` of the rate: what its set point and, alone,
+    ``scale_share``, the law of scale, leave of it.
     ``goodput`` is too low by ``goodput_understated``, a share of time: it charges a slowed drain to
     the first interval after each restart, which has none.
     """
@@ -470,8 +548,12 @@ class JobPlan(PlanModel):
     per_system_gpus: int | None = None
     usable_gpus_by_type: dict[str, int] = {}
     idle_gpus: int = 0
+    local: LocalPlan | None = Field(default=None, exclude_if=_is_none)
+    derived_stall: StallPlan | None = Field(default=None, exclude_if=_is_none)
     repair: Repair | None = Field(default=None, exclude_if=_is_none)
     ways: tuple[WayPlan, ...] = Field(default=(), exclude_if=_is_empty)
+    scale_share: float = Field(default=1.0, exclude_if=_is_one)
+    rate_share: float = Field(default=1.0, exclude_if=_is_one)
 
     @property
     def way_ids(self) -> tuple[str, ...]:
@@ -566,6 +648,73 @@ class IdleUnits(PlanModel):
     fix: str
 
 
+class OptionItem(PlanModel):
+    """So many units of a storage item, ``purchased`` of them bought, and what a quote may ask.
+
+    Prices are list prices of a unit, USD; ``basis`` says what its bandwidth is.
+    """
+
+    sku: str
+    model: str
+    vendor: str
+    units: int
+    purchased: int
+    unit_list_usd: float | None
+    unit_low_usd: float | None
+    unit_high_usd: float | None
+    read_basis: str
+    write_basis: str
+
+
+class StorageOption(PlanModel):
+    """A storage family with the fewest units that carry the plan's operation within every limit.
+
+    The plan's own (``chosen``) has what the plan has. ``fewer_systems`` GPU systems make room for
+    it. ``shortfall`` is how far behind the proven bound its objective is, as a share; it saves a
+    checkpoint every ``interval_s``, for which it needs so much write bandwidth. ``low_usd``,
+    ``list_usd`` and ``high_usd`` are what its purchases come to at the ends of their prices'
+    ranges and at list; ``beside_usd`` is what everything else costs more than in the plan.
+    With those of all other vendors at list prices this is the cheapest where its unit is listed at
+    ``even_usd`` or less, and at ``sure_usd`` or less wherever their quotes come in; None where
+    several items make it up, no other vendor has one, or no price is low enough.
+    """
+
+    family: str
+    chosen: bool
+    items: tuple[OptionItem, ...]
+    fewer_systems: int
+    shortfall: float
+    interval_s: float
+    write_needed_gb_per_s: float
+    read_gb_per_s: float
+    write_gb_per_s: float
+    usable_tb: float
+    low_usd: float
+    list_usd: float
+    high_usd: float
+    beside_usd: float
+    even_usd: float | None
+    sure_usd: float | None
+
+
+class StorageOptions(PlanModel):
+    """What the plan's operation needs of storage, whoever sells it, and who could.
+
+    ``counted`` says which money: what is paid at once, or with support and subscriptions over the
+    term. Options are in the order of their money at list prices, everything else counted in.
+    ``choice`` is the vendor who is cheapest wherever quotes come in, None where prices decide;
+    ``settled_by`` are the items of whose quotes each alone could settle it.
+    """
+
+    read_gb_per_s: float
+    usable_tb: float
+    within: float
+    counted: Literal["purchase", "term"]
+    options: tuple[StorageOption, ...]
+    choice: str | None
+    settled_by: tuple[str, ...]
+
+
 class Provenance(PlanModel):
     """What made this plan. ``seconds`` is None where reproducible bytes are asked for."""
 
@@ -630,5 +779,6 @@ class Plan(PlanModel):
     warnings: tuple[str, ...] = ()
     not_counted: tuple[str, ...] = ()
     provenance: Provenance
+    storage_options: StorageOptions | None = Field(default=None, exclude_if=_is_none)
     inputs: str | None = Field(default=None, exclude_if=_is_none)
     checksums: dict[str, str] | None = Field(default=None, exclude_if=_is_none)

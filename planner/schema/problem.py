@@ -37,7 +37,16 @@ from planner.schema.base import (
     Whole,
 )
 from planner.schema.catalog import Category
+from planner.schema.levels import (
+    DEFAULT_FAILURES,
+    FailurePreset,
+    FailureRate,
+    LocalLevel,
+    Restart,
+    Stall,
+)
 from planner.schema.repair import Repair
+from planner.schema.running import Parallelism, PowerPoints, Training
 
 PueNumber = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
 Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]
@@ -327,18 +336,6 @@ class Consider(Model):
     )
 
 
-class Parallelism(Model):
-    """Tensor and pipeline degrees; their product is the GPUs that hold one replica."""
-
-    tensor: PositiveWhole
-    pipeline: PositiveWhole
-
-    @property
-    def replica_gpus(self) -> int:
-        """GPUs that hold one replica of the model."""
-        return self.tensor * self.pipeline
-
-
 class FixedInterval(Model):
     """Checkpoint at a given interval, start to start."""
 
@@ -380,11 +377,17 @@ Interval = Annotated[
 
 
 class Checkpoint(Model):
-    """How checkpoints are written."""
+    """How checkpoints are written.
+
+    A ``derived`` stall is ``stall_overhead`` and the time that each GPU takes to copy its part of
+    the state to its host, by the catalog.
+    """
 
     size_gb: Size | None = Field(default=None, alias="size")
     mode: Literal["async", "sync", "open"] = "async"
-    stall_s: SecondsOrZero = Field(default=5.0, alias="stall")
+    stall_s: Stall = Field(default=5.0, alias="stall")
+    stall_overhead_s: SecondsOrZero | None = Field(default=None, alias="stall_overhead")
+    local: LocalLevel | None = None
     writers: Literal["one_replica", "all"] = "all"
     max_overlap: PositiveShare = 0.10
     max_blocking: BlockingShare = 0.05
@@ -394,6 +397,11 @@ class Checkpoint(Model):
     milestones: Whole = 0
     exports: Whole = 0
 
+    @property
+    def known_stall_s(self) -> float:
+        """The stall as far as the problem tells it: of a derived one, what comes with the copy."""
+        return (self.stall_overhead_s or 0.0) if self.stall_s == "derived" else self.stall_s
+
 
 class Restore(Model):
     """How a job comes back after an interruption."""
@@ -402,24 +410,6 @@ class Restore(Model):
     fan_out: Literal["broadcast", "sharded_optimizer", "every_replica"] = "broadcast"
     readers: Literal["one_replica", "all"] = "all"
     restart_s: SecondsOrZero = Field(default=600.0, alias="restart")
-
-
-class FailureRate(Model):
-    """Job-interrupting failures per GPU and day."""
-
-    per_gpu_day: Number
-
-
-FailurePreset = Literal["rsc2", "llama3", "mlcommons", "rsc1", "shared_research"]
-
-
-class Training(Model):
-    """What is trained: for days to train and useful FLOP/s."""
-
-    tokens: Count | None = None
-    mfu: PositiveShare | None = None
-    precision: Literal["bf16", "fp8"] = "bf16"
-    active_parameters: Count | None = None
 
 
 def _spares_kind(value: object) -> str:
@@ -477,12 +467,41 @@ class Job(Model):
     parallelism: Parallelism | None = None
     checkpoint: Checkpoint = Checkpoint.model_construct()
     restore: Restore = Restore.model_construct()
-    failures: FailurePreset | FailureRate = "llama3"
+    restart: Restart = Restart.model_construct()
+    failures: FailurePreset | FailureRate = DEFAULT_FAILURES
     repair: Repair | None = None
     training: Training = Training.model_construct()
+    power: PowerPoints | None = None
     gpus: GpuRange = GpuRange.model_construct()
     dataset_tb: CapacityOrZero = Field(default=0.0, alias="dataset")
     ingest_per_gpu_gb_per_s: BandwidthOrZero = Field(default=0.0, alias="ingest_per_gpu")
+
+    @property
+    def failure_rate(self) -> FailurePreset | float | None:
+        """The rate the problem gives, a preset's name or a number; None where it gives none."""
+        if "failures" not in self.model_fields_set:
+            return None
+        given = self.failures
+        if isinstance(given, str):
+            return given
+        return given.rate if given.per_gpu_day is None else given.per_gpu_day
+
+    @property
+    def failure_shares(self) -> dict[str, float]:
+        """The share of each class of interruptions; empty where the problem gives none."""
+        return {} if isinstance(self.failures, str) else self.failures.shares
+
+    @property
+    def restart_s(self) -> float:
+        """Seconds of a restart from the remote level, without the restore read."""
+        given = self.restart.remote_s
+        return self.restore.restart_s if given is None else given
+
+    @property
+    def levels(self) -> LocalLevel | None:
+        """The local level of checkpoints, None where the problem does not use one."""
+        local = self.checkpoint.local
+        return None if local is None or local.use == "no" else local
 
     @property
     def whole_replicas(self) -> bool:
@@ -518,6 +537,12 @@ class Job(Model):
             raise ValueError(
                 "needs parallelism: {tensor: 8, pipeline: 64} for one_replica, whole replicas, "
                 "sharded_optimizer or every_replica"
+            )
+        scale = self.training.scale
+        if self.parallelism is None and scale is not None and scale.micro_batches is not None:
+            raise ValueError(
+                "training.scale.micro_batches needs parallelism: {tensor: 8, pipeline: 64}, whose "
+                "pipeline has the bubble"
             )
         return self
 

@@ -65,6 +65,28 @@ class FailuresAssumed(Record):
     scaled: bool = False
 
 
+class RepairSeen(Record):
+    """Hardware out for repair: what was assumed, and what happened in a year.
+
+    ``spares`` stand by, of each rack where they are ``in_rack``. ``law`` is how times of repair are
+    spread about ``repair_s``. ``expected_out`` units would be out on average if the job never stood
+    still. Where it ``shrinks`` it goes on with fewer replicas; ``grown_per_year`` counts its
+    restarts with more of them.
+    """
+
+    spares: int
+    in_rack: bool
+    shrinks: bool
+    hardware_share: float
+    law: str
+    repair_s: float
+    swap_s: float
+    expected_out: float
+    taken_per_year: float
+    waits_per_year: float
+    grown_per_year: float
+
+
 class JobSimulated(Record):
     """A job: how it runs, what the formula predicts, and what came out.
 
@@ -92,6 +114,7 @@ class JobSimulated(Record):
     interruptions_per_year: float
     stops_per_year: float
     waits_per_year: float
+    repair: RepairSeen | None = None
 
 
 class StorageSeen(Record):

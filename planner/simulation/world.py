@@ -8,13 +8,11 @@ that two runs under the same ones can be compared.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from planner.schema.plan import JobPlan, Plan
-from planner.simulation.laws import Array, Exponential, Failures
+from planner.simulation.laws import Array, Failures
 from planner.simulation.operation import FailureClass, LocalCopies, Marks, Units, draw_marks
 
 
@@ -126,78 +124,6 @@ class World:
         return _WARM * max(left_s, default=0.0)
 
 
-def world_of(
-    plan: Plan,
-    *,
-    beside: Sequence[JobRun] = (),
-    failures: Failures | None = None,
-    interval_s: float | None = None,
-    planned: Planned | None = None,
-    outages: Outages | None = None,
-) -> World:
-    """Return what is to be simulated of a plan that has a job.
-
-    Args:
-        plan: the plan; its storage is shared by all jobs.
-        beside: further jobs on the same storage.
-        failures: when its job fails, by default without memory at the plan's mean.
-        interval_s: another interval between checkpoints than the plan's.
-        planned: planned stops, which all jobs make together.
-        outages: how appliances fail.
-    """
-    stores = appliances(plan)
-    job = job_run(plan.jobs[0], stores, failures=failures, interval_s=interval_s)
-    return World((job, *beside), stores, planned, outages)
-
-
-def appliances(plan: Plan) -> tuple[Appliances, ...]:
-    """Return a plan's appliances, each with its share of what its kind delivers."""
-    site = plan.site
-    return tuple(
-        Appliances(
-            line.working,
-            site.delivered_fraction_write * line.write_gb_per_s / line.working,
-            site.delivered_fraction_read * line.read_gb_per_s / line.working,
-        )
-        for line in plan.lines
-        if line.section == "Storage"
-        and line.working
-        and (line.write_gb_per_s or line.read_gb_per_s)
-    )
-
-
-def job_run(
-    job: JobPlan,
-    stores: Sequence[Appliances],
-    *,
-    failures: Failures | None = None,
-    interval_s: float | None = None,
-) -> JobRun:
-    """Return a plan's job as it runs on some appliances.
-
-    Args:
-        job: the job.
-        stores: what it writes to and reads from.
-        failures: when it fails, by default without memory at its mean.
-        interval_s: another interval than its own.
-    """
-    sync = job.mode == "sync"
-    alone = min(World((), tuple(stores)).write_gb_per_s, job.client_write_limit_gb_per_s)
-    return JobRun(
-        name=job.name,
-        interval_s=job.interval_s if interval_s is None else interval_s,
-        stall_s=job.checkpoint_gb / alone if sync else job.stall_s,
-        checkpoint_gb=job.checkpoint_gb,
-        restore_gb=job.fan_out * job.checkpoint_gb,
-        restart_s=job.restart_s,
-        failures=failures or Exponential(job.mtti_s),
-        drain_slowdown=0.0 if sync else job.drain_slowdown,
-        sync=sync,
-        client_write_gb_per_s=job.client_write_limit_gb_per_s,
-        client_read_gb_per_s=job.client_read_limit_gb_per_s,
-    )
-
-
 _WARM = 5.0
 """Mean times that a repair under way still takes, before a run counts."""
 _SPARE = 6.0
@@ -251,11 +177,7 @@ def draw(world: World, length_s: float, seed: int, lanes: int = 1, block: int = 
         for number, job in enumerate(world.jobs, start=1)
     )
     marks = tuple(
-        draw_marks(
-            job.classes, job.units.racks if job.units else 1, stream(number, 1), (*times.shape,)
-        )
-        if job.classes
-        else None
+        job_marks(job, stream(number, 1), times)
         for number, (job, times) in enumerate(zip(world.jobs, failures, strict=True), start=1)
     )
     planned = planned_times(world.planned, length_s)

@@ -185,6 +185,34 @@ class RuleRow:
 
 
 @dataclass(frozen=True)
+class LevelRow:
+    """One way to save: what it asks storage for, and what it leaves; ``every`` with a local level.
+
+    Each ``every``-th local checkpoint goes on to storage; None where all go there alone.
+    """
+
+    mode: Mode
+    every: int | None
+    interval_s: float
+    remote_interval_s: float
+    stall_s: float
+    write_gb_per_s: float
+    write_mb_per_s_per_gpu: float
+    overlap_share: float
+    goodput_share: float
+
+
+@dataclass(frozen=True)
+class LevelsReport:
+    """What a local level of checkpoints changes; ``remote_share`` of failures need storage."""
+
+    rows: tuple[LevelRow, ...]
+    remote_share: float
+    local_restart_s: float
+    copies: int
+
+
+@dataclass(frozen=True)
 class SizeReport:
     """The sizing model of a problem at one number of GPUs."""
 
@@ -198,3 +226,4 @@ class SizeReport:
     delivered_write_share: float
     rules: tuple[RuleRow, ...]
     notes: tuple[str, ...]
+    levels: LevelsReport | None = None

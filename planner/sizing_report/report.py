@@ -9,6 +9,7 @@ from planner.case.bounds import UNLIMITED_UNITS, cap_in_use
 from planner.case.figures import it_power_kw
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs
+from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.problem import Job, Quantity
 from planner.sizing.checkpoint import (
     BYTES_PER_PARAMETER,
@@ -25,6 +26,7 @@ from planner.sizing.demand import (
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
 from planner.sizing_report.appliances import item_of, name
 from planner.sizing_report.laws import mode_report, read_demand, rule_rows
+from planner.sizing_report.levels import levels_report, with_known_stall
 from planner.sizing_report.model import (
     Checkpoint,
     Cluster,
@@ -50,6 +52,7 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
     case = resolve(inputs)
     types = gpu_types(inputs, case)
     held = cluster_of(inputs, case, types, gpus)
+    levels, case = levels_report(case, held), with_known_stall(case, held)
     modes = tuple(mode_report(case, held, mode) for mode in case.job.modes)
     return SizeReport(
         problem=inputs.problem.name,
@@ -62,6 +65,7 @@ def size_report(inputs: Inputs, gpus: int | None = None) -> SizeReport:
         delivered_write_share=case.delivered_write,
         rules=rule_rows(inputs, case, held, modes),
         notes=tuple(_notes(case, held, modes)),
+        levels=levels,
     )
 
 
@@ -234,12 +238,13 @@ def _count(asked_gpus: int | None, kind: GpuType) -> str:
 
 def _failures_reason(inputs: Inputs, sku: str) -> str:
     job, figure = inputs.problem.job, item_of(inputs, sku).gpu.failures_per_day
-    if "failures" not in job.model_fields_set and figure is not None:
+    given = job.failure_rate
+    if given is None and figure is not None:
         return f"the catalog's figure for {name(inputs, sku)}"
-    if not isinstance(job.failures, str):
+    if isinstance(given, float):
         return "given in the problem"
-    preset = FAILURES_PER_GPU_DAY[job.failures]
-    default = "" if "failures" in job.model_fields_set else "default "
+    preset = FAILURES_PER_GPU_DAY[given or DEFAULT_FAILURES]
+    default = "default " if given is None else ""
     return f"{default}{preset.name}: {preset.meaning}; {preset.source}"
 
 

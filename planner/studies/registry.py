@@ -554,6 +554,18 @@ _STUDIES = (
                 "Try other intervals under the same failures; default: where the job is alone.",
                 show_default=False,
             ),
+            option(
+                "repairs", str,
+                "How times of repair are spread about the plan's mean: exponential, constant or "
+                "lognormal:SIGMA.",
+                default="exponential", metavar="KIND",
+            ),
+            option(
+                "when_short", str,
+                "Whether the job waits while units are short, or goes on with fewer replicas: "
+                "wait or shrink.",
+                default="wait", metavar="HOW",
+            ),
             option("replications", int, "How many runs.", default=1000),
             option(
                 "length", str, "How long each run is.",

@@ -22,9 +22,10 @@ import pyarrow.parquet as pq
 
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.telemetry import ClusterTruth, JobTruth, Truth
+from planner.simulation.from_plan import appliances, job_run, world_of
 from planner.simulation.history import History
 from planner.simulation.record import record
-from planner.simulation.world import World, appliances, draw, job_run, world_of
+from planner.simulation.world import World, draw
 from planner.synthesis import truth as true
 from planner.synthesis.quality import Quality
 from planner.synthesis.samples import Block, Sampler, Whole

@@ -6,7 +6,7 @@ tables of presets and vendor rules, which are data, are read from `planner.sizin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.errors import VerificationError
@@ -17,11 +17,14 @@ from planner.verify.decisions import Decisions, read_decisions
 from planner.verify.fabrics import check_fabrics
 from planner.verify.job import check_degraded, check_job
 from planner.verify.ledger import Ledger
+from planner.verify.levels import check_choice
 from planner.verify.limits import Found, check_limits
 from planner.verify.lines import check_lines
 from planner.verify.objective import check_objective, check_status
+from planner.verify.options import check_options
 from planner.verify.placement import check_placement, shared_racks
 from planner.verify.totals import check_ratios, check_totals
+from planner.verify.ways import check_ways
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -76,9 +79,15 @@ def recheck(inputs: Inputs, plan: Plan) -> Recheck:
     check_site(ledger, basis, plan)
     check_status(ledger, plan)
     if plan.status in ("optimal", "feasible"):
-        decisions = read_decisions(ledger, basis, plan)
+        if plan.jobs:
+            check_choice(ledger, basis, plan.jobs[0])
+        decisions = None if ledger.disagreements else read_decisions(ledger, basis, plan)
         if decisions is not None:
-            _check_figures(ledger, basis, decisions, plan)
+            paces = check_ways(ledger, basis, plan.jobs[0])
+            shares = {sku: pace.power_share for sku, pace in paces.items()}
+            capped = {sku: share for sku, share in shares.items() if share != 1.0}
+            basis = replace(basis, provisioned=capped)
+            _check_figures(ledger, basis, replace(decisions, paces=paces), plan)
     return Recheck(tuple(ledger.disagreements), tuple(ledger.breaches))
 
 
@@ -135,6 +144,7 @@ def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pla
     found = Found(companions.counts, totals, ratios, figures, degraded)
     check_limits(ledger, basis, decisions, plan, found)
     check_objective(ledger, basis, plan, found)
+    check_options(ledger, basis, decisions, plan)
 
 
 def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:

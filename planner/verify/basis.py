@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -24,13 +24,18 @@ DECIDED = ("gpu_system", "storage")
 
 @dataclass(frozen=True)
 class Basis:
-    """The problem, the items and families by identifier, the prices and the discounts."""
+    """The problem, the items and families by identifier, the prices and the discounts.
+
+    ``provisioned`` is the share of its rated power that a GPU system is provisioned for at the set
+    point of its job, where it runs at one.
+    """
 
     problem: Problem
     items: Mapping[str, Item]
     families: Mapping[str, Family]
     prices: Mapping[str, Price]
     discounts: tuple[Discount, ...]
+    provisioned: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_inputs(cls, inputs: Inputs) -> Basis:
@@ -86,6 +91,18 @@ class Basis:
     def _drawn_typically(self, item: Item) -> float | None:
         typical = item.consumes.typical_power
         return self._drawn(item) if typical is None else typical.value
+
+    def drawn_kw(self, item: Item) -> float | None:
+        """Return what one unit draws at most at its set point, kW; None where not known."""
+        rated = self.unit_it_power_kw(item)
+        return None if rated is None else rated * self.provisioned.get(item.id, 1.0)
+
+    def typically_drawn_kw(self, item: Item) -> float | None:
+        """Return what one unit draws typically, never more than it is provisioned for, kW."""
+        typical, most = self.unit_typical_power_kw(item), self.drawn_kw(item)
+        if typical is None or most is None or item.id not in self.provisioned:
+            return typical
+        return min(typical, most)
 
     def rack_power_kw(self, item: Item) -> float | None:
         """Return what a device can draw in its rack, kW: a switch with every transceiver."""

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Literal
 
 from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import Job
+from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.verify.basis import DECIDED, Basis
 from planner.verify.fabrics import plug
 from planner.verify.ledger import Ledger
 from planner.verify.money import owned, purchased
 from planner.verify.racks import place
+from planner.verify.ways import Pace
 
+_WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}
 # One buffered thread per GPU: 8 GB/s with 8 threads on 8 GPUs (S. Kartik and C. Tartow, VAST Data,
 # "A Checkpoint on Checkpoints in LLMs", 2024-01-10).
 _DEFAULT_GB_PER_S_PER_GPU = 1.0
@@ -27,7 +30,8 @@ class Decisions:
     """The plan's decisions, from which everything else follows.
 
     ``counts`` are the GPU systems and storage in the cluster; ``standing`` all that are in place,
-    idle owned ones included.
+    idle owned ones included; ``paces`` how fast the GPUs of each type in use are. Each
+    ``every``-th local checkpoint goes on to storage; 0 without a local level.
     """
 
     counts: Mapping[str, int]
@@ -38,6 +42,13 @@ class Decisions:
     systems_used: int
     mode: Literal["async", "sync"]
     interval_s: float
+    paces: Mapping[str, Pace] = field(default_factory=dict)
+    every: int = 0
+
+    @property
+    def remote_interval_s(self) -> float:
+        """The interval of what goes to storage: each checkpoint, or each so many-th local one."""
+        return self.interval_s * (self.every or 1)
 
 
 def read_decisions(ledger: Ledger, basis: Basis, plan: Plan) -> Decisions | None:
@@ -68,6 +79,7 @@ def read_decisions(ledger: Ledger, basis: Basis, plan: Plan) -> Decisions | None
         systems_used=job.systems_used,
         mode=job.mode,
         interval_s=job.interval_s,
+        every=0 if job.local is None else job.local.every,
     )
 
 
@@ -153,7 +165,8 @@ def _holds_the_weights(basis: Basis, item: Item) -> bool:
     job, memory = basis.problem.job, item.gpu.memory
     if job.parameters is None or job.parallelism is None or memory is None:
         return True
-    weights_gb = job.parameters * (1.0 if job.training.precision == "fp8" else 2.0) / 1e9
+    bytes_each = min(_WEIGHT_BYTES[name] for name in job.training.precisions)
+    weights_gb = job.parameters * bytes_each / 1e9
     gpus = job.parallelism.tensor * job.parallelism.pipeline
     return weights_gb <= memory.value * gpus * (1.0 + 1e-8)
 
@@ -191,10 +204,10 @@ def _check_job_decisions(
             ledger.fail(f"jobs.gpu_types: {sku} is not among the plan's GPU systems")
     _check_one_fabric(ledger, basis, [sku for sku in types if sku in counts])
     ledger.require(job.gpu_type in types, f"jobs.gpu_type: {job.gpu_type} is not in gpu_types")
-    for field in ("gpus_used", "systems_used"):
-        value = getattr(job, field)
+    for name in ("gpus_used", "systems_used"):
+        value = getattr(job, name)
         if not _is_whole(value) or value == 0:
-            ledger.fail(f"jobs.{field}: {value!r} is not a whole number of at least 1")
+            ledger.fail(f"jobs.{name}: {value!r} is not a whole number of at least 1")
     if not (math.isfinite(job.interval_s) and job.interval_s > 0):
         ledger.fail(f"jobs.interval_s: {job.interval_s!r} is not a positive time")
     modes = ("async", "sync") if asked.checkpoint.mode == "open" else (asked.checkpoint.mode,)
@@ -291,6 +304,19 @@ def _describe(basis: Basis, decisions: Decisions, sku: str) -> _Type:
     write_factor, read_factor = _client_factors(basis, decisions)
     usable = usable_gpus(basis.problem.job, gpus)
     return _Type(usable, decisions.counts[sku], write * write_factor, read * read_factor)
+
+
+def checkpoint_gb(job: Job) -> float:
+    """Return the checkpoint size in GB: as given, or parameters times bytes times share."""
+    if job.checkpoint.size_gb is not None:
+        return job.checkpoint.size_gb
+    return (job.parameters or 0.0) * asked_bytes(job) * job.trained_share / 1e9
+
+
+def asked_bytes(job: Job) -> float:
+    """Return the bytes per parameter as asked."""
+    each = job.bytes_per_parameter
+    return BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
 
 
 def replica_gpus(job: Job) -> int | None:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from planner.schema.catalog import Item, Link, LinkEnd, Port, PortGroup
+from planner.schema.catalog import FormLink, Item, Link, LinkEnd, Port, PortGroup
 from planner.schema.plan import FabricReport, Plan
 from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand
 from planner.verify.basis import DECIDED, Basis
@@ -383,6 +383,22 @@ class Plugged:
     ports: int
     speed_gbit_per_s: float
     end: LinkEnd | None = None
+    form: str | None = None
+
+    def served(self, switch: Item) -> tuple[PortGroup, Link | None] | None:
+        """Return the ports of a switch that serve these, and what links the two."""
+        groups = () if switch.switch is None else switch.switch.ports
+        fitting = {g.speed_gbit_per_s: f for g in groups for f in g.forms if f.form == self.form}
+        fast = [
+            group
+            for group in groups
+            if group.speed_gbit_per_s >= self.speed_gbit_per_s
+            and (not fitting or group.speed_gbit_per_s in fitting)
+        ]
+        if not fast:
+            return None
+        group = min(fast, key=lambda each: each.speed_gbit_per_s)
+        return group, fitting.get(group.speed_gbit_per_s, group.link)
 
 
 def plugged(basis: Basis, units: Mapping[str, int], network: str) -> list[Plugged]:
@@ -398,7 +414,8 @@ def plugged(basis: Basis, units: Mapping[str, int], network: str) -> list[Plugge
         port = getattr(basis.items[sku].ports, network)
         if port is not None and count > 0:
             speed = port.speed_gbit_per_s
-            result.append(Plugged(sku, count, port.count, speed, port.transceiver))
+            form, end = port.form, port.transceiver
+            result.append(Plugged(sku, count, port.count, speed, end, form))
     return result
 
 
@@ -452,7 +469,7 @@ def port_fabric(
         leaf_spine_links=tree.leaf_spine_links,
         spine_core_links=tree.spine_core_links,
     )
-    _wire_devices(bill, switch, by_group, devices)
+    _wire_devices(bill, switch, devices)
     _wire_switches(bill, fabric, base, tree)
     return [fabric]
 
@@ -468,11 +485,11 @@ def _by_group(switch: Item, devices: list[Plugged]) -> list[tuple[PortGroup, int
     ports: Counter[float] = Counter()
     groups: dict[float, PortGroup] = {}
     for device in devices:
-        group = slowest(switch, device.speed_gbit_per_s)
-        if group is None:
+        served = device.served(switch)
+        if served is None:
             return None
-        groups[group.speed_gbit_per_s] = group
-        ports[group.speed_gbit_per_s] += device.units * device.ports
+        groups[served[0].speed_gbit_per_s] = served[0]
+        ports[served[0].speed_gbit_per_s] += device.units * device.ports
     return [(groups[speed], count) for speed, count in ports.items()]
 
 
@@ -495,16 +512,22 @@ def _size_ports(
     return None if tree is None else (tree, up, leaves * down)
 
 
-def _wire_devices(
-    bill: Bill, switch: Item, by_group: list[tuple[PortGroup, int]], devices: list[Plugged]
-) -> None:
-    for group, ports in by_group:
-        bill.cables(group.link, ports)
-        bill.switch_ends(group.link, ports)
+def _wire_devices(bill: Bill, switch: Item, devices: list[Plugged]) -> None:
+    """Add cables and ends of all devices: rounded up for each group and each form by itself."""
+    together: dict[tuple[float, str], tuple[Link | None, int]] = {}
     for device in devices:
-        served_by = slowest(switch, device.speed_gbit_per_s)
-        if served_by is not None and device.sku:
-            bill.system_ends(served_by.link, device.end, device.ports, device.units)
+        served = device.served(switch)
+        if served is None:
+            continue
+        group, link = served
+        fixed = isinstance(link, FormLink)
+        key = group.speed_gbit_per_s, link.form if isinstance(link, FormLink) else ""
+        together[key] = link, together.get(key, (link, 0))[1] + device.units * device.ports
+        if device.sku:
+            bill.system_ends(link, None if fixed else device.end, device.ports, device.units)
+    for link, ports in together.values():
+        bill.cables(link, ports)
+        bill.switch_ends(link, ports)
 
 
 def _wire_switches(bill: Bill, fabric: Fabric, base: PortGroup, tree: Tree) -> None:

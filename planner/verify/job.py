@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from planner.limits import TIMED
 from planner.schema.catalog import Item
+from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval
-from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.verify import progress, repair
 from planner.verify.basis import Basis, nameplate_gb_per_s, total_nameplate_gb_per_s
-from planner.verify.decisions import Clients, Decisions, find_clients, replica_gpus, usable_gpus
+from planner.verify.decisions import (
+    Clients,
+    Decisions,
+    asked_bytes,
+    checkpoint_gb,
+    find_clients,
+    replica_gpus,
+    usable_gpus,
+)
 from planner.verify.ledger import Ledger, at_least, close
+from planner.verify.levels import check_levels, copy_s, find_levels, shortest_worn_s
+from planner.verify.ways import as_sold, slowest
 
 SECONDS_PER_DAY = 86400
 EXPORT_BYTES_PER_PARAMETER = 2
@@ -31,6 +41,8 @@ class JobFigures:
     replicas: float | None
     tflops_per_gpu: float
     mfu: float | None
+    scale_share: float
+    rate_share: float
     failures_per_gpu_day: float
     checkpoint_gb: float
     delivered_write_gb_per_s: float
@@ -82,17 +94,22 @@ def compute_figures(
     job, used = basis.problem.job, decisions.gpus_used
     storage = _storage(basis, decisions, clients)
     rate = failures_per_gpu_day(basis, decisions)
-    stall_s, rhythm = _rhythm(job, decisions, storage, SECONDS_PER_DAY / (rate * used))
+    stall_s, rhythm = _rhythm(basis, decisions, storage, SECONDS_PER_DAY / (rate * used))
     rhythm = _mended(basis, decisions, rhythm, rate)
     share = progress.goodput(rhythm)
-    tflops = _tflops_per_gpu(basis, decisions)
-    pflops = _useful_pflops(job, used * share, tflops)
+    paces = decisions.paces or as_sold(basis, decisions.gpu_types)
+    pace = slowest(paces, job, used)
+    each = pace.useful_tflops(job, used)
+    left = 1.0 if each is None else pace.scale_share(job, used)
+    pflops = None if each is None else used * share * each / 1000
     replica_gpus = None if job.parallelism is None else _replica_gpus(job)
     figures = JobFigures(
         replica_gpus=replica_gpus,
         replicas=None if replica_gpus is None else used / replica_gpus,
-        tflops_per_gpu=tflops or 0.0,
-        mfu=job.training.mfu,
+        tflops_per_gpu=pace.tflops or 0.0,
+        mfu=pace.mfu,
+        scale_share=left,
+        rate_share=pace.throughput * left,
         failures_per_gpu_day=rate,
         checkpoint_gb=storage.size_gb,
         delivered_write_gb_per_s=storage.write_gb_per_s,
@@ -101,7 +118,7 @@ def compute_figures(
         client_read_limit_gb_per_s=clients.read_gb_per_s,
         stall_s=stall_s,
         drain_s=rhythm.drain_s,
-        overlap=rhythm.drain_s / decisions.interval_s,
+        overlap=rhythm.drain_s / decisions.remote_interval_s,
         blocking=stall_s / decisions.interval_s,
         fan_out=storage.fan_out,
         restore_s=rhythm.restore_s,
@@ -112,7 +129,9 @@ def compute_figures(
         exact_s=progress.exact_s(rhythm.stopped_s, rhythm.mtti_s),
         goodput=share,
         goodput_first_order=progress.first_order_goodput(rhythm),
-        goodput_understated=progress.understated(
+        goodput_understated=0.0
+        if rhythm.levels is not None
+        else progress.understated(
             rhythm, rhythm.stopped_s - stall_s if decisions.mode == "async" else 0.0
         ),
         useful_gpus=used * share,
@@ -120,7 +139,10 @@ def compute_figures(
         days_to_train=_days_to_train(job, pflops),
         ingest_gb_per_s=used * job.ingest_per_gpu_gb_per_s,
         capacity_needed_tb=_capacity_needed_tb(basis, storage.size_gb),
-        write_volume_tb_per_day=storage.size_gb / 1000 * SECONDS_PER_DAY / decisions.interval_s,
+        write_volume_tb_per_day=storage.size_gb
+        / 1000
+        * SECONDS_PER_DAY
+        / decisions.remote_interval_s,
     )
     return figures, rhythm
 
@@ -139,22 +161,24 @@ def _storage(basis: Basis, decisions: Decisions, clients: Clients) -> _Storage:
 
 
 def _rhythm(
-    job: Job, decisions: Decisions, storage: _Storage, mtti_s: float
+    basis: Basis, decisions: Decisions, storage: _Storage, mtti_s: float
 ) -> tuple[float, progress.Rhythm]:
     """Return the stall in seconds and the times that goodput follows from."""
+    job = basis.problem.job
     write_s = storage.size_gb / storage.write_gb_per_s
     if decisions.mode == "async":
-        stall_s, drain_s = job.checkpoint.stall_s, write_s
-        slowed_s = job.checkpoint.drain_slowdown * drain_s
+        stall_s, drain_s = job.checkpoint.known_stall_s + copy_s(basis, decisions), write_s
+        slowed_s = job.checkpoint.drain_slowdown * drain_s / (decisions.every or 1)
     else:
         stall_s, drain_s, slowed_s = write_s, 0.0, 0.0
     return stall_s, progress.Rhythm(
         interval_s=decisions.interval_s,
         stopped_s=stall_s + slowed_s,
         drain_s=drain_s,
-        restart_s=job.restore.restart_s,
+        restart_s=job.restart_s,
         restore_s=storage.fan_out * storage.size_gb / storage.read_gb_per_s,
         mtti_s=mtti_s,
+        levels=find_levels(basis, decisions),
     )
 
 
@@ -169,26 +193,8 @@ def _mended(
     return replace(rhythm, swapped=swapped, swap_s=swap_s, waits=mended.waits)
 
 
-def _useful_pflops(job: Job, useful_gpus: float, tflops: float | None) -> float | None:
-    if job.training.mfu is None or tflops is None:
-        return None
-    return useful_gpus * tflops * job.training.mfu / 1000
-
-
 def _replica_gpus(job: Job) -> int:
     return 1 if job.parallelism is None else job.parallelism.tensor * job.parallelism.pipeline
-
-
-def checkpoint_gb(job: Job) -> float:
-    """Return the checkpoint size in GB: as given, or parameters times bytes times share."""
-    if job.checkpoint.size_gb is not None:
-        return job.checkpoint.size_gb
-    return (job.parameters or 0.0) * _asked_bytes(job) * job.trained_share / 1e9
-
-
-def _asked_bytes(job: Job) -> float:
-    each = job.bytes_per_parameter
-    return BYTES_PER_PARAMETER[each].value if isinstance(each, str) else each
 
 
 def bytes_per_parameter(job: Job, size_gb: float) -> float:
@@ -196,7 +202,7 @@ def bytes_per_parameter(job: Job, size_gb: float) -> float:
     size_alone = job.checkpoint.size_gb is not None
     if size_alone and job.parameters and "bytes_per_parameter" not in job.model_fields_set:
         return size_gb * 1e9 / (job.parameters * job.trained_share)
-    return _asked_bytes(job)
+    return asked_bytes(job)
 
 
 def failures_per_gpu_day(basis: Basis, decisions: Decisions) -> float:
@@ -204,21 +210,13 @@ def failures_per_gpu_day(basis: Basis, decisions: Decisions) -> float:
 
     A type's rate is the catalog's, unless the problem states one itself.
     """
-    asked = basis.problem.job.failures
-    rate = FAILURES_PER_GPU_DAY[asked].value if isinstance(asked, str) else asked.per_gpu_day
-    if "failures" in basis.problem.job.model_fields_set:
+    asked = basis.problem.job.failure_rate
+    given = DEFAULT_FAILURES if asked is None else asked
+    rate = FAILURES_PER_GPU_DAY[given].value if isinstance(given, str) else given
+    if asked is not None:
         return rate
     own = [basis.items[sku].gpu.failures_per_day for sku in decisions.gpu_types]
     return max(rate if figure is None else figure.value for figure in own)
-
-
-def _tflops_per_gpu(basis: Basis, decisions: Decisions) -> float | None:
-    """Return the slowest type's dense rate in TFLOP/s, None where one is not known."""
-    precision = basis.problem.job.training.precision
-    rates = [getattr(basis.items[sku].gpu, f"{precision}_dense") for sku in decisions.gpu_types]
-    if any(figure is None for figure in rates):
-        return None
-    return min(float(figure.value) for figure in rates)
 
 
 def _fan_out(job: Job, gpus_used: int, size_gb: float) -> float:
@@ -278,6 +276,7 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
     _check_slowdown(ledger, job, stated)
     _check_bottlenecks(ledger, basis, clients, stated, (read, write))
     _check_losses(ledger, stated, rhythm)
+    check_levels(ledger, basis, decisions, stated)
     kept = figures.goodput / (1.0 - rhythm.waits)
     mended = repair.compute(basis, decisions, figures.failures_per_gpu_day, kept)
     repair.check(ledger, job.repair, stated, mended, rhythm.mtti_s)
@@ -421,7 +420,7 @@ def _degrade(basis: Basis, decisions: Decisions, figures: JobFigures, down: int)
         write_gb_per_s=left_write,
         read_gb_per_s=left_read,
         drain_s=write_s,
-        overlap=write_s / decisions.interval_s if decisions.mode == "async" else None,
+        overlap=write_s / decisions.remote_interval_s if decisions.mode == "async" else None,
         restore_s=read_gb / left_read if left_read > 0 else float("inf"),
     )
 
@@ -505,7 +504,7 @@ def check_interval(
                 )
             else:
                 shortest_s = shortest_allowed_s(basis, decisions, figures, degraded)
-                _check_best(ledger, basis, decisions, figures, policy, shortest_s)
+                _check_best(ledger, basis, decisions, figures, policy, shortest_s, degraded)
 
 
 def _require_policy(ledger: Ledger, interval_s: float, asked_s: float) -> None:
@@ -521,8 +520,12 @@ def _check_best(
     figures: JobFigures,
     policy: OptimalInterval,
     shortest_s: float,
+    degraded: Degraded,
 ) -> None:
     """Goodput has one peak in the interval, so the best is the peak or the limit next to it."""
+    if decisions.every:
+        _check_best_of_two(ledger, basis, decisions, figures, policy, degraded)
+        return
     shortest_s = max(policy.min_s, shortest_s)
     best_s = min(max(figures.exact_s, shortest_s), max(policy.max_s, shortest_s))
     best = progress.goodput(_rhythm_at(basis, decisions, figures, best_s))
@@ -532,6 +535,48 @@ def _check_best(
             f"{decisions.interval_s:.12g} s is not the best allowed interval, "
             f"{best_s:.12g} s gives a goodput of {best:.12g}",
         )
+
+
+def _check_best_of_two(
+    ledger: Ledger,
+    basis: Basis,
+    decisions: Decisions,
+    figures: JobFigures,
+    policy: OptimalInterval,
+    degraded: Degraded,
+) -> None:
+    """Of every k there is, with its best interval: the logarithm has one peak in that of I."""
+    asked = basis.problem.job.checkpoint.local
+    for every in () if asked is None else asked.every:
+        other = replace(decisions, every=every)
+        low_s = max(policy.min_s, shortest_allowed_s(basis, other, figures, degraded))
+        if low_s > policy.max_s:
+            continue
+
+        def share(log_s: float, other: Decisions = other) -> float:
+            return progress.goodput(_rhythm_at(basis, other, figures, math.exp(log_s)))
+
+        best_s = math.exp(_peak(share, math.log(low_s), math.log(policy.max_s)))
+        best = share(math.log(best_s))
+        if figures.goodput < best * (1 - BEST_WITHIN):
+            ledger.breach(
+                "jobs.interval_s",
+                f"{decisions.interval_s:.12g} s and each {decisions.every}-th to storage are not "
+                f"the best allowed, {best_s:.12g} s and each {every}-th give a goodput of "
+                f"{best:.12g}",
+            )
+
+
+def _peak(share: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function with one peak is highest, by thirds; an end where it is there."""
+    ends = (low, high)
+    for _ in range(100):
+        third = (high - low) / 3
+        if share(low + third) < share(high - third) or share(high - third) <= 0:
+            low += third
+        else:
+            high -= third
+    return max(*ends, low, key=share)
 
 
 def shortest_allowed_s(
@@ -547,6 +592,15 @@ def shortest_allowed_s(
     """
     checkpoint = basis.problem.job.checkpoint
     stall_s, drain_s = stall_and_drain_s(decisions, figures, degraded)
+    levels = find_levels(basis, decisions)
+    if levels is not None:
+        share = checkpoint.max_overlap if basis.problem.storage.rule == "demand" else 1.0
+        remote_s, endured = drain_s / share, endurance_tb_per_day(basis, decisions)
+        if endured is not None:
+            remote_s = max(remote_s, figures.checkpoint_gb / 1000 * SECONDS_PER_DAY / endured)
+        return max(
+            stall_s + levels.drain_s, shortest_worn_s(basis, decisions), remote_s / decisions.every
+        )
     if decisions.mode == "sync":
         shortest_s = stall_s / checkpoint.max_blocking
     else:
@@ -566,10 +620,11 @@ def _rhythm_at(
     slowdown = basis.problem.job.checkpoint.drain_slowdown if decisions.mode == "async" else 0.0
     rhythm = progress.Rhythm(
         interval_s=interval_s,
-        stopped_s=figures.stall_s + slowdown * figures.drain_s,
+        stopped_s=figures.stall_s + slowdown * figures.drain_s / (decisions.every or 1),
         drain_s=figures.drain_s,
         restart_s=figures.restart_s,
         restore_s=figures.restore_s,
         mtti_s=figures.mtti_s,
+        levels=find_levels(basis, decisions),
     )
     return _mended(basis, decisions, rhythm, figures.failures_per_gpu_day)

@@ -24,6 +24,7 @@ from planner.verify.job import (
     systems_by_type,
 )
 from planner.verify.ledger import Ledger, close
+from planner.verify.levels import find_levels, near_limits
 from planner.verify.money import owned, purchased, stock, unit_money
 from planner.verify.totals import Ratios, TotalFigures
 
@@ -225,9 +226,18 @@ def _checkpoint_limits(
         yield Reached("blocking", stall_s / interval_s, limit)
         return
     if basis.problem.storage.rule == "demand":
-        overlap, limit = drain_s / interval_s, checkpoint.max_overlap
+        overlap, limit = drain_s / decisions.remote_interval_s, checkpoint.max_overlap
         yield Reached("overlap", overlap, limit)
-    yield Reached("drain_fits", stall_s + drain_s, interval_s)
+    levels, near = find_levels(basis, decisions), near_limits(basis, decisions)
+    if levels is None or near is None:
+        yield Reached("drain_fits", stall_s + drain_s, interval_s)
+        return
+    yield Reached("drain_fits", drain_s, decisions.remote_interval_s)
+    yield Reached("local_fits", stall_s + levels.drain_s, interval_s)
+    yield Reached("local_lag", levels.restart_s + levels.drain_s, figures.mtti_s)
+    yield Reached("local_room", near.room_tb, near.capacity_tb)
+    if near.endurance_tb_per_day is not None:
+        yield Reached("local_endurance", near.volume_tb_per_day, near.endurance_tb_per_day)
 
 
 def _rule_limits(basis: Basis, totals: TotalFigures) -> Iterator[Reached]:

@@ -324,12 +324,12 @@ def check_consumption(ledger: Ledger, basis: Basis, name: str, item: Item, line:
         line: the line to check.
     """
     count = line.quantity
-    power_kw, pue = basis.unit_it_power_kw(item), basis.pue(item)
+    power_kw, pue = basis.drawn_kw(item), basis.pue(item)
     heat = None if power_kw is None else power_kw * BTU_PER_H_PER_KW
     pairs = (
         ("unit_it_power_kw", "it_power_kw", power_kw),
         ("unit_heat_btu_per_h", "heat_btu_per_h", heat),
-        ("unit_typical_power_kw", "typical_power_kw", basis.unit_typical_power_kw(item)),
+        ("unit_typical_power_kw", "typical_power_kw", basis.typically_drawn_kw(item)),
         ("unit_rack_units", "rack_units", basis.unit_rack_units(item)),
         ("unit_weight_kg", "weight_kg", basis.unit_weight_kg(item)),
     )

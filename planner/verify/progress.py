@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The local level of checkpoints; ``remote_share`` of interruptions need the remote one."""
+
+    every: int
+    drain_s: float
+    restart_s: float
+    remote_share: float
+    drain_restarts: bool
 
 
 @dataclass(frozen=True)
@@ -12,7 +23,8 @@ class Rhythm:
 
     ``stopped_s`` is the stall plus what the slowdown costs while a checkpoint drains. After a share
     ``swapped`` of interruptions the restart takes ``swap_s`` longer; the job ``waits`` for repairs
-    for that share of its time.
+    for that share of its time. With ``levels`` the interval is of local checkpoints, drain and
+    restore are of the remote level.
     """
 
     interval_s: float
@@ -21,6 +33,7 @@ class Rhythm:
     restart_s: float
     restore_s: float
     mtti_s: float
+    levels: Levels | None = None
     swapped: float = 0.0
     swap_s: float = 0.0
     waits: float = 0.0
@@ -59,6 +72,12 @@ def first_order_goodput(rhythm: Rhythm) -> float:
     running = max(0.0, 1 - rhythm.stopped_s / rhythm.interval_s)
     recovery_s = rhythm.restart_s + rhythm.restore_s + rhythm.swapped * rhythm.swap_s
     lost_s = recovery_s + rhythm.interval_s / 2 + rhythm.drain_s
+    near = rhythm.levels
+    if near is not None:
+        lost_s += near.drain_s + (near.every - 1) * rhythm.interval_s / 2
+        near_s = near.restart_s + near.drain_s + rhythm.interval_s / 2
+        near_s += rhythm.swapped * rhythm.swap_s
+        lost_s = near.remote_share * lost_s + (1 - near.remote_share) * near_s
     return running * (1 - lost_s / rhythm.mtti_s) * (1.0 - rhythm.waits)
 
 
@@ -76,6 +95,8 @@ def losses(rhythm: Rhythm) -> dict[str, float]:
 def _log_factors(rhythm: Rhythm) -> dict[str, float] | None:
     if rhythm.stopped_s >= rhythm.interval_s:
         return None
+    if rhythm.levels is not None:
+        return _log_factors_of_two(rhythm, rhythm.levels)
     z = rhythm.interval_s / rhythm.mtti_s
     return {
         "stall": math.log1p(-rhythm.stopped_s / rhythm.interval_s),
@@ -85,6 +106,48 @@ def _log_factors(rhythm: Rhythm) -> dict[str, float] | None:
         "restore": -rhythm.restore_s / rhythm.mtti_s,
         "waiting": math.log1p(-rhythm.waits),
     }
+
+
+def _log_factors_of_two(rhythm: Rhythm, near: Levels) -> dict[str, float]:
+    """Return what each cause takes when times are added one after the other, as logarithms."""
+    running = math.log1p(-rhythm.stopped_s / rhythm.interval_s)
+    free = replace(rhythm, stopped_s=0.0, drain_s=0.0, restart_s=0.0, restore_s=0.0)
+    rework = _log_of_two(free, replace(near, drain_s=0.0, restart_s=0.0))
+    draining = replace(free, drain_s=rhythm.drain_s)
+    drain = _log_of_two(draining, replace(near, restart_s=0.0))
+    restart = _log_of_two(replace(draining, restart_s=rhythm.restart_s), near)
+    whole = _log_of_two(replace(rhythm, stopped_s=0.0), near)
+    return {
+        "stall": running,
+        "rework": rework,
+        "drain": drain - rework,
+        "restart": restart - drain + math.log(rhythm.kept_by_swaps),
+        "restore": whole - restart,
+        "waiting": math.log1p(-rhythm.waits),
+    }
+
+
+def _log_of_two(rhythm: Rhythm, near: Levels) -> float:
+    """Return the logarithm of the goodput of two levels, counted from renewal to renewal.
+
+    A renewal is a failure that needs the remote level; between two of them a remote checkpoint
+    after n local ones is kept with the probability that these are safe in time, and its drain.
+    """
+    mtti, q2 = rhythm.mtti_s, near.remote_share
+    q1 = 1 - q2
+    safe = math.exp(-near.drain_s / mtti)
+    back = math.exp(-near.restart_s / mtti)
+    again = math.expm1(rhythm.interval_s / mtti) * q2 / (q2 + q1 * back * safe)
+    steps = near.every * math.log1p(again)
+    first = safe * (q2 + q1 * back) / (q2 + q1 * back * safe)
+    if near.drain_restarts:
+        drains = 1 / (1 + math.expm1(rhythm.drain_s / mtti) * q2 / (q2 + q1 * back))
+    else:
+        drains = math.exp(-q2 * rhythm.drain_s / mtti)
+    kept_s = near.every * rhythm.interval_s * first * drains / math.expm1(steps)
+    far_s = rhythm.restart_s + rhythm.restore_s
+    between_s = mtti / q2 + mtti * math.expm1(far_s / mtti)
+    return math.log(kept_s / between_s)
 
 
 def _log_rework(z: float) -> float:

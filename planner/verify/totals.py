@@ -124,9 +124,9 @@ def _totals(
     def total(unit: Callable[[Item], float | None], share: Callable[[Item], float]) -> float | None:
         return _sum_known(_times(unit(item), n * share(item)) for item, n in everything)
 
-    power_kw = total(basis.unit_it_power_kw, _all)
-    air_kw = total(basis.unit_it_power_kw, lambda item: 1 - basis.liquid_share(item))
-    liquid_kw = total(basis.unit_it_power_kw, basis.liquid_share)
+    power_kw = total(basis.drawn_kw, _all)
+    air_kw = total(basis.drawn_kw, lambda item: 1 - basis.liquid_share(item))
+    liquid_kw = total(basis.drawn_kw, basis.liquid_share)
     money = running_costs(basis, lines, everything, power_kw)
     read, write = total_nameplate_gb_per_s(basis, decisions.counts)
     lead_times = [
@@ -138,8 +138,8 @@ def _totals(
         gpus=sum(gpus(item, count) for item, count in cluster),
         gpus_used=decisions.gpus_used,
         it_power_kw=power_kw,
-        facility_power_kw=total(basis.unit_it_power_kw, basis.pue),
-        typical_power_kw=total(basis.unit_typical_power_kw, _all),
+        facility_power_kw=total(basis.drawn_kw, basis.pue),
+        typical_power_kw=total(basis.typically_drawn_kw, _all),
         heat_btu_per_h=_times(power_kw, BTU_PER_H_PER_KW),
         heat_air_kw=air_kw,
         heat_liquid_kw=liquid_kw,
@@ -225,7 +225,7 @@ def _energy_usd(basis: Basis, everything: list[tuple[Item, int]]) -> float | Non
     typical = term.energy_basis == "typical"
     meter_kw = 0.0
     for item, count in everything:
-        unit_kw = basis.unit_typical_power_kw(item) if typical else basis.unit_it_power_kw(item)
+        unit_kw = basis.typically_drawn_kw(item) if typical else basis.drawn_kw(item)
         if unit_kw is None:
             return None
         meter_kw += unit_kw * basis.pue(item) * count

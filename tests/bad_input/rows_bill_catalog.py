@@ -333,6 +333,20 @@ ROWS: tuple[Row, ...] = (
         "give it category: transceiver",
     ),
     own(
+        "form_of_compute",
+        "rails: 4, protocol: infiniband,",
+        "form: osfp,",
+        "forms are those of storage and in-band ports",
+        "leave out form",
+    ),
+    net(
+        "form_that_takes_a_transceiver_as_a_cable",
+        "{speed: 100 Gb/s, count: 4}",
+        "{speed: 100 Gb/s, count: 4, forms: [{form: odd, cable: twin}]}",
+        "'twin' is not a cable",
+        "give it category: cable",
+    ),
+    own(
         "rail_group_of_storage",
         "storage: {count: 2,",
         "storage: {count: 2, rail_group: 8,",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from planner.schema.problem import Job, Problem, Quantity
 from tests.oracle import fabric, facility
 from tests.oracle.money import Array, Market, within
 from tests.oracle.repair import spares_can_be_counted
+from tests.oracle.ways import ways
 
 MOST_UNITS = 400
 """Enumeration gives up beyond: the problem is not small."""
@@ -19,11 +20,15 @@ MOST_UNITS = 400
 
 @dataclass(frozen=True)
 class Candidate:
-    """An item with every count it may have and what each count consumes."""
+    """An item with every count it may have and what each count consumes.
+
+    ``spared`` is what of it is not, by share of power and count, where its GPUs are capped.
+    """
 
     item: Item
     counts: tuple[int, ...]
     consumed: Mapping[int, Array]
+    spared: Mapping[float, Mapping[int, Array]] = field(default_factory=dict)
 
     @property
     def forced(self) -> bool:
@@ -54,7 +59,7 @@ def enters(item: Item, market: Market) -> bool:
         return False
     if not facility.fits(item, market.catalog, problem.site) or not _connects(item, market):
         return False
-    return _has_figures(item, market) and _has_performance(item, problem)
+    return _has_figures(item, market) and _has_performance(item, market)
 
 
 def _considered(item: Item, problem: Problem) -> bool:
@@ -112,17 +117,29 @@ def _power_matters(problem: Problem) -> bool:
     return goal or cooled or any(figure is not None for figure in figures)
 
 
-def _has_performance(item: Item, problem: Problem) -> bool:
+def _has_performance(item: Item, market: Market) -> bool:
+    problem = market.problem
     if item.category == "gpu_system":
         if item.provides.gpus is None or not _holds_a_tensor_group(item, problem.job):
             return False
+        if not _levels_known(item, problem.job):
+            return False
         if not spares_can_be_counted(item, problem.job):
             return False
-        return not flops_needed(problem) or gpu_tflops(item, problem) is not None
+        known = any(way.tflops > 0.0 for way in ways(item, problem, market.catalog))
+        return known if flops_needed(problem) else bool(ways(item, problem, market.catalog))
     bandwidth = item.sizes is not None or (
         item.provides.read is not None and item.provides.write is not None
     )
     return bandwidth and item.provides.usable is not None
+
+
+def _levels_known(item: Item, job: Job) -> bool:
+    """Return whether a type's stall can be derived, and its local level planned where it must."""
+    local, drives = job.checkpoint.local, item.local
+    if job.checkpoint.stall_s == "derived" and drives.host_copy is None:
+        return False
+    return local is None or local.use != "yes" or None not in (drives.write, drives.capacity)
 
 
 def _holds_a_tensor_group(item: Item, job: Job) -> bool:
@@ -144,13 +161,6 @@ def flops_needed(problem: Problem) -> bool:
     return problem.objective.maximize == "goodput" or any(f is not None for f in figures)
 
 
-def gpu_tflops(item: Item, problem: Problem) -> float | None:
-    """Return the FLOP/s of one GPU at the job's precision."""
-    precision = problem.job.training.precision
-    figure = item.gpu.bf16_dense if precision == "bf16" else item.gpu.fp8_dense
-    return None if figure is None else figure.value
-
-
 def family_of(item: Item) -> str:
     """Return the family an item serves in."""
     return item.family or item.id
@@ -165,7 +175,13 @@ def _candidate(item: Item, market: Market, families: Sequence[Family]) -> Candid
     racks = np.zeros_like(every) if standing is None else standing.racks(there)
     consumed = market.consumption(item, every, racks)
     # Consumption and what must be purchased grow with the count: the first beyond ends the list.
-    possible = within(consumed, market.limits()) & market.available(item, every)
+    least, capped = consumed, {}
+    for way in ways(item, market.problem, market.catalog) if item.category == "gpu_system" else ():
+        if way.power_share != 1.0:
+            there_too = market.consumption(item, every, racks, way.power_share)
+            capped[way.power_share] = there_too
+            least = np.minimum(least, there_too)
+    possible = within(least, market.limits()) & market.available(item, every)
     end = len(every) if possible.all() else int(np.argmin(possible))
     if end > MOST_UNITS:
         raise ValueError(f"{item.id}: nothing limits its count to {MOST_UNITS}")
@@ -175,7 +191,12 @@ def _candidate(item: Item, market: Market, families: Sequence[Family]) -> Candid
         if _allowed(units, item, quantity, int(there[units]))
         and (units == 0 or enters(item, market))
     )
-    return Candidate(item, counts, {units: consumed[units] for units in range(end)})
+    rows = {units: consumed[units] for units in range(end)}
+    spared = {
+        share: {units: consumed[units] - table[units] for units in range(end)}
+        for share, table in capped.items()
+    }
+    return Candidate(item, counts, rows, spared)
 
 
 def _ceiling(item: Item, quantity: Quantity, families: Sequence[Family]) -> int | float:

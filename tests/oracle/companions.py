@@ -149,24 +149,30 @@ class Companions:
         if wanted is None:
             return 0
         edge = Edge(wanted, fabric.switch_of(self.catalog[wanted.switch]))
-        parts, ports = np.zeros(bill.rows, dtype=np.int64), defaultdict[int, Whole | int](int)
+        parts = np.zeros(bill.rows, dtype=np.int64)
+        ports = defaultdict[tuple[int, str], Whole | int](int)
         for port, units in devices:
             parts = parts + edge.parts(port) * units
-            group = fabric.group_for(edge.switch, port.speed_gbit_per_s)
+            group = fabric.group_for(edge.switch, port.speed_gbit_per_s, port.form)
             place = edge.switch.ports.index(group) if group is not None else -1
-            ports[place] = ports[place] + port.count * units
+            made = [f for f in (group.forms if group is not None else ()) if f.form == port.form]
+            form = made[0].form if made else ""
+            ports[place, form] = ports[place, form] + port.count * units
             usual = group.link.system_end if group is not None and group.link else None
             end = port.transceiver or usual
+            if made:
+                end = made[0].system_end
             if end is not None:
                 bill.add(end.item, -(-port.count // end.links) * units)
         if wanted.edge is not None:
             group = fabric.group_for(edge.switch, wanted.edge.speed_gbit_per_s)
             assert group is not None
             place = edge.switch.ports.index(group)
-            ports[place] = ports[place] + wanted.edge.ports
+            ports[place, ""] = ports[place, ""] + wanted.edge.ports
             parts = parts + wanted.edge.ports * edge.parts_per_panel // group.count
-        for place, used in ports.items():
-            link = edge.switch.ports[place].link
+        for (place, form), used in ports.items():
+            group = edge.switch.ports[place]
+            link = next((f for f in group.forms if f.form == form), None) or group.link
             if link is not None:
                 bill.add(link.cable, -(-used // link.links))
                 if link.switch_end is not None:

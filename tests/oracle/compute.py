@@ -11,11 +11,12 @@ import numpy as np
 
 from planner.schema.catalog import Item
 from planner.schema.problem import FailureRate, Job, Problem
-from tests.oracle.candidates import Candidate, gpu_tflops
+from tests.oracle.candidates import Candidate, flops_needed
 from tests.oracle.fabric import design
 from tests.oracle.facility import ceil
 from tests.oracle.money import RESOURCES, Array, Market, within
 from tests.oracle.repair import mended
+from tests.oracle.ways import Way, useful_tflops, ways
 
 LLAMA3_PER_GPU_DAY = 4.74e-4
 """419 interruptions in 54 days on 16,384 GPUs, the default of the problem file."""
@@ -30,10 +31,11 @@ class Compute:
     gpus_bought: int
     consumed: Array
     units: int
-    tflops_per_gpu: float
+    useful_tflops: float
     mtti_s: float
     client_write_gb_per_s: float
     client_read_gb_per_s: float
+    items: tuple[Item, ...]
     kept: float
     """What waiting for repairs and swaps leave of the goodput; 0 where it may not run so."""
 
@@ -46,9 +48,13 @@ def choices(market: Market, systems: Sequence[Candidate], thrifty: bool) -> Iter
     purchase is yielded with every use.
     """
     purchases = _least(market, systems) if thrifty else _every(market, systems)
+    known = [ways(system.item, market.problem, market.catalog) for system in systems]
+    if flops_needed(market.problem):
+        known = [[way for way in every if way.tflops > 0.0] for every in known]
     for bought, types, used, gpus in purchases:
         if _in_range(gpus, market.problem):
-            yield _describe(market.problem, systems, bought, types, used, gpus)
+            for chosen in product(*(known[t] for t in types)):
+                yield _describe(market.problem, systems, bought, types, used, gpus, chosen)
 
 
 _Purchase = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
@@ -73,6 +79,9 @@ def _every(market: Market, systems: Sequence[Candidate]) -> Iterator[_Purchase]:
     kinds = list(_types(market, systems))
     for bought in product(*(system.counts for system in systems)):
         consumed = sum((s.consumed[n] for s, n in zip(systems, bought, strict=True)), _nothing())
+        for system, n in zip(systems, bought, strict=True):
+            spared = [table[n] for table in system.spared.values()]
+            consumed = consumed - np.maximum.reduce([_nothing(), *spared])
         if not within(consumed, limits):
             continue
         for types in kinds:
@@ -147,11 +156,13 @@ def _in_range(gpus: int, problem: Problem) -> bool:
 
 def failures_per_gpu_day(item: Item, job: Job) -> float:
     """Return a type's failure rate: the problem's where it gives one, else the catalog's."""
-    if isinstance(job.failures, FailureRate):
+    if isinstance(job.failures, FailureRate) and job.failures.per_gpu_day is not None:
         return job.failures.per_gpu_day
-    if "failures" in job.model_fields_set or item.gpu.failures_per_day is None:
+    if isinstance(job.failures, str) and "failures" in job.model_fields_set:
         if job.failures != "llama3":
             raise ValueError("the oracle knows one preset")
+        return LLAMA3_PER_GPU_DAY
+    if item.gpu.failures_per_day is None:
         return LLAMA3_PER_GPU_DAY
     return item.gpu.failures_per_day.value
 
@@ -187,21 +198,26 @@ def _describe(
     types: Sequence[int],
     used: Sequence[int],
     gpus: int,
+    chosen: Sequence[Way],
 ) -> Compute:
     items = [systems[t].item for t in types]
     rate = max(failures_per_gpu_day(item, problem.job) for item in items)
     pairs = list(zip(systems, bought, strict=True))
     consumed = sum((system.consumed[n] for system, n in pairs), _nothing())
+    for place, way in zip(types, chosen, strict=True):
+        if way.power_share != 1.0:
+            consumed = consumed - systems[place].spared[way.power_share][bought[place]]
     return Compute(
         bought=bought,
         gpus_used=gpus,
         gpus_bought=sum(_gpus(system.item) * n for system, n in pairs),
         consumed=consumed,
         units=sum(bought),
-        tflops_per_gpu=min(gpu_tflops(item, problem) or 0.0 for item in items),
+        useful_tflops=min(useful_tflops(way, problem.job, gpus) for way in chosen),
         mtti_s=86_400.0 / (rate * gpus),
         client_write_gb_per_s=_clients_gb_per_s(problem, items, used, "write"),
         client_read_gb_per_s=_clients_gb_per_s(problem, items, used, "read"),
+        items=tuple(items),
         kept=_kept(problem.job, items, [bought[t] for t in types], used, gpus, rate),
     )
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import FixedInterval, LostWorkInterval, Problem
-from tests.oracle import compute, stores, worth
+from tests.oracle import compute, levels, stores, worth
 from tests.oracle.candidates import candidates
 from tests.oracle.compute import Compute
 from tests.oracle.goodput import best_interval_s, goodput
@@ -27,7 +27,7 @@ TIE = 1e-6
 MOST_STALLED = 0.999
 """Stalls take at most this share of an interval."""
 NOTHING_GB_PER_S = 1e-12
-Mode = Literal["async", "sync"]
+Mode = Literal["async", "sync", "local"]
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,9 @@ class _Search:
         """Return every plan that ties with the best (and some that were best for a while)."""
         wanted = self.problem.job.checkpoint.mode
         modes: tuple[Mode, ...] = ("async", "sync") if wanted == "open" else (wanted,)
+        local = self.problem.job.checkpoint.local
+        if local is not None and local.use != "no":
+            modes = ("local",) if local.use == "yes" else (*modes, "local")
         pairs = [(self._hope(c, mode), c, mode) for c in gpus for mode in modes]
         # The best hopes first: the sooner a good plan is known, the more is skipped.
         pairs.sort(key=lambda pair: -pair[0])
@@ -199,7 +202,10 @@ def _plans(
     # With all of it down nothing is left, whatever the limits.
     in_time &= (write_down > NOTHING_GB_PER_S) & (read_down > NOTHING_GB_PER_S)
     drains = size_gb / write, size_gb / write_down
-    interval_s, rate = _run(problem, choice, mode, purchases, drains, restore_gb / read)
+    if mode == "local":
+        interval_s, rate = levels.run(problem, choice, purchases, drains, restore_gb / read)
+    else:
+        interval_s, rate = _run(problem, choice, mode, purchases, drains, restore_gb / read)
     found = _Found(
         choice,
         mode,
@@ -265,8 +271,9 @@ def _run(
         lost_s, drain_s = write_s, np.zeros_like(write_s)
         low = np.maximum(low, write_down_s / checkpoint.max_blocking)
     else:
-        lost_s, drain_s = checkpoint.stall_s + checkpoint.drain_slowdown * write_s, write_s
-        low = np.maximum(low, checkpoint.stall_s + write_down_s)
+        stall_s = levels.stall_s(problem, choice)
+        lost_s, drain_s = stall_s + checkpoint.drain_slowdown * write_s, write_s
+        low = np.maximum(low, stall_s + write_down_s)
         if problem.storage.rule == "demand":
             low = np.maximum(low, write_down_s / checkpoint.max_overlap)
     low = np.maximum(low, lost_s / MOST_STALLED)
@@ -280,7 +287,7 @@ def _run(
     allowed = low <= high * (1.0 + ROUNDING)
     low = np.clip(low, bottom, high)
     interval_s = best_interval_s(lost_s, choice.mtti_s, low, high)
-    restart_s = job.restore.restart_s + restore_s
+    restart_s = job.restart_s + restore_s
     rate = choice.kept * goodput(interval_s, lost_s, drain_s, restart_s, choice.mtti_s)
     return interval_s, np.where(allowed, rate, 0.0)
 

@@ -89,9 +89,15 @@ def _three_tiers(leaves: int, groups: int, size: int, radix: int, uplinks: int) 
     return Tree(leaves, total, cores, leaves * uplinks, total * up, 2 * up, core_ports)
 
 
-def group_for(switch: Switch, speed_gbit_per_s: float) -> PortGroup | None:
-    """Return the slowest port group that is fast enough."""
-    fast = [g for g in switch.ports if g.speed_gbit_per_s >= speed_gbit_per_s * (1.0 - SLIVER)]
+def group_for(switch: Switch, speed_gbit_per_s: float, form: str | None = None) -> PortGroup | None:
+    """Return the slowest port group that is fast enough, of those for a form if there are any."""
+    special = any(link.form == form for group in switch.ports for link in group.forms)
+    fast = [
+        g
+        for g in switch.ports
+        if g.speed_gbit_per_s >= speed_gbit_per_s * (1.0 - SLIVER)
+        and (not special or any(link.form == form for link in g.forms))
+    ]
     return min(fast, key=lambda g: g.speed_gbit_per_s, default=None)
 
 
@@ -257,14 +263,16 @@ class Edge:
         """Return the parts that a device's ports take."""
         if port is None:
             return 0
-        group = group_for(self.switch, port.speed_gbit_per_s)
+        group = group_for(self.switch, port.speed_gbit_per_s, port.form)
         if group is None:
             raise ValueError(f"no port of {self.wanted.switch} is fast enough")
         return port.count * self.parts_per_panel // group.count
 
     def carries(self, port: Port | None) -> bool:
         """Return whether some group is fast enough."""
-        return port is None or group_for(self.switch, port.speed_gbit_per_s) is not None
+        if port is None:
+            return True
+        return group_for(self.switch, port.speed_gbit_per_s, port.form) is not None
 
     def core(self, parts: int) -> Parts | None:
         """Return switches and what joins them for so many parts of ports in all."""

@@ -123,13 +123,18 @@ class Market:
         stock = self.prices[item.id].stock if own is None else own
         return np.asarray(bought <= (math.inf if stock is None else stock))
 
-    def consumption(self, item: Item, units: Whole, racks: Whole) -> Array:
-        """Return every resource (columns) of so many units (rows) of an item in the cluster."""
+    def consumption(
+        self, item: Item, units: Whole, racks: Whole, power_share: float = 1.0
+    ) -> Array:
+        """Return every resource (columns) of so many units (rows) of an item in the cluster.
+
+        ``power_share`` is what of its rated power a unit is provisioned for.
+        """
         used, units = units, self.in_place(item, units)
         site, term = self.problem.site, self.problem.term
         found = np.zeros((len(units), RESOURCES))
-        draw_kw = facility.power_kw(item, self.catalog) or 0.0
-        liquid_kw = facility.liquid_kw(item, self.catalog)
+        draw_kw = (facility.power_kw(item, self.catalog) or 0.0) * power_share
+        liquid_kw = facility.liquid_kw(item, self.catalog) * power_share
         liquid = liquid_kw / draw_kw if draw_kw else 0.0
         pue = liquid * site.pue_liquid + (1.0 - liquid) * site.pue_air
         for column, each in ((POWER, draw_kw), (FACILITY, draw_kw * pue), (LIQUID, liquid_kw)):
@@ -139,6 +144,8 @@ class Market:
         found[:, WEIGHT] = facility.floor_kg(item, self.catalog) * units
         if term is not None:
             typical_kw = facility.typical_kw(item, self.catalog)
+            if power_share != 1.0:
+                typical_kw = min(typical_kw, draw_kw)
             paid_kw = typical_kw if term.energy_basis == "typical" else draw_kw
             hourly = paid_kw * pue * term.electricity_usd_per_kwh
             found[:, ENERGY] = hourly * HOURS_PER_YEAR * units

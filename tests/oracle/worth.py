@@ -28,10 +28,10 @@ VENDOR_RULES = {
 
 def useful_pflops(problem: Problem, choice: Compute, rate: Array) -> Array:
     """Return the useful PFLOP/s at each goodput."""
-    mfu = problem.job.training.mfu
-    if mfu is None:
-        raise ValueError("useful FLOP/s need training.mfu")
-    return choice.gpus_used * choice.tflops_per_gpu * mfu * rate / 1000.0
+    training = problem.job.training
+    if training.mfu is None and training.model is None:
+        raise ValueError("useful FLOP/s need training.mfu or training.model")
+    return choice.gpus_used * choice.useful_tflops * rate / 1000.0
 
 
 def value(problem: Problem, choice: Compute, rate: Array, consumed: Array) -> Array:

@@ -15,8 +15,8 @@ from planner.outputs import plan_json
 from planner.outputs.words import duration
 from planner.schema.plan import Plan
 from planner.schema.telemetry import Truth
+from planner.simulation.from_plan import world_of
 from planner.simulation.record import run
-from planner.simulation.world import world_of
 from planner.synthesis.make import clusters_of
 from planner.synthesis.truth import of_cluster
 from tests.synthesis.histories import quality, sampled

@@ -145,6 +145,7 @@ def edge(hardware: Hardware, random: Random, network: str) -> Raw:
                 "speed": f"{random.choice((50, 100, 100, 200))} Gb/s",
                 **SOURCED,
             }
+    _forms(hardware, Random(repr((network, radix, groups))), network)
     wanted: Raw = {"switch": name, "min_switches": random.choice((1, 2))}
     if random.random() < 0.3:
         wanted["oversubscription"] = random.choice((1.5, 2))
@@ -155,6 +156,18 @@ def edge(hardware: Hardware, random: Random, network: str) -> Raw:
             "speed": apart.choice(("50 Gb/s", "200 Gb/s")),
         }
     return wanted
+
+
+def _forms(hardware: Hardware, random: Random, network: str) -> None:
+    """Give some ports a form, and at times a group of the switch a link of its own for it."""
+    switch = next(item for item in hardware.items if item["id"] == f"{network}_switch")
+    if random.random() < 0.4:
+        group = random.choice(switch["switch"]["ports"])
+        group["forms"] = [_link(hardware, random, f"{network}_odd") | {"form": "odd"}]
+    for item in hardware.items:
+        port = item.get("ports", {}).get(network)
+        if port is not None and random.random() < 0.4:
+            port["form"] = "odd"
 
 
 def out_of_band(hardware: Hardware, random: Random) -> Raw:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from planner.case import System, Way
 from planner.case.repair import Repair, SpareUnit
 from planner.optimizer.context import Build
-from planner.optimizer.model import Linear, Point, combination, total
+from planner.optimizer.model import Linear, NegativeSoftplus, Point, combination, total
 from planner.sizing.availability import log_availability_slopes, waiting
 
 NOT_IN_RACKS = -40.0
@@ -57,23 +57,6 @@ class LogAvailability:
             for width in SEED_WIDTHS:
                 points.append(self.nearest((load + width * math.sqrt(load), log_load)))
         return points
-
-
-@dataclass(frozen=True)
-class LogNotWaiting:
-    """-log(1 + exp(u)): time that is not waited, u the logarithm of the odds that it is."""
-
-    def value(self, at: float) -> float:
-        """Return -log(1 + exp(at))."""
-        return -math.log1p(math.exp(at))
-
-    def slope(self, at: float) -> float:
-        """Return -1/(1 + exp(-at))."""
-        return -1.0 / (1.0 + math.exp(-at))
-
-    def top(self, high: float) -> float:
-        """Return 0."""
-        return 0.0
 
 
 @dataclass(frozen=True)
@@ -199,7 +182,7 @@ def _racks(build: Build, repair: Repair) -> Linear:
     domain = (low + min(odds.values()), high + max(odds.values()))
     available = build.model.var("log_racks_available", None, 0.0)
     argument = build.n + combination((log, build.way_used[key]) for key, log in odds.items())
-    build.model.link("racks_available", available, argument, LogNotWaiting(), domain, seeds=9)
+    build.model.link("racks_available", available, argument, NegativeSoftplus(), domain, seeds=9)
     return available
 
 

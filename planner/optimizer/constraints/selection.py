@@ -52,7 +52,7 @@ def _gpus(build: Build) -> None:
             in_use.append(build.gpus_in(system, way))
             if way.least_gpus > build.case.job.gpus_min:
                 least = float(way.least_gpus) * build.way_used[way.id]
-                build.model.row(f"least_{way.id}", in_use[-1] - least, ">=", 0.0)
+                build.model.row(f"memory_{way.id}", in_use[-1] - least, ">=", 0.0)
     name = "whole_replicas" if build.case.job.whole_replicas else "gpus_in_use"
     build.model.row(name, build.gpus - total(in_use), "==", 0.0)
 

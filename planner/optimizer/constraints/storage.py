@@ -148,14 +148,15 @@ def _volume_tb_per_day(build: Build) -> Linear:
     job = build.case.job
     shortest, longest = build.interval_range_s
     per_interval = job.checkpoint_gb / 1000.0 * DAY_S
-    if job.interval.policy == "fixed" or (
+    known = job.interval.policy == "fixed" or (
         job.interval.policy == "optimal" and not build.case.needs_goodput
-    ):
+    )
+    if known and build.mode != "local":
         return combination([], per_interval / longest)
     most = per_interval / shortest
     volume = build.model.var("write_volume", 0.0, most)
-    log_volume = math.log(per_interval) - build.i
-    domain = (math.log(per_interval / longest), math.log(most))
+    log_volume = math.log(per_interval) - build.remote_i
+    domain = (math.log(per_interval / longest / build.most_every), math.log(most))
     build.model.link("write_volume", -1 * volume, log_volume, NegativeExp(), domain)
     return volume
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from planner.limits import MILLION
+from planner.optimizer import levels
 from planner.optimizer.context import Build
 from planner.optimizer.model import Linear
 from planner.optimizer.objective import log_useful_gpus, log_useful_pflops
@@ -22,7 +23,9 @@ from planner.optimizer.objective import log_useful_gpus, log_useful_pflops
 def add_checkpoint(build: Build) -> None:
     """Add the rows of the mode in use."""
     case, job = build.case, build.case.job
-    if build.mode == "sync":
+    if build.mode == "local":
+        levels.add_levels(build)
+    elif build.mode == "sync":
         _share(build, "blocking", job.max_blocking)
     else:
         if case.rule is None:
@@ -63,6 +66,10 @@ def _drain_fits(build: Build) -> None:
     """Add s + S/B <= I."""
     job, policy = build.case.job, build.case.job.interval.policy
     longest = build.longest_interval_s
+    if job.derived_stall:
+        drain = build.share_of_interval("drain_share", levels.log_drain(build) - build.i)
+        build.model.row("drain_fits", drain + levels.stalled(build), "<=", 1.0)
+        return
     if longest <= job.stall_s:
         impossible = 2 * build.write_range[1]
         build.model.row("drain_fits", build.safe_write, ">=", impossible)
@@ -132,8 +139,18 @@ def add_ratios(build: Build) -> None:
     limit = limits.per_million_tokens
     if limit is not None:
         rates = [math.log(w.tflops_per_gpu * (case.job.mfu or 0.0) / 1000.0) for w in case.ways]
-        domain = (low + LEAST_LOG_GOODPUT + min(rates), high + max(rates))
+        least, most = _scale_range(build)
+        domain = (low + LEAST_LOG_GOODPUT + min(rates) + least, high + max(rates) + most)
         rate = limit * case.million_tokens_per_pflops() / MILLION
         build.model.ratio(
             "per_million_tokens", build.tco_musd, rate, log_useful_pflops(build), domain
         )
+
+
+def _scale_range(build: Build) -> tuple[float, float]:
+    """Return the least and the most log of what the law of scale leaves of a GPU's rate."""
+    law, (low, high) = build.case.job.scale, build.gpus_range
+    if law is None:
+        return 0.0, 0.0
+    shares = [law.share(gpus, way.bubble) for way in build.case.ways for gpus in (low, high)]
+    return math.log(min(shares)), math.log(max(shares))

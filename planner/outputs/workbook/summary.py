@@ -11,6 +11,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.figures import FIGURES, OBJECTIVES, Figure
 from planner.outputs.numbering import Block, Entry, blocks
+from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.text_safety import clean
 from planner.outputs.words import product
 from planner.outputs.workbook.bom import subtotal_name
@@ -56,7 +57,7 @@ def _tables(page: Page) -> None:
     under_losses, losses = _add_losses(page, under_limits + 1)
     row = max(_add_figures(page, FIRST_ROW), under_bill, under_losses) + 1
     _add_charts(page, row, losses, sections)
-    row += _CHART_ROWS
+    row = _add_storage(page, row + _CHART_ROWS)
     page.text(row, 0, "Figures and charts follow edited quantities and inputs; what is said to be "
               "as solved does not.", "subtitle")  # fmt: skip
     page.text(row, _LIMITS, _binding(page.book), "subtitle")
@@ -64,6 +65,25 @@ def _tables(page: Page) -> None:
         page.sheet.set_row(written, _ROW_HEIGHT)
 
 
+def _add_storage(page: Page, row: int) -> int:
+    """Write who else could supply the storage, and whose quote decides; return the row under it."""
+    found = page.book.plan.storage_options
+    if found is None:
+        return row
+    titles = ("Storage, whoever sells it, as solved", "Units", "Low kUSD", "List", "High kUSD")
+    _heading(page, row, _PURCHASE, titles)
+    page.text(row, _LIMITS, _short(needed(found), _STORAGE_LENGTH), "subtitle")
+    page.text(row + 1, _LIMITS, _short(decided(found), _STORAGE_LENGTH), "subtitle")
+    for option in found.options:
+        row += 1
+        page.text(row, _PURCHASE, _short(units(option), _LABEL_LENGTH))
+        page.number(row, _PURCHASE + 1, sum(item.units for item in option.items), INTEGER, "fixed")
+        for column, usd in enumerate((option.low_usd, option.list_usd, option.high_usd), start=2):
+            page.number(row, _PURCHASE + column, usd / 1000.0, INTEGER, "fixed")
+    return row + 2
+
+
+_STORAGE_LENGTH = 150
 _GAP = 2.0
 """Width of the empty column between two tables, in characters."""
 

@@ -119,7 +119,8 @@ def _work(inputs: Inputs) -> Work:
     asked = inputs.problem.objective.maximize
     if asked in ("goodput", "useful_gpus"):
         return "goodput" if asked == "goodput" else "useful_gpus"
-    if inputs.problem.job.training.mfu is None:
+    training = inputs.problem.job.training
+    if training.mfu is None and training.model is None:
         return "useful_gpus"
     ways = resolve(applied(inputs, _asking_for("useful_gpus"))).ways
     return "goodput" if all(way.tflops_per_gpu > 0 for way in ways) else "useful_gpus"

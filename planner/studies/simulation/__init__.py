@@ -19,16 +19,19 @@ from planner.schema.simulation import (
     IntervalTried,
     JobSimulated,
     LossBudget,
+    RepairSeen,
     Simulation,
     StorageSeen,
     Timeline,
     TimelineBar,
 )
+from planner.simulation.from_plan import appliances, world_of
 from planner.simulation.history import History, Interruption
 from planner.simulation.laws import Array, Empirical, Failures, Weibull
 from planner.simulation.record import record
 from planner.simulation.replicate import Asked, Progress, Runs, confidence, events, replicate
-from planner.simulation.world import Disturbances, JobRun, World, appliances, draw, world_of
+from planner.simulation.world import Disturbances, JobRun, World, draw
+from planner.sizing.availability import in_rack_waiting, swap_factor, waiting
 from planner.sizing.goodput import goodput, goodput_loss
 from planner.studies.compare.sides import read_side
 from planner.studies.request import Found, Request, stem_of_side
@@ -38,6 +41,7 @@ from planner.studies.simulation.options import (
     SimulationOptions,
     beside,
     failures_of,
+    mending_of,
     outages_of,
     planned_of,
     require_numbers,
@@ -55,12 +59,36 @@ def restore_s(job: JobRun, world: World) -> float:
     return job.restore_gb / min(world.read_gb_per_s, job.client_read_gb_per_s)
 
 
+def kept_in_repair(job: JobRun) -> tuple[float, float]:
+    """Return what longer restarts after hardware failures leave of the goodput, and the share of
+    time that a job waits for repairs, as if it waited wherever it is short of units."""
+    units, mean_s = job.units, job.failures.mean_s
+    if units is None:
+        return 1.0, 0.0
+    spares = sum(share == 1.0 for share in units.running) - 1
+    load, hardware = repair_load_of(job), math.fsum(kind.share * kind.out for kind in job.classes)
+    if units.racks > 1:
+        waits = in_rack_waiting(units.racks, spares, load / units.racks)
+    else:
+        waits = waiting(spares, load)
+    return swap_factor(hardware, units.swap_s, mean_s), waits
+
+
+def repair_load_of(job: JobRun) -> float:
+    """Return how many units would be out on average if the job never stood still."""
+    out = (kind.share * kind.out * kind.repair.mean_s for kind in job.classes if kind.repair)
+    return math.fsum(out) / job.failures.mean_s
+
+
 def predicted(job: JobRun, world: World) -> float:
-    """Return the goodput that the formula gives a job on its storage."""
+    """Return the goodput that the formula gives a job on its storage, waiting for repairs
+    included."""
     drain = 0.0 if job.sync else drain_s(job, world)
     restart = job.restart_s + restore_s(job, world)
     mean = job.failures.mean_s
-    return goodput(job.interval_s, job.stall_s, drain, restart, mean, job.drain_slowdown)
+    swaps, waits = kept_in_repair(job)
+    kept = goodput(job.interval_s, job.stall_s, drain, restart, mean, job.drain_slowdown)
+    return kept * swaps * (1.0 - waits)
 
 
 def predicted_loss(job: JobRun, world: World) -> LossBudget:
@@ -77,6 +105,7 @@ def predicted_loss(job: JobRun, world: World) -> LossBudget:
         restore_s(job, world),
         job.failures.mean_s,
         job.drain_slowdown,
+        *kept_in_repair(job),
     )
     slowed = job.drain_slowdown * drain
     share = slowed / (slowed + job.stall_s) if slowed else 0.0
@@ -88,6 +117,7 @@ def predicted_loss(job: JobRun, world: World) -> LossBudget:
         restart=parts.restart,
         restore=parts.restore,
         planned=0.0,
+        waiting=parts.waiting,
     )
 
 
@@ -307,6 +337,7 @@ def _world(plan: Plan, options: SimulationOptions) -> tuple[World, tuple[JobPlan
         interval_s=options.interval_s,
         planned=planned_of(options.planned),
         outages=outages_of(options.outages),
+        mending=mending_of(options, plan),
     )
     return world, (plan.jobs[0], *said)
 
@@ -346,6 +377,34 @@ def _job(
         interruptions_per_year=mean["failures"] * a_year,
         stops_per_year=mean["stops"] * a_year,
         waits_per_year=mean["waits"] * a_year,
+        repair=_repair(job, {name: value * a_year for name, value in mean.items()}),
+    )
+
+
+def _repair(job: JobRun, a_year: dict[str, float]) -> RepairSeen | None:
+    """Return what was assumed of repairs and what happened, None where there are none.
+
+    Args:
+        job: the job.
+        a_year: what happened in a year on average, by the names in ``Budget``.
+    """
+    units = job.units
+    if units is None:
+        return None
+    out = next(kind for kind in job.classes if kind.repair is not None)
+    assert out.repair is not None
+    return RepairSeen(
+        spares=sum(share == 1.0 for share in units.running) - 1,
+        in_rack=units.racks > 1,
+        shrinks=units.shrinks,
+        hardware_share=math.fsum(kind.share * kind.out for kind in job.classes),
+        law=type(out.repair).__name__.lower(),
+        repair_s=out.repair.mean_s,
+        swap_s=units.swap_s,
+        expected_out=repair_load_of(job),
+        taken_per_year=a_year["taken"],
+        waits_per_year=a_year["short_of_units"],
+        grown_per_year=a_year["grown"],
     )
 
 

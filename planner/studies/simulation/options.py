@@ -22,15 +22,27 @@ from planner.loader import yaml12
 from planner.loader.market import validated
 from planner.paths import DataPath
 from planner.schema.base import Model
+from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import JobPlan, Plan
-from planner.schema.problem import FailureRate, FixedInterval, Job, LostWorkInterval
-from planner.simulation.laws import Empirical, Exponential, Failures, Weibull
-from planner.simulation.world import Appliances, JobRun, Outages, Planned, World, job_run
+from planner.schema.problem import FixedInterval, Job, LostWorkInterval
+from planner.simulation.from_plan import Mending, job_run
+from planner.simulation.laws import (
+    Constant,
+    Empirical,
+    Exponential,
+    Failures,
+    Law,
+    LogNormal,
+    Weibull,
+)
+from planner.simulation.world import Appliances, JobRun, Outages, Planned, World
 from planner.sizing.checkpoint import restore_fan_out
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
 from planner.studies.compare.sides import read_side
 
 YEAR_S = 365 * 86_400.0
+MOST_SIGMA = 2.0
+"""Spread of repair times beyond which the mean of a thousand runs says little."""
 MOST_REPLICATIONS = 100_000
 LONGEST_S = 1000 * YEAR_S
 MOST_EVENTS = 2e7
@@ -47,6 +59,8 @@ class SimulationOptions:
     ``failures`` is "exponential", "weibull:SHAPE" or a file, of which ``column`` names the column
     and ``scaled`` stretches the times to the plan's mean. ``planned`` and ``outages`` are texts of
     two times. ``intervals`` says whether to try other intervals, None where the job is alone.
+    ``repairs`` is how times of repair are spread, "exponential", "constant" or "lognormal:SIGMA";
+    ``when_short`` whether the job waits or shrinks where units are short.
     ``processes`` of 0 are as many as there are cores.
     """
 
@@ -61,6 +75,8 @@ class SimulationOptions:
     seed: int = 1
     interval_s: float | None = None
     intervals: bool | None = None
+    repairs: str = "exponential"
+    when_short: str = "wait"
     processes: int = 0
 
 
@@ -89,6 +105,48 @@ def outages_of(text: str | None) -> Outages | None:
         return None
     fix = "'2 years,8 h': one appliance fails every 2 years and is repaired in 8 hours"
     return Outages(*_two_times("--outages", text, fix))
+
+
+def mending_of(options: SimulationOptions, plan: Plan) -> Mending:
+    """Return how units of a plan's job are repaired.
+
+    Args:
+        options: what is asked for.
+        plan: it must say how hardware is repaired where anything is asked.
+
+    Raises:
+        InputError: nothing of the kind is known, or the plan has no repair.
+    """
+    if options.when_short not in ("wait", "shrink"):
+        message = f"--when-short '{options.when_short[:40]}' is not known"
+        raise InputError(Finding("option", message, fix="write wait or shrink"))
+    mending = Mending(_law(options.repairs), options.when_short == "shrink")
+    asked = "--repairs" if options.repairs != "exponential" else "--when-short"
+    repair = plan.jobs[0].repair
+    if repair is None and mending != Mending():
+        message = f"{asked} is about repair, and the plan says nothing of it"
+        fix = "state jobs[0].repair in the problem, for example {share: 78 %, time: 24 h}"
+        raise InputError(Finding("option", message, fix=fix))
+    if repair is not None and repair.in_rack and mending.shrinks:
+        message = "--when-short shrink: the plan's spares stay in their racks"
+        raise InputError(Finding("option", message, fix="leave it out: the job waits"))
+    return mending
+
+
+def _law(text: str) -> Law:
+    kind, _, sigma = text.strip().lower().partition(":")
+    if kind in ("exponential", "constant") and not sigma:
+        return Exponential(1.0) if kind == "exponential" else Constant(1.0)
+    if kind == "lognormal":
+        try:
+            spread = float(sigma)
+        except ValueError:
+            spread = -1.0
+        if 0 < spread <= MOST_SIGMA:
+            return LogNormal(1.0, spread)
+    message = f"--repairs '{text[:40]}' is not known"
+    fix = f"write exponential, constant or lognormal:1.2, at most lognormal:{MOST_SIGMA:g}"
+    raise InputError(Finding("option", message, fix=fix))
 
 
 def _two_times(option: str, text: str, example: str) -> tuple[float, float]:
@@ -394,10 +452,14 @@ def _job(
     if gpus is None:
         fix = "write gpus: {min: 512}"
         raise _wrong(document, path, "it does not say how many GPUs it uses", fix)
-    rate = job.failures
-    per_day = (
-        rate.per_gpu_day if isinstance(rate, FailureRate) else FAILURES_PER_GPU_DAY[rate].value
-    )
+    if job.repair is not None:
+        fix = "leave repair out, or solve the job and give its plan"
+        raise _wrong(document, path, "nothing decides the spares of a job beside", fix)
+    rate = job.failure_rate or DEFAULT_FAILURES
+    per_day = FAILURES_PER_GPU_DAY[rate].value if isinstance(rate, str) else rate
+    if job.checkpoint.stall_s == "derived" or job.levels is not None:
+        fix = "write its stall as a time, and leave out checkpoint.local"
+        raise _wrong(document, path, "a stall is not derived, nor a local level planned here", fix)
     mean_s = mtti_s(per_day, gpus)
     size_gb, bytes_each = job_size(job)
     interval = job.checkpoint.interval
@@ -415,10 +477,10 @@ def _job(
     return JobRun(
         name=job.name,
         interval_s=interval_s,
-        stall_s=size_gb / alone if sync else job.checkpoint.stall_s,
+        stall_s=size_gb / alone if sync else job.checkpoint.known_stall_s,
         checkpoint_gb=size_gb,
         restore_gb=size_gb * _fan_out(job, bytes_each, gpus),
-        restart_s=job.restore.restart_s,
+        restart_s=job.restart_s,
         failures=Exponential(mean_s),
         drain_slowdown=0.0 if sync else job.checkpoint.drain_slowdown,
         sync=sync,

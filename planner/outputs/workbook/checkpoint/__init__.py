@@ -104,7 +104,7 @@ def _results(page: Page, job: JobPlan, row: int) -> None:
         *degraded_sections(book.plan, job),
         *goodput_sections(job),
         totals(book),
-        workings(),
+        workings(job),
     ]
     listed: list[tuple[int, Result]] = []
     for heading, rows in sections:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.figures import FIGURES
 from planner.outputs.workbook import formulas
+from planner.outputs.workbook.checkpoint import levels
 from planner.outputs.workbook.formats import DECIMAL_1, PERCENT_2
 from planner.outputs.workbook.rows import Result, Results
 from planner.schema.plan import JobPlan, Repair
@@ -61,30 +62,33 @@ def _goodput(job: JobPlan) -> tuple[Result, ...]:
     waits = "" if job.repair is None else "*(1-time_waiting)"
     mended = "" if job.repair is None else f"*kept_by_swaps{waits}"
     told = "" if job.repair is None else " x what swaps leave x time not waiting"
+    stopped_s, words = levels.stopped(job)
+    one = f"MAX(0,1-stopped_share)*EXP(-(drain_s+recovery_s)/mtti_s)*rework_factor{mended}"
+    slowed = "drain_slowdown*drain_s/mtti_s*EXP(-(recovery_s+interval_s+drain_s)/mtti_s)"
+    of_two = "what is left by checkpoints, rework, drains and restarts"
+    of_one = "(1 - share lost) x exp(-(drain + recovery) / MTTI) x z / (exp(z) - 1)"
     return (
         Result("stopped_share", "Share of the interval lost to checkpoints", "share",
-               "(stall_s+drain_slowdown*drain_s)/interval_s",
-               "(stall + slowdown x drain) / interval", PERCENT_2),
+               f"({stopped_s})/interval_s", f"({words}) / interval", PERCENT_2),
         Result("interval_per_mtti", "z = interval / MTTI", "", "interval_s/mtti_s", "", "0.000000",
                plan=job.interval_s / job.mtti_s),
         Result("goodput", FIGURES["goodput"].heading, "share",
-               f"MAX(0,1-stopped_share)*EXP(-(drain_s+recovery_s)/mtti_s)*rework_factor{mended}",
-               f"(1 - share lost) x exp(-(drain + recovery) / MTTI) x z / (exp(z) - 1){told}",
-               PERCENT_2,
+               levels.of_levels(job, f"{levels.GOODPUT}{mended}", one),
+               f"{of_one if job.local is None else of_two}{told}", PERCENT_2,
                plan=job.goodput),
         Result(
             "goodput_understated",
             FIGURES["goodput_understated"].heading,
             "share",
-            "drain_slowdown*drain_s/mtti_s*EXP(-(recovery_s+interval_s+drain_s)/mtti_s)"
-            f"{mended}",
+            levels.of_levels(job, "0", f"{slowed}{mended}"),
             "a slowdown while draining is charged to the first interval after a restart as well, "
             "which has no drain; nothing without a slowdown",
             "0.0000%",
             plan=job.goodput_understated,
         ),
         Result("goodput_first_order", FIGURES["goodput_first_order"].heading, "share",
-               f"MAX(0,1-stopped_share)*(1-{first_order_loss}){waits}",
+               levels.of_levels(job, f"{levels.first_order(swap)}{waits}",
+                                f"MAX(0,1-stopped_share)*(1-{first_order_loss}){waits}"),
                "(1 - share lost) x (1 - (recovery + interval / 2 + drain) / MTTI)", PERCENT_2,
                plan=job.goodput_first_order),
         Result("young_s", FIGURES["young_s"].heading, "s", "SQRT(2*charged_stall_s*mtti_s)",
@@ -120,7 +124,8 @@ def _loss(job: JobPlan) -> tuple[Result, ...]:
         parts.append(("waiting", waiting, loss.waiting, "-LN(1-time_waiting)"))
     return tuple(
         Result(f"loss_{name}", label, "share",
-               f"IF(stopped_share>=1,{1 if name == 'stall' else 0},{log}*loss_per_log)",
+               f"IF(stopped_share>=1,{1 if name == 'stall' else 0},"
+               f"{levels.log_of(job, name, log)}*loss_per_log)",
                "its part of -ln(goodput), scaled to 1 - goodput", PERCENT_2, plan=value)
         for name, label, value, log in parts
     )  # fmt: skip
@@ -156,15 +161,17 @@ _SERIES_BELOW = 0.1
 _PRECISE = "0.000000000"
 
 
-def workings() -> Results:
+def workings(job: JobPlan) -> Results:
     """Return the helper rows; the last Newton step is z = I/M of the best interval."""
+    stopped_s, _ = levels.stopped(job)
     rows = (
         Result("charged_stall_s", "Stall plus slowdown x drain", "s",
-               "stall_s+drain_slowdown*drain_s", number="0.000"),
+               stopped_s, number="0.000"),
         Result("rework_factor", "Rework factor", "", formulas.rework_factor("interval_per_mtti"),
                "z / (exp(z) - 1), by its series for small z", _PRECISE),
         Result("loss_per_log", "Share lost per unit of -ln(goodput)", "",
                "IF(goodput<=0,0,IF(goodput>=1,1,(1-goodput)/-LN(goodput)))", "", _PRECISE),
+        *levels.level_workings(job.local),
         *_newton(),
     )  # fmt: skip
     return ("Workings", rows)

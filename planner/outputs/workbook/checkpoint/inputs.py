@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from planner.figures import FIGURES
 from planner.outputs import scope
 from planner.outputs.workbook.bom.rows import job_gpus
+from planner.outputs.workbook.checkpoint.levels import local_inputs
 from planner.outputs.workbook.checkpoint.model import degraded_inputs
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
@@ -33,7 +34,7 @@ def input_sections(plan: Plan, job: JobPlan, *, money: bool) -> list[Inputs]:
         money: whether this edition shows any.
     """
     return [
-        ("Inputs: checkpoint and restore", (*_checkpoint(job), *_restore(job))),
+        ("Inputs: checkpoint and restore", (*_checkpoint(job), *local_inputs(job), *_restore(job))),
         *([("Inputs: repair", _repair(job.repair))] if job.repair is not None else []),
         ("Inputs: limits of the job", _limits(plan, job)),
         (
@@ -187,11 +188,20 @@ def _storage(plan: Plan) -> tuple[Input, ...]:
 
 
 def _training(job: JobPlan) -> tuple[Input, ...]:
+    note = "of every type in use" if len(job.gpu_types) > 1 else ""
+    if job.rate_share != 1.0:
+        note = (
+            f"{job.tflops_per_gpu:,.1f} times {job.rate_share:.2%}, which the power set point and "
+            f"the law of scale leave at {job.gpus_used:,} GPUs"
+        )
+    measured = any(way.rate_tflops is not None for way in job.ways)
+    of_rate = "the measured rate by the peak" if measured else _given(job.mfu)
+    rate = job.tflops_per_gpu * job.rate_share
     return (
-        Input("tflops_per_gpu", FIGURES["tflops_per_gpu"].heading, "TFLOP/s", job.tflops_per_gpu,
-              DECIMAL_1, "of every type in use" if len(job.gpu_types) > 1 else "", low=1e-6),
-        Input("mfu", FIGURES["mfu"].heading, "share", job.mfu, PERCENT, _given(job.mfu), low=1e-6,
-              high=1.0),
+        Input("tflops_per_gpu", FIGURES["tflops_per_gpu"].heading, "TFLOP/s", rate, DECIMAL_1,
+              note, low=1e-6, locked=job.rate_share != 1.0),
+        Input("mfu", FIGURES["mfu"].heading, "share", job.mfu, PERCENT, of_rate, low=1e-6,
+              high=1.0, locked=measured),
         Input("tokens_trillion", FIGURES["tokens"].heading, "trillions", _in(job.tokens, 1e12),
               DECIMAL_3, _given(_in(job.tokens, 1e12)), low=1e-9),
         Input("active_parameters_billion", FIGURES["active_parameters"].heading, "billions",

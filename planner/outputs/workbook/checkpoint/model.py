@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from planner.figures import FIGURES
+from planner.outputs.workbook.checkpoint.levels import local_results, of_levels, remote_interval
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
     DECIMAL_2,
@@ -124,6 +125,7 @@ def _direction(
 
 
 def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
+    every = remote_interval(job)
     return (
         Result("stall_s", FIGURES["stall_s"].heading, "s",
                'IF(save_mode="sync",checkpoint_gb/write_gb_per_s,async_stall_s)',
@@ -133,15 +135,19 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
                'IF(save_mode="sync",0,checkpoint_gb/write_gb_per_s)',
                "checkpoint size / delivered write bandwidth; part of the stall when sync",
                DECIMAL_3, plan=0.0 if job.mode == "sync" else job.drain_s),
-        Result("overlap", FIGURES["overlap"].heading, "share", "drain_s/interval_s",
+        *local_results(job.local),
+        Result("overlap", FIGURES["overlap"].heading, "share", f"drain_s/{every}",
                "drain / interval; the GPUs keep computing", PERCENT_2,
                plan=job.overlap),
         Result("blocking", FIGURES["blocking"].heading, "share", "stall_s/interval_s",
                "stall / interval", PERCENT_2, plan=job.blocking),
-        Result("stall_and_drain_s", "Stall and drain together", "s", "stall_s+drain_s",
-               "must not be longer than the interval", DECIMAL_3),
+        Result("stall_and_drain_s", "Stall and drain together", "s",
+               of_levels(job, "drain_s", "stall_s+drain_s"),
+               "must not be longer than the interval" if job.local is None
+               else "with a local level the drain alone; not longer than the interval to storage",
+               DECIMAL_3),
         Result("write_volume_tb_per_day", FIGURES["write_volume_tb_per_day"].heading, "TB/day",
-               "checkpoint_gb*86400/interval_s/1000", "checkpoint size x 86,400 s / interval",
+               f"checkpoint_gb*86400/{every}/1000", "checkpoint size x 86,400 s / interval",
                DECIMAL_1, plan=job.write_volume_tb_per_day),
     )  # fmt: skip
 
@@ -229,7 +235,7 @@ def degraded_sections(plan: Plan, job: JobPlan) -> list[Results]:
         return []
     appliances = "appliance" if job.tolerate_down == 1 else "appliances"
     heading = f"With {job.tolerate_down} storage {appliances} down, as the limits ask"
-    return [(heading, (*_degraded_bandwidth(job), *_degraded_checkpoint(), _degraded_restore()))]
+    return [(heading, (*_degraded_bandwidth(job), *_degraded_checkpoint(job), _degraded_restore()))]
 
 
 def _degraded_bandwidth(job: JobPlan) -> tuple[Result, ...]:
@@ -251,7 +257,7 @@ def _degraded_bandwidth(job: JobPlan) -> tuple[Result, ...]:
     )
 
 
-def _degraded_checkpoint() -> tuple[Result, ...]:
+def _degraded_checkpoint(job: JobPlan) -> tuple[Result, ...]:
     stalled = 'IF(save_mode="sync",degraded_save_s,stall_s)'
     drained = 'IF(save_mode="sync",0,degraded_save_s)'
     return (
@@ -260,11 +266,12 @@ def _degraded_checkpoint() -> tuple[Result, ...]:
                "checkpoint size / degraded write bandwidth: the drain, or the stall when sync",
                DECIMAL_3),
         Result("degraded_overlap", FIGURES["degraded_overlap"].heading, "share",
-               f"{drained}/interval_s", "drain / interval", PERCENT_2),
+               f"{drained}/{remote_interval(job)}", "drain / interval", PERCENT_2),
         Result("degraded_blocking", f"{FIGURES['blocking'].heading}, degraded", "share",
                f"{stalled}/interval_s", "stall / interval", PERCENT_2),
         Result("degraded_stall_and_drain_s", "Stall and drain together, degraded", "s",
-               f"{stalled}+{drained}", "must not be longer than the interval", DECIMAL_3),
+               of_levels(job, drained, f"{stalled}+{drained}"),
+               "must not be longer than the interval", DECIMAL_3),
     )  # fmt: skip
 
 

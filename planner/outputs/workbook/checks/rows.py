@@ -59,6 +59,7 @@ _FLAGS = {
 _ALLOWED = {
     "overlap": "max_overlap",
     "drain_fits": "interval_s",
+    "local_fits": "interval_s",
     "blocking": "max_blocking",
     "restore_time": "max_restore_s",
     "capacity": "capacity_needed_tb",
@@ -69,6 +70,7 @@ _ALLOWED = {
 _APPLIES = {
     "overlap": _ASYNC,
     "drain_fits": _ASYNC,
+    **dict.fromkeys(("local_fits", "local_lag", "local_room", "local_endurance"), _ASYNC),
     "blocking": _SYNC,
     "ingest": "ingest_gb_per_s>0",
 }
@@ -172,9 +174,12 @@ def _check(book: Book, limit: LimitReport) -> Check:
         return Check(_quantity(book.plan, limit), tolerance=row.tolerance)
     flag, total = f"bom_{row.figure}_flag", f"bom_{row.figure}"
     own = total if book.has(total) and not book.has(row.figure) else row.figure
+    allowed = _ALLOWED.get(row.name, "")
+    if row.name == "drain_fits" and book.has("remote_interval_s"):
+        allowed = "remote_interval_s"
     return Check(
         _CELLS.get(row.name, _CELLS.get(row.figure, own)),
-        _ALLOWED.get(row.name, ""),
+        allowed,
         _FLAGS.get(row.figure, flag if book.has(flag) else ""),
         row.tolerance,
         _APPLIES.get(row.name, ""),

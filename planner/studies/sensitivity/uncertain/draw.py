@@ -92,13 +92,13 @@ def _prices(inputs: Inputs, case: Case) -> Iterator[Usual]:
 def _failures(inputs: Inputs) -> Usual:
     job, path = inputs.problem.job, job_path("failures.per_gpu_day")
     stated = any(item.gpu.failures_per_day is not None for item in inputs.items)
-    if "failures" not in job.model_fields_set and stated:
+    if job.failure_rate is None and stated:
         return "catalog.*.gpu.failures_per_day", *_OWN_RATE
-    if not isinstance(job.failures, str):
+    if isinstance(job.failure_rate, float):
         return path, *_OWN_RATE
     rates = [preset.value for preset in FAILURES_PER_GPU_DAY.values()]
     reason = f"failures per GPU and day in published clusters: {min(rates):.3g} to {max(rates):.3g}"
-    if job.failures == "llama3":
+    if job.failure_rate in (None, "llama3"):
         return path, "loguniform(x0.6, x6)", reason
     return path, f"loguniform({min(rates)}, {max(rates)})", reason
 

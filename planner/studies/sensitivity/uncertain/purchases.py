@@ -82,11 +82,14 @@ def _ceilings(case: Case, run: Run) -> Iterator[tuple[str, float, float]]:
         overlap = amount(case, run, "overlap")
         if case.rule is None:
             yield "overlap", overlap, job.max_overlap
-        yield "drain_fits", job.stall_s + overlap * run.interval_s, run.interval_s
+        stall_s = 0.0 if run.mode == "local" else run.stall_s
+        yield "drain_fits", stall_s + overlap * run.remote_interval_s, run.remote_interval_s
+    if run.mode == "local":
+        yield "local_fits", run.stall_s + run.local_drain_s, run.interval_s
     yield "ingest", run.gpus * job.ingest_per_gpu_gb_per_s, run.read_gb_per_s
     rated = [item.endurance_tb_per_day for item in case.storage if run.units[item.id]]
     if None not in rated:
-        written = write_volume_tb_per_day(job.checkpoint_gb, run.interval_s)
+        written = write_volume_tb_per_day(job.checkpoint_gb, run.remote_interval_s)
         endured = sum((i.endurance_tb_per_day or 0.0) * run.units[i.id] for i in case.storage)
         yield "endurance", written, endured
     if job.gpus_max is not None:

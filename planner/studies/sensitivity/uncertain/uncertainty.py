@@ -11,6 +11,7 @@ import numpy as np
 
 from planner.api import Inputs, Options, solve_with
 from planner.case import Case, resolve
+from planner.case.model import Mode
 from planner.case.resolve import with_companions
 from planner.errors import InputError
 from planner.figures import FIGURES, OBJECTIVES, Figure
@@ -372,9 +373,10 @@ def _operation(case: Case, plan: Plan) -> Run | None:
     job = plan.jobs[0]
     bought = {line.sku: line.working for line in plan.lines if line.parent is None}
     units = {offer.id: bought.get(offer.id, 0) for offer in case.offers()}
-    return operate.run_at(
-        case, job.mode, units, job.systems_by_type, job.gpus_used, job.interval_s, job.way_ids
-    )
+    mode: Mode = job.mode if job.local is None else "local"
+    every = 1 if job.local is None else job.local.every
+    use = (job.systems_by_type, job.gpus_used, job.interval_s, job.way_ids, every)
+    return operate.run_at(case, mode, units, *use)
 
 
 def _head(

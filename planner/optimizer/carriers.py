@@ -1,0 +1,169 @@
+"""The fewest units of other storage that carry an operation: what anybody's storage would do.
+
+Nothing is solved: the GPU systems, the GPUs in use and the way are those of the operation, so each
+count is settled by running it. More units of an item only help the job (bandwidth, capacity), so
+the fewest that carry it are found by halving, or one by one where a table gives the bandwidth; more
+only take more of what is limited, so that where the fewest break a limit all do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from planner.case import Case, Storage
+from planner.figures import OBJECTIVES
+from planner.optimizer import purchase
+from planner.optimizer.guess import orderly
+from planner.optimizer.joint import floors
+from planner.optimizer.objective import measure, natural
+from planner.optimizer.operate import Run, most_in_use, operate
+
+MOST_UNITS = 4096
+"""Nobody is told of more units than these of one item."""
+MOST_DROPPED = 4
+"""So many GPU systems at most may make room for a storage that draws or takes more."""
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """So many units of one item, and the operation they carry; so much worse by the objective.
+
+    ``dropped`` are GPU systems that the plan has and that make room for it.
+    """
+
+    item: Storage
+    operation: Run
+    shortfall: float
+    dropped: int
+
+    @property
+    def units(self) -> int:
+        """The units of the item."""
+        return self.operation.units[self.item.id]
+
+
+@dataclass(frozen=True)
+class Carriers:
+    """What carries the chosen operation, with what it is compared by.
+
+    Args:
+        case: the problem in numbers.
+        chosen: the plan's operation.
+        bound: what no plan passes, in the objective's own unit; None where nothing is proven.
+        within: the share of it that another plan may be worse.
+    """
+
+    case: Case
+    chosen: Run
+    bound: float | None
+    within: float
+
+    def found(self, priced: Callable[[Storage, int], float]) -> Iterator[Carrier]:
+        """Yield for each family that the plan does not hold what carries the job for least money.
+
+        Args:
+            priced: what so many units of an item cost, by whatever money counts.
+        """
+        case = self.case
+        held = {item.family for item in case.storage if self.chosen.units[item.id]}
+        for family in case.families:
+            items = [item for item in case.storage if item.family == family.id]
+            if family.id not in held:
+                carrier = self._cheapest(items, priced)
+                if carrier is not None:
+                    yield carrier
+
+    def worth(self, operation: Run) -> float:
+        """Return by which share an operation is worse than what no plan passes.
+
+        An objective in money is what prices decide: by it nothing is better or worse here.
+        """
+        case = self.case
+        if OBJECTIVES[case.objective].figure.money or self.bound is None:
+            return 0.0
+        value = natural(case.objective, measure(case, case.objective)(operation))
+        behind = self.bound - value if case.maximise else value - self.bound
+        return max(0.0, behind) / max(abs(self.bound), 1e-12)
+
+    def _cheapest(
+        self, items: Sequence[Storage], priced: Callable[[Storage, int], float]
+    ) -> Carrier | None:
+        """Return the cheapest item in its fewest units beside the plan's GPU systems.
+
+        If no limit lets any of them stand beside these, beside a few systems less.
+        """
+        for dropped, like in self._uses():
+            counts = [(item, self._fewest(item, like)) for item in items]
+            sized = [(item, count) for item, count in counts if count is not None]
+            for item, count in sorted(sized, key=lambda pair: priced(*pair)):
+                operation = self._run(self._units(item, count, like), like)
+                if operation is not None and self._allowed(operation):
+                    return Carrier(item, operation, self.worth(operation), dropped)
+        return None
+
+    def _uses(self) -> Iterator[tuple[int, Run]]:
+        """Yield the plan's own use of its GPU systems, then with a few systems less."""
+        yield 0, self.chosen
+        running = self.case.in_use(self.chosen.used, self.chosen.ways)
+        if len(running) != 1:
+            return
+        ((system, way),) = running
+        for dropped in range(1, MOST_DROPPED + 1):
+            left = self.chosen.units[system.id] - dropped
+            if left < system.low or left < 1:
+                return
+            gpus = min(self.chosen.gpus, way.most_gpus(most_in_use(self.case, left)))
+            if gpus < self.chosen.gpus * (1.0 - 2.0 * self.within) or gpus < 1:
+                return
+            units = {**self.chosen.units, system.id: left}
+            used = {system.id: way.systems_for(gpus)}
+            yield dropped, replace(self.chosen, units=units, used=used, gpus=gpus)
+
+    def _fewest(self, item: Storage, like: Run) -> int | None:
+        """Return the fewest units of an item that do the job, whatever they take or cost."""
+        return fewest(
+            item, lambda count: self._run(self._units(item, count, like), like) is not None
+        )
+
+    def _units(self, item: Storage, count: int, like: Run) -> dict[str, int]:
+        """Return a purchase with so many units of one item for all storage that need not be."""
+        others = {other.id: other.low for other in self.case.storage}
+        return {**like.units, **others, item.id: max(count, item.low)}
+
+    def _run(self, units: Mapping[str, int], like: Run) -> Run | None:
+        """Return the operation on such a purchase if it does the job."""
+        case = self.case
+        found = operate(case, like.mode, units, like.used, like.gpus, like.ways)
+        if found is None or self.worth(found) > self.within + 1e-9:
+            return None
+        return None if purchase.broken_needs(case, units) else found
+
+    def _allowed(self, operation: Run) -> bool:
+        """Say whether a purchase may be ordered and keeps every limit and floor."""
+        case = self.case
+        return (
+            orderly(case, operation.units)
+            and not purchase.broken_rows(case, operation.units, operation.ways)
+            and floors(case)(operation)
+        )
+
+
+def fewest(item: Storage, does: Callable[[int], bool]) -> int | None:
+    """Return the fewest units of an item that will do, None where none do.
+
+    Args:
+        item: the item.
+        does: whether so many do; if so many do, more do, but for items with a table of sizes.
+    """
+    low, high = max(item.min_units, item.low, 1), min(item.high or MOST_UNITS, MOST_UNITS)
+    if item.segments:
+        low = max(low, item.segments[0].low)
+        high = min(high, item.segments[-1].high)
+        return next((count for count in range(low, high + 1) if does(count)), None)
+    if low > high or not does(high):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if does(middle) else (middle + 1, high)
+    return low

@@ -1,0 +1,202 @@
+"""How the job may run on what is bought: power set points, precision, rate and replicas."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from planner.schema.base import (
+    Count,
+    Model,
+    PositiveShare,
+    PositiveWhole,
+    Share,
+    Text,
+)
+from planner.schema.catalog import Precision
+
+
+class Parallelism(Model):
+    """Tensor and pipeline degrees; their product is the GPUs that hold one replica."""
+
+    tensor: PositiveWhole
+    pipeline: PositiveWhole
+
+    @property
+    def replica_gpus(self) -> int:
+        """GPUs that hold one replica of the model."""
+        return self.tensor * self.pipeline
+
+
+class CurvePoint(Model):
+    """A power set point of the user's own: what a cap of the GPUs leaves of throughput.
+
+    ``power`` is the share of the system's rated power that is provisioned; where it is not given
+    it follows from the GPUs' share of the system's draw. ``low`` and ``high`` are the range in
+    which the throughput lies.
+    """
+
+    gpu_cap: PositiveShare
+    throughput: PositiveShare
+    power: PositiveShare | None = None
+    low: PositiveShare | None = None
+    high: PositiveShare | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> CurvePoint:
+        check_range(self.throughput, self.low, self.high)
+        return self
+
+
+def check_range(throughput: float, low: float | None, high: float | None) -> None:
+    """Raise ValueError where a throughput does not lie in its range."""
+    if low is not None and low > throughput:
+        raise ValueError(f"low {low:.4g} is more than throughput {throughput:.4g}")
+    if high is not None and high < throughput:
+        raise ValueError(f"high {high:.4g} is less than throughput {throughput:.4g}")
+
+
+def _points_kind(value: object) -> str:
+    if value == "open":
+        return "open"
+    return "several" if isinstance(value, (list, tuple)) else "one"
+
+
+Points = Annotated[
+    Annotated[Literal["open"], Tag("open")]
+    | Annotated[PositiveShare, Tag("one")]
+    | Annotated[Annotated[tuple[PositiveShare, ...], Field(min_length=1)], Tag("several")],
+    Discriminator(_points_kind),
+]
+
+
+class PowerPoints(Model):
+    """At which power the GPUs may run: caps as shares of their rated power.
+
+    ``open`` leaves the choice among 100 % and every point of a type's curve to the plan; ``curve``
+    is for types whose catalog has none. ``reading`` says which end of its range a curve is taken
+    at.
+    """
+
+    points: Points
+    curve: tuple[CurvePoint, ...] = ()
+    reading: Literal["low", "middle", "high"] = "middle"
+
+    @property
+    def asked(self) -> tuple[float, ...] | None:
+        """The caps that are allowed, None where every one is."""
+        if self.points == "open":
+            return None
+        return self.points if isinstance(self.points, tuple) else (self.points,)
+
+    @model_validator(mode="after")
+    def _once_each(self) -> PowerPoints:
+        caps = [point.gpu_cap for point in self.curve]
+        if len(set(caps)) < len(caps):
+            raise ValueError("curve has a gpu_cap twice; give each once")
+        if self.asked is not None and len(set(self.asked)) < len(self.asked):
+            raise ValueError("points has a cap twice; give each once")
+        return self
+
+
+class ScaleRow(Model):
+    """What a GPU does in a job of so many GPUs, as a share of what it does in a small one."""
+
+    gpus: PositiveWhole
+    share: PositiveShare
+
+
+class Scale(Model):
+    """What more GPUs in one job cost each of them: exactly one of three laws.
+
+    ``exponent`` e: the rate of a GPU goes with ``(N / reference)^-e``. ``table``: shares at so many
+    GPUs, straight lines between them on logarithmic scales; the first row's share below it, the
+    last line's slope beyond it. ``micro_batches``: the bubble of a pipeline where a step has so
+    many micro-batches over all replicas, ``interleave`` stages to a GPU.
+    """
+
+    exponent: Share | None = None
+    reference: PositiveWhole | None = None
+    table: tuple[ScaleRow, ...] | None = Field(default=None, min_length=2, max_length=50)
+    micro_batches: PositiveWhole | None = None
+    interleave: PositiveWhole = 1
+
+    @model_validator(mode="after")
+    def _one_law(self) -> Scale:
+        laws = (self.exponent, self.table, self.micro_batches)
+        if sum(law is not None for law in laws) != 1:
+            raise ValueError(
+                "give exactly one of exponent: 0.03 (with reference: 2048), "
+                "table: [{gpus: 512, share: 100 %}, ...] or micro_batches: 1024"
+            )
+        if self.exponent is not None and self.exponent >= 1.0:
+            raise ValueError("an exponent of 1 or more says that more GPUs do no more work")
+        rows = self.table or ()
+        for one, other in pairwise(rows):
+            if other.gpus <= one.gpus or other.share > one.share:
+                raise ValueError("table: gpus must rise from row to row, shares must not")
+            if other.share * other.gpus <= one.share * one.gpus:
+                raise ValueError(
+                    f"table: {other.gpus} GPUs do no more work than {one.gpus}; end the table "
+                    "where more GPUs stop paying"
+                )
+        return self
+
+
+def _precision_kind(value: object) -> str:
+    return "several" if isinstance(value, (list, tuple)) else "one"
+
+
+Precisions = Annotated[
+    Annotated[Precision, Tag("one")]
+    | Annotated[Annotated[tuple[Precision, ...], Field(min_length=1)], Tag("several")],
+    Discriminator(_precision_kind),
+]
+
+
+class Training(Model):
+    """What is trained, and how fast a GPU is at it: for days to train and useful FLOP/s.
+
+    Either ``mfu``, a share of the peak of every type, or ``model``: the rates that were measured
+    with that model, which the catalogs list as ``achieved``.
+    """
+
+    tokens: Count | None = None
+    mfu: PositiveShare | None = None
+    precision: Precisions = "bf16"
+    active_parameters: Count | None = None
+    model: Text | None = None
+    scale: Scale | None = None
+
+    @property
+    def precisions(self) -> tuple[Precision, ...]:
+        """The precisions that the plan may choose from."""
+        return self.precision if isinstance(self.precision, tuple) else (self.precision,)
+
+    @property
+    def scale_reference(self) -> int | None:
+        """The GPUs at which ``mfu`` holds, where that is stated."""
+        return None if self.scale is None else self.scale.reference
+
+    @model_validator(mode="after")
+    def _one_rate(self) -> Training:
+        if self.mfu is not None and self.model is not None:
+            raise ValueError("mfu does not go with model, whose rates are measured; give one")
+        if self.model is None and len(set(self.precisions)) > 1:
+            raise ValueError(
+                "one mfu says nothing about several precisions; give model: llama3.1_405b, "
+                "or one precision"
+            )
+        if len(set(self.precisions)) < len(self.precisions):
+            raise ValueError("precision has one twice; give each once")
+        if self.model is None and "nvfp4" in self.precisions:
+            raise ValueError("catalogs have no peak for nvfp4; give model: llama3.1_405b")
+        scale = self.scale
+        if scale is not None and self.mfu is None and self.model is None:
+            raise ValueError("scale needs the rate it acts on; give mfu or model")
+        if scale is not None and self.mfu is not None and scale.exponent is not None:
+            if scale.reference is None:
+                raise ValueError("with mfu an exponent needs scale.reference: the GPUs it holds at")
+        return self

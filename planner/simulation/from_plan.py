@@ -1,0 +1,142 @@
+"""A plan's job and storage as they are simulated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from planner.schema.plan import JobPlan, Plan
+from planner.simulation.laws import Exponential, Failures, Law
+from planner.simulation.operation import FailureClass, Units
+from planner.simulation.world import Appliances, JobRun, Outages, Planned, World
+
+
+@dataclass(frozen=True)
+class Mending:
+    """How units are repaired beyond what a plan says.
+
+    Attributes:
+        law: how times of repair are spread; their mean is the plan's.
+        shrinks: whether the job goes on with fewer replicas where units are short, or waits.
+    """
+
+    law: Law = field(default_factory=lambda: Exponential(1.0))
+    shrinks: bool = False
+
+
+def world_of(
+    plan: Plan,
+    *,
+    beside: Sequence[JobRun] = (),
+    failures: Failures | None = None,
+    interval_s: float | None = None,
+    planned: Planned | None = None,
+    outages: Outages | None = None,
+    mending: Mending | None = None,
+) -> World:
+    """Return what is to be simulated of a plan that has a job.
+
+    Args:
+        plan: the plan; its storage is shared by all jobs.
+        beside: further jobs on the same storage.
+        failures: when its job fails, by default without memory at the plan's mean.
+        interval_s: another interval between checkpoints than the plan's.
+        planned: planned stops, which all jobs make together.
+        outages: how appliances fail.
+        mending: how its units are repaired beyond what the plan says.
+    """
+    stores = appliances(plan)
+    job = job_run(plan.jobs[0], stores, failures=failures, interval_s=interval_s, mending=mending)
+    return World((job, *beside), stores, planned, outages)
+
+
+def appliances(plan: Plan) -> tuple[Appliances, ...]:
+    """Return a plan's appliances, each with its share of what its kind delivers."""
+    site = plan.site
+    return tuple(
+        Appliances(
+            line.working,
+            site.delivered_fraction_write * line.write_gb_per_s / line.working,
+            site.delivered_fraction_read * line.read_gb_per_s / line.working,
+        )
+        for line in plan.lines
+        if line.section == "Storage"
+        and line.working
+        and (line.write_gb_per_s or line.read_gb_per_s)
+    )
+
+
+def job_run(
+    job: JobPlan,
+    stores: Sequence[Appliances],
+    *,
+    failures: Failures | None = None,
+    interval_s: float | None = None,
+    mending: Mending | None = None,
+) -> JobRun:
+    """Return a plan's job as it runs on some appliances.
+
+    Args:
+        job: the job.
+        stores: what it writes to and reads from.
+        failures: when it fails, by default without memory at its mean.
+        interval_s: another interval than its own.
+        mending: how its units are repaired beyond what the plan says.
+
+    Raises:
+        ValueError: a job is to shrink that cannot, see ``units_of``.
+    """
+    mending = mending or Mending()
+    sync = job.mode == "sync"
+    alone = min(World((), tuple(stores)).write_gb_per_s, job.client_write_limit_gb_per_s)
+    return JobRun(
+        name=job.name,
+        interval_s=job.interval_s if interval_s is None else interval_s,
+        stall_s=job.checkpoint_gb / alone if sync else job.stall_s,
+        checkpoint_gb=job.checkpoint_gb,
+        restore_gb=job.fan_out * job.checkpoint_gb,
+        restart_s=job.restart_s,
+        failures=failures or Exponential(job.mtti_s),
+        drain_slowdown=0.0 if sync else job.drain_slowdown,
+        sync=sync,
+        client_write_gb_per_s=job.client_write_limit_gb_per_s,
+        client_read_gb_per_s=job.client_read_limit_gb_per_s,
+        classes=classes_of(job, mending),
+        units=units_of(job, mending),
+    )
+
+
+def classes_of(job: JobPlan, mending: Mending) -> tuple[FailureClass, ...]:
+    """Return the kinds of a plan's failures: those that take a unit out and those that do not."""
+    if job.repair is None:
+        return ()
+    hardware = job.repair.hardware_share
+    law = mending.law.scaled(job.repair.repair_s)
+    kinds = (FailureClass(1.0 - hardware), FailureClass(hardware, 1.0, law))
+    return tuple(kind for kind in kinds if kind.share > 0)
+
+
+def units_of(job: JobPlan, mending: Mending) -> Units | None:
+    """Return the units of a plan's job that are repaired, and how it runs without some of them.
+
+    Raises:
+        ValueError: a job is to shrink whose spares stay in their racks.
+    """
+    repair = job.repair
+    if repair is None:
+        return None
+    (usable,) = job.usable_gpus_by_type.values()
+    if repair.in_rack:
+        if mending.shrinks:
+            raise ValueError("spares stay in their racks, so the job cannot run on without a unit")
+        racks = math.ceil(job.gpus_used / usable)
+        return Units.waiting(repair.spares // racks, repair.swap_s, racks)
+    if not mending.shrinks:
+        return Units.waiting(repair.spares, repair.swap_s)
+    each = min(usable, repair.unit_gpus)
+    step = job.replica_gpus if job.whole_replicas and job.replica_gpus else each
+    units = math.ceil(job.gpus_used / each) + repair.spares
+    most = math.ceil(job.gpus_used / step)
+    left = [min(most, each * (units - out) // step) for out in range(units + 1)]
+    return Units.shrinking(left, repair.swap_s)

@@ -1,0 +1,109 @@
+"""What a GPU does at a power set point and in a job of so many GPUs: shares of its rate.
+
+Laws of scale are concave in the logarithm of the GPUs, or are made of straight pieces in it, so
+that a plan that weighs them against everything else can still be proven best.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from planner.sizing.checks import require_positive
+
+
+def gpu_share_of_draw(tdp_kw: float, gpus: int, system_kw: float) -> float:
+    """Return the GPUs' share of a system's rated power, at most 1.
+
+    Args:
+        tdp_kw: rated power of one GPU, kW.
+        gpus: GPUs of the system.
+        system_kw: rated power of the system, kW.
+
+    Raises:
+        ValueError: a quantity is not positive.
+    """
+    require_positive(tdp_kw=tdp_kw, gpus=gpus, system_kw=system_kw)
+    return min(1.0, tdp_kw * gpus / system_kw)
+
+
+def provisioned_share(gpu_cap: float, gpu_share: float) -> float:
+    """Return the share of a system's rated power that is drawn with its GPUs capped.
+
+    The cap acts on the GPUs, not on processors, switches, fans and losses of the system.
+
+    Args:
+        gpu_cap: the GPUs' power limit as a share of their rated power.
+        gpu_share: the GPUs' share of the system's rated power.
+    """
+    return 1.0 - gpu_share * (1.0 - gpu_cap)
+
+
+@dataclass(frozen=True)
+class ScaleLaw:
+    """What a GPU does in a job of N GPUs, as a share of what it does in a small one.
+
+    Exactly one law holds: ``exponent`` e, ``(N / reference)^-e``; ``table`` of (GPUs, share),
+    straight between rows on logarithmic scales, flat below the first and as its last piece beyond
+    the last; or, where both are empty, the bubble of a pipeline: ``1 / (1 + N b)``, with ``b`` of
+    `pipeline_bubble`.
+    """
+
+    exponent: float = 0.0
+    reference: float = 1.0
+    table: tuple[tuple[float, float], ...] = ()
+
+    def share(self, gpus: float, bubble: float = 0.0) -> float:
+        """Return the share at so many GPUs."""
+        if self.table:
+            return _interpolated(self.table, gpus)
+        if self.exponent:
+            return float((gpus / self.reference) ** -self.exponent)
+        return 1.0 / (1.0 + bubble * gpus)
+
+    def pieces(self) -> list[tuple[float, float, float]]:
+        """Return a table as straight pieces in logarithms: (log N where it begins, log share there,
+        slope); the first begins at one GPU.
+        """
+        rows = [(math.log(gpus), math.log(share)) for gpus, share in self.table]
+        found = [(0.0, rows[0][1], 0.0)] if rows[0][0] > 0.0 else []
+        for (n, share), (other, less) in pairwise(rows):
+            found.append((n, share, (less - share) / (other - n)))
+        return found
+
+
+def pipeline_bubble(
+    pipeline: int, replica_gpus: int, micro_batches: int, interleave: int = 1
+) -> float:
+    """Return b of the share ``1 / (1 + N b)`` that a pipeline's bubble leaves of a GPU's rate.
+
+    With d = N / m replicas a step gives each B / d micro-batches; filling and draining p stages
+    takes (p - 1) / v of one micro-batch's time each (Narayanan et al., "Efficient Large-Scale
+    Language Model Training on GPU Clusters Using Megatron-LM", SC 2021, section 2.2.2).
+
+    Args:
+        pipeline: stages p.
+        replica_gpus: GPUs of a replica, m.
+        micro_batches: micro-batches of a step over all replicas, B.
+        interleave: stages to a GPU, v.
+    """
+    require_positive(
+        pipeline=pipeline,
+        replica_gpus=replica_gpus,
+        micro_batches=micro_batches,
+        interleave=interleave,
+    )
+    return (pipeline - 1) / (replica_gpus * interleave * micro_batches)
+
+
+def _interpolated(table: Sequence[tuple[float, float]], gpus: float) -> float:
+    first, last = table[0], table[-1]
+    if gpus <= first[0]:
+        return first[1]
+    for (low, share), (high, less) in pairwise(table):
+        if gpus <= high or (high, less) == last:
+            part = math.log(gpus / low) / math.log(high / low)
+            return float(share * (less / share) ** part)
+    raise AssertionError("a table has two rows or more")

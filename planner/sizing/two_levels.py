@@ -1,0 +1,413 @@
+"""Two levels of checkpoints: often to something fast and near, every so many of them to storage.
+
+The local level (NVMe of the GPU systems, copies on peers) is saved every interval; each k-th of its
+checkpoints drains on to the remote level, the storage of the cluster. Which failures the local
+level survives decides what it is worth.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from planner.sizing.checks import require_non_negative, require_positive, require_share
+from planner.sizing.goodput import GoodputLoss
+
+Recovers = Literal["yes", "peer", "no"]
+"""Whether a class of failures leaves a local copy: any, only one on a peer, or none."""
+
+HELD = 2
+"""Local checkpoints that need room at a time: the last complete one and the one being written.
+Source: NVIDIA Resiliency Extension, local checkpointing usage guide (2025)."""
+
+_SECTIONS = 80
+_LARGE = 30.0
+
+
+def remote_share(
+    shares: Mapping[str, float], recovers: Mapping[str, Recovers], copies: int
+) -> float:
+    """Return the share of interruptions that need the remote level.
+
+    Args:
+        shares: share of all interruptions by class; they add up to 1.
+        recovers: what each class leaves of the local level.
+        copies: local copies of each checkpoint; the second and further ones are on peers.
+
+    Raises:
+        ValueError: the shares do not add up, or a class is not told what it leaves.
+    """
+    require_positive(copies=copies)
+    if not math.isclose(math.fsum(shares.values()), 1.0, abs_tol=1e-6):
+        raise ValueError(f"the shares add up to {math.fsum(shares.values())!r}, not to 1")
+    if set(shares) != set(recovers):
+        raise ValueError("each class needs its share and what it leaves of the local level")
+    return math.fsum(
+        share for name, share in shares.items() if not survives(recovers[name], copies)
+    )
+
+
+def survives(recovers: Recovers, copies: int) -> bool:
+    """Say whether a local copy survives a class of failures.
+
+    Args:
+        recovers: what the class leaves of the local level.
+        copies: local copies of each checkpoint.
+    """
+    return recovers == "yes" or (recovers == "peer" and copies > 1)
+
+
+def derived_stall_s(
+    overhead_s: float, checkpoint_gb: float, writing_gpus: float, copy_gb_per_s: float
+) -> float:
+    """Return how long GPUs stop while the state is copied to the memory of their hosts, s.
+
+    Args:
+        overhead_s: what stopping and agreeing takes beside the copy, s.
+        checkpoint_gb: checkpoint size, GB.
+        writing_gpus: GPUs that hold what is saved, each its even part.
+        copy_gb_per_s: from one GPU to its host, GB/s.
+
+    Raises:
+        ValueError: a quantity is not positive, or the overhead negative.
+    """
+    require_non_negative(overhead_s=overhead_s)
+    require_positive(
+        checkpoint_gb=checkpoint_gb, writing_gpus=writing_gpus, copy_gb_per_s=copy_gb_per_s
+    )
+    return overhead_s + checkpoint_gb / (writing_gpus * copy_gb_per_s)
+
+
+def local_part_gb(
+    checkpoint_gb: float, copies: int, system_gpus: int, writing_gpus: float
+) -> float:
+    """Return what one GPU system writes locally per checkpoint, its peers' copies included, GB.
+
+    Args:
+        checkpoint_gb: checkpoint size, GB.
+        copies: local copies of each checkpoint.
+        system_gpus: GPUs of a system that the job can use.
+        writing_gpus: GPUs that hold what is saved, each its even part.
+
+    Raises:
+        ValueError: a quantity is not positive.
+    """
+    require_positive(
+        checkpoint_gb=checkpoint_gb,
+        copies=copies,
+        system_gpus=system_gpus,
+        writing_gpus=writing_gpus,
+    )
+    return copies * checkpoint_gb * system_gpus / writing_gpus
+
+
+@dataclass(frozen=True)
+class TwoLevels:
+    """How a job saves on two levels; times in seconds.
+
+    Attributes:
+        interval_s: start of one local checkpoint to the start of the next.
+        every: each so many-th of them goes on to the remote level, at least 1.
+        stall_s: GPUs stopped per local checkpoint.
+        local_drain_s: from the end of the stall until the local copies are safe.
+        drain_s: from then until a remote checkpoint is safe.
+        local_restart_s: from a failure that the local level survives until computing goes on.
+        restart_s: from any other failure until computing goes on, without the restore read.
+        restore_s: reading back from the remote level.
+        mtti_s: mean time to interruption.
+        remote_share: share of interruptions that need the remote level, above 0.
+        drain_slowdown: share of computing speed lost while a remote checkpoint drains.
+        drain_restarts: whether a restart from the local level begins a drain anew; else it goes on.
+    """
+
+    interval_s: float
+    every: int
+    stall_s: float
+    local_drain_s: float
+    drain_s: float
+    local_restart_s: float
+    restart_s: float
+    restore_s: float
+    mtti_s: float
+    remote_share: float
+    drain_slowdown: float = 0.0
+    drain_restarts: bool = False
+
+    def __post_init__(self) -> None:
+        require_positive(interval_s=self.interval_s, every=self.every, mtti_s=self.mtti_s)
+        require_non_negative(
+            stall_s=self.stall_s,
+            local_drain_s=self.local_drain_s,
+            drain_s=self.drain_s,
+            local_restart_s=self.local_restart_s,
+            restart_s=self.restart_s,
+            restore_s=self.restore_s,
+        )
+        require_share(remote_share=self.remote_share)
+
+    @property
+    def remote_interval_s(self) -> float:
+        """Start of one remote checkpoint to the start of the next."""
+        return self.every * self.interval_s
+
+    @property
+    def stopped_share(self) -> float:
+        """The share of time in which GPUs stand still for a checkpoint or are slowed by a drain."""
+        slowed_s = self.drain_slowdown * self.drain_s
+        return self.stall_s / self.interval_s + slowed_s / self.remote_interval_s
+
+    @property
+    def local_lag(self) -> float:
+        """(R1 + D1)/M: a plan may not have more than 1, else nothing proves its optimum."""
+        return (self.local_restart_s + self.local_drain_s) / self.mtti_s
+
+
+def goodput(levels: TwoLevels) -> float:
+    """Return the share of wall-clock time kept as progress with two levels of checkpoints.
+
+    Exact for memoryless failures of both kinds, which may strike during either restart, where a
+    local checkpoint is safe before the next (D1 <= I1) and a remote one likewise (D2 <= k I1); the
+    slowdown is an approximation. 0 where stalls fill the interval.
+
+    Source: renewals at failures that need the remote level. Between them the time until n local
+    checkpoints are safe has the Laplace transform C0 (1 + y)^-n at the rate q2/M of those failures:
+
+        h  = q2 / (q2 + q1 e^(-(R1 + D1)/M)),   y = (e^(I1/M) - 1) h
+        C0 = e^(-D1/M) (q2 + q1 e^(-R1/M)) / (q2 + q1 e^(-(R1 + D1)/M))
+        E  = (1 - s/I1 - a D2/(k I1)) (k I1/M) q2 C0 e^(-q2 D2/M)
+             / {[(1 + y)^k - 1] [1 + q2 (e^(R2/M) - 1)]}
+
+    q2 is `remote_share`, q1 the rest. A drain that each local restart begins anew has
+    1/(1 + (e^(D2/M) - 1) q2/(q2 + q1 e^(-R1/M))) in place of e^(-q2 D2/M). With q2 = 1 and k = 1
+    this is `goodput.goodput` with the two drains added up.
+    """
+    if levels.stopped_share >= 1:
+        return 0.0
+    return math.exp(_log_goodput(levels))
+
+
+def _log_goodput(levels: TwoLevels) -> float:
+    rate, q2 = 1.0 / levels.mtti_s, levels.remote_share
+    restart, lag = rate * levels.local_restart_s, rate * levels.local_drain_s
+    return math.fsum(
+        (
+            math.log1p(-levels.stopped_share),
+            kept(rate * levels.interval_s, restart, lag, levels.every, q2),
+            drained(rate * levels.drain_s, restart, q2, levels.drain_restarts),
+            restarted(rate * (levels.restart_s + levels.restore_s), q2),
+        )
+    )
+
+
+def loss(levels: TwoLevels, kept_by_swaps: float = 1.0, waiting: float = 0.0) -> GoodputLoss:
+    """Split 1 - goodput over its causes, in proportion to the logarithm of each one's factor.
+
+    Args:
+        levels: the job's times.
+        kept_by_swaps: what longer restarts with failed hardware leave, part of the restarts.
+        waiting: share of time waited for repairs.
+
+    What a cause takes is what its times take when they are added in the order rework, drains,
+    restarts, restore; so the parts depend on that order, their sum does not.
+    """
+    if levels.stopped_share >= 1:
+        return GoodputLoss(stall=1.0, rework=0.0, drain=0.0, restart=0.0, restore=0.0)
+    free = replace(levels, stall_s=0.0, drain_slowdown=0.0, restart_s=0.0, restore_s=0.0)
+    at_once = replace(free, local_restart_s=0.0)
+    safe = replace(at_once, local_drain_s=0.0, drain_s=0.0)
+    steps = [_log_goodput(each) for each in (safe, at_once)]
+    started = replace(free, restart_s=levels.restart_s)
+    read = replace(started, restore_s=levels.restore_s)
+    steps += [_log_goodput(each) for each in (started, read)]
+    parts = [math.log1p(-levels.stopped_share), steps[0]]
+    parts += [after - before for before, after in itertools.pairwise(steps)]
+    parts[3] += math.log(kept_by_swaps)
+    parts.append(math.log1p(-waiting))
+    whole = math.fsum(parts)
+    each_log = math.expm1(whole) / whole if whole else 1.0
+    return GoodputLoss(*(abs(part * each_log) for part in parts))
+
+
+def first_order_goodput(levels: TwoLevels, swap_s: float = 0.0) -> float:
+    """Return the first-order goodput, for comparison only: what each kind of failure costs, times
+    how often it comes.
+
+    Args:
+        levels: the job's times.
+        swap_s: how much longer restarts take on average for failed hardware, s.
+
+    Source: Meta's form (`goodput.meta_ettr`) with both levels' drains and restarts.
+    """
+    q2 = levels.remote_share
+    near = levels.local_restart_s + levels.local_drain_s + levels.interval_s / 2
+    drains = levels.local_drain_s + levels.drain_s
+    far = levels.restart_s + levels.restore_s + drains + levels.remote_interval_s / 2
+    running = max(0.0, 1 - levels.stopped_share)
+    return running * (1 - ((1 - q2) * near + q2 * far + swap_s) / levels.mtti_s)
+
+
+# The factors, each over dimensionless times (seconds over the MTTI). For a whole k each logarithm
+# is concave in the logarithms of its times where restart + lag <= 1. With log k relaxed it is not:
+# q2 = 0.65, (log interval, log k, log restart, log lag) = (-0.1391, 2.7259, -0.2914, -2.1802) and
+# (0, 2.5742, -0.1930, -2.0318) have a midpoint 2.3e-4 below their mean. So k is never relaxed.
+
+
+def kept(interval: float, restart: float, lag: float, every: int, q2: float) -> float:
+    """Return log{k I q2 C0 / [(1 + y)^k - 1]}: what rework, the local drain and restart leave.
+
+    Args:
+        interval: local interval over the MTTI.
+        restart: local restart over the MTTI.
+        lag: local drain over the MTTI.
+        every: each so many-th checkpoint goes on to the remote level.
+        q2: share of interruptions that need the remote level.
+    """
+    share = math.log(q2) - _log_mix(restart + lag, q2)
+    log_steps = every * math.log1p(_grown(interval, share))
+    head = math.log(every) + math.log(interval) - lag + _log_mix(restart, q2) + share
+    return head - _log_expm1(log_steps)
+
+
+def kept_slopes(
+    interval: float, restart: float, lag: float, every: int, q2: float
+) -> tuple[float, float, float]:
+    """Return the derivatives of `kept` by the logarithms of interval, restart and lag.
+
+    Args:
+        interval: local interval over the MTTI.
+        restart: local restart over the MTTI.
+        lag: local drain over the MTTI.
+        every: each so many-th checkpoint goes on to the remote level.
+        q2: share of interruptions that need the remote level.
+    """
+    share = math.log(q2) - _log_mix(restart + lag, q2)
+    y = _grown(interval, share)
+    steps = math.log1p(y)
+    weight = every / -math.expm1(-every * steps)
+    by_share = 1.0 - weight * y / (1.0 + y)
+    # dy/d(interval) = e^interval h, and e^interval h = y + h.
+    by_interval = 1.0 - interval * weight * (y + math.exp(share)) / (1.0 + y)
+    survived = _survived(restart + lag, q2)
+    by_restart = restart * (by_share * survived - _survived(restart, q2))
+    return by_interval, by_restart, lag * (by_share * survived - 1.0)
+
+
+def drained(drain: float, restart: float, q2: float, restarts: bool) -> float:
+    """Return the logarithm of the chance that a remote checkpoint is safe in time.
+
+    Args:
+        drain: remote drain over the MTTI.
+        restart: local restart over the MTTI.
+        q2: share of interruptions that need the remote level.
+        restarts: whether a local restart begins the drain anew.
+    """
+    if not restarts:
+        return -q2 * drain
+    return _log_mix(restart, q2) - drain - _log_mix(restart + drain, q2)
+
+
+def drained_slopes(drain: float, restart: float, q2: float) -> tuple[float, float]:
+    """Return the derivatives of `drained`, begun anew, by the logarithms of drain and restart.
+
+    Args:
+        drain: remote drain over the MTTI.
+        restart: local restart over the MTTI.
+        q2: share of interruptions that need the remote level.
+    """
+    both = _survived(restart + drain, q2)
+    return drain * (both - 1.0), restart * (both - _survived(restart, q2))
+
+
+def restarted(restart: float, q2: float) -> float:
+    """Return -log[1 + q2 (e^R - 1)]: what restarts from the remote level leave.
+
+    Args:
+        restart: restart from the remote level, its restore read included, over the MTTI.
+        q2: share of interruptions that need the remote level.
+    """
+    if restart > _LARGE:
+        return -(restart + math.log(q2))
+    return -math.log1p(q2 * math.expm1(restart))
+
+
+def _log_mix(x: float, q2: float) -> float:
+    """Return log(q2 + q1 e^-x)."""
+    return math.log1p((1.0 - q2) * math.expm1(-x))
+
+
+def _survived(x: float, q2: float) -> float:
+    """Return q1 e^-x / (q2 + q1 e^-x)."""
+    near = (1.0 - q2) * math.exp(-x)
+    return near / (q2 + near)
+
+
+def _grown(interval: float, log_share: float) -> float:
+    """Return y = (e^I - 1) h, at most what a float holds."""
+    return math.exp(min(_log_expm1(interval) + log_share, 700.0))
+
+
+def _log_expm1(x: float) -> float:
+    """Return log(e^x - 1) without overflow."""
+    return x + math.log1p(-math.exp(-x)) if x > _LARGE else math.log(math.expm1(x))
+
+
+def best_interval_s(levels: TwoLevels, low_s: float, high_s: float) -> float:
+    """Return the local interval within the bounds that has the highest goodput, in seconds.
+
+    Goodput has a single peak in the logarithm of the interval, because its logarithm is concave in
+    it: golden sections find it.
+
+    Args:
+        levels: how the job saves; its own interval does not matter.
+        low_s: shortest interval allowed, s.
+        high_s: longest interval allowed, s.
+
+    Raises:
+        ValueError: the bounds are not positive or cross.
+    """
+    require_positive(low_s=low_s, high_s=high_s)
+    if low_s > high_s:
+        raise ValueError(f"low_s {low_s!r} is above high_s {high_s!r}")
+
+    rate, every, q2 = 1.0 / levels.mtti_s, levels.every, levels.remote_share
+    restart, lag = rate * levels.local_restart_s, rate * levels.local_drain_s
+    stopped_s = levels.stopped_share * levels.interval_s
+
+    def worth(log_interval: float) -> float:
+        interval_s = math.exp(log_interval)
+        if stopped_s >= interval_s:
+            return -math.inf
+        return math.log1p(-stopped_s / interval_s) + kept(
+            rate * interval_s, restart, lag, every, q2
+        )
+
+    return peak_s(worth, low_s, high_s)
+
+
+def peak_s(worth: Callable[[float], float], low_s: float, high_s: float) -> float:
+    """Return the time within bounds that is worth most, s.
+
+    Args:
+        worth: of the logarithm of a time; concave in it.
+        low_s: shortest time allowed, s.
+        high_s: longest time allowed, s.
+    """
+    golden = (math.sqrt(5.0) - 1.0) / 2.0
+    left, right = math.log(low_s), math.log(high_s)
+    inner, outer = right - golden * (right - left), left + golden * (right - left)
+    inner_worth, outer_worth = worth(inner), worth(outer)
+    for _ in range(_SECTIONS):
+        if right - left < 1e-9:
+            break
+        # Where stalls fill both intervals the longer one is nearer to the peak.
+        if inner_worth > outer_worth:
+            right, outer, outer_worth = outer, inner, inner_worth
+            inner = right - golden * (right - left)
+            inner_worth = worth(inner)
+        else:
+            left, inner, inner_worth = inner, outer, outer_worth
+            outer = left + golden * (right - left)
+            outer_worth = worth(outer)
+    ends = (low_s, high_s, math.exp((left + right) / 2.0))
+    return max(ends, key=lambda every_s: worth(math.log(every_s)))

@@ -1,0 +1,197 @@
+"""In which way the job runs on each type: set point, precision and rate, looked up again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner.schema.catalog import Achieved, Item
+from planner.schema.plan import JobPlan, WayPlan
+from planner.schema.problem import Job
+from planner.schema.running import Scale
+from planner.verify.basis import Basis
+from planner.verify.ledger import Ledger
+
+_SAME_CAP = 1e-9
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast the GPUs of one type are: the rate before anything is lost, and what is left of it.
+
+    ``tflops`` is the peak where it is known, ``mfu`` the share of it; ``holds_at`` the GPUs at
+    which that was found, None where the rate is one without the costs of scale.
+    """
+
+    power_share: float
+    throughput: float
+    tflops: float | None
+    mfu: float | None
+    holds_at: int | None
+
+    def useful_tflops(self, job: Job, gpus: int) -> float | None:
+        """Return what a GPU does in a job of so many, TFLOP/s, None where that is not known."""
+        if self.tflops is None or self.mfu is None:
+            return None
+        return self.tflops * self.mfu * self.throughput * self.scale_share(job, gpus)
+
+    def scale_share(self, job: Job, gpus: int) -> float:
+        """Return what the law of scale leaves of the rate in a job of so many GPUs."""
+        law = job.training.scale
+        if law is None:
+            return 1.0
+        if law.exponent is not None:
+            return float((gpus / (self.holds_at or 1)) ** -law.exponent)
+        there = 1.0 if self.holds_at is None else _left(law, job, self.holds_at)
+        return _left(law, job, gpus) / there
+
+
+def check_ways(ledger: Ledger, basis: Basis, stated: JobPlan) -> Mapping[str, Pace]:
+    """Return the pace of each type in use by identifier; compare all that the plan says of it.
+
+    Args:
+        ledger: takes the disagreements.
+        basis: the problem and the catalogs.
+        stated: the job of the plan, whose types are in the catalogs.
+    """
+    job = basis.problem.job
+    if job.power is None and job.training.model is None and job.training.scale is None:
+        ledger.equal("jobs.ways", stated.ways, ())
+        return as_sold(basis, stated.gpu_types)
+    ledger.equal("jobs.ways", sorted(w.gpu_type for w in stated.ways), sorted(stated.gpu_types))
+    found = {}
+    for way in stated.ways:
+        item = basis.items.get(way.gpu_type)
+        if item is not None and way.gpu_type in stated.gpu_types:
+            found[way.gpu_type] = _check_way(ledger, basis, item, way)
+    return {**as_sold(basis, stated.gpu_types), **found}
+
+
+def as_sold(basis: Basis, types: tuple[str, ...]) -> Mapping[str, Pace]:
+    """Return the pace of each type at full power, at the peak of the first precision."""
+    training = basis.problem.job.training
+    peaks = {sku: _peak(basis.items[sku], training.precisions[0]) for sku in types}
+    at = training.scale_reference
+    return {sku: Pace(1.0, 1.0, peak, training.mfu, at) for sku, peak in peaks.items()}
+
+
+def _check_way(ledger: Ledger, basis: Basis, item: Item, way: WayPlan) -> Pace:
+    name, job = f"jobs.ways.{item.id}", basis.problem.job
+    rated_kw = basis.unit_it_power_kw(item)
+    ledger.same(f"{name}.rated_it_power_kw", way.rated_it_power_kw, rated_kw)
+    tdp = item.gpu.tdp
+    limit_w = None if tdp is None else tdp.value * 1000 * way.gpu_cap
+    ledger.same(f"{name}.gpu_limit_w", way.gpu_limit_w, limit_w)
+    if way.precision not in job.training.precisions:
+        ledger.fail(f"{name}.precision: {way.precision} is not asked for")
+    share, throughput = _check_point(ledger, basis, item, way)
+    row = _slowest_of_most_gpus(item, job, way)
+    ledger.same(f"{name}.rate_tflops", way.rate_tflops, None if row is None else row.rate_tflops)
+    ledger.same(f"{name}.rate_gpus", way.rate_gpus, None if row is None else row.gpus)
+    peak = _peak(item, way.precision)
+    if job.training.model is None:
+        return Pace(share, throughput, peak, job.training.mfu, job.training.scale_reference)
+    if row is None:
+        return Pace(share, throughput, None, 1.0, None)
+    if peak is None:
+        return Pace(share, throughput, row.rate_tflops, 1.0, row.gpus)
+    return Pace(share, throughput, peak, row.rate_tflops / peak, row.gpus)
+
+
+def _check_point(ledger: Ledger, basis: Basis, item: Item, way: WayPlan) -> tuple[float, float]:
+    """Return the share of power and of throughput at the cap that the plan states."""
+    name, asked = f"jobs.ways.{item.id}", basis.problem.job.power
+    caps = (1.0,) if asked is None else asked.asked
+    if caps is not None and not any(abs(way.gpu_cap - cap) < _SAME_CAP for cap in caps):
+        ledger.fail(f"{name}.gpu_cap: {way.gpu_cap:g} is not asked for")
+    share, throughput, low, high = 1.0, 1.0, 1.0, 1.0
+    if way.gpu_cap < 1.0:
+        found = _on_the_curve(basis, item, way)
+        if found is None:
+            ledger.fail(f"{name}.gpu_cap: no curve has a point at {way.gpu_cap:g}")
+            return way.power_share, way.throughput
+        share, throughput, low, high = found
+    ledger.same(f"{name}.power_share", way.power_share, share)
+    ledger.same(f"{name}.throughput_low", way.throughput_low, low)
+    ledger.same(f"{name}.throughput_high", way.throughput_high, high)
+    reading = "middle" if asked is None else asked.reading
+    read = {"low": low, "middle": throughput, "high": high}[reading]
+    ledger.same(f"{name}.throughput", way.throughput, read)
+    return share, read
+
+
+_Row = tuple[float, float, float, float]
+"""Share of power, share of throughput, and the range that this lies in."""
+
+
+def _on_the_curve(basis: Basis, item: Item, way: WayPlan) -> _Row | None:
+    """Return the point of the type's own curve for training, else of the problem's.
+
+    Where nothing is said of power, all but the GPUs draws as before.
+    """
+    asked, tdp, gpus = basis.problem.job.power, item.gpu.tdp, item.provides.gpus
+    published = [
+        row
+        for row in item.power_points
+        if row.of == "training" and row.precision in (None, way.precision) and row.gpu_cap < 1.0
+    ]
+    own = () if asked is None else asked.curve
+    rated_kw = basis.unit_it_power_kw(item)
+    for row in published or own:
+        if abs(row.gpu_cap - way.gpu_cap) >= _SAME_CAP:
+            continue
+        power = row.power
+        if power is None:
+            if tdp is None or gpus is None or not rated_kw:
+                return None
+            gpus_kw = min(tdp.value * gpus.value, rated_kw)
+            power = (rated_kw - gpus_kw + gpus_kw * row.gpu_cap) / rated_kw
+        return power, row.throughput, row.low or row.throughput, row.high or row.throughput
+    return None
+
+
+def _slowest_of_most_gpus(item: Item, job: Job, way: WayPlan) -> Achieved | None:
+    """Return the measured rate that counts: of the most GPUs, of equals the slowest."""
+    found: Achieved | None = None
+    for row in item.achieved:
+        if (row.model, row.precision) != (job.training.model, way.precision):
+            continue
+        better = found is None or row.gpus > found.gpus
+        if found is not None and row.gpus == found.gpus:
+            better = row.rate_tflops < found.rate_tflops
+        found = row if better else found
+    return found
+
+
+def _peak(item: Item, precision: str) -> float | None:
+    figure = getattr(item.gpu, f"{precision}_dense", None)
+    return None if figure is None else float(figure.value)
+
+
+def _left(law: Scale, job: Job, gpus: float) -> float:
+    """Return the share of a table or of a pipeline's bubble at so many GPUs."""
+    if law.micro_batches is not None:
+        parallel = job.parallelism
+        if parallel is None:
+            return 1.0
+        replicas = gpus / (parallel.tensor * parallel.pipeline)
+        idle = (parallel.pipeline - 1) * replicas / (law.interleave * law.micro_batches)
+        return 1.0 / (1.0 + idle)
+    rows = [(row.gpus, row.share) for row in law.table or ()]
+    if gpus <= rows[0][0]:
+        return rows[0][1]
+    below = max(place for place, row in enumerate(rows[:-1]) if row[0] <= gpus)
+    (low, share), (high, less) = rows[below], rows[below + 1]
+    slope = math.log(less / share) / math.log(high / low)
+    return share * math.exp(slope * math.log(gpus / low))
+
+
+def slowest(paces: Mapping[str, Pace], job: Job, gpus: int) -> Pace:
+    """Return the pace of the type that all others wait for."""
+
+    def rate(pace: Pace) -> float:
+        known = pace.useful_tflops(job, gpus)
+        return (pace.tflops or 0.0) * pace.throughput if known is None else known
+
+    return min(paces.values(), key=rate)

@@ -1,0 +1,141 @@
+"""Plans that state how hardware is repaired: the simulation runs them as they stand, and finds the
+availability that they state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.errors import InputError
+from planner.outputs import simulation_text
+from planner.schema.plan import Plan, Repair
+from planner.schema.simulation import RepairSeen, Simulation
+from planner.simulation.from_plan import Mending, units_of
+from planner.studies.simulation import SimulationOptions, study
+from tests.test_repair import asked
+from tests.world.random_cases import inputs_of
+from tests.world.random_repair import repaired_case
+from tests.world.requests import Request
+
+DAY_S = 86_400.0
+
+
+def planned(request: Request) -> Plan:
+    return api.solve_inputs(inputs_of(request.case()), explain=False)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """24 GPUs in use, failing often; the third system of 8 is decided to stand by, or not."""
+    repair: dict[str, Any] = {"share": 0.8, "time": "48 h", "swap": "5 min", "spares": 1}
+    request = asked(repair, maximize="useful_gpus")
+    request.job["gpus"] = {"min": 80, "max": 80}
+    return planned(request)
+
+
+def simulated(plan: Plan, **options: object) -> Simulation:
+    plain = {"replications": 100, "length_s": 200 * DAY_S, "processes": 1, "intervals": False}
+    return study(plan, SimulationOptions(**(plain | options)))  # type: ignore[arg-type]
+
+
+def seen(found: Simulation) -> RepairSeen:
+    repair = found.jobs[0].repair
+    assert repair is not None
+    return repair
+
+
+def stated(plan: Plan) -> Repair:
+    repair = plan.jobs[0].repair
+    assert repair is not None
+    return repair
+
+
+@pytest.mark.parametrize("law", ["exponential", "constant", "lognormal:1.2"])
+def test_the_plan_is_what_is_simulated(plan: Plan, law: str) -> None:
+    found = simulated(plan, repairs=law)
+    job, repair = found.jobs[0], seen(found)
+    assert job.predicted == pytest.approx(plan.jobs[0].goodput, rel=1e-9)
+    for name, share in plan.jobs[0].losses.items():
+        assert getattr(job.predicted_loss, name) == pytest.approx(share), name
+    assert job.goodput.low - 0.003 <= job.predicted <= job.goodput.high + 0.003
+    assert job.loss.waiting == pytest.approx(1.0 - stated(plan).availability, rel=0.1)
+    assert (repair.spares, repair.in_rack, repair.shrinks) == (1, False, False)
+    assert repair.expected_out == pytest.approx(stated(plan).load)
+
+
+def test_the_screen_says_what_is_assumed_and_what_happened(plan: Plan) -> None:
+    screen = " ".join(simulation_text.render(simulated(plan)).split())
+    assert (
+        "80 % of the interruptions take a unit out, for 2.0 days on average (exponential); 1 spare "
+        "stands by, and where more are out the job waits." in screen
+    )
+    assert "units out for repair" in screen
+    assert "waiting for repairs" in screen
+
+
+def test_a_job_that_shrinks_keeps_more_of_its_time(plan: Plan) -> None:
+    waits, shrinks = simulated(plan), simulated(plan, when_short="shrink")
+    assert shrinks.jobs[0].goodput.low > waits.jobs[0].goodput.high
+    assert shrinks.jobs[0].loss.shrunk > 0.01
+    assert seen(shrinks).shrinks
+    assert "fewer replicas run" in simulation_text.render(shrinks)
+    units = units_of(plan.jobs[0], Mending(shrinks=True))
+    assert units is not None
+    tenth = plan.jobs[0].systems_used
+    assert units.running == pytest.approx([1.0, *(left / tenth for left in range(tenth, 0, -1))])
+
+
+@pytest.mark.exhaustive(keep=3)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_plans_keep_what_they_state(seed: int) -> None:
+    case = repaired_case(seed, wide=False)
+    plan = api.solve_inputs(inputs_of(case), explain=False)
+    if not plan.jobs or plan.jobs[0].repair is None:
+        return
+    found = simulated(plan, replications=200, length_s=300 * DAY_S).jobs[0]
+    assert found.predicted == pytest.approx(plan.jobs[0].goodput, rel=1e-6)
+    room = 2.0 * (found.goodput.high - found.goodput.mean) + 1e-3
+    expected = found.predicted + plan.jobs[0].goodput_understated
+    assert found.goodput.mean > expected - room
+    assert stated(plan).in_rack or found.goodput.mean < expected + room
+
+
+ERRORS = {
+    "repairs": ("gamma", "--repairs 'gamma' is not known", "lognormal:1.2"),
+    "when_short": ("stop", "--when-short 'stop' is not known", "wait or shrink"),
+}
+
+
+@pytest.mark.parametrize("option", ERRORS)
+def test_what_is_not_known_has_its_line(plan: Plan, option: str) -> None:
+    value, message, fix = ERRORS[option]
+    with pytest.raises(InputError) as error:
+        simulated(plan, **{option: value})
+    assert message in str(error.value)
+    assert fix in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["lognormal", "lognormal:0", "lognormal:3", "constant:2"])
+def test_a_spread_that_makes_no_sense_has_its_line(plan: Plan, text: str) -> None:
+    with pytest.raises(InputError, match="is not known"):
+        simulated(plan, repairs=text)
+
+
+def test_repairs_of_a_plan_without_any_have_their_line() -> None:
+    bare = planned(Request(maximize="useful_gpus"))
+    for option in ({"repairs": "constant"}, {"when_short": "shrink"}):
+        with pytest.raises(InputError, match="the plan says nothing of it"):
+            simulated(bare, **option)
+
+
+def test_a_job_beside_with_repair_is_refused(plan: Plan, tmp_path: Path) -> None:
+    path = tmp_path / "side.yaml"
+    path.write_text(
+        "jobs:\n  - name: side\n    parameters: 7 B\n    gpus: {min: 64}\n"
+        "    repair: {share: 78 %, time: 24 h}\n"
+    )
+    with pytest.raises(InputError, match="nothing decides the spares of a job beside"):
+        simulated(plan, beside=(path,))

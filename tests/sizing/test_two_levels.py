@@ -1,0 +1,249 @@
+"""Two levels of checkpoints: known answers, the two one-level limits, a simulation, concavity."""
+
+import math
+import random
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from planner.sizing import goodput as one_level
+from planner.sizing.two_levels import (
+    TwoLevels,
+    best_interval_s,
+    derived_stall_s,
+    drained,
+    drained_slopes,
+    first_order_goodput,
+    goodput,
+    kept,
+    kept_slopes,
+    local_part_gb,
+    loss,
+    remote_share,
+)
+
+HOURLY = TwoLevels(120, 5, 1, 10, 60, 120, 600, 0, 3600, 0.2)
+DAILY = TwoLevels(180, 4, 0.5, 3, 70, 120, 610, 0, 43_649, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("levels", "goes_on", "anew"),
+    [(HOURLY, 0.898208, 0.898107), (DAILY, 0.990471, 0.990470)],
+)
+def test_known_answers(levels: TwoLevels, goes_on: float, anew: float) -> None:
+    assert goodput(levels) == pytest.approx(goes_on, abs=5e-7)
+    assert goodput(replace(levels, drain_restarts=True)) == pytest.approx(anew, abs=5e-7)
+
+
+def test_without_a_local_level_it_is_the_goodput_of_one_level() -> None:
+    one = one_level.goodput(1800, 5, 50.5, 600, 11_123)
+    assert one == pytest.approx(0.866521, abs=5e-7)
+    remote = TwoLevels(1800, 1, 5, 0, 50.5, 0, 600, 0, 11_123, 1.0)
+    near = TwoLevels(1800, 1, 5, 50.5, 0, 600, 0, 0, 11_123, 1e-9)
+    assert goodput(remote) == pytest.approx(one, rel=1e-12)
+    assert goodput(near) == pytest.approx(one, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("blocked_s", "far_s", "q2", "every", "overhead"),
+    [(5, 50, 0.2, 6, 0.0728), (1, 50, 0.1, 21, 0.0440)],
+)
+def test_published_two_level_overheads(
+    blocked_s: float, far_s: float, q2: float, every: int, overhead: float
+) -> None:
+    """Benoit et al. 2017 have sum(sqrt(2 rate cost)), 0.0692 and 0.0427; theirs is first order."""
+    best = (0.0, 0)
+    for k in range(1, 40):
+        levels = TwoLevels(300, k, blocked_s, 0, far_s, 0, 0, 0, 11_131, q2, 1.0)
+        interval_s = best_interval_s(levels, 10, 5000)
+        # Their checkpoint blocks until it is safe, so nothing is lost with its drain.
+        share = goodput(replace(levels, interval_s=interval_s)) * math.exp(q2 * far_s / 11_131)
+        best = max(best, (share, k))
+    assert best[1] == every
+    assert 1 / best[0] - 1 == pytest.approx(overhead, abs=1e-4)
+
+
+def test_loss_adds_up_and_each_cause_is_what_its_times_take() -> None:
+    levels = replace(HOURLY, restore_s=50, drain_slowdown=0.3)
+    parts = loss(levels)
+    assert parts.total == pytest.approx(1 - goodput(levels), rel=1e-12)
+    assert min(vars(parts).values()) > 0
+    assert loss(replace(levels, restore_s=0)).restore == 0
+    assert loss(replace(levels, stall_s=0, drain_slowdown=0)).stall == 0
+    assert loss(replace(levels, stall_s=121)).total == 1
+    assert goodput(replace(levels, stall_s=121)) == 0
+
+
+def test_first_order_is_near_where_failures_are_rare() -> None:
+    rare = replace(DAILY, mtti_s=1e6)
+    assert first_order_goodput(rare) == pytest.approx(goodput(rare), abs=1e-5)
+
+
+def test_what_needs_the_remote_level() -> None:
+    shares = {"software": 0.22, "gpu": 0.6, "node": 0.15, "rack": 0.03}
+    recovers = {"software": "yes", "gpu": "yes", "node": "peer", "rack": "no"}
+    assert remote_share(shares, recovers, copies=2) == pytest.approx(0.03)  # type: ignore[arg-type]
+    assert remote_share(shares, recovers, copies=1) == pytest.approx(0.18)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="the shares add up to"):
+        remote_share({"software": 0.97}, {"software": "no"}, 1)
+    with pytest.raises(ValueError, match="each class needs"):
+        remote_share({"software": 1.0}, {"gpu": "no"}, 1)
+
+
+def test_stall_and_local_part_follow_from_the_state_of_one_gpu() -> None:
+    assert derived_stall_s(0.5, 13_800, 3072, 25) == pytest.approx(0.5 + 13_800 / 3072 / 25)
+    assert local_part_gb(13_800, 2, 8, 3072) == pytest.approx(2 * 13_800 / 384)
+
+
+def restarted(restart_s: float, mtti_s: float, rng: random.Random) -> list[float]:
+    """Return the times that restarts take until one ends; a failure begins it anew."""
+    times: list[float] = []
+    while (left := rng.expovariate(1 / mtti_s)) < restart_s:
+        times.append(left)
+    return [*times, restart_s]
+
+
+def one_life(levels: TwoLevels, start_s: float, fails_at_s: float) -> list[float]:
+    """Return when the captures of a life are safe locally, those that make it."""
+    first = start_s + levels.interval_s + levels.local_drain_s
+    count = math.floor((fails_at_s - first) / levels.interval_s) + 1
+    return [first + number * levels.interval_s for number in range(max(0, count))]
+
+
+def one_renewal(levels: TwoLevels, rng: random.Random) -> tuple[float, float]:
+    """Return how long it is to the next failure that needs the remote level, and the work kept.
+
+    Written from the rules alone: captures, drains, failures of two kinds, restarts. Shares no
+    formula with what it checks.
+    """
+    far_s = levels.restart_s + levels.restore_s
+    clock = math.fsum(restarted(far_s, levels.mtti_s, rng))
+    cycles, ends = 0, list[float]()
+    while True:
+        fails_at = clock + rng.expovariate(1 / levels.mtti_s)
+        for safe in one_life(levels, clock, fails_at):
+            cycles += 1
+            if cycles % levels.every == 0:
+                ends.append(safe + levels.drain_s)
+        clock, needs_remote = fails_at, rng.random() < levels.remote_share
+        if not needs_remote:
+            *failed, last = restarted(levels.local_restart_s, levels.mtti_s, rng)
+            for left in failed:
+                clock, needs_remote = clock + left, rng.random() < levels.remote_share
+                if needs_remote:
+                    break
+            else:
+                clock += last
+        if needs_remote:
+            safe_cycles = levels.every * sum(end <= clock for end in ends)
+            return clock, safe_cycles * (levels.interval_s - levels.stall_s)
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [HOURLY, replace(HOURLY, every=1, remote_share=0.6), replace(HOURLY, local_drain_s=110)],
+)
+def test_goodput_matches_the_simulated_failure_process(levels: TwoLevels) -> None:
+    rng = random.Random(20_240_110)
+    renewals = [one_renewal(levels, rng) for _ in range(6000)]
+    wall_s = math.fsum(clock for clock, _ in renewals)
+    share = math.fsum(work for _, work in renewals) / wall_s
+    squares = math.fsum((work - share * clock) ** 2 for clock, work in renewals)
+    error = math.sqrt(squares) / wall_s
+    assert error < 0.004
+    # A failure during a remote restart starts it anew, and its renewal has kept nothing.
+    assert abs(share - goodput(levels)) < 4 * error
+
+
+def random_times(rng: random.Random) -> tuple[float, float, float, float]:
+    lag = math.exp(rng.uniform(-7, 0))
+    part = rng.uniform(0.001, 0.999)
+    return (
+        math.exp(rng.uniform(-9, 2.3)),
+        lag * part,
+        lag * (1 - part),
+        math.exp(rng.uniform(-8, 3)),
+    )
+
+
+def middle(one: float, other: float) -> float:
+    return math.sqrt(one * other)
+
+
+def test_factors_are_concave_in_the_logarithms_for_a_whole_k() -> None:
+    rng = random.Random(44)
+    for _ in range(20_000):
+        q2, every = 10 ** rng.uniform(-4, 0) * 0.9999, rng.randint(1, 64)
+        ones, others = random_times(rng), random_times(rng)
+        if rng.random() < 0.5:
+            others = tuple(t * math.exp(rng.gauss(0, 0.1)) for t in ones)  # type: ignore[assignment]
+        if ones[1] + ones[2] > 1 or others[1] + others[2] > 1:
+            continue
+        mid = tuple(middle(a, b) for a, b in zip(ones, others, strict=True))
+        left, at, right = (
+            (kept(i, r, g, every, q2), drained(d, r, q2, True))
+            for i, r, g, d in (ones, mid, others)
+        )
+        for place in (0, 1):
+            mean = (left[place] + right[place]) / 2
+            assert at[place] >= mean - 1e-9 * (1 + abs(mean))
+
+
+def test_with_log_k_relaxed_it_is_not_concave() -> None:
+    """Why the model has each k by itself."""
+    ones, others = (
+        (-0.13908577, 2.72587907, -0.29137923, -2.18016793),
+        (0.0, 2.57422089, -0.19296614, -2.03178312),
+    )
+
+    def value(u: float, kappa: float, a: float, e: float) -> float:
+        interval, k, q2 = math.exp(u), math.exp(kappa), 0.65030839
+        lag, restart = math.exp(e), math.exp(a)
+        mix = math.log1p((1 - q2) * math.expm1(-(restart + lag)))
+        steps = k * math.log1p(math.expm1(interval) * q2 / math.exp(mix))
+        near = math.log1p((1 - q2) * math.expm1(-restart))
+        return u + kappa - lag + near + math.log(q2) - mix - math.log(math.expm1(steps))
+
+    mid = [(a + b) / 2 for a, b in zip(ones, others, strict=True)]
+    assert value(*mid) < (value(*ones) + value(*others)) / 2 - 2e-4
+
+
+def test_slopes_are_those_of_the_factors() -> None:
+    rng, step = random.Random(5), 1e-6
+    for _ in range(500):
+        q2, every = 10 ** rng.uniform(-3, 0) * 0.999, rng.randint(1, 40)
+        interval, restart, lag, drain = random_times(rng)
+        slopes = kept_slopes(interval, restart, lag, every, q2)
+        for place, slope in enumerate(slopes):
+            up, down = (
+                [
+                    t * math.exp(d if p == place else 0)
+                    for p, t in enumerate((interval, restart, lag))
+                ]
+                for d in (step, -step)
+            )
+            high = kept(up[0], up[1], up[2], every, q2)
+            low = kept(down[0], down[1], down[2], every, q2)
+            assert slope == pytest.approx((high - low) / (2 * step), rel=1e-4, abs=1e-7)
+        by_drain, by_restart = drained_slopes(drain, restart, q2)
+        ends = [drained(drain * math.exp(d), restart, q2, True) for d in (step, -step)]
+        assert by_drain == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-4, abs=1e-7)
+        ends = [drained(drain, restart * math.exp(d), q2, True) for d in (step, -step)]
+        assert by_restart == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-4, abs=1e-7)
+
+
+def test_best_interval_is_the_best_of_many_and_keeps_to_its_bounds() -> None:
+    for low, high in ((20.0, 3000.0), (200.0, 3000.0), (20.0, 60.0)):
+        best_s = best_interval_s(HOURLY, low, high)
+        every = [low * (high / low) ** (step / 400) for step in range(401)]
+        shares = [goodput(replace(HOURLY, interval_s=i)) for i in every]
+        assert goodput(replace(HOURLY, interval_s=best_s)) >= max(shares) * (1 - 1e-12)
+    with pytest.raises(ValueError, match="above high_s"):
+        best_interval_s(HOURLY, 2.0, 1.0)
+
+
+def test_a_larger_k_is_never_better_at_the_same_interval() -> None:
+    """What lets the search over k stop where the drain does not bind."""
+    shares = [goodput(replace(HOURLY, every=k)) for k in range(1, 40)]
+    assert all(before > after for before, after in pairwise(shares))

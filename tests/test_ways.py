@@ -1,0 +1,337 @@
+"""In which way a job runs: set points, precisions, measured rates, laws of scale."""
+
+from __future__ import annotations
+
+import copy
+from random import Random
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from planner import api
+from planner.case import resolve
+from planner.errors import InputError, VerificationError
+from planner.outputs.console import render
+from planner.schema.plan import Plan
+from planner.verify import verify
+from tests.oracle.enumerate import best
+from tests.test_exactness import disagreements
+from tests.world.commands import once
+from tests.world.random_cases import Case, inputs_of, random_case, read
+from tests.world.random_hardware import figure
+from tests.world.requests import Request
+
+Raw = dict[str, Any]
+CHUNKS, SEEDS_PER_CHUNK = 10, 12
+MODEL = "dense_70b"
+
+
+def with_levers(seed: int) -> Case:
+    """Return a random problem whose job may choose: curves, rates and laws drawn at random."""
+    random, case = Random(f"levers {seed}"), random_case(seed)
+    documents = copy.deepcopy(dict(case.documents))
+    problem, catalog = documents["problem"], documents["catalog"]
+    job: Raw = problem["jobs"][0]
+    job.setdefault("gpus", {}).pop("max_types", None)
+    systems = [item for item in catalog["items"] if item["category"] == "gpu_system"]
+    for item in systems:
+        if random.random() < 0.7:
+            item["power_points"] = _curve(random)
+    job["power"] = {"points": "open", "reading": random.choice(("low", "middle", "high"))}
+    if random.random() < 0.5:
+        job["power"]["curve"] = [_row(random, cap) for cap in (90, 75)]
+    training: Raw = job["training"]
+    if random.random() < 0.5:
+        training.pop("mfu")
+        training |= {"model": MODEL, "precision": random.choice((["bf16", "fp8"], ["fp8"]))}
+        for item in systems:
+            item["achieved"] = _measured(random)
+    parallel = "parallelism" in job
+    law = random.choice(("none", "exponent", "table", "bubble" if parallel else "table"))
+    if law != "none":
+        training["scale"] = _scale(random, law)
+    return read(documents)
+
+
+def _row(random: Random, cap: int) -> Raw:
+    share = (cap / 100) ** random.uniform(0.2, 1.0)
+    row: Raw = {"gpu_cap": f"{cap} %", "throughput": round(share, 4)}
+    row["power"] = round(1.0 - random.uniform(0.4, 0.9) * (1.0 - cap / 100), 4)
+    if random.random() < 0.5:
+        row |= {"low": round(share * 0.95, 4), "high": round(min(1.0, share * 1.03), 4)}
+    return row
+
+
+def _curve(random: Random) -> list[Raw]:
+    caps = random.sample((90, 85, 80, 70, 60, 50), random.choice((1, 2, 3)))
+    said = {"source": "made_up", "confidence": "low"}
+    return [_row(random, cap) | said for cap in caps]
+
+
+def _measured(random: Random) -> list[Raw]:
+    said = {"model": MODEL, "source": "made_up", "confidence": "low"}
+    return [
+        {"precision": precision, "gpus": random.choice((8, 16, 32)), **said}
+        | {"rate": f"{random.uniform(200, 900) * (1.5 if precision == 'fp8' else 1.0):.1f} TFLOP/s"}
+        for precision in ("bf16", "fp8")
+        if random.random() < 0.9
+    ]
+
+
+def _scale(random: Random, law: str) -> Raw:
+    if law == "exponent":
+        return {"exponent": round(random.uniform(0.01, 0.3), 3), "reference": 16}
+    if law == "bubble":
+        return {"micro_batches": random.choice((8, 64)), "interleave": random.choice((1, 2))}
+    shares, share = [], 1.0
+    for gpus in (4, 12, 30, 80):
+        shares.append({"gpus": gpus, "share": round(share, 4)})
+        share *= random.choice((0.99, 0.9, 0.75))
+    return {"table": shares}
+
+
+def faults(seed: int) -> list[str]:
+    """Return what is wrong with the plan of a case with levers, by exhaustive enumeration."""
+    case = with_levers(seed)
+    truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+    try:
+        return disagreements(case, api.solve_inputs(inputs_of(case), explain=False), truth)
+    except Exception as error:  # so that one seed does not hide the others
+        return [f"{type(error).__name__}: {error}; enumerated {truth}"]
+
+
+@pytest.mark.exhaustive(keep=3)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_the_optimiser_finds_the_enumerated_best_way(chunk: int) -> None:
+    seeds = range(7000 + chunk * SEEDS_PER_CHUNK, 7000 + (chunk + 1) * SEEDS_PER_CHUNK)
+    found = {seed: faults(seed) for seed in seeds}
+    wrong = {seed: said for seed, said in found.items() if said}
+    assert not wrong, "\n".join(f"seed {seed}: {said}" for seed, said in wrong.items())
+
+
+# Known answers: a system of 8 GPUs of 1 kW draws 10 kW, so a cap of 50 % leaves 6 kW of it. Two
+# stores take 10 of the 50 kW: four systems at full power, six at the cap.
+
+
+def capped(points: Any, throughput: str, **row: Any) -> Request:
+    """Return the small request with the GPUs' power and a curve of one point."""
+    request = Request(maximize="goodput")
+    request.items[0]["gpu"]["tdp"] = figure("1 kW")
+    request.job["training"] = {"mfu": "40 %"}
+    curve = [{"gpu_cap": "50 %", "throughput": throughput, **row}]
+    request.job["power"] = {"points": points, "curve": curve}
+    return request
+
+
+def planned(request: Request) -> Plan:
+    return api.solve_inputs(inputs_of(request.case()), explain=False)
+
+
+@pytest.mark.parametrize(
+    ("points", "throughput", "systems", "kw"),
+    [
+        ("open", "80 %", 6, 36.0),
+        ("open", "60 %", 4, 40.0),
+        ("100 %", "80 %", 4, 40.0),
+        ("50 %", "60 %", 6, 36.0),
+        (["100 %", "50 %"], "80 %", 6, 36.0),
+    ],
+)
+def test_a_cap_is_taken_where_more_gpus_do_more(
+    points: Any, throughput: str, systems: int, kw: float
+) -> None:
+    plan = planned(capped(points, throughput))
+    (line,) = (line for line in plan.lines if line.sku == "gpu")
+    assert (line.quantity, line.it_power_kw) == (systems, pytest.approx(kw))
+    (way,) = plan.jobs[0].ways
+    at_cap = kw / systems < 10.0
+    assert way.power_share == pytest.approx(0.6 if at_cap else 1.0)
+    assert way.gpu_limit_w == pytest.approx(500.0 if at_cap else 1000.0)
+    share = float(throughput.split()[0]) / 100 if at_cap else 1.0
+    useful = plan.jobs[0].useful_gpus * 1000.0 * 0.4 * share / 1000.0
+    assert plan.jobs[0].useful_pflops == pytest.approx(useful)
+    assert any("cap the GPUs at 50 %" in note for note in line.notes) == at_cap
+
+
+def test_an_end_of_the_curve_is_read_where_that_is_asked_for() -> None:
+    request = capped("open", "70 %", low="60 %", high="90 %")
+    for reading, cap in (("middle", 0.5), ("low", 1.0), ("high", 0.5)):  # 6 x 0.6 is less than 4
+        request.job["power"]["reading"] = reading
+        assert planned(request).jobs[0].ways[0].gpu_cap == cap, reading
+
+
+def test_the_screen_says_what_to_configure_and_how_sure_it_is() -> None:
+    screen = render(planned(capped("50 %", "80 %", low="70 %", high="90 %")))
+    flat = " ".join(screen.split())
+    assert "GPUs capped at 50 % of their power (500 W each): 6.0 of 10.0 kW a system" in flat
+    assert "leaves 80.0 % of the rate (70.0 % to 90.0 %)" in flat
+    assert "the curve leaves the useful work of this plan between" in flat
+
+
+def test_full_power_alone_changes_nothing() -> None:
+    free, told = Request(maximize="goodput"), capped("100 %", "80 %")
+    free.job["training"] = {"mfu": "40 %"}
+    without, with_it = planned(free), planned(told)
+    assert without.totals == with_it.totals
+    assert without.objective.value == with_it.objective.value
+    assert without.jobs[0].ways == ()
+
+
+def test_a_type_without_a_point_that_is_asked_for_is_left_out() -> None:
+    request = capped("50 %", "80 %")
+    del request.items[0]["gpu"]["tdp"]  # what a cap leaves of the system is not known
+    case = resolve(inputs_of(request.case()))
+    assert case.systems == ()
+    assert dict(case.not_considered)["gpu"] == "not known: a power set point at a cap of 0.5"
+
+
+def test_energy_counts_what_is_drawn_typically_but_never_more_than_is_provisioned() -> None:
+    request = capped("50 %", "80 %")
+    request.items[0]["consumes"]["typical_power"] = figure("7 kW")
+    request.more["term"] = {
+        "years": 1, "electricity": "0.1 USD/kWh", "energy_basis": "typical"
+    }  # fmt: skip
+    plan = planned(request)
+    assert plan.totals is not None
+    drawn_kw = 6 * 6.0 + 10.0  # six systems at 6 kW, not 7; two stores
+    assert plan.totals.energy_usd_per_year == pytest.approx(drawn_kw * 1.25 * 8760 * 0.1)
+
+
+def measured_request(**scale: Any) -> Request:
+    request = Request(maximize="goodput")
+    request.items[0]["achieved"] = [
+        {"model": MODEL, "precision": "bf16", "gpus": gpus, "rate": f"{rate} TFLOP/s"}
+        | {"source": "made_up", "confidence": "low"}
+        for gpus, rate in ((8, 500), (16, 420), (16, 400))
+    ]
+    request.job["training"] = {"model": MODEL} | ({"scale": scale} if scale else {})
+    return request
+
+
+def test_the_slowest_rate_on_the_most_gpus_counts() -> None:
+    job = planned(measured_request()).jobs[0]
+    assert (job.ways[0].rate_tflops, job.ways[0].rate_gpus) == (400.0, 16)
+    assert (job.tflops_per_gpu, job.mfu) == (1000.0, pytest.approx(0.4))
+    assert job.useful_pflops == pytest.approx(job.useful_gpus * 0.4)
+
+
+@pytest.mark.parametrize(
+    ("scale", "share"),
+    [
+        ({"exponent": 0.1}, 2.0**-0.1),
+        ({"table": [{"gpus": 16, "share": 0.9}, {"gpus": 64, "share": 0.5}]}, (0.5 / 0.9) ** 0.5),
+        ({"table": [{"gpus": 2, "share": 1.0}, {"gpus": 8, "share": 0.8}]}, 0.8**0.5),
+    ],
+)
+def test_scale_counts_from_where_the_rate_was_measured(scale: Raw, share: float) -> None:
+    job = planned(measured_request(**scale)).jobs[0]
+    assert job.gpus_used == 32
+    assert job.scale_share == pytest.approx(share)
+    assert job.useful_pflops == pytest.approx(job.useful_gpus * 0.4 * share)
+
+
+def test_a_pipeline_waits_for_its_bubble() -> None:
+    request = Request(maximize="goodput")
+    request.job["training"] = {"mfu": "40 %", "scale": {"micro_batches": 24}}
+    request.job["parallelism"] = {"tensor": 2, "pipeline": 4}
+    job = planned(request).jobs[0]
+    # 4 replicas of 8 GPUs: 6 micro-batches each, and 3 stages to fill and drain.
+    assert (job.gpus_used, job.scale_share) == (32, pytest.approx(6 / 9))
+
+
+def test_a_type_without_a_measured_rate_is_left_out() -> None:
+    request = measured_request()
+    request.job["training"]["precision"] = "fp8"
+    case = resolve(inputs_of(request.case()))
+    reason = dict(case.not_considered)["gpu"]
+    assert reason == f"not known: a measured rate of {MODEL} in fp8"
+
+
+def test_several_ways_and_several_types_at_once_are_refused() -> None:
+    request = capped("open", "80 %")
+    request.job["gpus"] = {"max_types": 2}
+    with pytest.raises(InputError, match="may run in several ways, and the job on several types"):
+        resolve(inputs_of(request.case()))
+
+
+WRONG = {
+    "both rates": ({"mfu": "40 %", "model": MODEL}, "mfu does not go with model"),
+    "one mfu": ({"mfu": "40 %", "precision": ["bf16", "fp8"]}, "says nothing about several"),
+    "no peak": ({"mfu": "40 %", "precision": "nvfp4"}, "no peak for nvfp4"),
+    "two laws": (
+        {"mfu": "40 %", "scale": {"exponent": 0.1, "reference": 8, "micro_batches": 8}},
+        "give exactly one of exponent",
+    ),
+    "nowhere": ({"mfu": "40 %", "scale": {"exponent": 0.1}}, "needs scale.reference"),
+    "no rate": ({"scale": {"exponent": 0.1}}, "scale needs the rate it acts on"),
+    "no work": (
+        {"mfu": "40 %", "scale": {"table": [{"gpus": 2, "share": 1.0}, {"gpus": 4, "share": 0.5}]}},
+        "4 GPUs do no more work than 2",
+    ),
+    "no pipeline": ({"mfu": "40 %", "scale": {"micro_batches": 8}}, "needs parallelism"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_says_nothing_of_the_rate_is_refused(name: str) -> None:
+    training, words = WRONG[name]
+    request = Request(maximize="goodput")
+    request.job["training"] = training
+    with pytest.raises(ValidationError, match=words):
+        request.case()
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"low": "90 %"}, "low 0.9 is more than throughput 0.8"),
+        ({"high": "70 %"}, "high 0.7 is less than throughput 0.8"),
+    ],
+)
+def test_a_curve_lies_in_its_range(row: Raw, words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        capped("open", "80 %", **row).case()
+
+
+TAMPERED = {
+    "power_share": 0.5, "throughput": 0.9, "gpu_cap": 0.7, "gpu_limit_w": 400.0,
+    "throughput_low": 0.1, "precision": "fp8", "rate_tflops": 500.0, "rated_it_power_kw": 9.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("field", TAMPERED)
+def test_a_changed_way_is_caught(field: str) -> None:
+    request = capped("open", "80 %")
+    inputs = inputs_of(request.case())
+    plan = api.solve_inputs(inputs, explain=False)
+    (job,) = plan.jobs
+    changed = job.ways[0].model_copy(update={field: TAMPERED[field]})
+    wrong = plan.model_copy(update={"jobs": (job.model_copy(update={"ways": (changed,)}),)})
+    with pytest.raises(VerificationError, match=r"jobs\.ways\.gpu"):
+        verify(inputs, wrong)
+
+
+@pytest.mark.parametrize("seed", range(8000, 8010))
+def test_another_point_never_hurts(seed: int) -> None:
+    case = with_levers(seed)
+    documents = copy.deepcopy(dict(case.documents))
+    job: Raw = documents["problem"]["jobs"][0]
+    job["power"]["points"] = "100 %"
+    fewer = read(documents)
+    sign = 1.0 if case.problem.objective.maximize is not None else -1.0
+    with_it, without = (api.solve_inputs(inputs_of(c), explain=False) for c in (case, fewer))
+    if without.objective.best is not None:
+        assert with_it.objective.best is not None
+        room = 1e-5 * abs(without.objective.best)
+        assert sign * (with_it.objective.best - without.objective.best) >= -room
+
+
+RACK = "nvidia_gb200_nvl72"
+
+
+def test_a_catalog_shows_set_points_and_rates_with_their_sources() -> None:
+    done = once("catalog", "show", RACK)
+    assert done.code == 0
+    assert "training with GPUs capped at 0.8: 0.888 of the rate (0.84 to 0.962)  [low]" in done.out
+    assert "llama3.1_405b in fp8 on 2,496 GPUs: 1,774 TFLOP/s a GPU  [medium] MLCommons" in done.out
