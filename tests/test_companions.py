@@ -404,3 +404,22 @@ def test_a_port_of_another_form_takes_the_link_made_for_it() -> None:
     # These and a fourth management switch have a console each, that one two uplinks.
     assert found["thin"] - usual["thin"] == 2 - 4 + (3 + 1 + 2)
     assert found["optic"] == usual["optic"]
+
+
+def test_storage_has_leaves_of_a_ratio_of_its_own() -> None:
+    found = counts(converged(oversubscription=3.0, storage_oversubscription=1))
+    # Others: 6 ports of 200 Gb/s and 9 of half that are 10.5, on 2 leaves of 6 down and 2 up.
+    # Boxes: 2 ports on leaves of 4 and 4, of which there are two. 2·2 + 2·4 uplinks are 6
+    # bundles of 2, spread over 2 spines.
+    assert found["edge"] == 2 + 2 + 2
+    assert found["fibre"] == (13 + 16) + 6 + 12
+    # Twins: 24, 3 of 6 ports, half of 2, 2, 4 and 4 uplinks, half of 6 ports on either spine.
+    assert found["twin"] == 24 + 3 + (1 + 1 + 2 + 2) + 2 * 3
+    usual = counts(converged(oversubscription=3.0))
+    assert usual["edge"] < found["edge"]
+
+
+def test_a_single_uplink_makes_no_bundle_that_two_spines_share() -> None:
+    request = converged(oversubscription=7, storage_oversubscription=1)
+    with pytest.raises(ValueError, match="more than any size holds"):
+        counts(request)

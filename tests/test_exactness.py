@@ -143,7 +143,7 @@ def weighed(seed: int) -> tuple[Case, float | None]:
     items = [
         item.model_copy(update={"consumes": item.consumes.model_copy(update={"weight": weight})})
         for item in case.items
-        for weight in (_weight(random) if random.random() < 0.8 else None,)
+        for weight in (_weight(random) if random.random() < 0.8 and not item.components else None,)
     ]
     case = replace(case, items=items)
     plan = api.solve_inputs(inputs_of(case), explain=False)
@@ -165,7 +165,7 @@ def limited(case: Case, most_kg: float) -> Case:
 def test_what_stands_on_the_floor_is_limited() -> None:
     """The best plan under a weight that the best without it passes, and what it says of it."""
     tried, met = 0, 0
-    for seed in range(3000, 3012):
+    for seed in range(3000, 3018):
         case, kg = weighed(seed)
         if kg is None:
             continue

@@ -24,6 +24,7 @@ EXPECTED = {
     "gpt3_octet": "optimal",
     "infeasible_restore": "infeasible",
     "light_rule": "optimal",
+    "local_level": "optimal",
     "megatron_1t": "optimal",
     "space_limited": "optimal",
 }

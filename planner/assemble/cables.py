@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from planner.case import Case, resolve
 from planner.case.figures import base_group, group_for, parts_per_panel
@@ -19,7 +19,7 @@ from planner.schema.cables import Cable, CableEnd, CableSchedule, NetworkOfCable
 from planner.schema.catalog import Item, Link, Port, PortGroup, Switch
 from planner.schema.plan import Plan, RackGroup
 from planner.schema.problem import Floor
-from planner.sizing.fabric import FabricSize, smallest, split_ports
+from planner.sizing.fabric import FabricSize, Tree, smallest, split_ports
 from planner.sizing.wiring import SwitchPort, free_ports, switch_links, system_port
 
 RU_M = 0.04445
@@ -250,7 +250,7 @@ def _compute(build: _Build, fabric: Fabric, devices: Mapping[str, list[_Device]]
     group = next(g for g in item.switch.ports if g.count == fabric.radix)
     systems = [device for name in fabric.serves for device in devices[name]]
     name = fabric.prefix if _compute_fabrics(build) > 1 else "compute"
-    planes = [_tiers(build, fabric, size, name, plane) for plane in range(design.planes)]
+    planes = [_tiers(build, fabric, size.tree, name, plane) for plane in range(design.planes)]
     runs = _Runs(build, "compute", group.link)
     for number, system in enumerate(systems):
         for plane, switches in enumerate(planes):
@@ -275,9 +275,9 @@ def _compute_fabrics(build: _Build) -> int:
 _Tiers = dict[str, list[_Device]]
 
 
-def _tiers(build: _Build, fabric: Fabric, size: FabricSize, name: str, plane: int) -> _Tiers:
+def _tiers(build: _Build, fabric: Fabric, tree: Tree, name: str, plane: int) -> _Tiers:
     """Return the switches of one plane by tier."""
-    tree, found = size.tree, {}
+    found: _Tiers = {}
     base = name if fabric.planes == 1 else f"{name}-plane{plane + 1}"
     for tier, count in (("leaf", tree.leaves), ("spine", tree.spines), ("core", tree.cores)):
         role = f"{base.replace('_', '-')}-{tier}"
@@ -321,6 +321,25 @@ class _Plug:
     form: str = ""
 
 
+@dataclass
+class _Leaves:
+    """Leaves of one ratio, and how many parts of their ports are taken."""
+
+    switches: list[_Device]
+    down: int
+    up: int
+    taken: int = 0
+
+    def take(self, parts: int, per_port: int) -> CableEnd | None:
+        """Return the next port of so many parts, or None where none is left."""
+        self.taken = -(-self.taken // parts) * parts
+        port, part = divmod(self.taken, per_port)
+        leaf, place = divmod(port, self.down)
+        self.taken += parts
+        sub = f"/{part // parts + 1}" if parts < per_port else ""
+        return self.switches[leaf].port(f"{place + 1}{sub}") if leaf < len(self.switches) else None
+
+
 def _ethernet(build: _Build, fabric: Fabric, devices: Mapping[str, list[_Device]]) -> None:
     """Add a storage or in-band fabric: first ports of all devices, then second ones, and so on.
 
@@ -328,29 +347,20 @@ def _ethernet(build: _Build, fabric: Fabric, devices: Mapping[str, list[_Device]
     """
     item = build.items[fabric.switch]
     assert item.switch is not None
-    amount = round(sum(factor * build.values[name] for factor, name in fabric.amount))
-    size = smallest(fabric.sizes, amount)
+    base = base_group(item.switch)
+    kinds, size = _leaves(build, fabric, base)
     if size is None:
         return
-    base = base_group(item.switch)
-    down = base.count
-    if size.tree.leaves > 1:
-        down, _ = split_ports(base.count, fabric.oversubscription)
-    planes = [_tiers(build, fabric, size, fabric.network, 0)]
+    stored = {offer.id for offer in build.case.storage} if fabric.kinds else set()
     found = _plugs(build, fabric, item.switch, devices)
-    plugs = sorted(found, key=lambda p: (-p.parts, p.form, p.order))
     by_kind: dict[tuple[float, str], _Runs] = {}
-    offset, short = 0, 0
-    for plug in plugs:
-        offset = -(-offset // plug.parts) * plug.parts
-        port, part = divmod(offset, fabric.parts_per_port)
-        leaf, place = divmod(port, down)
-        offset += plug.parts
-        if leaf >= size.tree.leaves:
+    short = 0
+    for plug in sorted(found, key=lambda p: (-p.parts, p.form, p.order)):
+        leaves = kinds[-1 if plug.device is not None and plug.device.sku in stored else 0]
+        upper = leaves.take(plug.parts, fabric.parts_per_port)
+        if upper is None:
             short += 1
             continue
-        sub = f"/{part // plug.parts + 1}" if plug.parts < fabric.parts_per_port else ""
-        upper = planes[0]["leaf"][leaf].port(f"{place + 1}{sub}")
         kind = plug.group.speed_gbit_per_s, plug.form
         if kind not in by_kind:
             link = plug.group.made_for(plug.form) or plug.group.link
@@ -361,7 +371,67 @@ def _ethernet(build: _Build, fabric: Fabric, devices: Mapping[str, list[_Device]
         build.notes.append(
             f"{short} ports of the {fabric.network} fabric find no port of their speed"
         )
-    _between(build, fabric, size, planes, base, down, size.tree.leaves)
+    upper_tiers = _tiers(build, fabric, replace(size.tree, leaves=0), fabric.network, 0)
+    if not fabric.kinds:
+        tiers = upper_tiers | {"leaf": kinds[0].switches}
+        _between(build, fabric, size, [tiers], base, kinds[0].down, size.tree.leaves)
+    else:
+        _between_bundles(build, fabric, size, kinds, upper_tiers, base)
+
+
+def _leaves(
+    build: _Build, fabric: Fabric, base: PortGroup
+) -> tuple[list[_Leaves], FabricSize | None]:
+    """Return the leaves of each ratio, those of storage last, and the size of the tree above."""
+    terms = fabric.bundles if fabric.kinds else fabric.amount
+    amount = round(sum(factor * build.values[name] for factor, name in terms))
+    size = smallest(fabric.sizes, amount)
+    role = f"{fabric.network.replace('_', '-')}-leaf"
+    if size is None:
+        return [], None
+    if not fabric.kinds:
+        down, up = base.count, 0
+        if size.tree.leaves > 1:
+            down, up = split_ports(base.count, fabric.oversubscription)
+        kinds = [_Leaves(build.devices(fabric.switch, size.tree.leaves, role), down, up)]
+    else:
+        kinds = []
+        for kind in fabric.kinds:
+            own = f"{role}-storage" if kind.name.endswith("storage_leaves") else role
+            count = round(build.values[kind.name])
+            kinds.append(_Leaves(build.devices(fabric.switch, count, own), kind.down, kind.up))
+    for each in kinds:
+        build.switches[fabric.network] += each.switches
+    return kinds, size
+
+
+def _between_bundles(
+    build: _Build,
+    fabric: Fabric,
+    size: FabricSize,
+    kinds: list[_Leaves],
+    upper: _Tiers,
+    base: PortGroup,
+) -> None:
+    """Add the links above leaves of two ratios: each has so many bundles of uplinks."""
+    each = size.tree.uplinks_per_leaf
+    bundles = [
+        (leaf, kind.down + first)
+        for kind in kinds
+        for leaf in kind.switches
+        for first in range(0, kind.up, each)
+    ]
+    links = list(switch_links(size.tree, 0, size.tree.leaves))
+    for tier in ("spine", "core"):
+        runs = _Runs(build, fabric.network, base.link)
+        for one, other in links:
+            if other.tier != tier:
+                continue
+            lower = _at(upper, one) if one.tier == "spine" else None
+            if lower is None:
+                leaf, first = bundles[one.switch]
+                lower = leaf.port(str(first + one.port + 1))
+            runs.add(lower, _at(upper, other))
 
 
 def _plugs(

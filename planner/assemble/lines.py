@@ -37,6 +37,9 @@ def fabric_reports(case: Case, spent: Bill) -> Iterator[FabricReport]:
         amount = round(total(fabric.amount, spent.counts))
         if amount == 0:
             continue
+        if fabric.kinds:
+            yield _kinds(fabric, amount, spent)
+            continue
         report = _flat if fabric.network == "out_of_band" else _tree
         yield report(fabric, amount, spent)
 
@@ -65,6 +68,35 @@ def _tree(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
         system_links=round(total(fabric.links, spent.counts)),
         leaf_spine_links=planes * tree.leaf_spine_links,
         spine_core_links=planes * tree.spine_core_links,
+    )
+
+
+def _kinds(fabric: Fabric, amount: int, spent: Bill) -> FabricReport:
+    """Return the report of a fabric in which storage has leaves of its own."""
+    size = smallest(fabric.sizes, round(total(fabric.bundles, spent.counts)))
+    assert size is not None
+    leaves = [(round(spent.counts[kind.name]), kind) for kind in fabric.kinds]
+    held = sum(count * kind.down for count, kind in leaves)
+    count = sum(count for count, _ in leaves)
+    return FabricReport(
+        network=fabric.network,
+        switch_sku=fabric.switch,
+        serves=_serves(fabric, spent),
+        planes=1,
+        tiers=size.tree.tiers,
+        units=count,
+        radix=fabric.radix,
+        leaf_switches=count,
+        spine_switches=size.tree.spines,
+        core_switches=size.tree.cores,
+        endpoints=amount,
+        parts_per_port=fabric.parts_per_port,
+        capacity=held * fabric.parts_per_port,
+        uplinks_per_leaf=max(kind.up for count, kind in leaves if count),
+        oversubscription=fabric.oversubscription,
+        system_links=round(total(fabric.links, spent.counts)),
+        leaf_spine_links=size.tree.leaf_spine_links,
+        spine_core_links=size.tree.spine_core_links,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from planner.case.figures import (
@@ -13,16 +14,19 @@ from planner.case.figures import (
     group_for,
     parts_per_panel,
 )
-from planner.case.model import Fabric, NetworkName
+from planner.case.model import Fabric, LeafKind, NetworkName, Storage
 from planner.case.quantities import Size, Steps, Terms
 from planner.schema.catalog import Link, LinkEnd, Port, PortGroup, Switch
-from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand
+from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand, StorageFabric
 from planner.sizing.fabric import (
     ComputeDesign,
     FabricSize,
     PortDesign,
+    bundle_sizes,
+    bundle_uplinks,
     compute_sizes,
     port_sizes,
+    split_ports,
 )
 
 if TYPE_CHECKING:
@@ -208,45 +212,118 @@ def add_ethernet(builder: CompanionsBuilder, network: NetworkName, fabric: Ether
         attached.append(_Attached(name, fabric.edge.ports, group, None, outside=True))
     if not attached:
         return
+    shape = _Shape(item.id, base, panel // base.count, fabric)
     amount = tuple((float(a.ports * (panel // a.group.count)), a.name) for a in attached)
+    ratio = fabric.storage_oversubscription if isinstance(fabric, StorageFabric) else None
+    if ratio is None:
+        built = _one_kind(builder, network, shape, amount)
+    else:
+        built = _two_kinds(builder, network, shape, amount, ratio)
+    builder.need(item.id, 1.0, f"{network}.switches", WORDS[network])
+    if network == "storage":
+        builder.switches.append((1.0, f"{network}.switches"))
+    _attach(builder, network, attached)
+    serves = tuple(sorted({a.name for a in attached if a.name in builder.items}))
+    links = tuple((float(a.ports), a.name) for a in attached)
+    builder.fabrics.append(replace(built, serves=serves, links=links))
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What leaves and spines are made of, and how ports count."""
+
+    switch: str
+    base: PortGroup
+    parts_per_port: int
+    asked: EthernetFabric
+
+    def fabric(self, network: NetworkName, amount: Terms, sizes: tuple[FabricSize, ...]) -> Fabric:
+        """Return the fabric, without what it serves."""
+        return Fabric(
+            network=network,
+            switch=self.switch,
+            serves=(),
+            prefix=network,
+            amount=amount,
+            links=(),
+            sizes=sizes,
+            planes=1,
+            radix=self.base.count,
+            parts_per_port=self.parts_per_port,
+            ports_per_amount=1,
+            oversubscription=self.asked.oversubscription,
+        )
+
+
+def _one_kind(
+    builder: CompanionsBuilder, network: NetworkName, shape: _Shape, amount: Terms
+) -> Fabric:
+    """Add leaves and spines of which every leaf takes any device."""
     design = PortDesign(
-        radix=base.count,
-        parts_per_port=panel // base.count,
-        oversubscription=fabric.oversubscription,
-        min_switches=fabric.min_switches,
+        radix=shape.base.count,
+        parts_per_port=shape.parts_per_port,
+        oversubscription=shape.asked.oversubscription,
+        min_switches=shape.asked.min_switches,
     )
     sizes = port_sizes(design, builder.most(amount))
-    uplink = base.link or NO_LINK
-    full = []
-    for size in sizes:
-        full.append(_sized(size, 1, _uplink_ends(size, uplink.switch_end)))
+    uplink = shape.base.link or NO_LINK
+    full = tuple(_sized(size, 1, _uplink_ends(size, uplink.switch_end)) for size in sizes)
     outputs = tuple(f"{network}.{name}" for name in OUTPUTS)
-    builder.quantities.append(Steps(network, amount, tuple(full), outputs))
-    switches_name, _, leaf_spine, spine_core, ends_name = outputs
-    builder.need(item.id, 1.0, switches_name, WORDS[network])
-    if network == "storage":
-        builder.switches.append((1.0, switches_name))
+    builder.quantities.append(Steps(network, amount, full, outputs))
+    _, _, leaf_spine, spine_core, ends_name = outputs
     _need_cables(builder, network, f"{network}.leaf_cables", uplink, ((1.0, leaf_spine),))
     _need_cables(builder, network, f"{network}.core_cables", uplink, ((1.0, spine_core),))
     if uplink.switch_end is not None:
         builder.need(uplink.switch_end.item, 1.0, ends_name, WORDS[network])
-    _attach(builder, network, attached)
-    builder.fabrics.append(
-        Fabric(
-            network=network,
-            switch=item.id,
-            serves=tuple(sorted({a.name for a in attached if a.name in builder.items})),
-            prefix=network,
-            amount=amount,
-            links=tuple((float(a.ports), a.name) for a in attached),
-            sizes=sizes,
-            planes=1,
-            radix=base.count,
-            parts_per_port=design.parts_per_port,
-            ports_per_amount=1,
-            oversubscription=fabric.oversubscription,
-        )
-    )
+    return shape.fabric(network, amount, sizes)
+
+
+def _two_kinds(
+    builder: CompanionsBuilder, network: NetworkName, shape: _Shape, amount: Terms, ratio: float
+) -> Fabric:
+    """Add leaves of storage and leaves of all else, of a ratio each, below the same spines."""
+    radix, ratios = shape.base.count, (shape.asked.oversubscription, ratio)
+    uplink, each = shape.base.link or NO_LINK, bundle_uplinks(radix, ratios)
+    storage = {offer.id for offer in builder.offers if isinstance(offer, Storage)}
+    kinds, bundles = [], []
+    for which, oversubscription in zip(("leaves", "storage_leaves"), ratios, strict=True):
+        terms = tuple(t for t in amount if (t[1] in storage) == (which == "storage_leaves"))
+        down, up = split_ports(radix, oversubscription)
+        if not terms:
+            continue
+        name, holds = f"{network}.{which}", down * shape.parts_per_port
+        least = shape.asked.min_switches
+        counts = range(least, max(least, -(-builder.most(terms) // holds)) + 1) if holds else ()
+        sizes = tuple(Size(count * holds, (count,)) for count in counts)
+        builder.quantities.append(Steps(f"{name}_of", terms, sizes, (name,)))
+        kinds.append(LeafKind(name, down, up))
+        bundles.append((float(up // each), name))
+    most = builder.most(tuple(bundles))
+    trees = bundle_sizes(radix, each, most)
+    upper = tuple(_upper(size, uplink.switch_end) for size in trees)
+    outputs = tuple(f"{network}.{name}" for name in ("upper", "spine_core", "upper_ends"))
+    builder.quantities.append(Steps(f"{network}.bundles", tuple(bundles), upper, outputs))
+    above, spine_core, ends = outputs
+    leaves = tuple((1.0, kind.name) for kind in kinds)
+    builder.sum(f"{network}.switches", (*leaves, (1.0, above)))
+    links = tuple((float(kind.up), kind.name) for kind in kinds)
+    _need_cables(builder, network, f"{network}.leaf_cables", uplink, links)
+    _need_cables(builder, network, f"{network}.core_cables", uplink, ((1.0, spine_core),))
+    if uplink.switch_end is not None:
+        end = uplink.switch_end
+        builder.need(end.item, 1.0, ends, WORDS[network])
+        for kind in kinds:
+            builder.need(end.item, float(_ends(kind.up, end)), kind.name, WORDS[network])
+    built = shape.fabric(network, amount, trees)
+    return replace(built, kinds=tuple(kinds), bundles=tuple(bundles))
+
+
+def _upper(size: FabricSize, end: LinkEnd | None) -> Size:
+    """Return the switches above the leaves, the links between them and their transceivers."""
+    tree = size.tree
+    ends = tree.spines * _ends(tree.spine_down_ports + tree.spine_up_ports, end)
+    ends += tree.cores * _ends(tree.core_ports, end)
+    return Size(size.capacity, (tree.spines + tree.cores, tree.spine_core_links, ends))
 
 
 def _attached(builder: CompanionsBuilder, network: NetworkName, switch: Switch) -> list[_Attached]:

@@ -397,12 +397,12 @@ def _missing_bandwidth(item: Item) -> list[str]:
 
 
 def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
+    job, missing = inputs.problem.job, []
     rated, power = needs_flops(inputs.problem), it_power_kw(item, inputs)
     if item.category != "gpu_system":
         return []
-    job = inputs.problem.job
-    reason = why_none(item, job, power, rated=rated)
-    missing = [] if reason is None else [reason]
+    unrated = why_none(item, job, power, rated=rated)
+    missing += [] if unrated is None else [unrated]
     if job.checkpoint.stall_s == "derived" and item.local.host_copy is None:
         missing.append("the copy from GPU to host (local.copy), which a derived stall takes")
     if job.levels is not None and job.levels.use == "yes":

@@ -156,9 +156,9 @@ class Way:
     spare_unit: SpareUnit
     power_share: float = 1.0
     min_replicas: int = 1
-    bubble: float = 0.0
     drives: Drives | None = None
     host_copy_gb_per_s: float | None = None
+    bubble: float = 0.0
 
     @property
     def standing(self) -> str:
@@ -259,13 +259,22 @@ class Companion(BillItem):
 
 
 @dataclass(frozen=True)
+class LeafKind:
+    """Leaves of one ratio: the name of their count, and their ports to devices and to spines."""
+
+    name: str
+    down: int
+    up: int
+
+
+@dataclass(frozen=True)
 class Fabric:
     """One fabric as the model sees it, with what a report of it needs.
 
     ``amount`` are the endpoints as terms: systems (compute) or port parts. ``ports`` are terms of
     the links to devices. ``planes`` copies of each size are built, of ``design`` (compute);
     ``ports_per_amount`` are the ports that one of ``amount`` stands for (out of band: the ports one
-    switch can serve).
+    switch can serve). With ``kinds`` of leaves the sizes are those of ``bundles`` of their uplinks.
     """
 
     network: NetworkName
@@ -281,6 +290,8 @@ class Fabric:
     ports_per_amount: int
     oversubscription: float
     design: ComputeDesign | None = None
+    kinds: tuple[LeafKind, ...] = ()
+    bundles: Terms = ()
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,10 @@ def _way(item: Item, job: Job, choice: Choice) -> Way:
         tflops_per_gpu=_rate_tflops(job, choice, bubble) * choice.point.throughput,
         failures_per_gpu_day=figures.failures_per_gpu_day(item, job),
         spare_unit=figures.spare_unit(item, usable, job),
-        drives=figures.drives(item, job),
-        host_copy_gb_per_s=figures.host_copy_gb_per_s(item, job),
         power_share=choice.point.power,
         bubble=bubble,
+        drives=figures.drives(item, job),
+        host_copy_gb_per_s=figures.host_copy_gb_per_s(item, job),
     )
 
 

@@ -47,7 +47,7 @@ class Build:
     ``gpus`` is N; ``write`` and ``read`` are delivered GB/s, ``safe_write`` and ``safe_read`` the
     same with appliances down, where the problem wants limits to hold then. The logarithms ``n``,
     ``b``, ``q`` and ``i`` of N, write, read and interval come into being, with their links, when
-    first used. ``scale`` is the log of what N leaves of a GPU's rate by the law of scale; ``every``
+    first used. ``scale`` is the log of what N leaves of a GPU's rate by the law of scale. ``every``
     are the flags of k where each k-th local checkpoint goes to storage.
     """
 

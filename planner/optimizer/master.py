@@ -138,11 +138,11 @@ class Master:
             "log_interval": math.log(operation.interval_s),
             **{f"spare__{name}": float(operation.spares) for name in operation.used},
         }
+        every = self.build.every.items()
+        known |= {flag.name: float(k == operation.every) for k, flag in every}
         if len(self.build.case.ways) > len(self.build.case.systems):
             flags = self.build.way_used.items()
             known |= {flag.name: float(way in operation.ways) for way, flag in flags}
-        every = self.build.every.items()
-        known |= {flag.name: float(k == operation.every) for k, flag in every}
         names = {variable.name for variable in self.build.model.variables}
         return {name: value for name, value in known.items() if name in names}
 

@@ -352,14 +352,6 @@ def _flow(
     )  # fmt: skip
 
 
-def _rate(case: Case, ways: list[Way], gpus: int) -> float:
-    """Return the rate of the slowest type's GPUs in a job of so many, TFLOP/s."""
-    law = case.job.scale
-    if law is None:
-        return min(way.tflops_per_gpu for way in ways)
-    return min(way.tflops_per_gpu * law.share(gpus, way.bubble) for way in ways)
-
-
 def _on_drives(case: Case, running: Running, flow: _Flow, gpus: int) -> _Flow | None:
     """Return the flow with its local level; None without drives, room, or time to come back."""
     job, types = case.job, [way for _, way in running]
@@ -375,6 +367,14 @@ def _on_drives(case: Case, running: Running, flow: _Flow, gpus: int) -> _Flow | 
         return None
     worn_s = max(levels.worn_interval_s(job, way, gpus) for way in types)
     return replace(flow, local=_Local(drain_s, worn_s))
+
+
+def _rate(case: Case, ways: list[Way], gpus: int) -> float:
+    """Return the rate of the slowest type's GPUs in a job of so many, TFLOP/s."""
+    law = case.job.scale
+    if law is None:
+        return min(way.tflops_per_gpu for way in ways)
+    return min(way.tflops_per_gpu * law.share(gpus, way.bubble) for way in ways)
 
 
 def _mended(

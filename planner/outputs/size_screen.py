@@ -164,9 +164,9 @@ def _levels(levels: LevelsReport) -> str:
     head = ["", "saves every", "to storage", "write GB/s", "MB/s per GPU", "overlap"]
     rows = [[*head, "goodput"]]
     for row in levels.rows:
-        name = "storage alone, drained"
+        name = "storage alone"
         if row.mode == "sync":
-            name = f"storage alone, GPUs wait {duration(row.stall_s)}"
+            name = f"storage, GPUs wait {duration(row.stall_s)}"
         if row.every is not None:
             name = "local, each goes on" if row.every == 1 else f"local, 1 in {row.every} goes on"
         rows.append(

@@ -638,9 +638,14 @@ class EthernetFabric(Model):
 
 
 class StorageFabric(EthernetFabric):
-    """The storage fabric; with ``carries_in_band`` in-band management is on it too."""
+    """The storage fabric; with ``carries_in_band`` in-band management is on it too.
+
+    With ``storage_oversubscription`` storage has leaves of its own, of that ratio; what else is on
+    the fabric has others, of ``oversubscription``.
+    """
 
     carries_in_band: bool = False
+    storage_oversubscription: MoreThanOne | None = None
 
 
 class OutOfBand(Model):

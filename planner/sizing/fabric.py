@@ -305,6 +305,32 @@ def _pair(up: int) -> Tree:
     return Tree(tiers=1, leaves=2, uplinks_per_leaf=up, leaf_spine_links=up)
 
 
+def bundle_uplinks(radix: int, oversubscriptions: Sequence[float]) -> int:
+    """Return the most uplinks of which leaves of several ratios have whole numbers of bundles."""
+    return math.gcd(*(split_ports(radix, ratio)[1] for ratio in oversubscriptions))
+
+
+@lru_cache(maxsize=256)
+def bundle_sizes(radix: int, uplinks: int, most: int) -> tuple[FabricSize, ...]:
+    """Return the tree over each number of bundles of uplinks, from 1 to ``most``.
+
+    A bundle stands for a leaf with so many uplinks. Leaves of several ratios have spines in common
+    so: each has as many bundles as its uplinks make, and every bundle is spread evenly.
+
+    Args:
+        radix: ports of every switch.
+        uplinks: those of one bundle.
+        most: the most bundles there can be.
+    """
+    sizes = []
+    for bundles in range(1, most + 1):
+        tree = _fat_tree(bundles, 1, radix, uplinks)
+        if tree is None:
+            break
+        sizes.append(FabricSize(bundles, bundles, tree))
+    return tuple(sizes)
+
+
 def smallest(sizes: Sequence[FabricSize], amount: int) -> FabricSize | None:
     """Return the smallest size that holds so many systems or parts; None where there are none.
 

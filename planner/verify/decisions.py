@@ -30,8 +30,8 @@ class Decisions:
     """The plan's decisions, from which everything else follows.
 
     ``counts`` are the GPU systems and storage in the cluster; ``standing`` all that are in place,
-    idle owned ones included; ``paces`` how fast the GPUs of each type in use are. Each
-    ``every``-th local checkpoint goes on to storage; 0 without a local level.
+    idle owned ones included; ``paces`` how fast the GPUs of each type in use are. ``every`` so
+    many-th local checkpoint goes on to storage; 0 without a local level.
     """
 
     counts: Mapping[str, int]

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 from planner.schema.catalog import FormLink, Item, Link, LinkEnd, Port, PortGroup
 from planner.schema.plan import FabricReport, Plan
-from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand
+from planner.schema.problem import ComputeFabric, EthernetFabric, OutOfBand, StorageFabric
 from planner.verify.basis import DECIDED, Basis
-from planner.verify.ledger import Ledger, at_least, close, divisors
+from planner.verify.ledger import Ledger, at_least, close
+from planner.verify.trees import Tree, fat_tree, split, three_tiers, two_tiers
 
 _REPORTED = (
     "planes",
@@ -116,91 +117,6 @@ def fastest(switch: Item) -> PortGroup | None:
     """Return the fastest group of a switch."""
     groups = () if switch.switch is None else switch.switch.ports
     return max(groups, key=lambda group: group.speed_gbit_per_s, default=None)
-
-
-@dataclass(frozen=True)
-class Tree:
-    """Switches, links between tiers, and the ports in use of each spine and core."""
-
-    tiers: int
-    leaves: int
-    spines: int = 0
-    cores: int = 0
-    leaf_spine_links: int = 0
-    spine_core_links: int = 0
-    spine_ports: int = 0
-    core_ports: int = 0
-
-
-def split(radix: int, oversubscription: float) -> tuple[int, int]:
-    """Return a leaf's (downlinks, uplinks)."""
-    up = at_least(radix / (1 + oversubscription))
-    return radix - up, up
-
-
-def fat_tree(leaves_per_rail: int, rails: int, radix: int, up: int) -> Tree | None:
-    """Return the tree over so many leaves, None where there is none.
-
-    Args:
-        leaves_per_rail: leaves of one rail; all of them where there are no rails.
-        rails: rails, each with leaves of its own; 1 for none.
-        radix: ports of a switch.
-        up: uplinks of a leaf.
-    """
-    leaves = rails * leaves_per_rail
-    if leaves <= radix:
-        return _two_tiers(leaves, radix, up)
-    trees = [
-        (tree.spines + tree.cores, groups, tree)
-        for groups, group_leaves in _leaf_groups(leaves_per_rail, rails, radix // 2)
-        if (tree := _three_tiers(leaves, groups, group_leaves, radix, up)) is not None
-    ]
-    return min(trees, key=lambda entry: entry[:2])[2] if trees else None
-
-
-def _three_tiers(leaves: int, groups: int, group_leaves: int, radix: int, up: int) -> Tree | None:
-    enough = [s for s in divisors(up) if s >= -(-group_leaves * up // (radix // 2))]
-    if not enough:
-        return None
-    spines = enough[0]
-    spine_up = group_leaves * up // spines
-    choices = [
-        (spines // b * c, groups * b * spine_up // c)
-        for b in divisors(spines)
-        for c in divisors(spine_up)
-        if groups * b * spine_up <= radix * c
-    ]
-    if not choices:
-        return None
-    cores, core_ports = min(choices)
-    return Tree(
-        tiers=3,
-        leaves=leaves,
-        spines=groups * spines,
-        cores=cores,
-        leaf_spine_links=leaves * up,
-        spine_core_links=groups * spines * spine_up,
-        spine_ports=2 * spine_up,
-        core_ports=core_ports,
-    )
-
-
-def _two_tiers(leaves: int, radix: int, up: int) -> Tree | None:
-    links = leaves * up
-    enough = [s for s in divisors(up) if s >= max(2, -(-links // radix))]
-    if not enough:
-        return None
-    spines = enough[0]
-    return Tree(2, leaves, spines, leaf_spine_links=links, spine_ports=links // spines)
-
-
-def _leaf_groups(leaves_per_rail: int, rails: int, down: int) -> list[tuple[int, int]]:
-    """Return the ways to give leaves spines in common: groups, and the leaves of each."""
-    if leaves_per_rail <= down:
-        together = [q for q in divisors(rails) if q * leaves_per_rail <= down]
-        return [(rails // q, q * leaves_per_rail) for q in together]
-    per_rail = -(-leaves_per_rail // down)
-    return [(rails * per_rail, -(-leaves_per_rail // per_rail))]
 
 
 @dataclass(frozen=True)
@@ -357,9 +273,9 @@ def _size_rail_groups(
     units = max(1, -(-(systems + slots) // unit))
     of_rails, groups = how.rails * leaves, how.rails * units
     if units == 1 and of_rails <= how.radix:
-        tree = _two_tiers(of_rails, how.radix, up)
+        tree = two_tiers(of_rails, how.radix, up)
     else:
-        tree = _three_tiers(groups * leaves, groups, leaves, how.radix, up)
+        tree = three_tiers(groups * leaves, groups, leaves, how.radix, up)
     return None if tree is None else (units, tree, down, up, units * unit - slots)
 
 
@@ -446,6 +362,9 @@ def port_fabric(
         return None
     whole = math.lcm(*(group.count for group in switch.switch.ports))
     parts = sum(ports * (whole // group.count) for group, ports in by_group)
+    ratio = asked.storage_oversubscription if isinstance(asked, StorageFabric) else None
+    if ratio is not None:
+        return _apart(basis, network, asked, ratio, devices, whole, bill)
     size = _size_ports(asked, base.count, whole // base.count, parts)
     if size is None:
         return None
@@ -472,6 +391,73 @@ def port_fabric(
     _wire_devices(bill, switch, devices)
     _wire_switches(bill, fabric, base, tree)
     return [fabric]
+
+
+def _apart(
+    basis: Basis,
+    network: str,
+    asked: EthernetFabric,
+    ratio: float,
+    devices: list[Plugged],
+    whole: int,
+    bill: Bill,
+) -> list[Fabric] | None:
+    """Return the fabric in which storage has leaves of its own: all leaves below common spines.
+
+    Every leaf's uplinks are so many bundles as are whole in both kinds, each spread evenly.
+    """
+    switch = basis.items[asked.switch]
+    base = fastest(switch)
+    assert base is not None
+    (down, up), (storage_down, storage_up) = (
+        split(base.count, each) for each in (asked.oversubscription, ratio)
+    )
+    together, per_port = math.gcd(up, storage_up), whole // base.count
+    of = [device for device in devices if _is_storage(basis, device)]
+    others = [device for device in devices if not _is_storage(basis, device)]
+    groups = [_by_group(switch, some) or [] for some in (others, of)]
+    parts = [sum(n * (whole // group.count) for group, n in some) for some in groups]
+    leaves = []
+    for some, ports in zip(parts, (down, storage_down), strict=True):
+        if some and ports == 0:
+            return None
+        leaves.append(max(asked.min_switches, -(-some // (ports * per_port))) if some else 0)
+    bundles = (leaves[0] * up + leaves[1] * storage_up) // together
+    tree = fat_tree(bundles, 1, base.count, together) if together > 1 else None
+    if tree is None:  # a single uplink does not reach two spines
+        return None
+    fabric = Fabric(
+        network=network,
+        switch_sku=asked.switch,
+        serves=_served(basis, devices),
+        planes=1,
+        tiers=tree.tiers,
+        units=sum(leaves),
+        radix=base.count,
+        leaf_switches=sum(leaves),
+        spine_switches=tree.spines,
+        core_switches=tree.cores,
+        endpoints=sum(parts),
+        parts_per_port=per_port,
+        capacity=(leaves[0] * down + leaves[1] * storage_down) * per_port,
+        uplinks_per_leaf=max(n for n, count in zip((up, storage_up), leaves, strict=True) if count),
+        system_links=sum(n for some in groups for _, n in some),
+        leaf_spine_links=leaves[0] * up + leaves[1] * storage_up,
+        spine_core_links=tree.spine_core_links,
+    )
+    _wire_devices(bill, switch, devices)
+    bill.add(fabric.switch_sku, fabric.switches)
+    for links in (fabric.leaf_spine_links, fabric.spine_core_links):
+        bill.cables(base.link, links)
+    for count, uplinks in zip(leaves, (up, storage_up), strict=True):
+        bill.switch_ends(base.link, uplinks, count)
+    bill.switch_ends(base.link, tree.spine_ports, tree.spines)
+    bill.switch_ends(base.link, tree.core_ports, tree.cores)
+    return [fabric]
+
+
+def _is_storage(basis: Basis, device: Plugged) -> bool:
+    return bool(device.sku) and basis.items[device.sku].category == "storage"
 
 
 def _served(basis: Basis, devices: list[Plugged]) -> frozenset[str]:

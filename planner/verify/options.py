@@ -163,6 +163,9 @@ def _check_shortfall(
         return
     figures, _ = compute_figures(basis, changed, clients)
     value = getattr(figures, asked.figure.name, float(decisions.gpus_used))
+    if value is None:
+        ledger.fail(f"{name}: the job's work is not known")
+        return
     behind = max(0.0, goal.bound - value) / max(abs(goal.bound), 1e-12)
     ledger.require(
         abs(option.shortfall - behind) <= _ENOUGH,

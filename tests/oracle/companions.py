@@ -9,13 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
-from planner.schema.catalog import Item, Port
-from planner.schema.problem import EthernetFabric, Extra
+from planner.schema.catalog import Item, LinkEnd, Port
+from planner.schema.problem import EthernetFabric, Extra, StorageFabric
 from tests.oracle import fabric, facility
 from tests.oracle.fabric import Edge, Parts
 from tests.oracle.facility import Whole
 from tests.oracle.money import RACKS, RESOURCES, Array, Market, Mask
 from tests.oracle.netracks import NetworkRacks
+
+_MANY = 1_000_000
+NETS = ("storage", "in_band")
 
 
 @dataclass
@@ -151,17 +154,16 @@ class Companions:
         edge = Edge(wanted, fabric.switch_of(self.catalog[wanted.switch]))
         parts = np.zeros(bill.rows, dtype=np.int64)
         ports = defaultdict[tuple[int, str], Whole | int](int)
+        of_storage = np.zeros(bill.rows, dtype=np.int64)
+        stored = {
+            id(getattr(i.ports, n)) for i in self.items if i.category == "storage" for n in NETS
+        }
         for port, units in devices:
             parts = parts + edge.parts(port) * units
-            group = fabric.group_for(edge.switch, port.speed_gbit_per_s, port.form)
-            place = edge.switch.ports.index(group) if group is not None else -1
-            made = [f for f in (group.forms if group is not None else ()) if f.form == port.form]
-            form = made[0].form if made else ""
+            if id(port) in stored:
+                of_storage = of_storage + edge.parts(port) * units
+            place, form, end = _plug(edge, port)
             ports[place, form] = ports[place, form] + port.count * units
-            usual = group.link.system_end if group is not None and group.link else None
-            end = port.transceiver or usual
-            if made:
-                end = made[0].system_end
             if end is not None:
                 bill.add(end.item, -(-port.count // end.links) * units)
         if wanted.edge is not None:
@@ -170,14 +172,16 @@ class Companions:
             place = edge.switch.ports.index(group)
             ports[place, ""] = ports[place, ""] + wanted.edge.ports
             parts = parts + wanted.edge.ports * edge.parts_per_panel // group.count
-        for (place, form), used in ports.items():
-            group = edge.switch.ports[place]
-            link = next((f for f in group.forms if f.form == form), None) or group.link
-            if link is not None:
-                bill.add(link.cable, -(-used // link.links))
-                if link.switch_end is not None:
-                    bill.add(link.switch_end.item, -(-used // link.switch_end.links))
-        switches = _lay(bill, {n: edge.core(n) for n in map(int, {*parts})}, parts)
+        _pull(bill, edge, ports)
+        ratio = wanted.storage_oversubscription if isinstance(wanted, StorageFabric) else None
+        if ratio is None:
+            switches = _lay(bill, {n: edge.core(n) for n in map(int, {*parts})}, parts)
+        else:
+            both = parts * _MANY + of_storage
+            known = {
+                n: edge.apart(n // _MANY - n % _MANY, n % _MANY, ratio) for n in map(int, {*both})
+            }
+            switches = _lay(bill, known, both)
         if network == "storage":
             bill.fabric_switches = bill.fabric_switches + switches
         return switches
@@ -381,6 +385,29 @@ class Companions:
             bill.add(rack.item, total)
         if rack.pdu is not None:
             bill.add(rack.pdu.item, pdus)
+
+
+def _plug(edge: Edge, port: Port) -> tuple[int, str, LinkEnd | None]:
+    """Return a port's group, the form it has a link for there, and its transceiver."""
+    group = fabric.group_for(edge.switch, port.speed_gbit_per_s, port.form)
+    if group is None:
+        return -1, "", port.transceiver
+    place = edge.switch.ports.index(group)
+    made = [link for link in group.forms if link.form == port.form]
+    if made:
+        return place, made[0].form, made[0].system_end
+    return place, "", port.transceiver or (group.link.system_end if group.link else None)
+
+
+def _pull(bill: Bill, edge: Edge, ports: dict[tuple[int, str], Whole | int]) -> None:
+    """Add cables and switch ends of ports by group and form."""
+    for (place, form), used in ports.items():
+        group = edge.switch.ports[place]
+        link = next((f for f in group.forms if f.form == form), None) or group.link
+        if link is not None:
+            bill.add(link.cable, -(-used // link.links))
+            if link.switch_end is not None:
+                bill.add(link.switch_end.item, -(-used // link.switch_end.links))
 
 
 def _lay(bill: Bill, known: dict[int, Parts | None], sizes: Whole) -> Whole:

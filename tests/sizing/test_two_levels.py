@@ -68,7 +68,10 @@ def test_loss_adds_up_and_each_cause_is_what_its_times_take() -> None:
     levels = replace(HOURLY, restore_s=50, drain_slowdown=0.3)
     parts = loss(levels)
     assert parts.total == pytest.approx(1 - goodput(levels), rel=1e-12)
-    assert min(vars(parts).values()) > 0
+    assert min(share for cause, share in vars(parts).items() if cause != "waiting") > 0
+    mended = loss(levels, kept_by_swaps=0.99, waiting=0.05)
+    assert mended.total == pytest.approx(1 - goodput(levels) * 0.99 * 0.95, rel=1e-12)
+    assert mended.waiting > 0 and mended.restart > parts.restart
     assert loss(replace(levels, restore_s=0)).restore == 0
     assert loss(replace(levels, stall_s=0, drain_slowdown=0)).stall == 0
     assert loss(replace(levels, stall_s=121)).total == 1

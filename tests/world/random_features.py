@@ -95,6 +95,8 @@ def _network(draft: Draft) -> None:
     if "storage" in network and Random(repr(network)).random() < 0.35:
         network["storage"]["carries_in_band"] = True
         network.pop("in_band", None)
+    if "storage" in network and Random(repr(network["storage"])).random() < 0.35:
+        network["storage"]["storage_oversubscription"] = 1
     draft.problem["network"] = network
     _widen(draft)
 

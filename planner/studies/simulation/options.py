@@ -452,11 +452,11 @@ def _job(
     if gpus is None:
         fix = "write gpus: {min: 512}"
         raise _wrong(document, path, "it does not say how many GPUs it uses", fix)
+    rate = job.failure_rate or DEFAULT_FAILURES
+    per_day = FAILURES_PER_GPU_DAY[rate].value if isinstance(rate, str) else rate
     if job.repair is not None:
         fix = "leave repair out, or solve the job and give its plan"
         raise _wrong(document, path, "nothing decides the spares of a job beside", fix)
-    rate = job.failure_rate or DEFAULT_FAILURES
-    per_day = FAILURES_PER_GPU_DAY[rate].value if isinstance(rate, str) else rate
     if job.checkpoint.stall_s == "derived" or job.levels is not None:
         fix = "write its stall as a time, and leave out checkpoint.local"
         raise _wrong(document, path, "a stall is not derived, nor a local level planned here", fix)
