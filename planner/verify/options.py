@@ -145,6 +145,9 @@ def _check_shortfall(
 ) -> None:
     """Run the job on an option and compare how far behind the bound it is, where work counts."""
     goal, name = plan.objective, f"storage_options.{option.family}.shortfall"
+    if goal.name not in OBJECTIVES:
+        ledger.fail(f"{name}: no such objective as {goal.name!r}")
+        return
     asked = OBJECTIVES[goal.name]
     if asked.figure.money:
         ledger.same(name, option.shortfall, 0.0)
