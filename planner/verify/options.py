@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from planner.figures import OBJECTIVES
 from planner.schema.catalog import Item
-from planner.schema.plan import JobPlan, OptionItem, Plan, StorageOption, StorageOptions
+from planner.schema.plan import JobPlan, Plan
+from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
 from planner.verify.basis import Basis, nameplate_gb_per_s
 from planner.verify.decisions import Decisions, find_clients
 from planner.verify.job import compute_figures
@@ -54,14 +55,16 @@ def check_options(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan
         "storage_options: not one option is the plan's own",
     )
     for option in found.options:
-        _check_option(ledger, basis, plan, found, option)
+        _check_option(ledger, basis, decisions, plan, option)
         _check_shortfall(ledger, basis, decisions, plan, option)
     _check_winner(ledger, found)
 
 
 def _check_option(
-    ledger: Ledger, basis: Basis, plan: Plan, found: StorageOptions, option: StorageOption
+    ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan, option: StorageOption
 ) -> None:
+    found = plan.storage_options
+    assert found is not None
     name = f"storage_options.{option.family}"
     job = plan.jobs[0]
     read = write = usable = 0.0
@@ -82,7 +85,7 @@ def _check_option(
     ledger.equal(f"{name}.family", option.family, " and ".join(families))
     _check_needs(ledger, basis, name, job, found, option)
     if option.chosen:
-        _check_own(ledger, plan, name, option)
+        _check_own(ledger, plan, name, option, decisions)
     _check_money(ledger, basis, name, found, option)
 
 
@@ -120,7 +123,8 @@ def _check_needs(
     share = checkpoint.max_blocking if job.mode == "sync" else checkpoint.max_overlap
     if job.mode == "async" and basis.problem.storage.rule != "demand":
         share = 1.0
-    needed = job.checkpoint_gb / (option.interval_s * share) if option.interval_s > 0 else -1.0
+    remote_s = option.interval_s * max(1, option.every)
+    needed = job.checkpoint_gb / (remote_s * share) if remote_s > 0 else -1.0
     ledger.same(f"{name}.write_needed_gb_per_s", option.write_needed_gb_per_s, needed)
     delivered = basis.problem.storage.delivered_fraction
     for what, has, asked in (
@@ -153,7 +157,11 @@ def _check_shortfall(
     }  # fmt: skip
     families = tuple(sorted({str(basis.items[sku].family) for sku in known}))
     changed = replace(
-        decisions, counts={**systems, **known}, families=families, interval_s=option.interval_s
+        decisions,
+        counts={**systems, **known},
+        families=families,
+        interval_s=option.interval_s / max(1, option.every),
+        every=option.every,
     )
     clients = find_clients(Ledger(), basis, changed, plan.jobs[0])
     plates = [nameplate_gb_per_s(basis.items[sku], units) for sku, units in known.items()]
@@ -173,7 +181,9 @@ def _check_shortfall(
     )
 
 
-def _check_own(ledger: Ledger, plan: Plan, name: str, option: StorageOption) -> None:
+def _check_own(
+    ledger: Ledger, plan: Plan, name: str, option: StorageOption, decisions: Decisions
+) -> None:
     lines = {
         line.sku: line.working
         for line in plan.lines
@@ -182,7 +192,8 @@ def _check_own(ledger: Ledger, plan: Plan, name: str, option: StorageOption) -> 
     ledger.equal(f"{name}.items", {each.sku: each.units for each in option.items}, lines)
     ledger.equal(f"{name}.fewer_systems", option.fewer_systems, 0)
     ledger.same(f"{name}.beside_usd", option.beside_usd, 0.0)
-    ledger.same(f"{name}.interval_s", option.interval_s, plan.jobs[0].interval_s)
+    ledger.same(f"{name}.interval_s", option.interval_s, decisions.remote_interval_s)
+    ledger.equal(f"{name}.every", option.every, decisions.every)
 
 
 def _unit_usd(basis: Basis, item: Item, counted: str, list_usd: float, yearly_usd: float) -> float:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from planner.outputs.audience import HIDDEN_OBJECTIVE, RULES, MoneyWords, for_audience
+from planner.schema.base import PlanModel
 from planner.schema.plan import (
     Assumption,
     LimitReport,
     NotConsidered,
     ObjectiveReport,
     Plan,
-    PlanModel,
 )
 from tests.world.gear_plans import infeasible, plan
 from tests.world.setups import CASES
