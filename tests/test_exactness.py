@@ -143,6 +143,7 @@ def weighed(seed: int) -> tuple[Case, float | None]:
     items = [
         item.model_copy(update={"consumes": item.consumes.model_copy(update={"weight": weight})})
         for item in case.items
+        # A bundle has none of its own: it weighs what its components do.
         for weight in (_weight(random) if random.random() < 0.8 and not item.components else None,)
     ]
     case = replace(case, items=items)

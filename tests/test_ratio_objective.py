@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -18,11 +19,14 @@ from planner.inputs import Inputs
 from planner.optimizer.joint import optimise
 from planner.optimizer.model import LogMoney, Model, evaluate
 from planner.schema.problem import Objective, Term
+from planner.studies.why_not import why_not
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
+from tests.test_ways import with_levers
 from tests.world.files import FILES, PROBLEM
 from tests.world.random_cases import Case, inputs_of, random_case
-from tests.world.requests import Request, gpu_system, price
+from tests.world.random_repair import repaired_case
+from tests.world.requests import Request, gpu_system, price, store
 
 NAMES = sorted(RATIOS)
 CHUNKS, SEEDS_PER_CHUNK = 10, 10
@@ -31,9 +35,9 @@ TOO_MANY = frozenset({70_006})
 """Seeds whose enumeration takes minutes: hardly a purchase can be left out of it."""
 
 
-def ratio_case(seed: int, name: str) -> Case:
+def ratio_case(seed: int, name: str, case: Case | None = None) -> Case:
     """Return the random case of a seed with a ratio as its objective, and what that needs."""
-    random, case = Random(seed), random_case(seed)
+    random, case = Random(seed), case or random_case(seed)
     problem = case.problem
     goal = Objective.model_construct(minimize=name)  # type: ignore[arg-type]
     if random.random() < 0.3:
@@ -72,6 +76,24 @@ def test_the_least_ratio_is_that_of_the_enumeration(chunk: int) -> None:
                 assert plan.objective.value == pytest.approx(value, rel=1e-9)
     assert not wrong, "\n".join(wrong)
     assert solved >= 4
+
+
+@pytest.mark.exhaustive(keep=2)
+@pytest.mark.parametrize("levers", [with_levers, repaired_case])
+@pytest.mark.parametrize("chunk", range(5))
+def test_the_least_ratio_with_levers_is_that_of_the_enumeration(
+    levers: Callable[[int], Case], chunk: int
+) -> None:
+    """Set points, rates and laws of scale, or repair and spares: decided with the purchase."""
+    wrong, solved = [], 0
+    for seed in range(82_000 + 8 * chunk, 82_008 + 8 * chunk):
+        case = ratio_case(seed, NAMES[seed % 2], levers(seed))
+        truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+        plan = api.solve_inputs(inputs_of(case), explain=False)
+        solved += plan.totals is not None
+        wrong += [f"seed {seed}: {said}" for said in disagreements(case, plan, truth)]
+    assert not wrong, "\n".join(wrong)
+    assert solved >= 2
 
 
 @pytest.mark.exhaustive(keep=3)
@@ -238,3 +260,16 @@ def test_hours_of_several_types_are_warned_of() -> None:
     plan = api.solve_inputs(inputs_of(request.case()))
     assert any("an hour of one GPU type is not worth an hour of" in w for w in plan.warnings)
     assert [line.sku for line in plan.lines if line.section == "Compute"] == ["slow"]
+
+
+def test_the_price_at_which_a_rival_ties_is_where_the_ratios_meet() -> None:
+    """The other box is as fast and draws as much: it enters where it costs no more."""
+    request = by_hand()
+    request.items.append(store("other", "fs"))
+    request.prices["other"] = price("12500")
+    inputs = inputs_of(request.case())
+    plan = api.solve_inputs(inputs)
+    found = why_not(inputs, plan, api.Options(), asked=("other",))
+    (item,) = [each for each in found.items if each.sku == "other"]
+    assert item.break_even is not None
+    assert item.break_even.enters_at_usd == pytest.approx(10_000.0, abs=1.0)

@@ -9,9 +9,12 @@ from functools import cached_property
 
 from planner.case import Case, figures, resolve
 from planner.errors import InputError
+from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs, key_of
 from planner.levers import Change, Lever, applied
-from planner.optimizer.joint import fitted, optimise
+from planner.limits import BY_NAME
+from planner.optimizer.joint import fitted, floors, optimise
+from planner.optimizer.objective import natural
 from planner.optimizer.operate import Run
 from planner.optimizer.solver import Effort, SolverName
 
@@ -20,6 +23,8 @@ from planner.optimizer.solver import Effort, SolverName
 
 QUESTION = 500.0
 """The work that one question may take; see ``Effort``."""
+RATIO_GAP = 1e-4
+"""How exactly the least ratio is found, as a share, where a limit on it is asked about."""
 MOST_PLANS = 12
 """Plans kept to be tried on the next questions."""
 
@@ -97,6 +102,10 @@ class Oracle:
         for run in reversed(self._plans):
             if (again := fitted(case, run)) is not None:
                 return Answer(True, case, again)
+        if case.objective in RATIOS:
+            limit = getattr(case.limits, BY_NAME[OBJECTIVES[case.objective].limit].field)
+            if limit is not None:
+                return self._least_ratio(case, limit)
         # The easiest objective: any plan will do.
         least = replace(case, objective="power", indifference=0.0)
         effort = self.effort.part(QUESTION)
@@ -105,6 +114,19 @@ class Oracle:
             self._plans.append(found.operation)
             return Answer(True, case, found.operation)
         return Answer(False if found.status == "infeasible" else None)
+
+    def _least_ratio(self, case: Case, limit_usd: float) -> Answer:
+        """Answer by the least ratio itself: that is found sooner than a plan within a limit."""
+        field = BY_NAME[OBJECTIVES[case.objective].limit].field
+        free: dict[str, None] = {field: None}
+        least = replace(case, limits=replace(case.limits, **free), indifference=0.0)
+        effort = self.effort.part(QUESTION)
+        found = optimise(least, solver=self.solver, gap=RATIO_GAP, effort=effort, ties=False)
+        if found.operation is not None and floors(case)(found.operation):
+            self._plans.append(found.operation)
+            return Answer(True, case, found.operation)
+        beyond = found.bound is not None and natural(case.objective, found.bound) > limit_usd
+        return Answer(False if beyond or found.status == "infeasible" else None)
 
     def case(self, changes: tuple[Change, ...]) -> Case | None:
         """Return the changed problem in numbers; None where what it demands cannot be had."""

@@ -388,6 +388,9 @@ def _preference(case: Case, meets_floors: Callable[[Run], bool]) -> Callable[[Ru
         return lambda o: -missed(o)
     if case.objective == "gpus":
         return lambda o: (1e6 if meets_floors(o) else 0.0) + o.gpus
+    if case.objective in RATIOS and len(case.ways) > len(case.systems):
+        ratio = measure(case, case.objective)  # a set point changes what the same purchase costs
+        return lambda o: -ratio(o) if meets_floors(o) else o.goodput - 1e6
     if case.job.scale is not None and _counts_work(case):
         floor, mfu = case.limits.min_goodput or 0.0, case.job.mfu or 0.0
         return lambda o: o.useful_pflops(mfu) if o.goodput >= floor else o.goodput - 1.0

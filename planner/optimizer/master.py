@@ -43,7 +43,7 @@ class Master:
         self.parts: list[Bounds] = [{}]
         self.held_ratio = math.inf
         self.held_rows: dict[str, Row] = {}
-        self.most_goodput = 1.0
+        self.most_share = 1.0
         self._narrowed: Bounds = {}
         self._originals: dict[str, tuple[float, float]] = {}
 

@@ -8,10 +8,10 @@ stay. A chord over a range of log-width d is too low by at most d**2 / 8.
 
 Of a plan with the ratio r every better plan keeps, with no logarithm in it,
 
-    C <= r E_max sum_k f_k N_k
+    C <= r e sum_k f_k N_k
 
-(f useful work of a GPU that never stops, N GPUs in use, k the ways to run the job, E_max the most
-that goodput can be), which rules out most ranges before their fabrics are looked at.
+(f work of a GPU that never stops, N GPUs in use, k the ways to run the job, e the most of it that
+goodput and the law of scale can leave), which rules out most ranges before fabrics are looked at.
 """
 
 from __future__ import annotations
@@ -41,13 +41,18 @@ def prune(master: Master, goal: Goal, found: Found) -> None:
         return
     if math.isinf(master.held_ratio):
         master.narrow({})
-        goodput = end(master, goal, build.goodput, maximise=True)
+        share = build.goodput
+        if goal.name == "usd_per_million_tokens" and case.job.scale is not None:
+            share = share + build.scale  # fewer GPUs than the law's reference do more than it says
+        most = end(master, goal, share + 0, maximise=True)
         master.objective(goal.expression, goal.maximise)
-        master.most_goodput = min(1.0, math.exp(goodput or 0.0) * (1.0 + ROUNDING))
+        if most is None:
+            return
+        master.most_share = math.exp(most) * (1.0 + ROUNDING)
     master.held_ratio = found.value
     worst = found.value + math.log1p(max(PROBE_MARGIN, 2.0 * case.given_away))
     (money,) = (c.money for c in build.model.chords if isinstance(c, LogMoney))
-    worth = math.exp(worst) * master.most_goodput / MILLION
+    worth = math.exp(worst) * master.most_share / MILLION
     spent = money - total(
         worth * work_of_one_gpu(case, goal.name, way) * build.gpus_in(system, way)
         for system in case.systems

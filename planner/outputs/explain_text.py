@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.figures import OBJECTIVES
+from planner.figures import OBJECTIVES, RATIOS
 from planner.outputs import console, rivals_text, why_not_text
 from planner.outputs.blocks import joined
-from planner.outputs.words import INDENT, money, wrapped
+from planner.outputs.words import INDENT, money, ratio, wrapped
 from planner.outputs.worth_words import holds, signed, worth
 from planner.schema.explanation import Explanation, Marginal
 from planner.schema.plan import UNDECIDED
@@ -51,6 +51,8 @@ def _title(found: Explanation) -> str:
 def _amount(found: Explanation, value: float) -> str:
     """Return a value of the objective with its unit."""
     name = found.plan.objective.name
+    if name in RATIOS:
+        return f"{ratio(value)} as the {OBJECTIVES[name].label}"
     if found.plan.objective.unit == "USD":
         return f"{money(value)} of {OBJECTIVES[name].counted}"
     return f"{value:,.2f} {OBJECTIVES[name].counted}"

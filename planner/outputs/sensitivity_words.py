@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.figures import objective_label
+from planner.figures import RATIOS, objective_label
 from planner.outputs.comparison_words import counted, listed
-from planner.outputs.words import money
+from planner.outputs.words import money, ratio
 from planner.schema.sensitivity import End, Study, Swing, Tornado
 
 STATUS = {
@@ -37,6 +37,8 @@ def goal(study: Study) -> str:
 
 def amount(study: Study, value: float) -> str:
     """Return a value of the objective with its unit."""
+    if study.objective in RATIOS:
+        return ratio(value)
     return money(value) if study.unit == "USD" else f"{value:,.2f} {study.unit}".rstrip()
 
 

@@ -142,6 +142,8 @@ def happened(study: Simulation, job: JobSimulated) -> str:
     else:
         parts.append("no waits for a drain")
     parts += _repairs(job)
+    if job.local is not None:
+        parts.append(f"{number(job.local.remote_per_year, 1)} needed the shared storage")
     return f"{job.name}: {'; '.join(parts)}"
 
 
@@ -218,6 +220,9 @@ def render(study: Simulation) -> str:
 def _goodput(study: Simulation, job: JobSimulated) -> str:
     places = digits(job)
     saved = f"a checkpoint of {size(job.checkpoint_gb)} every {duration(job.interval_s)}"
+    if job.local is not None:
+        which = "each of them" if job.local.every == 1 else f"one in {job.local.every}"
+        saved += f", kept locally, {which} on the shared storage, too"
     found = job.goodput
     between = f"{percent(found.low, places)} to {percent(found.high, places)}"
     lines = [

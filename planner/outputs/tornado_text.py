@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from planner.figures import RATIOS
 from planner.outputs.blocks import PAGE, SCREEN, Block, Column, Heading, Table, Text, screen
 from planner.outputs.comparison_words import changed_by, fitted, write_figure
 from planner.outputs.sensitivity_words import (
@@ -20,6 +21,7 @@ from planner.outputs.sensitivity_words import (
     no_plan,
     sentence,
 )
+from planner.outputs.words import ratio
 from planner.schema.sensitivity import PLANNED, End, Swing, Tornado
 
 _HALF = 12
@@ -96,6 +98,8 @@ def _change(study: Tornado, end: End, change: float | None) -> str:
         return STATUS[end.status]
     if study.base is None or change is None:
         return write_figure(end.objective, study.unit)
+    if study.objective in RATIOS and change:
+        return f"{'+' if change > 0 else '-'}{ratio(abs(change))}"
     return changed_by(change, study.unit)
 
 

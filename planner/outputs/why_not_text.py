@@ -26,6 +26,8 @@ _WORSE = {
     "cost": "costs {share} more",
     "tco": "costs {share} more over the term",
     "power": "draws {share} more power",
+    "usd_per_useful_gpu_hour": "costs {share} more per useful GPU-hour",
+    "usd_per_million_tokens": "costs {share} more per million tokens",
 }
 _SMALL = 5e-7
 """A share of the objective below which nothing is worth telling."""

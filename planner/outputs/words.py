@@ -34,6 +34,11 @@ def number(value: float | None, digits: int = 0) -> str:
     return "not known" if value is None else f"{value:,.{digits}f}"
 
 
+def ratio(usd: float) -> str:
+    """Return money per useful work, which is small, with digits that tell plans apart."""
+    return f"{usd:.4g} USD"
+
+
 def money(usd: float | None) -> str:
     """Return an amount of money in USD, thousands or millions of it."""
     if usd is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.figures import OBJECTIVES
-from planner.outputs.words import money
+from planner.figures import OBJECTIVES, RATIOS
+from planner.outputs.words import money, ratio
 from planner.schema.explanation import Explanation, Marginal, Moved
 
 _NOTHING = 5e-6
@@ -44,6 +44,8 @@ def signed(found: Explanation, change: float, *, unit: bool = True) -> str:
     """Return a change of the objective with its sign and unit; money always has one."""
     objective = OBJECTIVES[found.plan.objective.name]
     sign = "+" if change > 0 else "-"
+    if objective.name in RATIOS:
+        return f"{sign}{ratio(abs(change))}"
     if objective.figure.money:
         return f"{sign}{money(abs(change))}"
     digits = 0 if objective.name == "gpus" else 2 if abs(change) < 10 else 1

@@ -87,6 +87,19 @@ class RepairSeen(Record):
     grown_per_year: float
 
 
+class LocalSeen(Record):
+    """Checkpoints kept locally: each ``every``-th goes to the shared storage, ``settle_s`` after
+    its capture. ``remote_share`` of the interruptions need that storage; ``remote_per_year`` did.
+    """
+
+    every: int
+    settle_s: float
+    restart_s: float
+    remote_share: float
+    drain_restarts: bool
+    remote_per_year: float
+
+
 class JobSimulated(Record):
     """A job: how it runs, what the formula predicts, and what came out.
 
@@ -115,6 +128,7 @@ class JobSimulated(Record):
     stops_per_year: float
     waits_per_year: float
     repair: RepairSeen | None = None
+    local: LocalSeen | None = None
 
 
 class StorageSeen(Record):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from planner.schema.plan import JobPlan, Plan
 from planner.simulation.laws import Exponential, Failures, Law
-from planner.simulation.operation import FailureClass, Units
+from planner.simulation.operation import FailureClass, LocalCopies, Units
 from planner.simulation.world import Appliances, JobRun, Outages, Planned, World
 
 
@@ -85,14 +85,15 @@ def job_run(
         mending: how its units are repaired beyond what the plan says.
 
     Raises:
-        ValueError: a job is to shrink that cannot, see ``units_of``.
+        ValueError: a job is to shrink that cannot, or its interval is too short for a local copy.
     """
     mending = mending or Mending()
     sync = job.mode == "sync"
+    every_s = job.interval_s if interval_s is None else interval_s
     alone = min(World((), tuple(stores)).write_gb_per_s, job.client_write_limit_gb_per_s)
     return JobRun(
         name=job.name,
-        interval_s=job.interval_s if interval_s is None else interval_s,
+        interval_s=every_s,
         stall_s=job.checkpoint_gb / alone if sync else job.stall_s,
         checkpoint_gb=job.checkpoint_gb,
         restore_gb=job.fan_out * job.checkpoint_gb,
@@ -104,17 +105,47 @@ def job_run(
         client_read_gb_per_s=job.client_read_limit_gb_per_s,
         classes=classes_of(job, mending),
         units=units_of(job, mending),
+        local=copies_of(job, every_s),
     )
 
 
 def classes_of(job: JobPlan, mending: Mending) -> tuple[FailureClass, ...]:
-    """Return the kinds of a plan's failures: those that take a unit out and those that do not."""
-    if job.repair is None:
-        return ()
-    hardware = job.repair.hardware_share
-    law = mending.law.scaled(job.repair.repair_s)
-    kinds = (FailureClass(1.0 - hardware), FailureClass(hardware, 1.0, law))
+    """Return the kinds of a plan's failures: by the level of checkpoints that they need, the same
+    share of each taking a unit out."""
+    out, law = 0.0, None
+    if job.repair is not None:
+        out, law = job.repair.hardware_share, mending.law.scaled(job.repair.repair_s)
+    if job.local is None:
+        return () if law is None else (FailureClass(1.0, out, law),)
+    remote = job.local.remote_share
+    kinds = (FailureClass(1.0 - remote, out, law, True), FailureClass(remote, out, law))
     return tuple(kind for kind in kinds if kind.share > 0)
+
+
+LIMIT_TOLERANCE = 1e-6
+"""As a share of the interval: as much later than the next capture a plan's local copy may be."""
+
+
+def copies_of(job: JobPlan, interval_s: float) -> LocalCopies | None:
+    """Return a plan's local level of checkpoints, saved at some interval, s.
+
+    Raises:
+        ValueError: a copy is not safe when the next is captured.
+    """
+    local = job.local
+    if local is None:
+        return None
+    room_s = interval_s - job.stall_s
+    if local.drain_s > room_s + LIMIT_TOLERANCE * interval_s:
+        raise ValueError(
+            f"a local copy is safe {job.stall_s + local.drain_s:.3g} s after its capture begins"
+        )
+    return LocalCopies(
+        settle_s=min(local.drain_s, room_s),
+        every=local.every,
+        restart_s=local.restart_s,
+        drain_survives=local.remote_drain == "continues",
+    )
 
 
 def units_of(job: JobPlan, mending: Mending) -> Units | None:

@@ -125,7 +125,7 @@ def sku(section: str, problem: str = "10MW") -> str:
 
 def test_more_systems_break_the_power_limit_and_need_more_cables(tmp_path: Path) -> None:
     bought = next(line.quantity for line in book("10MW").plan.lines if line.section == "Compute")
-    found = audited(tmp_path, {("quantity", sku("Compute")): float(bought + 4)})
+    found = audited(tmp_path, {("quantity", sku("Compute")): float(bought + 8)})
     assert [breach.name for breach in found.breaches] == ["facility_power"]
     assert found.breaches[0].over == pytest.approx(found.breaches[0].value - 10_000)  # type: ignore[operator]
     assert found.shortages and all(each.needed > each.listed for each in found.shortages)

@@ -95,7 +95,8 @@ def _million_tokens(problem: Problem, choice: Compute, rate: Array) -> Array:
     assert problem.term is not None
     active = problem.job.training.active_parameters or problem.job.parameters or 0.0
     useful_flop = useful_pflops(problem, choice, np.maximum(rate, 1e-300)) * 1e15
-    return useful_flop * HOURS_PER_YEAR * problem.term.years * 3600.0 / (6.0 * active) / 1e6
+    tokens = useful_flop * HOURS_PER_YEAR * problem.term.years * 3600.0 / (6.0 * active)
+    return np.maximum(tokens / 1e6, 1e-300)
 
 
 def rule_holds(problem: Problem, choice: Compute, purchases: Stores) -> Mask:

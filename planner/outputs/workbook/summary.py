@@ -255,10 +255,18 @@ def _add_figures(page: Page, row: int) -> int:
         row += 1
         _write_figure(page, row, figure)
     row = _appliances(page, row)
-    for figure in _known_figures(page.book, (*_SITE, *(_MONEY if page.book.money else ()))):
+    for figure in _known_figures(page.book, (*_SITE, *_money(page.book))):
         row += 1
         _write_figure(page, row, figure)
     return row + 1
+
+
+def _money(book: Book) -> tuple[_Headline, ...]:
+    """Return the headlines of money: of tokens where they are what is minimised."""
+    if not book.money:
+        return ()
+    tokens = book.plan.objective.name == "usd_per_million_tokens"
+    return (*_MONEY, _Headline(FIGURES["usd_per_million_tokens"], TCO_FLAG)) if tokens else _MONEY
 
 
 def _known_figures(book: Book, figures: tuple[_Headline, ...]) -> Iterator[_Headline]:

@@ -23,6 +23,8 @@ _SAID = {
     "cost": ("costs", "cost", "{} {}"),
     "tco": ("costs", "cost", "{} {} over the term"),
     "power": ("draws", "draw", "{} {} IT power"),
+    "usd_per_useful_gpu_hour": ("pays", "pay", "{} {} for a useful GPU-hour"),
+    "usd_per_million_tokens": ("pays", "pay", "{} {} for a million tokens"),
 }
 
 

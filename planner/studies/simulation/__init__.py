@@ -18,6 +18,7 @@ from planner.schema.simulation import (
     FailuresAssumed,
     IntervalTried,
     JobSimulated,
+    LocalSeen,
     LossBudget,
     RepairSeen,
     Simulation,
@@ -25,12 +26,13 @@ from planner.schema.simulation import (
     Timeline,
     TimelineBar,
 )
-from planner.simulation.from_plan import appliances, world_of
+from planner.simulation.from_plan import appliances, copies_of, world_of
 from planner.simulation.history import History, Interruption
 from planner.simulation.laws import Array, Empirical, Failures, Weibull
 from planner.simulation.record import record
 from planner.simulation.replicate import Asked, Progress, Runs, confidence, events, replicate
 from planner.simulation.world import Disturbances, JobRun, World, draw
+from planner.sizing import two_levels
 from planner.sizing.availability import in_rack_waiting, swap_factor, waiting
 from planner.sizing.goodput import goodput, goodput_loss
 from planner.studies.compare.sides import read_side
@@ -80,6 +82,32 @@ def repair_load_of(job: JobRun) -> float:
     return math.fsum(out) / job.failures.mean_s
 
 
+def levels_of(job: JobRun, world: World) -> two_levels.TwoLevels | None:
+    """Return a job's two levels of checkpoints for the formula, None where it has one."""
+    local = job.local
+    if local is None:
+        return None
+    return two_levels.TwoLevels(
+        interval_s=job.interval_s,
+        every=local.every,
+        stall_s=job.stall_s,
+        local_drain_s=local.settle_s,
+        drain_s=drain_s(job, world),
+        local_restart_s=local.restart_s,
+        restart_s=job.restart_s,
+        restore_s=restore_s(job, world),
+        mtti_s=job.failures.mean_s,
+        remote_share=remote_share_of(job),
+        drain_slowdown=job.drain_slowdown,
+        drain_restarts=not local.drain_survives,
+    )
+
+
+def remote_share_of(job: JobRun) -> float:
+    """Return the share of a job's interruptions that local copies do not survive."""
+    return math.fsum(kind.share for kind in job.classes if not kind.local)
+
+
 def predicted(job: JobRun, world: World) -> float:
     """Return the goodput that the formula gives a job on its storage, waiting for repairs
     included."""
@@ -87,6 +115,9 @@ def predicted(job: JobRun, world: World) -> float:
     restart = job.restart_s + restore_s(job, world)
     mean = job.failures.mean_s
     swaps, waits = kept_in_repair(job)
+    levels = levels_of(job, world)
+    if levels is not None:
+        return two_levels.goodput(levels) * swaps * (1.0 - waits)
     kept = goodput(job.interval_s, job.stall_s, drain, restart, mean, job.drain_slowdown)
     return kept * swaps * (1.0 - waits)
 
@@ -97,17 +128,21 @@ def predicted_loss(job: JobRun, world: World) -> LossBudget:
     It counts what is slowed as part of the stall; here the two stand apart.
     """
     drain = 0.0 if job.sync else drain_s(job, world)
-    parts = goodput_loss(
-        job.interval_s,
-        job.stall_s,
-        drain,
-        job.restart_s,
-        restore_s(job, world),
-        job.failures.mean_s,
-        job.drain_slowdown,
-        *kept_in_repair(job),
-    )
-    slowed = job.drain_slowdown * drain
+    levels, slowed = levels_of(job, world), job.drain_slowdown * drain
+    if levels is not None:
+        parts = two_levels.loss(levels, *kept_in_repair(job))
+        slowed /= levels.every
+    else:
+        parts = goodput_loss(
+            job.interval_s,
+            job.stall_s,
+            drain,
+            job.restart_s,
+            restore_s(job, world),
+            job.failures.mean_s,
+            job.drain_slowdown,
+            *kept_in_repair(job),
+        )
     share = slowed / (slowed + job.stall_s) if slowed else 0.0
     return LossBudget(
         stall=parts.stall * (1.0 - share),
@@ -127,8 +162,10 @@ POWERS = (-2.0, -1.5, -1.0, -0.5, -0.25, 0.25, 0.5, 1.0, 1.5, 2.0)
 
 def variants(job: JobRun) -> tuple[JobRun, ...]:
     """Return a job with each of the intervals to try beside its own, from short to long."""
-    found = (replace(job, interval_s=2.0**power * job.interval_s) for power in POWERS)
-    return tuple(each for each in found if each.compute_s > 1e-9 * each.interval_s)
+    settle_s = 0.0 if job.local is None else job.local.settle_s
+    intervals = (2.0**power * job.interval_s for power in POWERS)
+    room = (each for each in intervals if each - job.stall_s > max(settle_s, 1e-9 * each))
+    return tuple(replace(job, interval_s=each) for each in room)
 
 
 def compare(
@@ -176,9 +213,10 @@ def _broken(job: JobRun, world: World, planned: JobPlan, interval_s: float) -> I
         if planned.max_blocking is not None and _over(drain / interval_s, planned.max_blocking):
             yield "max_blocking"
         return
-    if planned.max_overlap is not None and _over(drain / interval_s, planned.max_overlap):
+    every = 1 if job.local is None else job.local.every
+    if planned.max_overlap is not None and _over(drain / (every * interval_s), planned.max_overlap):
         yield "max_overlap"
-    if _over(job.stall_s + drain, interval_s):
+    if _over((job.stall_s if job.local is None else 0.0) + drain, every * interval_s):
         yield "drain"
 
 
@@ -330,6 +368,7 @@ def _world(plan: Plan, options: SimulationOptions) -> tuple[World, tuple[JobPlan
     more, said = beside(options.beside, plan, stores)
     if isinstance(failures, Weibull):
         more = tuple(replace(job, failures=failures.scaled(job.failures.mean_s)) for job in more)
+    _require_room(plan.jobs[0], options.interval_s)
     world = world_of(
         plan,
         beside=more,
@@ -340,6 +379,15 @@ def _world(plan: Plan, options: SimulationOptions) -> tuple[World, tuple[JobPlan
         mending=mending_of(options, plan),
     )
     return world, (plan.jobs[0], *said)
+
+
+def _require_room(job: JobPlan, interval_s: float | None) -> None:
+    """Refuse an interval in which a local copy is not safe before the next is captured."""
+    try:
+        copies_of(job, job.interval_s if interval_s is None else interval_s)
+    except ValueError as error:
+        message = f"--interval {interval_s:g} s is too short: {error}"
+        raise InputError(Finding("option", message, fix="give a longer interval")) from None
 
 
 def _job(
@@ -378,6 +426,21 @@ def _job(
         stops_per_year=mean["stops"] * a_year,
         waits_per_year=mean["waits"] * a_year,
         repair=_repair(job, {name: value * a_year for name, value in mean.items()}),
+        local=_local(job, mean["far"] * a_year),
+    )
+
+
+def _local(job: JobRun, remote_per_year: float) -> LocalSeen | None:
+    """Return what was assumed of local copies, and how often the shared storage was needed."""
+    if job.local is None:
+        return None
+    return LocalSeen(
+        every=job.local.every,
+        settle_s=job.local.settle_s,
+        restart_s=job.local.restart_s,
+        remote_share=remote_share_of(job),
+        drain_restarts=not job.local.drain_survives,
+        remote_per_year=remote_per_year,
     )
 
 

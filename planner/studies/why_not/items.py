@@ -15,11 +15,11 @@ from planner.studies.why_not.plans import Contest, Rival
 from planner.studies.why_not.question import (
     ENOUGH,
     Study,
+    costs_least,
     demanding,
     insisting,
     keeping,
     limits_money,
-    money_of,
     only_type,
     without_money,
 )
@@ -229,7 +229,7 @@ def _bound(study: Study, reasons: Sequence[Reason]) -> None:
     case, solver = study.case, study.options.solver
     today = bounds_with(case, names, solver, study.effort)
     ever: Mapping[str, Bound] = today
-    if case.objective == money_of(case):
+    if costs_least(case):
         ever = {}
     elif limits_money(case):
         free = with_companions(study.inputs, without_money(case))
@@ -347,7 +347,7 @@ def _in_time(study: Study, reasons: Sequence[Reason]) -> None:
     """Do what else there is time for: what comes close to the plan first, prices after standing."""
     rest = [reason for reason in reasons if not reason.asked and not reason.impossible]
     rest.sort(key=lambda reason: (reason.priceless, reason.at_least or 0.0, reason.name))
-    by_money = study.case.objective == money_of(study.case)
+    by_money = costs_least(study.case)
     for reason in rest:
         if _tied_perhaps(study, reason) and not by_money and not study.late:
             _cheapest(study, reason)

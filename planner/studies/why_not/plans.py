@@ -12,6 +12,7 @@ from planner.case import Case, Storage, System, resolve
 from planner.case.model import BandwidthRule
 from planner.case.money import discount, support_usd_per_year, unit_net_usd
 from planner.errors import InputError
+from planner.figures import OBJECTIVES
 from planner.inputs import Change
 from planner.optimizer.joint import Certificate as Answer
 from planner.optimizer.joint import floors, share
@@ -26,6 +27,7 @@ from planner.studies.why_not.question import (
     ENOUGH,
     Study,
     at_price,
+    costs_least,
     demanding,
     keeping,
     limits_money,
@@ -87,7 +89,7 @@ class Contest:
         """Return the cases of least money of the two kinds of rivals."""
         study = self.study
         cases = [self._tied(case)]
-        if case.objective not in ("cost", "tco") and limits_money(case):
+        if not costs_least(case) and limits_money(case):
             cases.append(keeping(case, _beyond(study)))
         return cases
 
@@ -98,9 +100,8 @@ class Contest:
     @cached_property
     def most_usd(self) -> float:
         """What a plan that ties may cost: what the plan does."""
-        totals = self.study.plan.totals
-        assert totals is not None
-        most = totals.tco_usd if self.study.case.objective == "tco" else totals.capex_usd
+        figure = OBJECTIVES[money_of(self.study.case)].figure.name
+        most: float | None = getattr(self.study.plan.totals, figure)
         assert most is not None
         return most
 
@@ -129,7 +130,7 @@ class Contest:
         whole = study.whole(operation)
         loss = study.loss(natural(case.objective, measure(case, case.objective)(whole)))
         money = money_of(case)
-        by_money = case.objective == money
+        by_money = costs_least(case)
         tied = by_money or loss <= study.tied_loss + VALUE_NOISE
         better = not by_money and loss <= study.loss(_beyond(study)) + VALUE_NOISE
 
@@ -335,7 +336,7 @@ def cheap(study: Study, case: Case, answer: Answer) -> Run:
     found = answer.operation
     assert found is not None
     assert answer.value is not None
-    if case.objective in ("cost", "tco") or _storage_share(case, found) < LITTLE:
+    if costs_least(case) or _storage_share(case, found) < LITTLE:
         return found
     value = natural(case.objective, answer.value)
     slack = 1.0 - study.tie if case.maximise else 1.0 + study.tie

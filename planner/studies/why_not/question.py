@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from planner.api import Options
 from planner.case import Case, Storage, resolve
@@ -291,13 +291,19 @@ def _draw_known(inputs: Inputs, case: Case, operation: Run) -> bool:
     return all(it_power_kw(item, inputs) is not None for item in inputs.items if item.id in held)
 
 
-Money = Literal["cost", "tco"]
+Money = Literal["cost", "tco", "usd_per_useful_gpu_hour", "usd_per_million_tokens"]
+MONEY: frozenset[Money] = frozenset(get_args(Money))
 ROUNDING = 1e-9
 
 
 def money_of(case: Case) -> Money:
     """Return which money decides between plans: what is to be least, or capex on ties."""
-    return "tco" if case.objective == "tco" else "cost"
+    return case.objective if case.objective in MONEY else "cost"
+
+
+def costs_least(case: Case) -> bool:
+    """Say whether money itself is what is to be least."""
+    return case.objective == money_of(case)
 
 
 def keeping(case: Case, worst: float) -> Case:
@@ -321,10 +327,9 @@ def keeping(case: Case, worst: float) -> Case:
 
 def within_money(case: Case, most_usd: float) -> Case:
     """Return a case of least money that may spend so much of it at most."""
-    limits = case.limits
-    if case.objective == "tco":
-        return replace(case, limits=replace(limits, tco_usd=_least(limits.tco_usd, most_usd)))
-    return replace(case, limits=replace(limits, capex_usd=_least(limits.capex_usd, most_usd)))
+    name = BY_NAME[OBJECTIVES[money_of(case)].limit].field
+    kept: dict[str, Any] = {name: _least(getattr(case.limits, name), most_usd)}
+    return replace(case, limits=replace(case.limits, **kept))
 
 
 def limits_money(case: Case) -> bool:
