@@ -154,7 +154,8 @@ def weights_gb_per_gpu(job: Job, precision: Precision | None = None) -> float | 
         return None
     asked = job.training.precisions if precision is None else (precision,)
     each = min(WEIGHT_BYTES[name] for name in asked)
-    return each * job.parameters / job.parallelism.replica_gpus / 1e9
+    parallel = job.parallelism
+    return each * job.parameters / (parallel.tensor * parallel.pipeline) / 1e9
 
 
 def job_size(job: Job) -> tuple[float, float]:

@@ -116,7 +116,7 @@ BROKEN: list[tuple[str, str, DataPath, Any]] = [
     ("full", "restore_time", (*JOB, "restore", "max_time_s"), 1.0),
     ("full", "capacity", ("storage", "fill_limit"), 0.1),
     ("full", "ingest", (*JOB, "ingest_per_gpu_gb_per_s"), 1.0),
-    ("full", "replica_fits", (*JOB, "parallelism", "pipeline"), 64),
+    ("full", "replica_fits", (*JOB, "parallelisms", "pipeline"), 64),
     ("full", "gpus_min", (*JOB, "gpus", "min"), 321),
     ("full", "gpus_max", (*JOB, "gpus", "max"), 319),
     ("full", "min_gpus", ("targets", "min_gpus"), 321),

@@ -14,6 +14,7 @@ from planner.case import resolve
 from planner.errors import InputError, VerificationError
 from planner.outputs.console import render
 from planner.schema.plan import Plan
+from planner.sizing.throughput import MemoryNeed
 from planner.verify import verify
 from tests.oracle.enumerate import best
 from tests.test_exactness import disagreements
@@ -48,10 +49,31 @@ def with_levers(seed: int) -> Case:
         for item in systems:
             item["achieved"] = _measured(random)
     parallel = "parallelism" in job
+    if parallel and random.random() < 0.6:
+        job["parallelism"] = _options(random, job["parallelism"])
     law = random.choice(("none", "exponent", "table", "bubble" if parallel else "table"))
     if law != "none":
         training["scale"] = _scale(random, law)
     return read(documents)
+
+
+def _options(random: Random, first: Raw) -> list[Raw]:
+    """Return options: the one that is drawn, longer pipelines, wider groups, more replicas."""
+    tensor, pipeline = first["tensor"], first["pipeline"]
+    others = [
+        {"tensor": tensor, "pipeline": pipeline + 1},
+        {"tensor": 2 * tensor, "pipeline": pipeline},
+        {"tensor": tensor, "pipeline": pipeline, "context": 2},
+    ]
+    options = [dict(first), *random.sample(others, random.choice((0, 1, 2)))]
+    for option in options:
+        if random.random() < 0.5:
+            option["factor"] = round(random.uniform(0.8, 1.0), 3)
+        if random.random() < 0.3:
+            option["min_replicas"] = random.choice((2, 3))
+        if random.random() < 0.3:
+            option["memory"] = {"held": 2, "shared": random.choice((4, 12)), "activations": "5 GB"}
+    return options
 
 
 def _row(random: Random, cap: int) -> Raw:
@@ -292,6 +314,76 @@ def test_what_says_nothing_of_the_rate_is_refused(name: str) -> None:
 def test_a_curve_lies_in_its_range(row: Raw, words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         capped("open", "80 %", **row).case()
+
+
+# Replicas: four systems of 8 GPUs at most.
+
+
+def spread(*options: Raw, memory_gb: float | None = None, **job: Any) -> Request:
+    request = Request(maximize="goodput")
+    request.job |= {"parameters": "10 B", "parallelism": list(options), **job}
+    if memory_gb is not None:
+        request.items[0]["gpu"]["memory"] = figure(f"{memory_gb} GB")
+    return request
+
+
+@pytest.mark.parametrize(
+    ("options", "replica", "gpus"),
+    [
+        ([{"tensor": 4, "pipeline": 3}], 12, 24),
+        ([{"tensor": 4, "pipeline": 3}, {"tensor": 4, "pipeline": 2}], 8, 32),
+        ([{"tensor": 4, "pipeline": 3}, {"tensor": 4, "pipeline": 2, "factor": "70 %"}], 12, 24),
+        ([{"tensor": 4, "pipeline": 3}, {"tensor": 4, "pipeline": 2, "factor": "80 %"}], 8, 32),
+        ([{"tensor": 8, "pipeline": 1, "context": 2}, {"tensor": 8, "pipeline": 3}], 16, 32),
+        ([{"tensor": 8, "pipeline": 1, "min_replicas": 5}, {"tensor": 8, "pipeline": 3}], 24, 24),
+    ],
+)
+def test_the_plan_takes_the_option_that_does_most(
+    options: list[Raw], replica: int, gpus: int
+) -> None:
+    job = planned(spread(*options)).jobs[0]
+    assert (job.replica_gpus, job.gpus_used) == (replica, gpus)
+
+
+@pytest.mark.parametrize(("memory_gb", "gpus"), [(80, 32), (23, 32), (22.4, 0), (17, 0)])
+def test_memory_asks_for_a_least_number_of_replicas(memory_gb: float, gpus: int) -> None:
+    # 10 B parameters over 4 GPUs: 2.5 B in each, 4 bytes held and 12 shared; 10 GB of activations.
+    # With 20 GB in each GPU, 30 are shared: eight replicas need 23.75 GB; no more find room.
+    need = {"held": 4, "shared": 12, "activations": "10 GB", "usable": "100 %"}
+    plan = planned(spread({"tensor": 4, "pipeline": 1, "memory": need}, memory_gb=memory_gb + 0.8))
+    assert (plan.jobs[0].gpus_used if plan.jobs else 0) == gpus
+
+
+def test_the_least_replicas_that_hold_a_state() -> None:
+    need = MemoryNeed(held=4.0, shared=12.0, activations_gb=20.0, usable=0.9)
+    # 15.75e9 parameters a GPU: 83 of 167.4 GB are held, 189 shared: 84.4 GB of room hold a third.
+    assert need.least_replicas(15.75e9, 186.0) == 3
+    assert need.least_replicas(15.75e9, 80.0) is None
+
+
+def test_an_option_is_named_once() -> None:
+    with pytest.raises(ValidationError, match="parallelism has an option twice"):
+        spread({"tensor": 4, "pipeline": 2}, {"tensor": 4, "pipeline": 2, "factor": "90 %"}).case()
+
+
+def test_a_type_that_no_option_fits_is_left_out() -> None:
+    request = spread({"tensor": 16, "pipeline": 1}, {"tensor": 32, "pipeline": 1})
+    case = resolve(inputs_of(request.case()))
+    assert "a tensor group of 16 GPUs does not fit" in dict(case.not_considered)["gpu"]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"tensor": 2, "pipeline": 4}, {"min_replicas": 3}, {"option_factor": 0.9}]
+)
+def test_a_changed_option_is_caught(changed: Raw) -> None:
+    request = spread({"tensor": 4, "pipeline": 3}, {"tensor": 4, "pipeline": 2})
+    inputs = inputs_of(request.case())
+    plan = api.solve_inputs(inputs, explain=False)
+    (job,) = plan.jobs
+    way = job.ways[0].model_copy(update=changed)
+    wrong = plan.model_copy(update={"jobs": (job.model_copy(update={"ways": (way,)}),)})
+    with pytest.raises(VerificationError, match=r"jobs\.ways"):
+        verify(inputs, wrong)
 
 
 TAMPERED = {

@@ -105,7 +105,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         max_overlap=job.max_overlap if case.rule is None else None,
         max_blocking=job.max_blocking,
         whole_replicas=job.whole_replicas,
-        tensor_gpus=asked.parallelism.tensor if asked.parallelism else None,
+        tensor_gpus=case.in_use(o.used, o.ways)[0][1].tensor_gpus,
         per_system_gpus=asked.gpus.per_system,
         usable_gpus_by_type={s.id: way.usable_gpus for s, way in case.in_use(o.used, o.ways)},
         idle_gpus=sum(s.gpus * o.used.get(s.id, 0) for s in case.systems) - o.gpus,
@@ -229,7 +229,7 @@ def _other_unit(inputs: Inputs, case: Case, system: System, way: Way) -> SpareUn
     job, unit = inputs.problem.job, way.spare_unit
     if case.job.repair is None or case.job.repair.spares is not None:
         return None
-    tensor = job.parallelism.tensor if job.whole_replicas and job.parallelism else 1
+    tensor = way.tensor_gpus or 1 if job.whole_replicas else 1
     if unit.per_system > 1:
         return SpareUnit.of(system.gpus, way.usable_gpus, None, tensor)
     stated = next(item.spare_unit for item in inputs.items if item.id == system.id)

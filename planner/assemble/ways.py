@@ -12,6 +12,7 @@ from planner.optimizer.operate import Run
 from planner.paths import job_path
 from planner.schema.catalog import Item
 from planner.schema.plan import WayPlan
+from planner.schema.problem import Job
 
 OWN_CURVE = "the problem's own curve (jobs[].power.curve)"
 
@@ -29,7 +30,8 @@ def chosen(inputs: Inputs, case: Case, operation: Run) -> list[tuple[System, Cho
 def asked(inputs: Inputs) -> bool:
     """Say whether the problem says anything of how the job runs on a type."""
     job = inputs.problem.job
-    return bool(job.power or job.training.model or job.training.scale)
+    levers = (job.power, job.training.model, job.training.scale, len(job.options) > 1)
+    return any(levers) or not all(option.plain for option in job.options)
 
 
 def way_fields(inputs: Inputs, case: Case, operation: Run) -> dict[str, Any]:
@@ -48,14 +50,14 @@ def way_fields(inputs: Inputs, case: Case, operation: Run) -> dict[str, Any]:
     rate, mfu = choice.rate_tflops or 0.0, case.job.mfu
     if choice.measured is not None and peak:
         rate, mfu = peak, choice.measured.rate_tflops / peak
-    whole = rate * (mfu or 0.0) * choice.point.throughput
+    whole = rate * (mfu or 0.0) * choice.left
     now = operation.tflops_per_gpu * (case.job.mfu or 0.0)
     scale = now / whole if whole and job.training.scale else 1.0
     return {
         "tflops_per_gpu": rate,
         "mfu": mfu,
         "scale_share": scale,
-        "rate_share": choice.point.throughput * scale,
+        "rate_share": choice.left * scale,
         "ways": tuple(_way(inputs, system, each) for system, each in running),
     }
 
@@ -129,7 +131,22 @@ def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
         rate_source=None if row is None else _title(inputs, item, row.source),
         rate_confidence=None if row is None else row.confidence,
         rate_note=None if row is None else row.note,
+        **_spread(item, inputs.problem.job, choice),
     )
+
+
+def _spread(item: Item, job: Job, choice: Choice) -> dict[str, Any]:
+    """Return how a replica is spread on a type."""
+    option = choice.option
+    if option is None:
+        return {}
+    return {
+        "tensor": option.tensor,
+        "pipeline": option.pipeline,
+        "context": option.context,
+        "option_factor": option.factor,
+        "min_replicas": figures.least_replicas(item, job.spread(option)) or 1,
+    }
 
 
 def _item(inputs: Inputs, sku: str) -> Item:

@@ -167,14 +167,14 @@ def _other_data(draft: Draft, value: float) -> None:
 def _replica(draft: Draft, value: float | None) -> None:
     was = draft.problem.job.parallelism
     if value is None:
-        draft.change_job(parallelism=None)
+        draft.change_job(parallelisms=None)
         return
     groups, rest = divmod(round(value), 1 if was is None else was.tensor)
     if rest or not groups:
         assert was is not None
         raise EditError(f"a replica is made of whole tensor groups of {was.tensor} GPUs")
     tensor = round(value) // groups
-    draft.change_job(parallelism=Parallelism(tensor=tensor, pipeline=groups))
+    draft.change_job(parallelisms=Parallelism(tensor=tensor, pipeline=groups))
 
 
 def _failures(draft: Draft, value: float) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from planner.inputs import weights_gb_per_gpu
 from planner.schema.catalog import Achieved, Confidence, Item, PowerPoint, Precision
 from planner.schema.problem import Job
-from planner.schema.running import CurvePoint
+from planner.schema.running import CurvePoint, Parallelism
 from planner.sizing.throughput import gpu_share_of_draw, provisioned_share
 
 SAME_CAP = 1e-9
@@ -42,7 +42,7 @@ FULL = Point(1.0, 1.0, 1.0, 1.0, 1.0, None, None)
 
 @dataclass(frozen=True)
 class Choice:
-    """A set point and a precision, and the rate of a GPU before the set point counts.
+    """A set point, a precision and how a replica is spread, and the rate before these count.
 
     ``rate_tflops`` is the peak rate where the job states its MFU, else the one ``measured``; None
     where neither is known.
@@ -52,6 +52,13 @@ class Choice:
     precision: Precision
     rate_tflops: float | None
     measured: Achieved | None
+    option: Parallelism | None = None
+
+    @property
+    def left(self) -> float:
+        """What the set point and the spread of a replica leave of the rate."""
+        factor = 1.0 if self.option is None else self.option.factor
+        return self.point.throughput * factor
 
     def id_of(self, item: Item, job: Job) -> str:
         """Return the way's id: the item's, with what is chosen where there is something to."""
@@ -60,6 +67,8 @@ class Choice:
             parts.append(f"cap{100.0 * self.point.gpu_cap:.6g}".replace(".", "_"))
         if len(job.training.precisions) > 1:
             parts.append(self.precision)
+        if len(job.options) > 1 and self.option is not None:
+            parts.append(self.option.name)
         return "__".join(parts)
 
 
@@ -68,7 +77,7 @@ def choices(item: Item, job: Job, system_kw: float | None, *, rated: bool) -> li
 
     Args:
         item: the GPU system.
-        job: the job.
+        job: the job, a replica of it spread in one way.
         system_kw: what one unit draws at most, kW; None where that is not known.
         rated: whether only what has a known rate counts.
     """
@@ -81,7 +90,7 @@ def choices(item: Item, job: Job, system_kw: float | None, *, rated: bool) -> li
         if (rate is None and rated) or not _holds_weights(item, job, precision):
             continue
         for point in points(item, job, precision, system_kw):
-            found.append(Choice(point, precision, rate, row))
+            found.append(Choice(point, precision, rate, row, job.parallelism))
     return found
 
 
@@ -97,8 +106,10 @@ def why_none(item: Item, job: Job, system_kw: float | None, *, rated: bool) -> s
     if rated and training.model is None:
         if all(peak_tflops(item, each) is None for each in training.precisions):
             return f"dense {names} rate"
+    if any(points(item, job, precision, system_kw) for precision in training.precisions):
+        return None
     caps = ", ".join(f"{cap:.4g}" for cap in (job.power and job.power.asked) or ())
-    return f"a power set point at a cap of {caps}" if caps else None
+    return f"a power set point at a cap of {caps}"
 
 
 def peak_tflops(item: Item, precision: Precision) -> float | None:

@@ -23,6 +23,7 @@ from planner.schema.problem import Job, Problem
 from planner.sizing import checkpoint as sizing
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.sizing.placement import Space
+from planner.sizing.throughput import MemoryNeed
 
 ALMOST = 1 + 1e-9
 DRAWLESS = frozenset({"cable", "rack", "pdu", "software", "service"})
@@ -132,7 +133,7 @@ def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
     rack, space = inputs.problem.site.rack, rack_space(inputs.problem, class_of(item))
     if item.consumes.racks is not None:
         racks, draw = item.consumes.racks.value, it_power_kw(item, inputs)
-        limit = rack.whole_rack_limit_kw if rack is not None else None
+        limit = inputs.problem.site.whole_rack_limit_kw if rack is not None else None
         too_hungry = limit is not None and draw is not None and draw > racks * limit * ALMOST
         return None if too_hungry else RackUse(racks_each=racks)
     if space is None:
@@ -170,15 +171,21 @@ def rack_space(problem: Problem, name: RackClassName) -> Space | None:
     own = getattr(problem.site.rack_classes, name)
     return Space(
         own.height_ru or rack.height_ru,
-        rack.power_kw if own.power_kw is None else own.power_kw,
+        problem.site.class_power_kw(own),
         rack.weight_kg if own.weight_kg is None else own.weight_kg,
     )
 
 
 def choices_on(item: Item, inputs: Inputs) -> list[Choice]:
     """Return what the plan may choose from on a GPU system: set points, precisions, rates."""
-    rated, power = needs_flops(inputs.problem), it_power_kw(item, inputs)
-    return choices(item, inputs.problem.job, power, rated=rated)
+    job, power = inputs.problem.job, it_power_kw(item, inputs)
+    rated = needs_flops(inputs.problem)
+    found = []
+    for option in job.options or (None,):
+        there = job.spread(option)
+        if no_spread(item, there) is None:
+            found += choices(item, there, power, rated=rated)
+    return found
 
 
 def failures_per_gpu_day(item: Item, job: Job) -> float:
@@ -237,9 +244,8 @@ def why_not(item: Item, inputs: Inputs) -> str | None:
         or missing_figure(item, inputs)
         or _no_room(item, inputs)
         or _no_fabric(item, inputs)
-        or _no_memory(item, inputs.problem.job)
-        or _no_domain(item, inputs.problem.job)
-        or _no_pool(item, inputs.problem.job)
+        or _no_option(item, inputs.problem.job)
+        or _no_way(item, inputs)
         or _no_cluster(item, inputs)
     )
 
@@ -351,6 +357,52 @@ def _no_cluster(item: Item, inputs: Inputs) -> str | None:
     return None
 
 
+def _no_option(item: Item, job: Job) -> str | None:
+    """Return why a replica finds no place on a type, spread in any of the ways that are given."""
+    reasons = [no_spread(item, job.spread(option)) for option in job.options or (None,)]
+    return None if None in reasons else reasons[0]
+
+
+def _no_way(item: Item, inputs: Inputs) -> str | None:
+    """Return why nothing that may be chosen goes together on a GPU system."""
+    if item.category != "gpu_system" or item.provides.gpus is None or choices_on(item, inputs):
+        return None
+    return "no precision and spread of a replica that fit into its memory have a known rate"
+
+
+def no_spread(item: Item, job: Job) -> str | None:
+    """Return why a replica, spread in one way, finds no place on a type."""
+    return (
+        _no_memory(item, job)
+        or _no_domain(item, job)
+        or _no_pool(item, job)
+        or _no_room_for_state(item, job)
+    )
+
+
+def _no_room_for_state(item: Item, job: Job) -> str | None:
+    """Return why what every replica holds leaves no room for what they share."""
+    if least_replicas(item, job) is not None:
+        return None
+    return (
+        f"what {job_path('parallelism')}.memory holds in each GPU leaves none of its memory for "
+        "what replicas share"
+    )
+
+
+def least_replicas(item: Item, job: Job) -> int | None:
+    """Return the fewest replicas whose GPUs' memory holds their state; None where none do."""
+    parallel = job.parallelism
+    if parallel is None or parallel.memory is None:
+        return 1 if parallel is None else parallel.min_replicas
+    if item.gpu.memory is None or job.parameters is None:
+        return parallel.min_replicas
+    asked, per_gpu = parallel.memory, job.parameters / (parallel.tensor * parallel.pipeline)
+    held = MemoryNeed(asked.held, asked.shared, asked.activations_gb, asked.usable)
+    least = held.least_replicas(per_gpu, item.gpu.memory.value)
+    return None if least is None else max(parallel.min_replicas, least)
+
+
 def _no_memory(item: Item, job: Job) -> str | None:
     """Return why a GPU cannot hold its part of a replica, where its memory is known."""
     need_gb, memory = weights_gb_per_gpu(job), item.gpu.memory
@@ -401,8 +453,10 @@ def _missing_gpu(item: Item, inputs: Inputs) -> list[str]:
     rated, power = needs_flops(inputs.problem), it_power_kw(item, inputs)
     if item.category != "gpu_system":
         return []
-    unrated = why_none(item, job, power, rated=rated)
-    missing += [] if unrated is None else [unrated]
+    reasons = [
+        why_none(item, job.spread(option), power, rated=rated) for option in job.options or (None,)
+    ]
+    missing += [] if None in reasons else [reasons[0] or ""]
     if job.checkpoint.stall_s == "derived" and item.local.host_copy is None:
         missing.append("the copy from GPU to host (local.copy), which a derived stall takes")
     if job.levels is not None and job.levels.use == "yes":
@@ -418,7 +472,7 @@ def _no_room(item: Item, inputs: Inputs) -> str | None:
     if site.rack is None or rack_use(item, inputs) is not None:
         return None
     if item.consumes.racks is not None:
-        limit = site.rack.whole_rack_limit_kw
+        limit = site.whole_rack_limit_kw
         return (
             f"draws more than the {limit:g} kW a rack of its own may (site.rack.whole_rack_power)"
         )

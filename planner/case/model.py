@@ -142,9 +142,9 @@ class Way:
     whole systems. ``spare_unit`` is what of it is mended by itself. ``tflops_per_gpu`` is what
     ``Job.mfu`` applies to, at the power set point. ``power_share`` of its rated power is what a
     system is provisioned for, ``min_replicas`` the fewest whose memory holds what they share,
-    ``bubble`` what its pipeline costs per GPU in use. Without ``drives`` the job has no local level
-    of checkpoints there; ``host_copy_gb_per_s`` is what a GPU copies to its host, where the stall
-    is derived from it.
+    ``bubble`` what its pipeline costs per GPU in use, ``tensor_gpus`` are the GPUs of a tensor
+    group. Without ``drives`` the job has no local level of checkpoints there;
+    ``host_copy_gb_per_s`` is what a GPU copies to its host, where the stall is derived from it.
     """
 
     id: str
@@ -156,6 +156,7 @@ class Way:
     spare_unit: SpareUnit
     power_share: float = 1.0
     min_replicas: int = 1
+    tensor_gpus: int | None = None
     drives: Drives | None = None
     host_copy_gb_per_s: float | None = None
     bubble: float = 0.0
@@ -295,16 +296,31 @@ class Fabric:
 
 
 @dataclass(frozen=True)
+class Positions:
+    """The racks that can stand in no other groups of positions than these, and how many those take.
+
+    With every such set within its positions each rack has one (Hall, 1935).
+    """
+
+    name: str
+    label: str
+    racks: Terms
+    count: int
+
+
+@dataclass(frozen=True)
 class Companions:
     """All companions of a problem, and the counts they follow from in working order.
 
     ``racks`` are terms of every rack in the room; ``shared`` are the racks that network devices
-    share, where there are any.
+    share, where there are any. ``positions`` are the sets of racks that only some positions of the
+    hall take.
     """
 
     quantities: tuple[Quantity, ...] = ()
     items: tuple[Companion, ...] = ()
     racks: Terms = ()
+    positions: tuple[Positions, ...] = ()
     shared: Packed | None = None
     shared_pdus_per_rack: int = 0
     pdus_per_rack: tuple[tuple[str, int], ...] = ()

@@ -261,7 +261,9 @@ def limits_of(problem: Problem) -> Limits:
     """Return what a problem limits."""
     rows = of_group("supply", "ratio", "target")
     given = {limit.field: value_at(problem, limit.path) for limit in rows}
-    return Limits(**given | {"facility_power_kw": problem.site.facility_limit_kw})
+    site = problem.site
+    own = {"facility_power_kw": site.facility_limit_kw, "racks": site.rack_count}
+    return Limits(**given | own)
 
 
 def _rule(problem: Problem) -> BandwidthRule | None:
@@ -328,6 +330,7 @@ def job_numbers(problem: Problem) -> JobNumbers:
     size_gb, bytes_each = job_size(job)
     checkpoint, restore = job.checkpoint, job.restore
     replica = job.parallelism.replica_gpus if job.parallelism else None
+    least = min((option.replica_gpus for option in job.options), default=1)
     return JobNumbers(
         name=job.name,
         checkpoint_gb=size_gb,
@@ -348,7 +351,7 @@ def job_numbers(problem: Problem) -> JobNumbers:
         fan_out=restore.fan_out,
         max_restore_s=restore.max_time_s,
         restart_s=job.restart_s,
-        gpus_min=max(1, replica or 1, job.gpus.min or 1, problem.targets.min_gpus or 1),
+        gpus_min=max(1, least, job.gpus.min or 1, problem.targets.min_gpus or 1),
         gpus_max=job.gpus.max,
         hot_spares=job.gpus.hot[0],
         hot_share=job.gpus.hot[1],

@@ -21,19 +21,23 @@ def ways_of(item: Item, inputs: Inputs) -> tuple[Way, ...]:
 
 def _way(item: Item, job: Job, choice: Choice) -> Way:
     assert item.provides.gpus is not None
+    name, job = choice.id_of(item, job), job.spread(choice.option)
     usable = figures.usable_gpus(item.provides.gpus.value, job)
-    replica = job.parallelism.replica_gpus if job.parallelism else None
+    parallel = job.parallelism
+    replica = parallel.replica_gpus if parallel else None
     bubble = bubble_of(job)
     return Way(
-        id=choice.id_of(item, job),
+        id=name,
         usable_gpus=usable,
         step_gpus=replica if job.whole_replicas and replica else usable,
         replica_gpus=replica,
-        tflops_per_gpu=_rate_tflops(job, choice, bubble) * choice.point.throughput,
+        tflops_per_gpu=_rate_tflops(job, choice, bubble) * choice.left,
         failures_per_gpu_day=figures.failures_per_gpu_day(item, job),
         spare_unit=figures.spare_unit(item, usable, job),
         power_share=choice.point.power,
+        min_replicas=figures.least_replicas(item, job) or 1,
         bubble=bubble,
+        tensor_gpus=parallel.tensor if parallel else None,
         drives=figures.drives(item, job),
         host_copy_gb_per_s=figures.host_copy_gb_per_s(item, job),
     )

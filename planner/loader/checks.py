@@ -504,10 +504,12 @@ def _gpus(inputs: Inputs) -> Iterator[Contradiction]:
     most, path = job.gpus.max, job_path("gpus.max")
     if most is None:
         return
-    if job.parallelism is not None and job.parallelism.replica_gpus > most:
-        tensor, pipeline = job.parallelism.tensor, job.parallelism.pipeline
-        need = job.parallelism.replica_gpus
-        message = f"one replica takes {need} GPUs (tensor {tensor} x pipeline {pipeline})"
+    smallest = min(job.options, key=lambda option: option.replica_gpus, default=None)
+    if smallest is not None and smallest.replica_gpus > most:
+        tensor, pipeline = smallest.tensor, smallest.pipeline
+        need, context = smallest.replica_gpus, smallest.context
+        more = f" x context {context}" if context > 1 else ""
+        message = f"one replica takes {need} GPUs (tensor {tensor} x pipeline {pipeline}{more})"
         yield path, f"{message}, and at most {most} may be used", f"raise it to {need} or more"
     if targets.min_gpus is not None and targets.min_gpus > most:
         message = f"targets.min_gpus asks for {targets.min_gpus} GPUs in use"
@@ -576,6 +578,8 @@ def _memory(inputs: Inputs) -> Iterator[Contradiction]:
     known_gb = [size.value for size in sizes if size is not None]
     if need_gb is None or not sizes or len(known_gb) < len(sizes) or need_gb <= max(known_gb):
         return
+    if len(job.options) > 1:  # another spread may take less: the items left out say why
+        return
     assert job.parallelism is not None
     message = (
         f"the weights alone take {need_gb:.4g} GB a GPU where {job.parallelism.replica_gpus} hold "
@@ -589,7 +593,7 @@ def _domains(inputs: Inputs) -> Iterator[Contradiction]:
     """Yield tensor groups that no GPU system on offer holds within itself."""
     job = inputs.problem.job
     sizes = [item.provides.gpus.value for item in _systems(inputs) if item.provides.gpus]
-    if not job.whole_replicas or job.parallelism is None or not sizes:
+    if not job.whole_replicas or job.parallelism is None or not sizes or len(job.options) > 1:
         return
     largest, tensor = max(sizes), job.parallelism.tensor
     most = min(largest, job.gpus.per_system or largest)

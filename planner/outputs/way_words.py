@@ -51,7 +51,7 @@ def useful_range(job: JobPlan) -> tuple[float, float] | None:
 
 def _set_point(name: str, way: WayPlan) -> str:
     if way.gpu_cap == 1.0:
-        return f"{name}: GPUs at full power, {way.precision}"
+        return f"{name}: GPUs at full power, {way.precision}{_spread(way)}"
     rated = ""
     if way.rated_it_power_kw is not None:
         provisioned = way.power_share * way.rated_it_power_kw
@@ -63,8 +63,19 @@ def _set_point(name: str, way: WayPlan) -> str:
     sure = "" if way.curve_confidence is None else f", {way.curve_confidence} confidence"
     return (
         f"{name}: GPUs capped at {cap_words(way)}{rated}, which leaves "
-        f"{percent(way.throughput, 1)} of the rate{span}; {way.precision}; curve: {way.curve}{sure}"
+        f"{percent(way.throughput, 1)} of the rate{span}; {way.precision}{_spread(way)}; curve: "
+        f"{way.curve}{sure}"
     )
+
+
+def _spread(way: WayPlan) -> str:
+    """Return how a replica is spread: ', tensor 8 x pipeline 16, at 97 % of the rate'."""
+    if way.tensor is None:
+        return ""
+    context = f" x context {way.context}" if way.context > 1 else ""
+    factor = "" if way.option_factor == 1.0 else f", at {percent(way.option_factor)} of the rate"
+    least = f", at least {way.min_replicas:,} replicas" if way.min_replicas > 1 else ""
+    return f", tensor {way.tensor} x pipeline {way.pipeline}{context}{factor}{least}"
 
 
 def _rate(name: str, way: WayPlan) -> str:

@@ -440,7 +440,9 @@ class WayPlan(PlanModel):
     rated ``rated_it_power_kw``, is provisioned for ``power_share`` of it. That leaves
     ``throughput`` of the job's rate, between ``throughput_low`` and ``throughput_high``, says
     ``curve``; None at full power. ``rate_tflops`` was measured on ``rate_gpus`` GPUs, says
-    ``rate_source``; None where the rate is the peak times an MFU.
+    ``rate_source``; None where the rate is the peak times an MFU. A replica is spread over
+    ``tensor`` times ``pipeline`` times ``context`` GPUs, which leaves ``option_factor`` of the
+    rate; at least ``min_replicas`` hold its state.
     """
 
     id: str
@@ -461,6 +463,11 @@ class WayPlan(PlanModel):
     rate_source: str | None = None
     rate_confidence: Confidence | None = None
     rate_note: str | None = None
+    tensor: int | None = None
+    pipeline: int | None = None
+    context: int = 1
+    min_replicas: int = 1
+    option_factor: float = 1.0
 
 
 class JobPlan(PlanModel):

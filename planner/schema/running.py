@@ -10,24 +10,72 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from planner.schema.base import (
     Count,
     Model,
+    Number,
     PositiveShare,
     PositiveWhole,
     Share,
+    SizeOrZero,
     Text,
 )
 from planner.schema.catalog import Precision
 
 
+class ReplicaMemory(Model):
+    """What a replica takes of the memory of its GPUs, in bytes for each parameter.
+
+    ``held`` is in every replica (weights, gradients), ``shared`` is spread over all of them (an
+    optimizer that is sharded), ``activations`` come on top in each GPU. A replica fits where all
+    of it takes at most ``usable`` of a GPU's memory.
+    """
+
+    held: Number
+    shared: Number
+    activations_gb: SizeOrZero = Field(default=0.0, alias="activations")
+    usable: PositiveShare = 0.9
+
+
 class Parallelism(Model):
-    """Tensor and pipeline degrees; their product is the GPUs that hold one replica."""
+    """How a replica is spread over GPUs: tensor, pipeline and context degrees.
+
+    Their product is the GPUs that hold one replica. At least ``min_replicas`` run; where ``memory``
+    is given, at least as many as its shared part needs. ``factor`` is what is left of the rate.
+    """
 
     tensor: PositiveWhole
     pipeline: PositiveWhole
+    context: PositiveWhole = 1
+    min_replicas: PositiveWhole = 1
+    factor: PositiveShare = 1.0
+    memory: ReplicaMemory | None = None
 
     @property
     def replica_gpus(self) -> int:
         """GPUs that hold one replica of the model."""
-        return self.tensor * self.pipeline
+        return self.tensor * self.pipeline * self.context
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is said but degrees."""
+        return self.min_replicas == 1 and self.factor == 1.0 and self.memory is None
+
+    @property
+    def name(self) -> str:
+        """What tells this option from others: 't8p16'."""
+        context = f"c{self.context}" if self.context > 1 else ""
+        return f"t{self.tensor}p{self.pipeline}{context}"
+
+
+def _options_kind(value: object) -> str:
+    return "several" if isinstance(value, (list, tuple)) else "one"
+
+
+Options = Annotated[
+    Annotated[Parallelism, Tag("one")]
+    | Annotated[
+        Annotated[tuple[Parallelism, ...], Field(min_length=1, max_length=20)], Tag("several")
+    ],
+    Discriminator(_options_kind),
+]
 
 
 class CurvePoint(Model):

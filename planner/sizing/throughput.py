@@ -98,6 +98,37 @@ def pipeline_bubble(
     return (pipeline - 1) / (replica_gpus * interleave * micro_batches)
 
 
+@dataclass(frozen=True)
+class MemoryNeed:
+    """What a replica takes of its GPUs' memory.
+
+    Bytes per parameter that every replica holds, and that all replicas share between them; GB of
+    activations in each GPU; the share of a GPU's memory that can be used.
+    """
+
+    held: float
+    shared: float
+    activations_gb: float
+    usable: float
+
+    def least_replicas(self, parameters_per_gpu: float, memory_gb: float) -> int | None:
+        """Return the least d with ``held + shared/d + activations <= usable memory``.
+
+        Args:
+            parameters_per_gpu: parameters that a GPU has of one replica.
+            memory_gb: memory of a GPU, GB.
+
+        None where what is held fills the memory. Source: Rajbhandari et al., "ZeRO: Memory
+        Optimizations Toward Training Trillion Parameter Models", SC 2020, section 5 (stage 1).
+        """
+        held_gb = self.held * parameters_per_gpu / 1e9 + self.activations_gb
+        room_gb = self.usable * memory_gb - held_gb
+        shared_gb = self.shared * parameters_per_gpu / 1e9
+        if room_gb <= 0.0:
+            return None
+        return max(1, math.ceil(shared_gb / room_gb * (1.0 - 1e-12)))
+
+
 def _interpolated(table: Sequence[tuple[float, float]], gpus: float) -> float:
     first, last = table[0], table[-1]
     if gpus <= first[0]:

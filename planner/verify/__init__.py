@@ -24,7 +24,7 @@ from planner.verify.objective import check_objective, check_status
 from planner.verify.options import check_options
 from planner.verify.placement import check_placement, shared_racks
 from planner.verify.totals import check_ratios, check_totals
-from planner.verify.ways import check_ways
+from planner.verify.ways import check_ways, with_option
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs
@@ -79,11 +79,15 @@ def recheck(inputs: Inputs, plan: Plan) -> Recheck:
     check_site(ledger, basis, plan)
     check_status(ledger, plan)
     if plan.status in ("optimal", "feasible"):
+        before = len(ledger.disagreements)
+        basis = with_option(ledger, basis, plan)
         if plan.jobs:
             check_choice(ledger, basis, plan.jobs[0])
-        decisions = None if ledger.disagreements else read_decisions(ledger, basis, plan)
+        chosen = len(ledger.disagreements) == before
+        decisions = read_decisions(ledger, basis, plan) if chosen else None
         if decisions is not None:
-            paces = check_ways(ledger, basis, plan.jobs[0])
+            several = len(inputs.problem.job.options) > 1
+            paces = check_ways(ledger, basis, plan.jobs[0], open_spread=several)
             shares = {sku: pace.power_share for sku, pace in paces.items()}
             capped = {sku: share for sku, share in shares.items() if share != 1.0}
             basis = replace(basis, provisioned=capped)
@@ -141,7 +145,7 @@ def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pla
         return
     degraded = check_degraded(ledger, basis, decisions, plan.jobs[0], figures)
     ratios = check_ratios(ledger, basis, plan, totals.tco_usd, figures)
-    found = Found(companions.counts, totals, ratios, figures, degraded)
+    found = Found(companions.counts, companions.room, totals, ratios, figures, degraded)
     check_limits(ledger, basis, decisions, plan, found)
     check_objective(ledger, basis, plan, found)
     check_options(ledger, basis, decisions, plan)
@@ -164,7 +168,7 @@ def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:
         "pue_liquid": problem.site.pue_liquid,
         "it_power_limit_kw": problem.site.it_power_kw,
         "facility_power_limit_kw": facility_limit_kw(problem.site),
-        "racks_limit": problem.site.racks,
+        "racks_limit": problem.site.rack_count,
         "years": None if term is None else term.years,
         "electricity_usd_per_kwh": None if term is None else term.electricity_usd_per_kwh,
         "colocation_usd_per_kw_month": 0.0 if term is None else term.colocation_usd_per_kw_month,

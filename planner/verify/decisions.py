@@ -323,7 +323,7 @@ def replica_gpus(job: Job) -> int | None:
     """Return the GPUs of a replica where only whole replicas may run, else None."""
     if job.parallelism is None or job.gpus.whole == "systems":
         return None
-    return job.parallelism.tensor * job.parallelism.pipeline
+    return job.parallelism.tensor * job.parallelism.pipeline * job.parallelism.context
 
 
 def usable_gpus(job: Job, gpus: int) -> int:

@@ -194,7 +194,8 @@ def _mended(
 
 
 def _replica_gpus(job: Job) -> int:
-    return 1 if job.parallelism is None else job.parallelism.tensor * job.parallelism.pipeline
+    parallel = job.parallelism
+    return 1 if parallel is None else parallel.tensor * parallel.pipeline * parallel.context
 
 
 def bytes_per_parameter(job: Job, size_gb: float) -> float:

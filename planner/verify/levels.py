@@ -87,7 +87,7 @@ def _writers(basis: Basis, decisions: Decisions) -> int:
     job = basis.problem.job
     if job.checkpoint.writers == "all" or job.parallelism is None:
         return decisions.gpus_used
-    return job.parallelism.tensor * job.parallelism.pipeline
+    return job.parallelism.replica_gpus
 
 
 def find_levels(basis: Basis, decisions: Decisions) -> Levels | None:

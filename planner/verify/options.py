@@ -123,8 +123,8 @@ def _check_needs(
     share = checkpoint.max_blocking if job.mode == "sync" else checkpoint.max_overlap
     if job.mode == "async" and basis.problem.storage.rule != "demand":
         share = 1.0
-    every_s = option.interval_s * (option.every or 1)
-    needed = job.checkpoint_gb / (every_s * share) if every_s > 0 else -1.0
+    remote_s = option.interval_s * max(1, option.every)
+    needed = job.checkpoint_gb / (remote_s * share) if remote_s > 0 else -1.0
     ledger.same(f"{name}.write_needed_gb_per_s", option.write_needed_gb_per_s, needed)
     delivered = basis.problem.storage.delivered_fraction
     for what, has, asked in (
@@ -145,6 +145,9 @@ def _check_shortfall(
 ) -> None:
     """Run the job on an option and compare how far behind the bound it is, where work counts."""
     goal, name = plan.objective, f"storage_options.{option.family}.shortfall"
+    if goal.name not in OBJECTIVES:
+        ledger.fail(f"{name}: no such objective as {goal.name!r}")
+        return
     asked = OBJECTIVES[goal.name]
     if asked.figure.money:
         ledger.same(name, option.shortfall, 0.0)
@@ -192,9 +195,8 @@ def _check_own(
     ledger.equal(f"{name}.items", {each.sku: each.units for each in option.items}, lines)
     ledger.equal(f"{name}.fewer_systems", option.fewer_systems, 0)
     ledger.same(f"{name}.beside_usd", option.beside_usd, 0.0)
-    local = plan.jobs[0].local
-    ledger.same(f"{name}.interval_s", option.interval_s, plan.jobs[0].interval_s)
-    ledger.equal(f"{name}.every", option.every, 0 if local is None else local.every)
+    ledger.same(f"{name}.interval_s", option.interval_s, decisions.interval_s)
+    ledger.equal(f"{name}.every", option.every, decisions.every)
 
 
 def _unit_usd(basis: Basis, item: Item, counted: str, list_usd: float, yearly_usd: float) -> float:

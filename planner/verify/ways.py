@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.schema.catalog import Achieved, Item
-from planner.schema.plan import JobPlan, WayPlan
+from planner.schema.plan import JobPlan, Plan, WayPlan
 from planner.schema.problem import Job
-from planner.schema.running import Scale
+from planner.schema.running import Parallelism, Scale
 from planner.verify.basis import Basis
-from planner.verify.ledger import Ledger
+from planner.verify.ledger import Ledger, at_least
 
 _SAME_CAP = 1e-9
 
@@ -47,16 +47,21 @@ class Pace:
         return _left(law, job, gpus) / there
 
 
-def check_ways(ledger: Ledger, basis: Basis, stated: JobPlan) -> Mapping[str, Pace]:
+def check_ways(
+    ledger: Ledger, basis: Basis, stated: JobPlan, *, open_spread: bool
+) -> Mapping[str, Pace]:
     """Return the pace of each type in use by identifier; compare all that the plan says of it.
 
     Args:
         ledger: takes the disagreements.
         basis: the problem and the catalogs.
         stated: the job of the plan, whose types are in the catalogs.
+        open_spread: whether the problem gives several options to spread a replica.
     """
     job = basis.problem.job
-    if job.power is None and job.training.model is None and job.training.scale is None:
+    spread = open_spread or any(option != _degrees(option) for option in job.options)
+    levers = (job.power, job.training.model, job.training.scale)
+    if not any(levers) and not spread:
         ledger.equal("jobs.ways", stated.ways, ())
         return as_sold(basis, stated.gpu_types)
     ledger.equal("jobs.ways", sorted(w.gpu_type for w in stated.ways), sorted(stated.gpu_types))
@@ -65,7 +70,27 @@ def check_ways(ledger: Ledger, basis: Basis, stated: JobPlan) -> Mapping[str, Pa
         item = basis.items.get(way.gpu_type)
         if item is not None and way.gpu_type in stated.gpu_types:
             found[way.gpu_type] = _check_way(ledger, basis, item, way)
+    _check_least(ledger, basis, stated)
     return {**as_sold(basis, stated.gpu_types), **found}
+
+
+def with_option(ledger: Ledger, basis: Basis, plan: Plan) -> Basis:
+    """Return what a plan is judged by where its replica is spread as it says."""
+    job = basis.problem.job
+    if len(job.options) < 2 or not plan.jobs:
+        return basis
+    said = {(way.tensor, way.pipeline, way.context) for way in plan.jobs[0].ways}
+    for option in job.options:
+        if said == {(option.tensor, option.pipeline, option.context)}:
+            jobs = (job.model_copy(update={"parallelisms": option}),)
+            return replace(basis, problem=basis.problem.model_copy(update={"jobs": jobs}))
+    ledger.fail(f"jobs.ways: no option of the problem spreads a replica as {sorted(said, key=str)}")
+    return basis
+
+
+def _degrees(option: Parallelism) -> Parallelism:
+    """Return an option that says nothing but degrees."""
+    return Parallelism(tensor=option.tensor, pipeline=option.pipeline, context=option.context)
 
 
 def as_sold(basis: Basis, types: tuple[str, ...]) -> Mapping[str, Pace]:
@@ -86,6 +111,7 @@ def _check_way(ledger: Ledger, basis: Basis, item: Item, way: WayPlan) -> Pace:
     if way.precision not in job.training.precisions:
         ledger.fail(f"{name}.precision: {way.precision} is not asked for")
     share, throughput = _check_point(ledger, basis, item, way)
+    throughput *= _check_spread(ledger, basis, item, way)
     row = _slowest_of_most_gpus(item, job, way)
     ledger.same(f"{name}.rate_tflops", way.rate_tflops, None if row is None else row.rate_tflops)
     ledger.same(f"{name}.rate_gpus", way.rate_gpus, None if row is None else row.gpus)
@@ -119,6 +145,39 @@ def _check_point(ledger: Ledger, basis: Basis, item: Item, way: WayPlan) -> tupl
     read = {"low": low, "middle": throughput, "high": high}[reading]
     ledger.same(f"{name}.throughput", way.throughput, read)
     return share, read
+
+
+def _check_spread(ledger: Ledger, basis: Basis, item: Item, way: WayPlan) -> float:
+    """Return what the spread of a replica leaves of the rate; compare it and the least replicas."""
+    name, job = f"jobs.ways.{item.id}", basis.problem.job
+    option = job.parallelism
+    if option is None:
+        ledger.equal(f"{name}.tensor", way.tensor, None)
+        return 1.0
+    ledger.equal(f"{name}.tensor", way.tensor, option.tensor)
+    ledger.equal(f"{name}.pipeline", way.pipeline, option.pipeline)
+    ledger.equal(f"{name}.context", way.context, option.context)
+    ledger.same(f"{name}.option_factor", way.option_factor, option.factor)
+    least, asked, memory = option.min_replicas, option.memory, item.gpu.memory
+    if asked is not None and memory is not None and job.parameters is not None:
+        each = job.parameters / option.tensor / option.pipeline / 1e9
+        room_gb = memory.value * asked.usable - asked.activations_gb - each * asked.held
+        if room_gb <= 0:
+            ledger.fail(f"{name}: the memory of its GPUs does not hold a replica")
+            return option.factor
+        least = max(least, at_least(each * asked.shared / room_gb))
+    ledger.equal(f"{name}.min_replicas", way.min_replicas, least)
+    return option.factor
+
+
+def _check_least(ledger: Ledger, basis: Basis, stated: JobPlan) -> None:
+    """Require that as many GPUs are in use as the least replicas take."""
+    option = basis.problem.job.parallelism
+    for way in stated.ways if option is not None else ():
+        assert option is not None
+        gpus = option.tensor * option.pipeline * option.context * way.min_replicas
+        if stated.gpus_used < gpus:
+            ledger.fail(f"jobs.gpus_used: {way.min_replicas} replicas take {gpus} GPUs")
 
 
 _Row = tuple[float, float, float, float]
@@ -175,7 +234,7 @@ def _left(law: Scale, job: Job, gpus: float) -> float:
         parallel = job.parallelism
         if parallel is None:
             return 1.0
-        replicas = gpus / (parallel.tensor * parallel.pipeline)
+        replicas = gpus / (parallel.tensor * parallel.pipeline * parallel.context)
         idle = (parallel.pipeline - 1) * replicas / (law.interleave * law.micro_batches)
         return 1.0 / (1.0 + idle)
     rows = [(row.gpus, row.share) for row in law.table or ()]

@@ -16,7 +16,7 @@ from tests.oracle.fabric import design
 from tests.oracle.facility import ceil
 from tests.oracle.money import RESOURCES, Array, Market, within
 from tests.oracle.repair import mended
-from tests.oracle.ways import Way, useful_tflops, ways
+from tests.oracle.ways import Way, least_replicas, useful_tflops, ways
 
 LLAMA3_PER_GPU_DAY = 4.74e-4
 """419 interruptions in 54 days on 16,384 GPUs, the default of the problem file."""
@@ -54,6 +54,8 @@ def choices(market: Market, systems: Sequence[Candidate], thrifty: bool) -> Iter
     for bought, types, used, gpus in purchases:
         if _in_range(gpus, market.problem):
             for chosen in product(*(known[t] for t in types)):
+                if not all(_enough(way, market.problem.job, gpus) for way in chosen):
+                    continue
                 yield _describe(market.problem, systems, bought, types, used, gpus, chosen)
 
 
@@ -145,6 +147,12 @@ def usable_gpus(size: int, job: Job) -> int:
     replica = job.parallelism.replica_gpus
     step = replica if replica <= most else job.parallelism.tensor
     return max(gpus for gpus in range(most + 1) if gpus % step == 0)
+
+
+def _enough(way: Way, job: Job, gpus: int) -> bool:
+    """Return whether so many GPUs hold the least replicas of the way."""
+    replica = 1 if job.parallelism is None else job.parallelism.replica_gpus
+    return gpus >= replica * (least_replicas(way.item, job) or 1)
 
 
 def _in_range(gpus: int, problem: Problem) -> bool:

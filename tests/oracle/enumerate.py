@@ -90,7 +90,27 @@ def best(
     prices: Mapping[str, Price],
     discounts: Sequence[Discount] = (),
 ) -> Best | None:
-    """Return the best plan by exhaustive enumeration, None where no plan is feasible."""
+    """Return the best plan by exhaustive enumeration, None where no plan is feasible.
+
+    With several options to spread a replica each is a problem of its own, and all plans compete.
+    """
+    job = problem.job
+    found: list[tuple[_Found, list[str]]] = []
+    for option in job.options or (None,):
+        jobs = (job.model_copy(update={"parallelisms": option}),)
+        alone = problem.model_copy(update={"jobs": jobs})
+        found += _every(alone, items, families, prices, discounts)
+    return None if not found else _first(problem, found)
+
+
+def _every(
+    problem: Problem,
+    items: Sequence[Item],
+    families: Sequence[Family],
+    prices: Mapping[str, Price],
+    discounts: Sequence[Discount],
+) -> list[tuple[_Found, list[str]]]:
+    """Return every plan that ties with the best where a replica is spread in one way."""
     known = {item.id: _drawing(item, problem) for item in items}
     market = Market(problem, known, prices, discounts, families)
     systems = candidates(market, "gpu_system", families)
@@ -103,13 +123,13 @@ def best(
         if bool(within(choice.consumed, market.limits()))
     ]
     if not gpus:
-        return None
+        return []
     left = market.limits() - np.min([choice.consumed for choice in gpus], axis=0)
     purchases = stores.choices(problem, storage, families, left)
     if purchases is None:
-        return None
-    found = _Search(problem, plant, purchases).run(gpus)
-    return None if not found else _first(problem, found, [item.id for item in bought])
+        return []
+    ids = [item.id for item in bought]
+    return [(found, ids) for found in _Search(problem, plant, purchases).run(gpus)]
 
 
 def _drawing(item: Item, problem: Problem) -> Item:
@@ -292,19 +312,20 @@ def _run(
     return interval_s, np.where(allowed, rate, 0.0)
 
 
-def _first(problem: Problem, found: Sequence[_Found], ids: Sequence[str]) -> Best:
+def _first(problem: Problem, of_options: Sequence[tuple[_Found, list[str]]]) -> Best:
     """Return the plan that objective, capex, IT power, units and goodput put first, in order.
 
     Before them, among plans good enough, come the fewest units from vendors not preferred.
     """
     sign = -1.0 if problem.objective.maximize is not None else 1.0
+    found = [plans for plans, _ in of_options]
     keys = np.vstack(
         [
             np.column_stack([sign * f.value, f.capex_usd, f.it_power_kw, f.units, -f.goodput])
             for f in found
         ]
     )
-    places = [(f, row) for f in found for row in range(len(f.value))]
+    places = [(f, ids, row) for f, ids in of_options for row in range(len(f.value))]
     others = np.concatenate([f.others for f in found])
     left, top = np.arange(len(keys)), keys[:, 0].min()
     if problem.policy.prefer is not None:
@@ -315,7 +336,7 @@ def _first(problem: Problem, found: Sequence[_Found], ids: Sequence[str]) -> Bes
     for column, width in zip(keys.T, widths, strict=True):
         lowest = column[left].min()
         left = left[column[left] <= lowest + width * abs(lowest)]
-    plans, row = places[int(left[0])]
+    plans, ids, row = places[int(left[0])]
     bought = (*plans.choice.bought, *(int(n) for n in plans.counts[row]))
     return Best(
         value=float(plans.value[row]),

@@ -30,8 +30,25 @@ def ways(item: Item, problem: Problem, catalog: Catalog) -> list[Way]:
             continue
         for power, throughput in _points(item, job, precision, catalog):
             for tflops, gpus in _rates(item, job, precision):
-                found.append(Way(item, power, tflops * throughput, gpus))
-    return found
+                left = throughput * (1.0 if job.parallelism is None else job.parallelism.factor)
+                found.append(Way(item, power, tflops * left, gpus))
+    return found if least_replicas(item, job) is not None else []
+
+
+def least_replicas(item: Item, job: Job) -> int | None:
+    """Return the fewest replicas that hold the job's state, by trying; None where none do."""
+    spread = job.parallelism
+    if spread is None:
+        return 1
+    asked, memory = spread.memory, item.gpu.memory
+    if asked is None or memory is None or job.parameters is None:
+        return spread.min_replicas
+    billions = job.parameters / 1e9 / (spread.tensor * spread.pipeline)
+    for count in range(spread.min_replicas, 10_000):
+        each = asked.held + asked.shared / count
+        if each * billions + asked.activations_gb <= asked.usable * memory.value * (1.0 + 1e-12):
+            return count
+    return None
 
 
 def least_share(item: Item, problem: Problem, catalog: Catalog) -> float:
@@ -117,5 +134,5 @@ def _fits(item: Item, job: Job, precision: Precision) -> bool:
     if job.parameters is None or job.parallelism is None or item.gpu.memory is None:
         return True
     each = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}[precision]
-    need_gb = each * job.parameters / job.parallelism.replica_gpus / 1e9
+    need_gb = each * job.parameters / (job.parallelism.tensor * job.parallelism.pipeline) / 1e9
     return need_gb <= item.gpu.memory.value * (1.0 + 1e-8)
