@@ -143,6 +143,10 @@ LIMITS: tuple[Limit, ...] = (
     _supply("heat_liquid", "heat to liquid", "heat_liquid_kw", "kW", "site.cooling.liquid_limit"),
     _supply("racks", "racks", "racks", "racks", "site.racks"),
     Limit(
+        "rack_positions.*", "racks that need positions of *", "racks", "<=", "racks", "site.racks",
+        "count", editable=False,
+    ),
+    Limit(
         "weight", "weight", "weight_kg", "<=", "kg", "site.weight_limit", "supply",
         "share", known_part=True,
     ),

@@ -423,3 +423,33 @@ def test_a_single_uplink_makes_no_bundle_that_two_spines_share() -> None:
     request = converged(oversubscription=7, storage_oversubscription=1)
     with pytest.raises(ValueError, match="more than any size holds"):
         counts(request)
+
+
+# What the plan says of them.
+
+
+def warned(request: Request, words: str) -> list[str]:
+    request.more["items"] = {"gpu": {"fixed": 3}, "box": {"fixed": 2}}
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    assert plan.status == "optimal", plan.message
+    return [warning for warning in plan.warnings if words in warning]
+
+
+def test_more_consoles_than_reserved_ports_are_told() -> None:
+    request = furnished()
+    assert warned(request, "out-of-band") == []
+    request.more["network"]["out_of_band"]["reserve_ports"] = 0
+    # 22 ports fill two switches of 12 but for 2; they, two in-band ones and six PDUs are left.
+    (said,) = warned(request, "out-of-band")
+    assert said.startswith("10 consoles")
+    assert "2 free out-of-band ports: raise network.out_of_band.reserve_ports" in said
+
+
+def test_what_a_reference_design_provides_is_told_with_its_effect() -> None:
+    request = furnished()
+    request.items[0]["consumes"]["design_power"] = figure("12 kW")
+    (said,) = warned(request, "reference design")
+    assert "counts 10 kW; its reference design provides 12 kW" in said
+    assert "6 kW more for 3 of them" in said
+    request.site["power_basis"] = "design"
+    assert warned(request, "reference design") == []

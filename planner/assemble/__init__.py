@@ -139,7 +139,7 @@ def _site(inputs: Inputs, case: Case) -> Site:
         energy_basis=problem.term.energy_basis if problem.term else "maximum",
         it_power_limit_kw=problem.site.it_power_kw,
         facility_power_limit_kw=problem.site.facility_limit_kw,
-        racks_limit=problem.site.racks,
+        racks_limit=problem.site.rack_count,
         years=problem.term.years if problem.term else None,
         electricity_usd_per_kwh=problem.term.electricity_usd_per_kwh if problem.term else None,
         delivered_fraction_read=case.delivered_read,

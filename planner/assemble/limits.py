@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from planner.case import Case, System, figures
+from planner.case.quantities import total
 from planner.inputs import Inputs
 from planner.limits import named, of_group, path_of
 from planner.optimizer import operate, purchase
@@ -179,6 +180,9 @@ def _plant(c: _Context) -> Iterator[_Entry]:
             )
         path = _power_path(c) if row.name == "facility_power" else None
         yield _Entry(row.name, value, getattr(c.case.limits, row.field), more=more, path=path)
+    counts = bill(c.case, c.operation.units, c.operation.ways).counts
+    for some in c.case.companions.positions:
+        yield _Entry(some.name, round(total(some.racks, counts)), some.count, some.label)
     longest_days = c.inputs.problem.targets.max_lead_time_days
     yield _Entry("lead_time", c.totals.lead_time_days or 0.0, longest_days)
 

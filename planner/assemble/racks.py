@@ -69,7 +69,7 @@ def _products(inputs: Inputs, item: Item, count: int, name: RackClassName) -> It
     height = whole.rack_units / racks if whole.rack_units else rack.height_ru
     weight = None if whole.weight_kg is None else whole.weight_kg / racks
     box = Box(item.id, height, whole.it_power_kw / racks, weight)
-    space = Space(height, rack.whole_rack_limit_kw, None)
+    space = Space(height, inputs.problem.site.whole_rack_limit_kw, None)
     yield _Racks(Filled(((1.0, box),)), racks * count, space, name, 0, product=True)
 
 

@@ -29,6 +29,7 @@ class CompanionsBuilder:
         self.roles: defaultdict[str, list[str]] = defaultdict(list)
         self.fabrics: list[Fabric] = []
         self.racks: list[tuple[float, str]] = []
+        self.standing: list[tuple[float | None, float | None, str]] = []
         self.own_racks: list[tuple[float, str]] = []
         self.pdus: list[tuple[float, str]] = []
         self.pdus_per_rack: list[tuple[str, int]] = []

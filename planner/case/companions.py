@@ -19,12 +19,20 @@ from planner.case.fabrics import (
     add_ethernet,
     add_out_of_band,
 )
-from planner.case.model import BillItem, Case, Companion, Companions, Storage, System
+from planner.case.model import (
+    BillItem,
+    Case,
+    Companion,
+    Companions,
+    Positions,
+    Storage,
+    System,
+)
 from planner.case.money import bill_item, unit_net_usd
 from planner.case.quantities import ROUNDING, AtLeast, Device, Packed, Size, Steps, shares
 from planner.inputs import Inputs, refusal
 from planner.schema.catalog import Category, Item
-from planner.schema.problem import Extra, Redundancy
+from planner.schema.problem import Extra, RackPositions, Redundancy
 from planner.sizing.placement import Space
 
 MOST_CLUSTERS = 5_000
@@ -69,6 +77,7 @@ def derive_companions(inputs: Inputs, case: Case, tops: dict[str, int]) -> Compa
         quantities=tuple(builder.quantities),
         items=companions,
         racks=tuple(builder.racks),
+        positions=tuple(_positions(builder)),
         shared=builder.shared,
         shared_pdus_per_rack=builder.shared_pdus_per_rack,
         pdus_per_rack=tuple(builder.pdus_per_rack),
@@ -364,10 +373,49 @@ def add_own_racks(builder: CompanionsBuilder) -> None:
         else:
             builder.ceil(name, ((1.0 / use.per_rack, offer.place),))
         builder.racks.append((1.0, name))
+        builder.standing.append(_stands(builder, builder.item(offer.id), name))
         builder.own_racks.append((1.0, name))
         if not product:
             load = offer.it_power_kw * use.per_rack / use.racks_each
             _furnish(builder, name, load, own=True)
+
+
+def _stands(
+    builder: CompanionsBuilder, item: Item, name: str
+) -> tuple[float | None, float | None, str]:
+    """Return what racks of an item ask of their positions: draw, height, and their count."""
+    inputs = builder.inputs
+    if item.consumes.racks is None:
+        space = figures.rack_space(inputs.problem, figures.class_of(item))
+        assert space is not None
+        return space.power_kw, space.height_ru, name
+    racks = item.consumes.racks.value
+    draw, height = figures.it_power_kw(item, inputs), figures.rack_units(item, inputs)
+    return (draw or 0.0) / racks, (height or 0.0) / racks or None, name
+
+
+def _positions(builder: CompanionsBuilder) -> Iterator[Positions]:
+    """Yield the racks that some positions take and others do not, for every union of positions."""
+    groups = builder.inputs.problem.site.positions
+    needs = [
+        (frozenset(n for n, group in enumerate(groups) if group.takes(power, height)), name)
+        for power, height, name in builder.standing
+    ]
+    unions = {frozenset[int]()} if groups else set()
+    for allowed, _ in needs:
+        unions |= {union | allowed for union in unions}
+    for union in sorted(unions, key=sorted):
+        racks = tuple((1.0, name) for allowed, name in needs if allowed <= union)
+        if racks and len(union) < len(groups):
+            words = " or ".join(_words(groups[n]) for n in sorted(union)) or "no kind"
+            label = ".".join(["rack_positions", "_".join(map(str, sorted(union))) or "none"])
+            yield Positions(label, words, racks, sum(groups[n].count for n in union))
+
+
+def _words(group: RackPositions) -> str:
+    """Return a group of positions in words."""
+    power = "any power" if group.power_kw is None else f"{group.power_kw:g} kW"
+    return power if group.height_ru is None else f"{power} and {group.height_ru:g} RU"
 
 
 def _furnish(builder: CompanionsBuilder, racks: str, load_kw: float, *, own: bool = False) -> int:
@@ -406,6 +454,7 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
             terms = ((float(item.consumes.racks.value), name),)
             builder.sum(name, tuple(builder.needs[item_id]))
             builder.racks.append((1.0, builder.sum(f"racks.{item_id}", terms)))
+            builder.standing.append(_stands(builder, item, f"racks.{item_id}"))
             continue
         taken = _shares(builder, item, space)
         if taken is not None:
@@ -415,6 +464,7 @@ def add_shared_racks(builder: CompanionsBuilder) -> None:
         builder.shared = Packed("racks.network", kinds, tuple(taken for _, taken in shared))
         builder.quantities.append(builder.shared)
         builder.racks.append((1.0, builder.shared.name))
+        builder.standing.append((space.power_kw, space.height_ru, builder.shared.name))
         load_kw = _shared_load(builder, space)
         builder.shared_pdus_per_rack = _furnish(builder, builder.shared.name, load_kw)
 

@@ -133,7 +133,7 @@ def rack_use(item: Item, inputs: Inputs) -> RackUse | None:
     rack, space = inputs.problem.site.rack, rack_space(inputs.problem, class_of(item))
     if item.consumes.racks is not None:
         racks, draw = item.consumes.racks.value, it_power_kw(item, inputs)
-        limit = rack.whole_rack_limit_kw if rack is not None else None
+        limit = inputs.problem.site.whole_rack_limit_kw if rack is not None else None
         too_hungry = limit is not None and draw is not None and draw > racks * limit * ALMOST
         return None if too_hungry else RackUse(racks_each=racks)
     if space is None:
@@ -171,7 +171,7 @@ def rack_space(problem: Problem, name: RackClassName) -> Space | None:
     own = getattr(problem.site.rack_classes, name)
     return Space(
         own.height_ru or rack.height_ru,
-        rack.power_kw if own.power_kw is None else own.power_kw,
+        problem.site.class_power_kw(own),
         rack.weight_kg if own.weight_kg is None else own.weight_kg,
     )
 
@@ -472,7 +472,7 @@ def _no_room(item: Item, inputs: Inputs) -> str | None:
     if site.rack is None or rack_use(item, inputs) is not None:
         return None
     if item.consumes.racks is not None:
-        limit = site.rack.whole_rack_limit_kw
+        limit = site.whole_rack_limit_kw
         return (
             f"draws more than the {limit:g} kW a rack of its own may (site.rack.whole_rack_power)"
         )

@@ -296,16 +296,31 @@ class Fabric:
 
 
 @dataclass(frozen=True)
+class Positions:
+    """The racks that can stand in no other groups of positions than these, and how many those take.
+
+    With every such set within its positions each rack has one (Hall, 1935).
+    """
+
+    name: str
+    label: str
+    racks: Terms
+    count: int
+
+
+@dataclass(frozen=True)
 class Companions:
     """All companions of a problem, and the counts they follow from in working order.
 
     ``racks`` are terms of every rack in the room; ``shared`` are the racks that network devices
-    share, where there are any.
+    share, where there are any. ``positions`` are the sets of racks that only some positions of the
+    hall take.
     """
 
     quantities: tuple[Quantity, ...] = ()
     items: tuple[Companion, ...] = ()
     racks: Terms = ()
+    positions: tuple[Positions, ...] = ()
     shared: Packed | None = None
     shared_pdus_per_rack: int = 0
     pdus_per_rack: tuple[tuple[str, int], ...] = ()

@@ -261,7 +261,9 @@ def limits_of(problem: Problem) -> Limits:
     """Return what a problem limits."""
     rows = of_group("supply", "ratio", "target")
     given = {limit.field: value_at(problem, limit.path) for limit in rows}
-    return Limits(**given | {"facility_power_kw": problem.site.facility_limit_kw})
+    site = problem.site
+    own = {"facility_power_kw": site.facility_limit_kw, "racks": site.rack_count}
+    return Limits(**given | own)
 
 
 def _rule(problem: Problem) -> BandwidthRule | None:

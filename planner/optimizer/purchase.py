@@ -158,6 +158,11 @@ def broken_rows(case: Case, units: Mapping[str, int], ways: Collection[str]) -> 
         for item in case.bill_items()
         if item.stock is not None and spent.purchased[item.id] > item.stock
     ]
+    broken += [
+        some.name
+        for some in case.companions.positions
+        if round(total(some.racks, spent.counts)) > some.count
+    ]
     most = case.limits.most_write_gb_per_s
     if most is not None and bought_write_gb_per_s(case, units) > most * (1 + TOLERANCE):
         broken.append("most_write")

@@ -102,6 +102,32 @@ class RackClasses(Model):
     network: RackClass = RackClass.model_construct()
 
 
+class RackPositions(Model):
+    """So many positions of a hall where a rack may draw so much and be so high."""
+
+    count: PositiveWhole
+    power_kw: Power | None = Field(default=None, alias="power")
+    height_ru: RackUnits | None = Field(default=None, alias="height")
+
+    def takes(self, power_kw: float | None, height_ru: float | None) -> bool:
+        """Say whether a rack that may draw so much and is so high may stand here."""
+        strong = self.power_kw is None or (power_kw is not None and power_kw <= self.power_kw)
+        return strong and (
+            self.height_ru is None or height_ru is None or height_ru <= self.height_ru
+        )
+
+
+def _racks_kind(value: object) -> str:
+    return "positions" if isinstance(value, (list, tuple)) else "number"
+
+
+AnyRacks = Annotated[
+    Annotated[Whole, Tag("number")]
+    | Annotated[tuple[RackPositions, ...], Field(min_length=1, max_length=8), Tag("positions")],
+    Discriminator(_racks_kind),
+]
+
+
 class Pue(Model):
     """Power usage effectiveness by where the heat goes."""
 
@@ -175,12 +201,45 @@ class Site(Model):
     pue: AnyPue
     power_basis: Literal["maximum", "design"] = "maximum"
     feeds: Feeds | None = None
-    racks: Whole | None = None
+    racks: AnyRacks | None = None
     weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")
     rack: Rack | None = None
     rack_classes: RackClasses = RackClasses.model_construct()
     cooling: Cooling = Cooling.model_construct()
     floor: Floor | None = None
+
+    @property
+    def positions(self) -> tuple[RackPositions, ...]:
+        """The groups of rack positions, none where racks are only counted."""
+        return self.racks if isinstance(self.racks, tuple) else ()
+
+    @property
+    def rack_count(self) -> int | None:
+        """How many racks the hall takes."""
+        if isinstance(self.racks, tuple):
+            return sum(group.count for group in self.racks)
+        return self.racks
+
+    @property
+    def weakest_position_kw(self) -> float | None:
+        """What a rack may draw at every position: how racks are filled that say nothing else."""
+        known = [group.power_kw for group in self.positions if group.power_kw is not None]
+        return min(known, default=None)
+
+    @property
+    def whole_rack_limit_kw(self) -> float | None:
+        """What a product that is a rack may draw: as its racks say, else the strongest position."""
+        if self.rack is None or self.rack.whole_rack_power_kw is not None or not self.positions:
+            return None if self.rack is None else self.rack.whole_rack_limit_kw
+        known = [group.power_kw for group in self.positions]
+        return None if None in known else max(power for power in known if power is not None)
+
+    def class_power_kw(self, own: RackClass) -> float | None:
+        """Return what a rack of a class may draw, None for no limit."""
+        given = (
+            self.rack.power_kw if self.rack is not None and own.power_kw is None else own.power_kw
+        )
+        return self.weakest_position_kw if given is None else given
 
     @property
     def pue_air(self) -> float:
@@ -204,6 +263,20 @@ class Site(Model):
             raise ValueError("racks needs rack: {height: 48 RU, power: 45 kW}")
         if self.rack is None and self.rack_classes != RackClasses():
             raise ValueError("rack_classes needs rack: {height: 48 RU, power: 45 kW}")
+        return self
+
+    @model_validator(mode="after")
+    def _racks_have_a_place(self) -> Site:
+        for name in RackClasses.model_fields if self.rack is not None and self.positions else ():
+            own: RackClass = getattr(self.rack_classes, name)
+            assert self.rack is not None
+            power, height = self.class_power_kw(own), own.height_ru or self.rack.height_ru
+            if not any(group.takes(power, height) for group in self.positions):
+                raise ValueError(
+                    f"racks of class {name}, {height:g} RU and "
+                    f"{'any power' if power is None else f'up to {power:g} kW'}, fit no position; "
+                    f"give rack_classes.{name} a power and a height that one has"
+                )
         return self
 
 

@@ -22,14 +22,21 @@ from planner.paths import job_path
 from planner.schema.problem import FixedInterval, Job, Problem
 from planner.schema.telemetry import Calibration, JobFound, Measured, Override
 from planner.telemetry.csv_parquet import dialect
+from planner.telemetry.mended import LEVELS, Mended, mended
 from planner.telemetry.ranges import middle, minus, per_event, ratio, scaled
 from planner.telemetry.raw import LAST_S
 from planner.units import DAY_S, HOUR_S
 
 COLUMNS = ("time", "job", "event")
-Event = Literal["start", "checkpoint_begin", "checkpoint_end", "failure", "stop", "resume", "end"]
+MORE_COLUMNS = ("unit", "level", "class")
+"""Columns that a log may have as well."""
+Event = Literal[
+    "start", "checkpoint_begin", "checkpoint_end", "failure", "stop", "resume", "end",
+    "unit_out", "unit_back",
+]  # fmt: skip
 """``checkpoint_begin``: the GPUs stop for it; ``checkpoint_end``: they go on, while it may still be
-on its way; ``stop``: planned; ``resume``: computing again."""
+on its way; ``stop``: planned; ``resume``: computing again; ``unit_out``, ``unit_back``: hardware
+goes out for repair and is there again."""
 
 EVENTS: tuple[Event, ...] = get_args(Event)
 _MOST_BYTES = 64_000_000
@@ -47,6 +54,9 @@ class JobLog:
         job: its name there.
         stall_s: how long the GPUs stop for a checkpoint.
         restart_s: from a failure until computing goes on, the restoring read included.
+        local_restart_s: the same of restarts from the local level, ``remote_restart_s`` of those
+            from storage; None where the log does not tell the levels.
+        mended: what it says of repairs and kinds of failures.
         mtti_s: wall-clock time per failure.
         failures, checkpoints: how many the log has.
         start_s, end_s: its first and last event, on its own clock.
@@ -60,6 +70,9 @@ class JobLog:
     checkpoints: int
     start_s: float
     end_s: float
+    mended: Mended
+    local_restart_s: Measured | None = None
+    remote_restart_s: Measured | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,9 @@ class _Row:
     at_s: float
     job: str
     event: str
+    unit: str = ""
+    level: str = ""
+    kind: str = ""
 
 
 def read_log(path: Path, job: str | None = None) -> JobLog:
@@ -110,13 +126,19 @@ def _rows(path: Path) -> Iterator[_Row]:
     lines = text.splitlines()[found.first_line - 1 :]
     rows = csv.reader(lines, delimiter=found.delimiter)
     at, job, event = (found.names.index(name) for name in COLUMNS)
+    further = [found.names.index(name) if name in found.names else None for name in MORE_COLUMNS]
     for cells in rows:
         line = found.first_line - 1 + rows.line_num
         if not any(cell.strip() for cell in cells):
             continue
         cells += [""] * (len(found.names) - len(cells))
         what = _event(cells[event].strip(), path, line)
-        yield _Row(_time(cells[at], path, line), cells[job].strip(), what)
+        more = [cells[place].strip() if place is not None else "" for place in further]
+        if more[1] and more[1] not in LEVELS:
+            message = f"'{more[1][:40]}' is no level of checkpoints"
+            fix = f"levels are {', '.join(LEVELS)}"
+            raise InputError(Finding("log", message, str(path), line, "level", fix))
+        yield _Row(_time(cells[at], path, line), cells[job].strip(), what, *more)
 
 
 def _event(text: str, path: Path, line: int) -> str:
@@ -151,7 +173,7 @@ def _moment(text: str) -> float:
 
 def _log(rows: list[_Row], job: str) -> JobLog:
     stalls = _spans(rows, "checkpoint_begin", "checkpoint_end", ("failure", "stop", "end"))
-    restarts = _spans(rows, "failure", "resume", ("stop", "end"))
+    restarts = _spans(rows, *RESTART)
     failures = sum(row.event == "failure" for row in rows)
     return JobLog(
         job,
@@ -162,11 +184,27 @@ def _log(rows: list[_Row], job: str) -> JobLog:
         checkpoints=sum(row.event == "checkpoint_begin" for row in rows),
         start_s=rows[0].at_s,
         end_s=rows[-1].at_s,
+        mended=mended(rows),
+        local_restart_s=_usual(_spans(rows, *RESTART, "local")),
+        remote_restart_s=_usual(_spans(rows, *RESTART, "remote")),
     )
 
 
-def _spans(rows: list[_Row], first: str, last: str, broken: tuple[str, ...]) -> list[float]:
-    """Return how long it takes from one event to another; the last of several first ones counts."""
+RESTART = ("failure", "resume", ("stop", "end"))
+"""From where to where a restart goes, and what breaks it off."""
+
+
+def _spans(
+    rows: list[_Row], first: str, last: str, broken: tuple[str, ...], level: str = ""
+) -> list[float]:
+    """Return how long it takes from one event to another; the last of several first ones counts.
+
+    Args:
+        rows: of a job, in order.
+        first, last: the events.
+        broken: events after which it counts no more.
+        level: the level of checkpoints that the last one names; any where it is empty.
+    """
     found, since = [], None
     for row in rows:
         if row.event == first:
@@ -174,7 +212,8 @@ def _spans(rows: list[_Row], first: str, last: str, broken: tuple[str, ...]) -> 
         elif row.event in broken:
             since = None
         elif row.event == last and since is not None:
-            found.append(row.at_s - since)
+            if not level or row.level == level:
+                found.append(row.at_s - since)
             since = None
     return found
 
@@ -215,7 +254,9 @@ def calibration(found: JobFound, problem: Problem, name: str, known: Known) -> C
         _size(found, job),
         _interval(found, job),
         _stall(job, known.log),
-        _restart(found, job, known.log),
+        *_restarts(found, job, known.log),
+        *_repair(job, known.log),
+        *_classes(job, known.log),
         _failures(found, known),
         _delivered("write", found.write_gb_per_s, known.write_gb_per_s, problem),
         _delivered("read", found.read_gb_per_s, known.read_gb_per_s, problem),
@@ -291,8 +332,74 @@ def _stall(job: Job, log: JobLog | None) -> Override | str:
     if log is None or log.stall_s is None:
         return "stall: storage does not see it; a job log does (--log)"
     source = f"job log, {_many(log.checkpoints, 'checkpoint')}"
+    if job.checkpoint.stall_s == "derived":
+        return "stall: the problem derives it from the copy to the hosts"
     now = f"{job.checkpoint.stall_s:g} s"
     return _override(f"{_JOB}.checkpoint.stall", "stall", "s", log.stall_s, source, now)
+
+
+def _restarts(found: JobFound, job: Job, log: JobLog | None) -> Iterator[Override | str]:
+    """Yield the restart time, by level where both the problem and the log tell the levels."""
+    if job.levels is None:
+        yield _restart(found, job, log)
+        return
+    if log is None or log.local_restart_s is None:
+        yield "restarts from the local level: a job log tells, with its column level (--log)"
+    else:
+        now = None if job.restart.local_s is None else f"{job.restart.local_s:g} s"
+        source = "job log, restarts from the local level"
+        path = f"{_JOB}.restart.local"
+        yield _override(path, "local restart", "s", log.local_restart_s, source, now)
+    if log is None or log.remote_restart_s is None:
+        yield "restarts from storage: a job log tells, with its column level (--log)"
+        return
+    source, time = "job log, restarts from storage", log.remote_restart_s
+    if found.restore_s is not None:
+        source, time = f"{source}, less the restoring read", minus(time, found.restore_s)
+    path = f"{_JOB}.restart.remote"
+    yield _override(path, "restart time", "s", time, source, f"{job.restart_s:g} s")
+
+
+def _repair(job: Job, log: JobLog | None) -> Iterator[Override | str]:
+    """Yield the share of failures that take a unit out and its time of repair, where the problem
+    states them as one share and one time."""
+    if job.repair is None:
+        return
+    if job.repair.classes:
+        yield "repair: the problem states it by class, and a log tells one mean"
+        return
+    said = None if log is None else log.mended
+    if said is None or said.repair_s is None or said.share is None:
+        yield "repair: a job log tells, with its events unit_out and unit_back (--log)"
+        return
+    source = f"job log, {_many(said.out, 'unit')} out"
+    share, time_s = job.repair.share, job.repair.time_s
+    path = f"{_JOB}.repair"
+    now = None if share is None else f"{share:g}"
+    yield _override(f"{path}.share", "hardware share of failures", "", said.share, source, now)
+    hours = scaled(said.repair_s, 1.0 / HOUR_S)
+    now = None if time_s is None else f"{time_s / HOUR_S:g} h"
+    yield _override(f"{path}.time", "time of repair", "h", hours, source, now)
+
+
+def _classes(job: Job, log: JobLog | None) -> Iterator[Override | str]:
+    """Yield the share of each class of failures, where the problem has the log's classes."""
+    stated = job.failure_shares
+    if not stated:
+        return
+    told = {} if log is None else log.mended.classes
+    if log is None or not told:
+        yield "shares of failures: a job log tells, with its column class (--log)"
+    elif set(told) != set(stated):
+        yield (
+            f"shares of failures: the log has {', '.join(sorted(told))}, "
+            f"the problem {', '.join(sorted(stated))}"
+        )
+    else:
+        source = f"job log, {_many(log.failures, 'failure')}"
+        for name, share in told.items():
+            path, now = f"{_JOB}.failures.shares.{name}", f"{stated[name]:g}"
+            yield _override(path, f"share of {name}", "", Measured(value=share), source, now)
 
 
 def _restart(found: JobFound, job: Job, log: JobLog | None) -> Override | str:

@@ -145,7 +145,7 @@ def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pla
         return
     degraded = check_degraded(ledger, basis, decisions, plan.jobs[0], figures)
     ratios = check_ratios(ledger, basis, plan, totals.tco_usd, figures)
-    found = Found(companions.counts, totals, ratios, figures, degraded)
+    found = Found(companions.counts, companions.room, totals, ratios, figures, degraded)
     check_limits(ledger, basis, decisions, plan, found)
     check_objective(ledger, basis, plan, found)
     check_options(ledger, basis, decisions, plan)
@@ -168,7 +168,7 @@ def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:
         "pue_liquid": problem.site.pue_liquid,
         "it_power_limit_kw": problem.site.it_power_kw,
         "facility_power_limit_kw": facility_limit_kw(problem.site),
-        "racks_limit": problem.site.racks,
+        "racks_limit": problem.site.rack_count,
         "years": None if term is None else term.years,
         "electricity_usd_per_kwh": None if term is None else term.electricity_usd_per_kwh,
         "colocation_usd_per_kw_month": 0.0 if term is None else term.colocation_usd_per_kw_month,

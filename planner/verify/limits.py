@@ -26,6 +26,7 @@ from planner.verify.job import (
 from planner.verify.ledger import Ledger, close
 from planner.verify.levels import find_levels, near_limits
 from planner.verify.money import owned, purchased, stock, unit_money
+from planner.verify.racks import Room, space
 from planner.verify.totals import Ratios, TotalFigures
 
 _EACH: Mapping[str, Callable[[Basis, Item], float | None]] = {
@@ -81,6 +82,7 @@ class Found:
     """The plan as re-computed: its sums, its job, and that with appliances down."""
 
     companions: Mapping[str, int]
+    room: Room
     totals: TotalFigures
     ratios: Ratios
     figures: JobFigures
@@ -169,17 +171,49 @@ def _plant_limits(basis: Basis, decisions: Decisions, found: Found) -> Iterator[
         limit, value = value_at(problem, row.path), getattr(figures, row.figure)
         if row.name == "facility_power":
             limit = facility_limit_kw(problem.site)
+        if row.name == "racks":
+            limit = problem.site.rack_count
         if row.known_part:
             counts = {**decisions.standing, **found.companions}
             units = ((_EACH[row.figure](basis, basis.items[sku]), n) for sku, n in counts.items())
             value = sum((each or 0.0) * n for each, n in units)
         if limit is not None:
             yield Reached(row.name, value, limit)
+    yield from _position_limits(basis, found.room)
     longest_days, limit = totals.lead_time_days, problem.targets.max_lead_time_days
     if limit is not None:
         # Without a stated lead time nothing is known to be late.
         known = longest_days is not None
         yield Reached("lead_time", longest_days or 0.0, limit, must_be_listed=known)
+
+
+def _position_limits(basis: Basis, room: Room) -> Iterator[Reached]:
+    """Yield, for every set of positions that racks ask for together, the racks with no others."""
+    groups = basis.problem.site.positions
+    wanted: list[tuple[set[int], int]] = []
+    for each in room.sets if groups else ():
+        if each.product and each.sku is not None:
+            item = basis.items[each.sku]
+            spread = item.consumes.racks.value if item.consumes.racks is not None else 1
+            power_kw: float | None = (basis.unit_it_power_kw(item) or 0.0) / spread
+            height_ru = (basis.unit_rack_units(item) or 0.0) / spread
+        else:
+            rack = space(basis, each.rack_class)
+            assert rack is not None
+            power_kw, height_ru = rack.power_kw, rack.height_ru
+        fitting = {
+            number
+            for number, group in enumerate(groups)
+            if (group.power_kw is None or (power_kw is not None and power_kw <= group.power_kw))
+            and (group.height_ru is None or height_ru <= group.height_ru)
+        }
+        wanted.append((fitting, each.racks))
+    for bits in range(2 ** len(groups) - 1):  # all but all of them, which is the limit on racks
+        chosen = {number for number in range(len(groups)) if bits >> number & 1}
+        racks = sum(count for fitting, count in wanted if fitting <= chosen)
+        most = sum(groups[number].count for number in chosen)
+        listed = "_".join(map(str, sorted(chosen))) or "none"
+        yield Reached(f"rack_positions.{listed}", racks, most, must_be_listed=racks > most)
 
 
 def _storage_limits(

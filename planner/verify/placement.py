@@ -10,7 +10,7 @@ from planner.verify.basis import Basis
 from planner.verify.companions import Companions
 from planner.verify.decisions import Decisions
 from planner.verify.ledger import Ledger
-from planner.verify.racks import Space, first_fit, pdus_per_rack, space
+from planner.verify.racks import Space, first_fit, pdus_per_rack, product_limit_kw, space
 
 RackKind = tuple[str | None, str]
 """What stands in racks (None for the mixed ones of the network), and their class."""
@@ -146,11 +146,7 @@ def check_content(ledger: Ledger, basis: Basis, name: str, group: RackGroup) -> 
 
 def _check_product(ledger: Ledger, basis: Basis, name: str, group: RackGroup) -> None:
     """A product that is a rack stands alone, over its whole height."""
-    rack = basis.problem.site.rack
-    limit_kw = None
-    if rack is not None:
-        limit_kw = rack.power_kw if rack.whole_rack_power_kw is None else rack.whole_rack_power_kw
-    ledger.same(f"{name}.power_limit_kw", group.power_limit_kw, limit_kw)
+    ledger.same(f"{name}.power_limit_kw", group.power_limit_kw, product_limit_kw(basis))
     ledger.same(f"{name}.weight_limit_kg", group.weight_limit_kg, None)
     if len(group.devices) != 1:
         ledger.fail(f"{name}.devices: a product that is a rack stands in it alone")

@@ -51,9 +51,33 @@ def space(basis: Basis, name: RackClassName) -> Space | None:
         return None
     return Space(
         rack.height_ru if own.height_ru is None else own.height_ru,
-        rack.power_kw if own.power_kw is None else own.power_kw,
+        _class_kw(basis, rack.power_kw if own.power_kw is None else own.power_kw),
         rack.weight_kg if own.weight_kg is None else own.weight_kg,
     )
+
+
+def _class_kw(basis: Basis, given_kw: float | None) -> float | None:
+    """Return what a rack may draw: as given, else what every position of the hall gives."""
+    groups = basis.problem.site.positions
+    if given_kw is not None or not groups:
+        return given_kw
+    powers = [group.power_kw for group in groups if group.power_kw is not None]
+    return min(powers) if powers else None
+
+
+def product_limit_kw(basis: Basis) -> float | None:
+    """Return what a product that is a rack may draw, None for no limit."""
+    site = basis.problem.site
+    if site.rack is None:
+        return None
+    if site.rack.whole_rack_power_kw is not None:
+        return site.rack.whole_rack_power_kw
+    if not site.positions:
+        return site.rack.power_kw
+    most: float | None = 0.0
+    for group in site.positions:
+        most = None if most is None or group.power_kw is None else max(most, group.power_kw)
+    return most
 
 
 def place(basis: Basis, item: Item) -> Placement | None:
@@ -79,7 +103,7 @@ def _place_whole_rack(basis: Basis, item: Item, rack: Rack | None) -> Placement:
     racks, draw_kw = item.consumes.racks.value, basis.unit_it_power_kw(item)
     if rack is None or draw_kw is None:
         return Placement(racks, 1)
-    feed_kw = rack.power_kw if rack.whole_rack_power_kw is None else rack.whole_rack_power_kw
+    feed_kw = product_limit_kw(basis)
     enough = feed_kw is None or draw_kw / racks <= feed_kw * (1 + _NOISE)
     return Placement(racks, 1 if enough else 0)
 

@@ -95,11 +95,6 @@ ROWS: tuple[Row, ...] = (
             "0 is out of range: expected at least 1 and at most 64",
         ),
         (
-            "storage_that_carries_what_has_its_own",
-            "storage: {switch: mesh, carries_in_band: true}",
-            "network.storage carries in-band management, so; leave out network.in_band, or",
-        ),
-        (
             "edge_without_a_speed",
             "storage: {switch: mesh, edge: {ports: 2}}",
             "'speed' is missing; add for example 'speed: 400 Gb/s'",
@@ -109,6 +104,14 @@ ROWS: tuple[Row, ...] = (
             "storage: {switch: mesh, edge: {ports: 2, speed: 1600 Gb/s}}",
             "no port of mesh is as fast as 1600 Gb/s; give",
         ),
+    ),
+    bill(
+        "storage_that_carries_what_has_its_own",
+        "storage: {switch: mesh, oversubscription: 1.25, min_switches: 2}",
+        "storage: {switch: mesh, carries_in_band: true}",
+        "network.storage carries in-band management, so",
+        "leave out network.in_band, or",
+        at="  in_band:",
     ),
     *edits(
         bill,

@@ -25,6 +25,21 @@ ROWS: tuple[Row, ...] = (
         ),
         ("no_feeds", "feeds: {count: 0, power: 600 kW}", "0 is out of range: expected at least 1"),
         (
+            "floor_without_a_riser",
+            "floor: {racks_per_row: 20, rack_width: 60 cm, row_pitch: 3 m}",
+            "'riser' is missing; add for example 'riser: 3 m'",
+        ),
+        (
+            "floor_of_no_unit",
+            "floor: {racks_per_row: 20, rack_width: 0.6, row_pitch: 3 m, riser: 1 m}",
+            "0.6 has no unit; write for example '3 m'",
+        ),
+        (
+            "power_by_habit",
+            "power_basis: typical",
+            "'typical' is not known here; expected one of: maximum, design",
+        ),
+        (
             "half_a_feed",
             "feeds: {count: 2.5, power: 600 kW}",
             "expected a whole number, found '2.5'",

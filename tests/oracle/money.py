@@ -188,7 +188,7 @@ class Market:
             FACILITY: site.facility_limit_kw,
             LIQUID: site.cooling.liquid_limit_kw,
             AIR: site.cooling.air_limit_kw,
-            RACKS: site.racks,
+            RACKS: site.rack_count,
             CAPEX: budget.capex_usd,
             SUPPORT: budget.support_usd_per_year,
             SUBSCRIPTIONS: budget.subscriptions_usd_per_year,

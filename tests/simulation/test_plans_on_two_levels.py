@@ -20,6 +20,12 @@ from tests.test_local_level import with_levels
 from tests.world.random_cases import Case, inputs_of, read
 
 DAY_S = 86_400.0
+SEEDS = (
+    4, 6, 10, 25, 61, 66, 99, 103, 105, 107, 109, 112, 127, 136, 141, 170, 175, 177, 190,
+    191, 192, 193, 205, 207, 210, 211, 231, 234, 247, 248, 259, 262, 265, 273, 280, 288,
+    291, 304, 306, 322, 324, 329, 336, 338, 341, 344, 350, 355, 364, 370, 371, 387, 389,
+)  # fmt: skip
+"""Of the first 400, those whose best plan keeps checkpoints locally."""
 
 
 def mended(case: Case, seed: int) -> Case:
@@ -48,7 +54,7 @@ def planned(seed: int) -> Plan | None:
 
 
 def first() -> Plan:
-    return next(plan for seed in range(0, 40, 2) if (plan := planned(seed)) is not None)
+    return next(plan for seed in SEEDS if seed % 2 == 0 and (plan := planned(seed)) is not None)
 
 
 def simulated(plan: Plan, **options: object) -> Simulation:
@@ -64,11 +70,10 @@ def seen(found: Simulation) -> LocalSeen:
 
 
 @pytest.mark.exhaustive(keep=3)
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_random_plans_keep_what_they_state(seed: int) -> None:
     plan = planned(seed)
-    if plan is None:
-        return
+    assert plan is not None
     job = plan.jobs[0]
     found = simulated(plan).jobs[0]
     assert found.predicted == pytest.approx(job.goodput, rel=1e-6)

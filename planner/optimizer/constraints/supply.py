@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from planner.case.money import SUMS
 from planner.limits import MILLION, SUPPLIES, Limit
 from planner.optimizer.context import Build
+from planner.optimizer.model import total
 
 
 def add_money(build: Build) -> None:
@@ -32,8 +33,11 @@ def add_power(build: Build) -> None:
 
 
 def add_racks(build: Build) -> None:
-    """Add what counts by itself: racks."""
+    """Add what counts by itself: racks, and those that only some positions take."""
     _add(build, (limit for limit in SUPPLIES if limit.figure not in SUMS))
+    for some in build.case.companions.positions:
+        stood = total(factor * build.units[name] for factor, name in some.racks)
+        build.model.row(some.name, stood, "<=", some.count)
 
 
 def _add(build: Build, limits: Iterable[Limit]) -> None:

@@ -94,7 +94,7 @@ def _allowed(page: Page, row: int, limit: LimitReport, check: Check, style: str)
         page.number(row, _SOLVED, None)
         return
     page.number(row, _SOLVED, limit.limit, style, "fixed")
-    if not editable(limit.name):
+    if not editable(limit.name) or (limit.name == "racks" and _of_several_kinds(page.book)):
         page.number(row, _LIMIT, limit.limit, style)
         return
     highest = 1.0 if limit.unit == "share" else 1e15
@@ -113,6 +113,11 @@ def _allowed(page: Page, row: int, limit: LimitReport, check: Check, style: str)
         kind="limit",
         key=limit.name,
     )
+
+
+def _of_several_kinds(book: Book) -> bool:
+    """Return whether the racks of the hall are no one number that could be edited."""
+    return any(limit.name.startswith("rack_positions.") for limit in book.plan.limits)
 
 
 def whole_number(limit: LimitReport) -> bool:

@@ -1,0 +1,170 @@
+"""Halls with positions of different power and height: by hand, and against enumeration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from planner import api
+from planner.errors import InputError, VerificationError
+from planner.levers.problem import cluster_levers
+from planner.schema.plan import LimitReport, Plan
+from planner.schema.problem import RackPositions, Site
+from planner.verify import verify
+from tests.oracle.test_bill import Bill
+from tests.test_exactness import faults
+from tests.world.random_cases import Case, inputs_of, random_case
+from tests.world.random_hardware import Raw, figure
+
+
+def hall(*positions: Raw, gpu: str = "12 kW", storage: str = "10 kW") -> Bill:
+    """Return as many GPUs as a hall holds: a system a rack of 10 RU, up to two stores in one."""
+    request = Bill(maximize="gpus")
+    request.site |= {"it_power": "200 kW", "racks": list(positions), "rack": {"height": "10 RU"}}
+    classes = {"gpu": {"power": gpu}, "storage": {"power": storage}, "network": {"power": "5 kW"}}
+    request.site["rack_classes"] = classes
+    return request
+
+
+def group(count: int, power: str | None = None, height: str | None = None) -> Raw:
+    given = {"count": count, "power": power, "height": height}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def solved(request: Bill) -> Plan:
+    plan = api.solve_inputs(inputs_of(request.case()), explain=False)
+    assert plan.totals is not None
+    return plan
+
+
+def systems(plan: Plan) -> int:
+    return sum(line.quantity for line in plan.lines if line.sku == "gpu")
+
+
+def position_limits(plan: Plan) -> dict[str, LimitReport]:
+    return {each.name: each for each in plan.limits if each.name.startswith("rack_positions.")}
+
+
+@pytest.mark.parametrize(
+    ("positions", "storage", "expected"),
+    [
+        # The stores' rack needs 10 kW: it takes a strong position where the weak ones are too weak.
+        ([group(3, "12 kW"), group(2, "5 kW")], "10 kW", 2),
+        ([group(3, "12 kW"), group(2, "10 kW")], "10 kW", 3),
+        # One store in each rack of 5 kW: both stand on weak positions.
+        ([group(3, "12 kW"), group(2, "5 kW")], "5 kW", 3),
+        ([group(3, "12 kW"), group(1, "5 kW")], "5 kW", 2),
+        # Racks of 10 RU do not stand where 8 RU do.
+        ([group(3, "12 kW"), group(5, "12 kW", "8 RU")], "10 kW", 2),
+        ([group(3), group(1, "5 kW")], "10 kW", 2),
+    ],
+)
+def test_every_rack_stands_where_it_may(positions: list[Raw], storage: str, expected: int) -> None:
+    request = hall(*positions, storage=storage)
+    plan = solved(request)
+    assert systems(plan) == expected
+    assert request.plan().gpus_used == 8 * expected
+    assert plan.site.racks_limit == sum(each["count"] for each in positions)
+
+
+def test_kinds_of_racks_compete_for_the_positions_that_both_need() -> None:
+    """Nine low, weak positions help neither: three racks share the three of two other groups."""
+    request = hall(group(2, "12 kW", "10 RU"), group(1, "12 kW", "20 RU"), group(9, "5 kW", "8 RU"))
+    request.site["rack_classes"]["network"]["height"] = "8 RU"
+    plan = solved(request)
+    assert systems(plan) == 2
+    assert request.plan().gpus_used == 16
+    (limit,) = (each for each in position_limits(plan).values() if each.value)
+    assert (limit.name, limit.value, limit.limit) == ("rack_positions.0_1", 3, 3)
+    assert limit.binding
+    assert limit.label == "racks that need positions of 12 kW and 10 RU or 12 kW and 20 RU"
+
+
+def test_racks_that_say_nothing_are_filled_for_the_weakest_position() -> None:
+    request = hall(group(2, "30 kW"), group(3, "10 kW"))
+    del request.site["rack_classes"]
+    plan = solved(request)
+    assert {rack.power_limit_kw for rack in plan.racks} == {10.0}
+    assert systems(plan) == 4  # one a rack anywhere, and two stores in the fifth
+
+
+def test_a_product_that_is_a_rack_stands_where_its_draw_may() -> None:
+    request = hall(group(2, "30 kW"), group(6, "12 kW"))
+    request.items[0]["consumes"] |= {"it_power": figure("25 kW"), "racks": figure(1)}
+    plan = solved(request)
+    assert systems(plan) == 2
+    assert request.plan().gpus_used == 16
+    assert position_limits(plan)["rack_positions.0"].limit == 2
+    request.site["racks"] = [group(9, "20 kW")]
+    assert api.solve_inputs(inputs_of(request.case()), explain=False).status == "infeasible"
+
+
+def test_one_kind_of_position_is_a_count_of_racks() -> None:
+    request = hall(group(4, "12 kW"))
+    plan = solved(request)
+    assert position_limits(plan) == {}
+    request.site["racks"] = 4
+    assert systems(solved(request)) == systems(plan) == 3
+
+
+def test_the_verifier_counts_positions_itself() -> None:
+    request = hall(group(3, "12 kW"), group(2, "10 kW"))
+    plan = solved(request)
+    request.site["racks"] = [group(2, "12 kW"), group(3, "10 kW")]
+    with pytest.raises(VerificationError, match=r"rack_positions\.0"):
+        verify(inputs_of(request.case()), plan)
+
+
+def test_a_class_of_racks_without_a_position_is_an_input_error() -> None:
+    said = r"racks of class gpu, 10 RU and up to 15 kW, fit no position; give rack_classes\.gpu"
+    with pytest.raises(ValueError, match=said):
+        hall(group(3, "12 kW"), group(9, "14 kW"), gpu="15 kW").case()
+
+
+def test_positions_are_no_lever() -> None:
+    inputs = inputs_of(hall(group(3, "12 kW"), group(2, "10 kW")).case())
+    assert "site.racks" not in {lever.path for lever in cluster_levers(inputs)}
+    request = hall(group(1))
+    request.site["racks"] = 5
+    levers = cluster_levers(inputs_of(request.case()))
+    assert "site.racks" in {lever.path for lever in levers}
+
+
+def with_positions(seed: int) -> Case | None:
+    """Return a random case whose racks are of two or three kinds; None where it has no racks."""
+    case, random = random_case(seed), Random(seed)
+    site = case.problem.site
+    if site.rack is None or not isinstance(site.racks, int):
+        return None
+    classes = (getattr(site.rack_classes, name).power_kw for name in ("gpu", "storage", "network"))
+    powers = sorted(power for power in (site.rack.power_kw, *classes) if power)
+    groups = []
+    for _ in range(random.randint(2, 3)):
+        known = [None, *(power * random.choice((1.0, 1.5)) for power in powers)]
+        power = random.choice(known) if powers else random.choice((None, random.uniform(10, 80)))
+        count = max(1, round(site.racks * random.choice((0.3, 0.5, 0.8))))
+        height = random.choice((None, None, site.rack.height_ru, 52.0))
+        fields = {"count": count, "power_kw": power, "height_ru": height}
+        groups.append(RackPositions.model_construct(**fields))
+    changed = site.model_copy(update={"racks": tuple(groups)})
+    try:
+        Site._racks_have_a_place(changed)
+    except ValueError:
+        return None
+    return replace(case, problem=case.problem.model_copy(update={"site": changed}))
+
+
+@pytest.mark.exhaustive(keep=6)
+@pytest.mark.parametrize("seed", range(120))
+def test_random_halls_agree_with_enumeration(seed: int) -> None:
+    case = with_positions(seed)
+    if case is None:
+        return
+    try:
+        inputs_of(case)
+        found = faults(case)
+    except InputError:  # what is demanded fits no position
+        return
+    assert found == [] or "is demanded but cannot be planned" in found[0]
