@@ -372,7 +372,7 @@ def test_the_verifier_refuses_gpus_that_hold_no_weights() -> None:
     assert disagreements(small, made.plan) == (
         "lines.gpu_a: the memory of its GPUs does not hold the weights of a replica"
     )
-    alone = put(small.problem, ("jobs", 0, "parallelism"), None)
+    alone = put(small.problem, ("jobs", 0, "parallelisms"), None)
     assert "memory" not in disagreements(replace(small, problem=alone), made.plan)
     halved = put(small.problem, ("jobs", 0, "training", "precision"), "fp8")
     assert "memory" not in disagreements(replace(small, problem=halved), made.plan)
