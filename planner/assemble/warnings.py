@@ -276,7 +276,7 @@ def _unusual_shares(
     if bought and not STORAGE_SHARE[0] <= storage <= STORAGE_SHARE[1]:
         yield (
             f"storage is {storage:.1%} of capex, where 1 to 5 % is usual: the job asks for "
-            f"{job.checkpoint_gb / 1000:.3g} TB every {job.interval_s:.0f} s and "
+            f"{job.checkpoint_gb / 1000:.3g} TB every {job.to_storage_s:.0f} s and "
             f"{job.capacity_needed_tb:.0f} TB of room"
         )
 
@@ -499,6 +499,8 @@ def _mended(job: JobPlan, asked: Repair | None) -> Iterator[str]:
 
 def _job(case: Case, job: JobPlan) -> Iterator[str]:
     outage = (job.restart_s + job.restore_s + job.interval_s / 2 + job.drain_s) / job.mtti_s
+    if job.local is not None:
+        outage = 1.0 - job.goodput_first_order
     if outage > FIRST_ORDER_VALID_BELOW:
         yield (
             f"failures cost {outage:.0%} of the mean time between them; first-order formulas "
@@ -507,9 +509,9 @@ def _job(case: Case, job: JobPlan) -> Iterator[str]:
     for side, limited in (("write", job.write_limited_by), ("read", job.read_limited_by)):
         if limited == "clients":
             yield f"the GPU systems, not the appliances, limit {side} bandwidth"
-    if job.checkpoint_gb / (job.interval_s * case.job.max_overlap) > FIELD_GB_PER_S:
-        needed = job.checkpoint_gb / (job.interval_s * case.job.max_overlap)
+    needed = job.checkpoint_gb / (job.to_storage_s * case.job.max_overlap)
+    if needed > FIELD_GB_PER_S:
         yield (
-            f"checkpoints every {job.interval_s:.0f} s need {needed:.0f} GB/s; production systems "
-            "were seen to use 50 to 200 GB/s"
+            f"checkpoints every {job.to_storage_s:.0f} s need {needed:.0f} GB/s; production "
+            "systems were seen to use 50 to 200 GB/s"
         )

@@ -484,8 +484,7 @@ def _demand(plan: Plan, job: JobPlan) -> Iterator[str]:
     overlap = next((limit for limit in plan.limits if limit.name == "overlap"), None)
     if overlap is None:
         return
-    every_s = job.interval_s if job.local is None else job.local.remote_interval_s
-    need = job.checkpoint_gb / (overlap.limit * every_s)
+    need = job.checkpoint_gb / (overlap.limit * job.to_storage_s)
     light, gpus = VENDOR_RULES["light"], plan.totals.gpus if plan.totals else job.gpus_used
     _, rule = rule_demand(light, gpus)
     yield (

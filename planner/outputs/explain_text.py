@@ -13,6 +13,8 @@ from planner.schema.explanation import Explanation, Marginal
 from planner.schema.plan import UNDECIDED
 from planner.terminal import STANDARD, width
 
+SAME = 5e-6
+"""A share of the objective that counts as no change."""
 _LABEL, _NOW, _CELL = 24, 9, 30
 
 
@@ -20,13 +22,27 @@ def render(found: Explanation) -> str:
     """Return the whole text, at most as many columns as the terminal has wide."""
     if not found.plan.jobs:
         return console.render(found.plan)
-    parts = [_title(found), _table(found), console.standing_idle(found.plan)]
+    parts = [_title(found), _table(found), _without(found), console.standing_idle(found.plan)]
     parts += [*_next(found), _idle(found), rivals_text.whose_quote(found.plan)]
     if found.why_not is not None:
         parts.append(why_not_text.render(found.why_not).rstrip("\n"))
     if found.undecided:
         parts.append("\n".join(wrapped(f"{UNDECIDED}: {', '.join(found.undecided)}", "")))
     return joined(parts)
+
+
+def _without(found: Explanation) -> str:
+    """Return what the objective is without each lever of the problem."""
+    if not found.without:
+        return ""
+    lines = ["What its levers are worth: the best plan with each left out or moved"]
+    for row in found.without:
+        said = "no plan"
+        if row.change is not None:
+            small = abs(row.change) <= SAME * abs(found.value or 1.0)
+            said = "no change" if small else signed(found, row.change)
+        lines.append(f"{INDENT}{row.label:<32}{said:<24}--set '{row.setting}'")
+    return "\n".join(lines)
 
 
 def _title(found: Explanation) -> str:

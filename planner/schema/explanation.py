@@ -195,6 +195,22 @@ class Marginal(Record):
     next_step: NextStep | None = None
 
 
+class Without(Record):
+    """The best plan without a lever of the problem, or with it fixed elsewhere.
+
+    ``change`` is of the objective, from the best plan with the lever; ``setting`` is what leaves it
+    out as ``--set`` takes it. ``known`` is "no_plan" where there is none then.
+    """
+
+    label: str
+    setting: str
+    known: Literal["plan", "no_plan"]
+    value: float | None = None
+    bound: float | None = None
+    change: float | None = None
+    gpus_used: int | None = None
+
+
 class Explanation(Record):
     """Why this plan, or why none.
 
@@ -210,5 +226,6 @@ class Explanation(Record):
     bound: float | None = None
     gpus_used: int | None = None
     marginals: tuple[Marginal, ...] = ()
+    without: tuple[Without, ...] = ()
     why_not: WhyNot | None = None
     undecided: tuple[str, ...] = ()

@@ -570,6 +570,11 @@ class JobPlan(PlanModel):
         causes = Loss.model_fields if self.repair else set(Loss.model_fields) - {"waiting"}
         return {name: getattr(self.loss, name) for name in Loss.model_fields if name in causes}
 
+    @property
+    def to_storage_s(self) -> float:
+        """The interval at which storage gets checkpoints: with a local level each so many-th."""
+        return self.interval_s if self.local is None else self.local.remote_interval_s
+
     def most_gpus(self, sku: str, systems: int) -> int:
         """Return the most GPUs that the job can use of so many systems of a type."""
         step = self.replica_gpus if self.whole_replicas and self.replica_gpus else 1

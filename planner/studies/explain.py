@@ -18,11 +18,12 @@ from planner.optimizer.joint import fitted, optimise
 from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.paths import job_path
-from planner.schema.explanation import Explanation, Marginal, Moved, NextStep
+from planner.schema.explanation import Explanation, Marginal, Moved, NextStep, Without
 from planner.schema.plan import Plan
 from planner.studies.changes import no_worse
 from planner.studies.request import Found, Request
 from planner.studies.why_not import why_not
+from planner.studies.without import left_out
 from planner.units import QuantityError
 
 _MINUTE_S = 60.0
@@ -177,6 +178,40 @@ class Prober:
             return False
         value = natural(case.objective, measure(case, case.objective)(again))
         return abs(value - best.value) <= SAME * abs(best.value)
+
+
+def without_levers(
+    inputs: Inputs, plan: Plan, options: Options, base: Base
+) -> tuple[tuple[Without, ...], tuple[str, ...]]:
+    """Return the best plan without each lever that the problem leaves open, and what is undecided.
+
+    Args:
+        inputs: the problem.
+        plan: its best plan.
+        options: how to solve.
+        base: its best objective.
+    """
+    prober = Prober(inputs, options)
+    repair = plan.jobs[0].repair if plan.jobs else None
+    spares = None if repair is None or repair.in_rack else repair.spares
+    found, undecided = [], []
+    for each in left_out(inputs, spares) if base.value is not None else ():
+        end = prober.best((each.change,))
+        if end is None:
+            undecided.append(f"the plan with {each.label}")
+            continue
+        found.append(
+            Without(
+                label=each.label,
+                setting=each.change.setting,
+                known="no_plan" if end.value is None else "plan",
+                value=end.value,
+                bound=end.bound,
+                change=None if end.value is None else end.value - (base.value or 0.0),
+                gpus_used=end.gpus_used,
+            )
+        )
+    return tuple(found), tuple(undecided)
 
 
 PAYS = 1e-3
@@ -425,13 +460,15 @@ def explain(
     base, found = marginals(inputs, plan, options, steps or {})
     if not plan.jobs:
         return Explanation(plan=plan)
+    without, open_ = without_levers(inputs, plan, options, base)
     return Explanation(
         plan=plan,
         value=base.value,
         bound=base.bound,
         gpus_used=base.gpus_used,
         marginals=found,
-        undecided=base.undecided,
+        without=without,
+        undecided=(*base.undecided, *open_),
         why_not=why_not(inputs, plan, options, asked=asked, questions=questions),
     )
 

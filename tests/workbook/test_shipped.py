@@ -30,7 +30,11 @@ VARIANTS = {
         "term.energy_basis=typical",
         "site.pue={air: 1.3, liquid: 1.1}",
     ),
-    "appliances_down": ("storage.tolerate_down=1", "jobs.0.gpus.hot_spares=1"),
+    "appliances_down": (
+        "storage.tolerate_down=1",
+        "jobs.0.repair=null",
+        "jobs.0.gpus.hot_spares=1",
+    ),
     "complete": (
         "catalogs=[gpu_systems, storage_ddn, storage_weka, network, facility, software]",
         "network.compute.switches=[nvidia_qm9700, nvidia_q3400, nvidia_sn5600]",

@@ -220,12 +220,17 @@ def _limit_steps(book: Book, lines: _Lines) -> list[Step]:
 
 
 def _needed_write(book: Book) -> Step:
-    def bounds(limit: str) -> str:
-        each = f"IF(ISNUMBER({limit}),checkpoint_gb/({limit}*interval_s),0)"
+    def bounds(limit: str, every: str) -> str:
+        each = f"IF(ISNUMBER({limit}),checkpoint_gb/({limit}*{every}),0)"
         return f"{each}," if book.has(limit) else ""
 
-    sync = f"MAX({bounds('max_blocking')}checkpoint_gb/interval_s)"
-    lagging = f"MAX({bounds('max_overlap')}checkpoint_gb/MAX(0,interval_s-stall_s))"
+    # With a local level only each so many-th checkpoint goes to storage, and no stall waits for it.
+    levels = book.job is not None and book.job.local is not None
+    every, left = "interval_s", "MAX(0,interval_s-stall_s)"
+    if levels:
+        every = left = "remote_interval_s"
+    sync = f"MAX({bounds('max_blocking', 'interval_s')}checkpoint_gb/interval_s)"
+    lagging = f"MAX({bounds('max_overlap', every)}checkpoint_gb/{left})"
     text = f'IF(save_mode="sync",{sync},{lagging})'
     return Step("needed_write", "Delivered write needed, GB/s", text, DECIMAL_2)
 

@@ -237,6 +237,8 @@ def _facts(inputs: Inputs) -> Iterator[str]:
     yield job_path("checkpoint.stall")
     yield job_path("restore.restart")
     yield job_path("training.mfu")
+    yield job_path("training.scale.exponent")
+    yield job_path("repair.share")
     yield "site.pue"
     yield "site.pue.air"
     yield "site.pue.liquid"

@@ -102,7 +102,7 @@ def _results(page: Page, job: JobPlan, row: int) -> None:
     sections: list[Results] = [
         *model_sections(book.plan, job),
         *degraded_sections(book.plan, job),
-        *goodput_sections(job),
+        *goodput_sections(book.plan, job),
         totals(book),
         workings(job),
     ]

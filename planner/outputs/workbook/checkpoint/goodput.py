@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from planner.figures import FIGURES
+from planner.outputs.numbering import blocks
 from planner.outputs.workbook import formulas
+from planner.outputs.workbook.bom.rows import working_name
 from planner.outputs.workbook.checkpoint import levels
-from planner.outputs.workbook.formats import DECIMAL_1, PERCENT_2
+from planner.outputs.workbook.formats import DECIMAL_1, INTEGER, PERCENT_2
 from planner.outputs.workbook.rows import Result, Results
-from planner.schema.plan import JobPlan, Repair
+from planner.schema.plan import JobPlan, Plan, Repair
 
 
-def goodput_sections(job: JobPlan) -> list[Results]:
+def goodput_sections(plan: Plan, job: JobPlan) -> list[Results]:
     """Return the results under their headings; they rest on those of `model_sections`."""
-    waiting = [] if job.repair is None else [("Waiting for repairs", _waiting(job, job.repair))]
+    waiting = () if job.repair is None else _waiting(plan, job, job.repair)
     return [
-        *waiting,
+        *([("Waiting for repairs", waiting)] if waiting else []),
         ("Goodput: the share of wall-clock time that is kept progress", _goodput(job)),
         ("Where the rest goes (sums to 1 - goodput)", _loss(job)),
         ("Useful work", _useful(job)),
     ]
 
 
-def _waiting(job: JobPlan, repair: Repair) -> tuple[Result, ...]:
+def _waiting(plan: Plan, job: JobPlan, repair: Repair) -> tuple[Result, ...]:
     """Return the share of time waited for repairs: a Poisson number cut off at its places."""
     load = FIGURES["repair.load"].heading
     per_day = "failures_per_gpu_day*hardware_share*repair_s/86400"
@@ -45,6 +47,12 @@ def _waiting(job: JobPlan, repair: Repair) -> tuple[Result, ...]:
                    plan=1.0 - repair.availability),
         ]  # fmt: skip
         return tuple(rows)
+    if repair.decided:
+        rows.append(
+            Result("spares", FIGURES["repair.spares"].heading, "units",
+                   _standing_by(plan, job, repair), "units on BOM less those in use", INTEGER,
+                   plan=repair.spares)
+        )  # fmt: skip
     rows += [
         Result("repair_load", load, "units", f"{per_day}*gpus_in_use",
                "failures x share x repair time", _PRECISE, plan=repair.load),
@@ -54,6 +62,17 @@ def _waiting(job: JobPlan, repair: Repair) -> tuple[Result, ...]:
                plan=1.0 - repair.availability),
     ]  # fmt: skip
     return tuple(rows)
+
+
+def _standing_by(plan: Plan, job: JobPlan, repair: Repair) -> str:
+    """Return the formula of the units that stand by: those of the type in use that it leaves."""
+    entries = (entry for block in blocks(plan) for entry in block.entries)
+    entry = next(entry for entry in entries if entry.line.sku == job.gpu_type)
+    systems = working_name(entry.line, entry.number)
+    if repair.unit == "system":
+        return f"MAX(0,{systems}-systems_in_use)"
+    each = entry.line.gpus // max(1, entry.line.quantity) // repair.unit_gpus
+    return f"MAX(0,{systems}*{each}-ROUNDUP(gpus_in_use/{repair.unit_gpus}-1E-9,0))"
 
 
 def _goodput(job: JobPlan) -> tuple[Result, ...]:

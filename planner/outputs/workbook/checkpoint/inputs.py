@@ -106,10 +106,9 @@ def _repair(repair: Repair) -> tuple[Input, ...]:
         Input("swap_s", FIGURES["repair.swap_s"].heading, "s", repair.swap_s, DECIMAL_1,
               FIGURES["repair.swap_s"].note),
     ]  # fmt: skip
-    if not repair.in_rack:
-        note = "of the plan: does not follow edits of the bill"
+    if not repair.in_rack and not repair.decided:
         rows.append(Input("spares", FIGURES["repair.spares"].heading, "units", repair.spares,
-                          INTEGER, note, whole=True))  # fmt: skip
+                          INTEGER, whole=True))  # fmt: skip
     return tuple(rows)
 
 
