@@ -112,7 +112,10 @@ def _blind(study: Simulation, job: JobSimulated) -> Iterator[str]:
         yield "fewer replicas that run on while units are short"
     if job.predicted_loss.slowdown:
         yield "first intervals after restarts, which no drain slows"
-    if job.mode == "async" and job.stall_s + job.drain_s > job.interval_s:
+    room_s = job.interval_s - job.stall_s
+    if job.local is not None:
+        room_s = job.local.every * job.interval_s
+    if job.mode == "async" and job.drain_s > room_s:
         yield "waiting for a drain longer than the interval"
 
 

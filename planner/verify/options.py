@@ -123,8 +123,7 @@ def _check_needs(
     share = checkpoint.max_blocking if job.mode == "sync" else checkpoint.max_overlap
     if job.mode == "async" and basis.problem.storage.rule != "demand":
         share = 1.0
-    remote_s = option.interval_s * max(1, option.every)
-    needed = job.checkpoint_gb / (remote_s * share) if remote_s > 0 else -1.0
+    needed = job.checkpoint_gb / (option.interval_s * share) if option.interval_s > 0 else -1.0
     ledger.same(f"{name}.write_needed_gb_per_s", option.write_needed_gb_per_s, needed)
     delivered = basis.problem.storage.delivered_fraction
     for what, has, asked in (
