@@ -123,7 +123,8 @@ def _check_needs(
     share = checkpoint.max_blocking if job.mode == "sync" else checkpoint.max_overlap
     if job.mode == "async" and basis.problem.storage.rule != "demand":
         share = 1.0
-    needed = job.checkpoint_gb / (option.interval_s * share) if option.interval_s > 0 else -1.0
+    goes_s = option.interval_s * max(1, option.every)  # each so many-th local one goes to storage
+    needed = job.checkpoint_gb / (goes_s * share) if goes_s > 0 else -1.0
     ledger.same(f"{name}.write_needed_gb_per_s", option.write_needed_gb_per_s, needed)
     delivered = basis.problem.storage.delivered_fraction
     for what, has, asked in (
