@@ -38,7 +38,11 @@ _FACTS = (
         job_path,
         (
             "checkpoint.stall",
+            "checkpoint.local",
             "restore.restart",
+            "restart.",
+            "repair.time",
+            "repair.swap",
             "checkpoint.interval",
             "checkpoint.keep_last",
             "checkpoint.milestones",

@@ -17,7 +17,7 @@ from planner.sizing.goodput import goodput
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request
 
-SEEDS = range(100, 140)
+SEEDS = range(100, 160)
 
 
 @dataclass(frozen=True)
