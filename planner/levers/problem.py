@@ -11,14 +11,8 @@ from planner.levers.numbers import written
 from planner.limits import BY_NAME, LIMITS, SUPPLIES, Limit, of_group
 from planner.paths import job_path
 from planner.schema.catalog import Item
-from planner.schema.problem import (
-    FixedInterval,
-    Job,
-    LostWorkInterval,
-    OptimalInterval,
-    Quantity,
-    Site,
-)
+from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval, Quantity
+from planner.schema.site import Site
 
 # Levers of the whole cluster: site, budgets, targets, storage.
 
@@ -77,6 +71,8 @@ _LONGEST_S = 30 * 86_400.0
 """No interval is longer: a month of work at risk."""
 _SHORTEST_S = 1.0
 _MOST_BLOCKED = 0.99
+_FEWEST_LOCAL = 2
+"""Local checkpoints: the last one, and the one being written."""
 _ROUNDING = 1e-9
 
 _ANY_PORT_GB_PER_S = 1e6
@@ -93,6 +89,7 @@ def job_levers(inputs: Inputs) -> Iterator[Lever]:
     yield from _interval(inputs)
     yield from _data(inputs)
     yield from _pauses(inputs)
+    yield from _local_level(inputs)
     limit = inputs.problem.storage.client_limit
     for key in ("read", "write"):
         if getattr(limit, key) is not None:
@@ -140,15 +137,38 @@ def _fewest_stages(inputs: Inputs) -> int:
 
 def _pauses(inputs: Inputs) -> Iterator[Lever]:
     """Yield how long the job stands still, where the user says so."""
-    for path, label in ((f"{_CHECKPOINT}.stall", "stall"), (f"{_JOB}.restore.restart", "restart")):
-        lever = bounded(inputs, path, f"{label} time", "s", -1, 0.0)
+    job = inputs.problem.job
+    # Of a derived stall the copy to the hosts follows from the systems; the rest is stated.
+    stall = ("stall", "stall time")
+    if job.checkpoint.stall_s == "derived":
+        stall = ("stall_overhead", "stall beside the copy to the hosts")
+    restart = "restore.restart" if job.restart.remote_s is None else "restart.remote"
+    paths = ((f"{_CHECKPOINT}.{stall[0]}", stall[1]), (f"{_JOB}.{restart}", "restart time"))
+    for path, label in paths:
+        lever = bounded(inputs, path, label, "s", -1, 0.0)
         if lever.stated and lever.value:
             yield lever
-    repair = inputs.problem.job.repair
+    repair = job.repair
     if repair is not None and repair.time_s is not None:
-        yield bounded(inputs, f"{_JOB}.repair.time", "repair time", "s", -1, _SHORTEST_S)
+        least = min(repair.time_s, _SHORTEST_S)
+        yield bounded(inputs, f"{_JOB}.repair.time", "repair time", "s", -1, least)
     if repair is not None and repair.swap_s:
         yield bounded(inputs, f"{_JOB}.repair.swap", "swap time", "s", -1, 0.0)
+
+
+def _local_level(inputs: Inputs) -> Iterator[Lever]:
+    """Yield what a restart from the local level takes, and how much it keeps."""
+    job, local = inputs.problem.job, inputs.problem.job.levels
+    if local is None:
+        return
+    if job.restart.local_s is not None:
+        path, label = f"{_JOB}.restart.local", "restart time from the local level"
+        least = min(job.restart.local_s, _SHORTEST_S)
+        yield bounded(inputs, path, label, "s", -1, least, limit="local_lag")
+    if local.keep > _FEWEST_LOCAL:
+        path, label = f"{_CHECKPOINT}.local.keep", "local checkpoints kept"
+        yield bounded(inputs, path, label, "checkpoints", -1, _FEWEST_LOCAL,
+                      limit="local_room")  # fmt: skip
 
 
 def _below(inputs: Inputs, row: Limit, most: float) -> Iterator[Lever]:
@@ -290,6 +310,10 @@ def _job(inputs: Inputs) -> Iterator[Lever]:
     if job.repair is not None and job.repair.spares != "open":
         path, label = job_path("repair.spares"), f"{job.repair.spares} spares stand by"
         what, off = "let their number be decided", Change(path, "open", "open")
+        yield choice(inputs, path, label, what, off)
+    if job.levels is not None and job.levels.use == "yes":
+        path, label = job_path("checkpoint.local.use"), "checkpoints go to local drives first"
+        what, off = "let the plan do without", Change(path, "open", "open")
         yield choice(inputs, path, label, what, off)
     if job.restore.fan_out != "broadcast":
         path = job_path("restore.fan_out")

@@ -257,7 +257,7 @@ def next_step(inputs: Inputs, options: Options, base: Best, lever: Lever) -> Nex
 
 NO_LIMITS = (job_path("parallelism."),)
 EVERY = "what a step of each limit is worth"
-PAUSES = (".stall", ".restart")
+PAUSES = (".stall", ".stall_overhead", ".restart", ".restart.remote", ".restart.local")
 
 
 @dataclass(frozen=True)

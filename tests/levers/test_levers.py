@@ -30,6 +30,10 @@ RARE = (
     "jobs.0.gpus.whole=systems", "jobs.0.restore.fan_out=broadcast", "site.weight_limit=900 t",
 )  # fmt: skip
 """Limits that neither a shipped problem nor a drawn one has, as changes of `full_bill`."""
+RARE_LEVELS = (
+    "jobs.0.checkpoint.local.use=yes", "jobs.0.checkpoint.local.keep=3", "jobs.0.repair.spares=4",
+)  # fmt: skip
+"""The same for jobs with a local level and repair, as changes of `local_level`."""
 WITHOUT_LEVER = ("drain_fits", "hot_spares.", "rule_read", "rule_write", "replica_fits")
 """Limits that follow from several values, or are a choice that stands or falls.
 
@@ -100,9 +104,10 @@ def test_shipped_problems_change_alike_in_memory_and_by_set(name: str) -> None:
     assert list(faults(inputs_of(name), PROBLEMS[name])) == []
 
 
-def test_rare_limits_change_alike_in_memory_and_by_set() -> None:
-    path = PROBLEMS["full_bill"]
-    assert list(faults(load(path, settings=RARE), path, RARE)) == []
+@pytest.mark.parametrize(("name", "rare"), [("full_bill", RARE), ("local_level", RARE_LEVELS)])
+def test_rare_limits_change_alike_in_memory_and_by_set(name: str, rare: tuple[str, ...]) -> None:
+    path = PROBLEMS[name]
+    assert list(faults(load(path, settings=rare), path, rare)) == []
 
 
 @pytest.mark.exhaustive(keep=1)
@@ -161,6 +166,7 @@ def kinds(inputs: Inputs) -> set[str]:
 def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
     found = set().union(*(kinds(inputs_of(name)) for name in PROBLEMS))
     found |= kinds(load(PROBLEMS["full_bill"], settings=RARE))
+    found |= kinds(load(PROBLEMS["local_level"], settings=RARE_LEVELS))
     for seed in SEEDS:
         found |= kinds(load(write_case(random_case(seed), tmp_path)))
     assert found >= {
@@ -180,6 +186,9 @@ def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
         "jobs.*.checkpoint.interval.every", "jobs.*.checkpoint.interval.max",
         "jobs.*.checkpoint.interval.min", "jobs.*.checkpoint.keep_last",
         "jobs.*.checkpoint.milestones", "jobs.*.checkpoint.exports", "jobs.*.checkpoint.stall",
+        "jobs.*.checkpoint.stall_overhead", "jobs.*.checkpoint.local.keep",
+        "jobs.*.checkpoint.local.use", "jobs.*.restart.remote", "jobs.*.restart.local",
+        "jobs.*.repair.time", "jobs.*.repair.swap", "jobs.*.repair.spares",
         "jobs.*.checkpoint.writers", "jobs.*.restore.readers", "jobs.*.restore.restart",
         "jobs.*.restore.fan_out", "jobs.*.dataset", "jobs.*.ingest_per_gpu",
         "jobs.*.parallelism.pipeline", "items.*.fixed", "items.*.min", "items.*.max",

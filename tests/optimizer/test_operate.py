@@ -9,7 +9,8 @@ import pytest
 
 from planner import api
 from planner.case import resolve
-from planner.case.model import Case, Mode, System, nameplate
+from planner.case.bandwidth import nameplate
+from planner.case.model import Case, Mode, System
 from planner.optimizer.operate import Run, best, operate
 from planner.schema.plan import Plan
 from planner.sizing.goodput import goodput

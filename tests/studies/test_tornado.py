@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from planner import shipped
 from planner.case import resolve
 from planner.commands.report import Report, report
 from planner.errors import InputError
 from planner.inputs import Inputs
+from planner.loader import load
 from planner.loader.vary import Variable, checked
 from planner.optimizer.joint import optimise
 from planner.optimizer.objective import natural
@@ -22,7 +24,7 @@ from planner.studies.registry import STUDIES
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.scenarios import Scenario
 from planner.studies.sensitivity.solve import Answer
-from planner.studies.sensitivity.tornado import study, width
+from planner.studies.sensitivity.tornado import defaults, study, width
 from tests.world.random_cases import inputs_of, random_case
 from tests.world.requests import Request, store
 
@@ -201,6 +203,25 @@ def test_nothing_is_varied_twice() -> None:
     ranges = ("site.it_power=80 kW:90 kW", "site.it_power=x0.5:x2")
     with pytest.raises(InputError, match=r"'site\.it_power' is varied twice"):
         study(hall(), ranges, EXACT)
+
+
+def test_a_job_on_two_levels_has_its_own_pauses_and_the_rate_of_its_preset() -> None:
+    """What is varied is what the file states: the other names of the same are refused beside it."""
+    inputs = load(shipped.problem_files()["local_level"])
+    spans = {span.path: span for span in defaults(inputs, 0.2, {})}
+    ends = {
+        path.removeprefix("jobs.0."): (span.low.value, span.high.value)
+        for path, span in spans.items()
+    }
+    assert ends["checkpoint.stall_overhead"] == pytest.approx((0.4, 0.6))
+    assert ends["restart.remote"] == pytest.approx((480.0, 720.0))
+    assert ends["restart.local"] == pytest.approx((96.0, 144.0))
+    assert ends["failures.per_gpu_day"] == pytest.approx((0.8 * 4.74e-4, 1.2 * 4.74e-4))
+    assert not {"checkpoint.stall", "restore.restart"} & set(ends)
+    changes = spans["jobs.0.failures.per_gpu_day"].high.changes
+    job = checked(inputs, changes).problem.job
+    assert job.failure_rate == pytest.approx(1.2 * 4.74e-4)
+    assert job.failure_shares == inputs.problem.job.failure_shares
 
 
 def test_the_same_problem_gives_the_same_bytes() -> None:

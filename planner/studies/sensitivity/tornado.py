@@ -227,15 +227,15 @@ def _facts(inputs: Inputs) -> Iterator[str]:
     yield "storage.delivered_fraction.write"
     yield "storage.delivered_fraction.read"
     own = any(item.gpu.failures_per_day is not None for item in inputs.items)
-    stated = "failures" in job.model_fields_set
-    yield (
-        "catalog.*.gpu.failures_per_day" if own and not stated else job_path("failures.per_gpu_day")
-    )
+    if own and job.failure_rate is None:
+        yield "catalog.*.gpu.failures_per_day"
+    else:
+        yield job_path("failures.per_gpu_day")
     sized, counted = job.checkpoint.size_gb is not None, job.parameters is not None
     if not (sized and counted):  # both have to agree
         yield job_path("checkpoint.size") if sized else job_path("bytes_per_parameter")
     yield job_path("checkpoint.stall")
-    yield job_path("restore.restart")
+    yield job_path("restore.restart" if job.restart.remote_s is None else "restart.remote")
     yield job_path("training.mfu")
     yield job_path("training.scale.exponent")
     yield job_path("repair.share")

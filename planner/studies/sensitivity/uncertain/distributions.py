@@ -17,6 +17,8 @@ from planner.inputs import Change, Inputs
 from planner.loader.vary.axis import FACTOR, Reading, Variable
 from planner.loader.vary.place import NoPlaceError, number_of
 from planner.loader.vary.values import factor
+from planner.paths import job_path
+from planner.schema.levels import DEFAULT_FAILURES
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY
 from planner.studies.sensitivity.scenarios import label, labels
@@ -274,6 +276,9 @@ def _standing(inputs: Inputs, variable: Variable) -> float | None:
     value = place.standing
     if value is None and place.made is not None:
         value = _value_at(inputs, place.parent)
+    elif value is None and place.path == job_path("failures.per_gpu_day"):
+        # It counts in the place of the rate that stands beside it, or of the default.
+        value = inputs.problem.job.failure_rate or DEFAULT_FAILURES
     if isinstance(value, str):
         preset = _PRESETS.get(place.path.rpartition(".")[2], {}).get(value)
         return None if preset is None else preset.value
