@@ -26,7 +26,9 @@ from planner.studies.why_not import why_not
 from planner.studies.without import left_out
 from planner.units import QuantityError
 
-_MINUTE_S = 60.0
+_MINUTE_S, _HOUR_S = 60.0, 3600.0
+_MANY_HOURS_S = 10.0 * _HOUR_S
+"""From here on a minute more or less says nothing."""
 _POINT = 0.01
 
 
@@ -41,7 +43,7 @@ def step_of(lever: Lever, steps: Mapping[str, str]) -> float:
         return _given(lever, given)
     value = abs(lever.value or 0.0)
     if lever.unit == "s" and value >= 2.0 * _MINUTE_S:
-        return _MINUTE_S
+        return _HOUR_S if value >= _MANY_HOURS_S else _MINUTE_S
     if lever.unit == "share" and value >= 2.0 * _POINT:
         return _POINT
     if lever.whole:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from planner.api import Options, solve_inputs
@@ -57,6 +59,21 @@ def test_worths_are_differences_of_enumerated_optima(seed: int) -> None:
         step = step_of(lever, {})
         check(inputs, base, lever, row.looser, _place(lever, row, lever.looser * step))
         check(inputs, base, lever, row.tighter, _place(lever, row, -lever.looser * step))
+
+
+def test_a_step_suits_the_value() -> None:
+    """A minute says something of minutes and nothing of days; shares move by a point."""
+    some = levers(drawn(SEEDS[0]))[0]
+
+    def step(unit: str, value: float, *, whole: bool = False) -> float:
+        return step_of(replace(some, unit=unit, value=value, whole=whole), {})
+
+    assert [step("s", value) for value in (5.0, 600.0, 14_400.0)] == [0.05, 60.0, 60.0]
+    assert [step("s", value) for value in (36_000.0, 86_400.0)] == [3600.0, 3600.0]
+    assert step("share", 0.1) == 0.01
+    assert step("racks", 260.0, whole=True) == 1.0
+    assert step("GPUs", 4032.0, whole=True) == 40.0
+    assert step("kW", 10_000.0) == 100.0
 
 
 def _place(lever: Lever, row: Marginal, step: float) -> float:
