@@ -51,6 +51,8 @@ def _drawn(cell: InputCell, rng: random.Random) -> Scalar:
     value = cell.value * rng.uniform(0.8, 1.25) if cell.value else rng.uniform(0.0, 0.2)
     if cell.key == "gpus_idle":
         value = cell.value
+    if cell.key == "replica_gpus":  # whole tensor groups, or the edit is refused
+        value = cell.value * rng.choice((1, 2))
     if cell.range.whole:
         value = float(round(value))
         value += float(value == cell.value and cell.kind == "quantity")

@@ -496,8 +496,12 @@ def _side(page: Page, row: int, column: int, name: str, number: str) -> None:
 
 
 def _bar(page: Page, row: int, share: str, style: Format) -> None:
-    """Draw a share as a bar of blocks, ten at 100 %: text, which every program shows and prints."""
-    text = f'=IF(ISNUMBER({share}),REPT("{_BLOCK}",MIN({_BLOCKS},ROUND({_BLOCKS}*{share},0))),"")'
+    """Draw a share as a bar of blocks, ten at 100 %: text, which every program shows and prints.
+
+    Programs differ in the last bits of a share: one on the half of a block is rounded up in all.
+    """
+    blocks = f"MIN({_BLOCKS},ROUND({_BLOCKS}*{share}+1E-9,0))"
+    text = f'=IF(ISNUMBER({share}),REPT("{_BLOCK}",{blocks}),"")'
     page.sheet.write_formula(row, _BAR, text, style)
 
 
