@@ -114,7 +114,7 @@ def draw() -> str:
     """Return the picture of the measured plans."""
     curve, best, rules = measured()
     top = max(gpus for _, gpus in curve)
-    chart = Chart(min(gpus for _, gpus in [*curve, *rules.values()]) - 20, top + 25)
+    chart = Chart(min(gpus for _, gpus in [*curve, *rules.values()]) - 20, top + 45)
     title = "Too little storage wastes GPUs, too much leaves no power for them"
     chart.text(LEFT - 62, 26, title, INK, 17, weight="bold")
     _axes(chart)
@@ -123,7 +123,7 @@ def draw() -> str:
         chart.dot(count, gpus, BLUE, 3)
     chart.dot(*best, BLUE, 7)
     label = f"planner: {best[0]} appliances, {best[1]:,.0f} useful GPUs, within 0.5 % of the best"
-    chart.text(chart.x(best[0]) - 14, chart.y(best[1]) - 24, label, BLUE, 14, "start", "bold")
+    chart.text(chart.x(best[0]) - 14, chart.y(top) - 14, label, BLUE, 14, "start", "bold")
     for name, (count, gpus) in rules.items():
         chart.dot(count, gpus, RED, 5)
         text = f"“{name}” rule: {count} appliances, {gpus:,.0f}"

@@ -14,7 +14,8 @@ from planner.errors import Finding, InputError, VerificationError
 from planner.figures import OBJECTIVES, RATIOS
 from planner.inputs import Inputs
 from planner.loader import load
-from planner.schema.plan import Infeasibility, Plan
+from planner.schema.infeasibility import Infeasibility
+from planner.schema.plan import Plan
 
 if TYPE_CHECKING:
     from planner.optimizer.operate import Run

@@ -15,7 +15,8 @@ from planner.inputs import Inputs
 from planner.levers import Change, Lever, levers
 from planner.optimizer.solver import Effort
 from planner.schema.explanation import Explanation
-from planner.schema.plan import Infeasibility, Plan, Step
+from planner.schema.infeasibility import Infeasibility, Step
+from planner.schema.plan import Plan
 from tests.infeasible.asked import check_one, check_together
 from tests.infeasible.plant import Planted, written
 from tests.world.commands import once, ran

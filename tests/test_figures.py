@@ -100,6 +100,7 @@ def test_a_label_means_one_figure_in_one_unit() -> None:
 OWN_NAMES = {
     "capex": "a budget", "opex": "a budget", "tco": "a budget", "support": "a budget",
     "subscriptions": "a budget", "energy": "a budget", "colocation": "a budget",
+    "rack_positions.*": "those racks alone that can stand at no other positions",
     "ingest": "what is read against what storage delivers",
     "endurance": "what is written against what the storage bears",
     "rule_read": "a vendor's rule", "rule_write": "a vendor's rule",

@@ -11,7 +11,7 @@ from planner import api
 from planner.errors import InputError, VerificationError
 from planner.levers.problem import cluster_levers
 from planner.schema.plan import LimitReport, Plan
-from planner.schema.problem import RackPositions, Site
+from planner.schema.site import RackPositions, Site
 from planner.verify import verify
 from tests.oracle.test_bill import Bill
 from tests.test_exactness import faults

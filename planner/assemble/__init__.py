@@ -19,14 +19,8 @@ from planner.inputs import Inputs
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import LOGARITHMIC, natural
 from planner.optimizer.purchase import bill as bill_of
-from planner.schema.plan import (
-    Infeasibility,
-    NotConsidered,
-    ObjectiveReport,
-    Plan,
-    Provenance,
-    Site,
-)
+from planner.schema.infeasibility import Infeasibility
+from planner.schema.plan import NotConsidered, ObjectiveReport, Plan, Provenance, Site
 
 
 def assemble(

@@ -18,7 +18,7 @@ from planner.inputs import Inputs
 from planner.schema.cables import Cable, CableEnd, CableSchedule, NetworkOfCable
 from planner.schema.catalog import Item, Link, Port, PortGroup, Switch
 from planner.schema.plan import Plan, RackGroup
-from planner.schema.problem import Floor
+from planner.schema.site import Floor
 from planner.sizing.fabric import FabricSize, Tree, smallest, split_ports
 from planner.sizing.wiring import SwitchPort, free_ports, switch_links, system_port
 

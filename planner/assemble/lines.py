@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from planner.assemble.ways import chosen
 from planner.case import Case, Storage, System, figures
+from planner.case.bandwidth import nameplate
 from planner.case.fabrics import WORDS
-from planner.case.model import BillItem, Companion, Fabric, Offer, nameplate
+from planner.case.model import BillItem, Companion, Fabric, Offer
 from planner.case.money import (
     cents,
     discount,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from planner.assemble import assemble
 from planner.case import Case, Storage
-from planner.case.model import nameplate
+from planner.case.bandwidth import nameplate
 from planner.case.money import discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.inputs import Inputs
 from planner.optimizer.carriers import Carriers

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from planner.assemble.ways import way_fields
 from planner.case import Case, System, Way
+from planner.case.bandwidth import nameplate
 from planner.case.levels import copy_s, local_part_gb, local_room_tb, writing_gpus
-from planner.case.model import nameplate
 from planner.case.repair import SpareUnit
 from planner.inputs import Inputs
 from planner.optimizer.operate import Run, on_two_levels

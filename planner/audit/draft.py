@@ -14,8 +14,9 @@ from planner.schema.catalog import Figure
 from planner.schema.levels import FailureRate
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import FixedInterval, Problem, Pue, Term
+from planner.schema.problem import FixedInterval, Problem, Term
 from planner.schema.running import Parallelism
+from planner.schema.site import Pue
 from planner.schema.verification import Edit
 
 # A problem while the edits of a workbook are laid over it.

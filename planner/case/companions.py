@@ -32,7 +32,8 @@ from planner.case.money import bill_item, unit_net_usd
 from planner.case.quantities import ROUNDING, AtLeast, Device, Packed, Size, Steps, shares
 from planner.inputs import Inputs, refusal
 from planner.schema.catalog import Category, Item
-from planner.schema.problem import Extra, RackPositions, Redundancy
+from planner.schema.problem import Extra
+from planner.schema.site import RackPositions, Redundancy
 from planner.sizing.placement import Space
 
 MOST_CLUSTERS = 5_000

@@ -6,8 +6,6 @@ whose counts follow from them.
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -337,85 +335,6 @@ class Companions:
         for companion in self.items:
             values[companion.id] = round(total(companion.terms, values))
         return values
-
-
-def nameplate(item: Storage, units: int) -> tuple[float, float]:
-    """Return the (read, write) nameplate bandwidth of so many units, GB/s."""
-    if not item.segments:
-        return item.read_gb_per_s * units, item.write_gb_per_s * units
-    for piece in item.segments:
-        if piece.low <= units <= piece.high:
-            over = units - piece.low
-            read = piece.read_at_low + piece.read_slope * over
-            return read, piece.write_at_low + piece.write_slope * over
-    return 0.0, 0.0
-
-
-def degraded(item: Storage, units: float) -> tuple[float, float]:
-    """Return the (read, write) bandwidth of so many units with ``units_lost`` of them down, GB/s.
-
-    Without a table each lost unit is its own bandwidth; below a table's first row bandwidth is in
-    proportion to it. Negative where more is lost than there is.
-    """
-    left = units - item.units_lost
-    if not item.segments:
-        return item.read_gb_per_s * left, item.write_gb_per_s * left
-    first = item.segments[0]
-    if left < first.low:
-        return first.read_at_low * left / first.low, first.write_at_low * left / first.low
-    for piece in item.segments:
-        if left <= piece.high:
-            over = left - piece.low
-            read = piece.read_at_low + piece.read_slope * over
-            return read, piece.write_at_low + piece.write_slope * over
-    return 0.0, 0.0
-
-
-def with_loss(item: Storage) -> tuple[Segment, ...]:
-    """Return a table's pieces cut so that what is left with units down is straight on each.
-
-    Cuts are at whole units: between two of them nothing is bought.
-    """
-    inside = {piece.low + item.units_lost for piece in item.segments}
-    pieces = []
-    for piece in item.segments:
-        cuts = {piece.low, piece.high}
-        for cut in inside:
-            if piece.low < cut < piece.high:
-                cuts |= {math.floor(cut), math.ceil(cut)}
-        ends = sorted(cuts)
-        if len(ends) == 1:
-            pieces.append(piece)
-        for low, high in itertools.pairwise(ends):
-            over = low - piece.low
-            read, write = piece.read_at_low, piece.write_at_low
-            pieces.append(
-                replace(
-                    piece,
-                    low=low,
-                    high=high,
-                    read_at_low=read + piece.read_slope * over,
-                    write_at_low=write + piece.write_slope * over,
-                )
-            )
-    return tuple(pieces)
-
-
-def safe_bandwidth(items: Iterable[tuple[Storage, int]]) -> tuple[float, float]:
-    """Return the (read, write) nameplate bandwidth that is left in the worst case, GB/s.
-
-    Units of one item are down at a time: of several items the one whose loss is largest counts,
-    for reading and for writing by itself.
-    """
-    read = write = lost_read = lost_write = 0.0
-    for item, units in items:
-        if units:
-            item_read, item_write = nameplate(item, units)
-            left_read, left_write = degraded(item, units)
-            read, write = read + item_read, write + item_write
-            lost_read = max(lost_read, item_read - left_read)
-            lost_write = max(lost_write, item_write - left_write)
-    return read - lost_read, write - lost_write
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from planner.loader.checks import check_problem
 from planner.optimizer.solver import Effort, SolverName
 from planner.paths import job_path
 from planner.schema.catalog import Item
-from planner.schema.plan import Combined, Conflict, Infeasibility, Step
+from planner.schema.infeasibility import Combined, Conflict, Infeasibility, Step
 
 __all__ = ["WORK", "clash", "explain"]
 

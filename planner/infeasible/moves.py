@@ -15,7 +15,7 @@ from planner.levers.numbers import grid
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import can_be_missed
 from planner.optimizer.operate import LOGARITHMIC, Run, amount
-from planner.schema.plan import Named, Step
+from planner.schema.infeasibility import Named, Step
 from planner.sizing.demand import WEIGHTS_ONLY_BYTES_PER_PARAMETER
 
 # What moving a lever means to the optimiser: a limit missed at a price, and back again.

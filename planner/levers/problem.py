@@ -11,14 +11,8 @@ from planner.levers.numbers import written
 from planner.limits import BY_NAME, LIMITS, SUPPLIES, Limit, of_group
 from planner.paths import job_path
 from planner.schema.catalog import Item
-from planner.schema.problem import (
-    FixedInterval,
-    Job,
-    LostWorkInterval,
-    OptimalInterval,
-    Quantity,
-    Site,
-)
+from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval, Quantity
+from planner.schema.site import Site
 
 # Levers of the whole cluster: site, budgets, targets, storage.
 

@@ -6,8 +6,9 @@ import itertools
 import math
 
 from planner.case import Case, FamilyOffer, Storage, System
+from planner.case.bandwidth import degraded, with_loss
 from planner.case.bounds import cap, cap_in_use
-from planner.case.model import Mode, Offer, Segment, degraded, with_loss
+from planner.case.model import Mode, Offer, Segment
 from planner.optimizer import constraints, levels
 from planner.optimizer.constraints.repair import add_spare_units, log_available
 from planner.optimizer.context import Build

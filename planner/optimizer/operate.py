@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from planner.case import Case, System, Way, levels
-from planner.case.model import Elastic, Job, Mode, nameplate, safe_bandwidth
+from planner.case.bandwidth import nameplate, safe_bandwidth
+from planner.case.model import Elastic, Job, Mode
 from planner.limits import BY_NAME, LIMITS
 from planner.optimizer import purchase
 from planner.sizing import two_levels

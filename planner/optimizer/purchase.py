@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.case import Case
-from planner.case.model import Limits, Split, by_item, nameplate
+from planner.case.bandwidth import nameplate
+from planner.case.model import Limits, Split, by_item
 from planner.case.money import SUMS, weights
 from planner.case.quantities import total
 from planner.limits import SUPPLIES, Limit

@@ -10,7 +10,7 @@ from planner.outputs.blocks import joined
 from planner.outputs.words import INDENT, money, ratio, wrapped
 from planner.outputs.worth_words import holds, signed, worth
 from planner.schema.explanation import Explanation, Marginal
-from planner.schema.plan import UNDECIDED
+from planner.schema.infeasibility import UNDECIDED
 from planner.terminal import STANDARD, width
 
 SAME = 5e-6

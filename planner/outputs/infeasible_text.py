@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from planner.outputs.comparison_words import listed
 from planner.outputs.words import INDENT, percent, wrapped
-from planner.schema.plan import UNDECIDED, Combined, Conflict, Infeasibility, Step
+from planner.schema.infeasibility import UNDECIDED, Combined, Conflict, Infeasibility, Step
 
 _MORE = f"{INDENT}{INDENT}"
 

@@ -16,7 +16,7 @@ from planner.outputs.words import (
     wrapped,
 )
 from planner.schema.explanation import Figures, Forced, Item, WhyNot
-from planner.schema.plan import UNDECIDED
+from planner.schema.infeasibility import UNDECIDED
 from planner.terminal import STANDARD, width
 
 _WORSE = {

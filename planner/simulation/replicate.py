@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
-from threading import current_thread, main_thread
+from functools import partial
 
 import numpy as np
 
+from planner.errors import PlannerError
+from planner.processes import LOST, Processes
 from planner.simulation.lanes import Lanes
 from planner.simulation.laws import Array
 from planner.simulation.world import Disturbances, JobRun, World, draw
@@ -114,45 +112,28 @@ def _done(asked: Asked, blocks: Sequence[int], processes: int) -> Iterator[tuple
     )
     left = dict(enumerate(blocks))
     if processes > 1 and not small:
-        try:
+        with suppress(PlannerError):  # no process can be started: go on here
             for number, runs in _elsewhere(asked, blocks, processes):
                 del left[number]
                 yield number, runs
-        except BrokenProcessPool:  # no processes can be started, or one was ended: go on here
-            pass
     for number, lanes in left.items():
         yield number, block(asked, number, lanes)
 
 
 def _elsewhere(asked: Asked, blocks: Sequence[int], processes: int) -> Iterator[tuple[int, Runs]]:
-    pool = ProcessPoolExecutor(processes, get_context("spawn"))
+    """Yield the blocks that other processes made: all but those that were ended again and again."""
+    workers = Processes(processes, partial(_task, asked))
     try:
-        with _unheard():
-            running: dict[Future[Runs], int] = {
-                pool.submit(block, asked, number, lanes): number
-                for number, lanes in enumerate(blocks)
-            }
-        while running:
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(future), future.result()
+        tasks = ((number, (number, lanes)) for number, lanes in enumerate(blocks))
+        for (number, _), runs in workers.results(tasks):
+            if runs is not LOST:
+                yield number, runs
     finally:
-        workers = list((pool._processes or {}).values())
-        for worker in workers:
-            worker.kill()
-        pool.shutdown(wait=True, cancel_futures=True)
+        workers.end()
 
 
-@contextmanager
-def _unheard() -> Iterator[None]:
-    """Let processes that are started not hear of Ctrl-C: whoever starts them ends them."""
-    if current_thread() is not main_thread():
-        yield
-        return
-    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, heard)
+def _task(asked: Asked, task: tuple[int, int]) -> Runs:
+    return block(asked, *task)
 
 
 def block(asked: Asked, number: int, lanes: int) -> Runs:

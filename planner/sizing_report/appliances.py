@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from planner.case import Case, Storage
+from planner.case.bandwidth import nameplate
 from planner.case.figures import it_power_kw
-from planner.case.model import nameplate
 from planner.inputs import Inputs
 from planner.schema.catalog import Item
 from planner.sizing.demand import appliances_needed

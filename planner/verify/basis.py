@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from planner.schema.catalog import Family, Item
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import Problem, Quantity, Site
+from planner.schema.problem import Problem, Quantity
+from planner.schema.site import Site
 
 if TYPE_CHECKING:
     from planner.inputs import Inputs

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from planner.schema.catalog import Item
 from planner.schema.plan import RackClassName
-from planner.schema.problem import Rack
+from planner.schema.site import Rack
 from planner.verify.basis import DECIDED, Basis
 from planner.verify.ledger import at_least, at_most
 

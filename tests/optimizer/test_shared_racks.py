@@ -16,7 +16,7 @@ from tests.test_exactness import disagreements
 from tests.world.random_cases import Case, inputs_of, random_case, read
 from tests.world.random_hardware import figure
 
-SEEDS = (7004, 7006, 7013, 7053, 7062, 7075, 7094, 7105)
+SEEDS = (7004, 7006, 7053, 7062, 7064, 7078, 7094, 7105)
 
 
 def in_shared_racks(plan: Plan) -> int:

@@ -12,7 +12,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 from planner.schema.catalog import Item, LinkEnd, Port
-from planner.schema.problem import EthernetFabric, Extra, RackPositions, StorageFabric
+from planner.schema.problem import EthernetFabric, Extra, StorageFabric
+from planner.schema.site import RackPositions
 from tests.oracle import fabric, facility
 from tests.oracle.fabric import Edge, Parts
 from tests.oracle.facility import Whole

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from planner.schema.catalog import Item
-from planner.schema.problem import Site
+from planner.schema.site import Site
 from tests.oracle import facility
 from tests.oracle.enumerate import best
 from tests.oracle.goodput import best_interval_s, goodput, unconstrained_interval_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from xlsxwriter.format import Format
@@ -72,18 +73,21 @@ def _add_storage(page: Page, row: int) -> int:
         return row
     titles = ("Storage, whoever sells it, as solved", "Units", "Low kUSD", "List", "High kUSD")
     _heading(page, row, _PURCHASE, titles)
-    page.text(row, _LIMITS, _short(needed(found), _STORAGE_LENGTH), "subtitle")
-    page.text(row + 1, _LIMITS, _short(decided(found), _STORAGE_LENGTH), "subtitle")
+    said = [*wrap(needed(found), _STORAGE_LENGTH), *wrap(decided(found), _STORAGE_LENGTH)]
+    for place, line in enumerate(said):
+        page.text(row + place, _LIMITS, line, "subtitle")
+    under = row + len(said)
     for option in found.options:
         row += 1
         page.text(row, _PURCHASE, _short(units(option), _LABEL_LENGTH))
         page.number(row, _PURCHASE + 1, sum(item.units for item in option.items), INTEGER, "fixed")
         for column, usd in enumerate((option.low_usd, option.list_usd, option.high_usd), start=2):
             page.number(row, _PURCHASE + column, usd / 1000.0, INTEGER, "fixed")
-    return row + 2
+    return max(row + 2, under + 1)
 
 
-_STORAGE_LENGTH = 150
+_STORAGE_LENGTH = 100
+"""Characters of a line over the columns of the limits."""
 _GAP = 2.0
 """Width of the empty column between two tables, in characters."""
 

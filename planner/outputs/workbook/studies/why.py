@@ -14,7 +14,7 @@ from planner.outputs.workbook.studies import Sheet, why_not
 from planner.outputs.workbook.studies.stack import signed
 from planner.outputs.worth_words import holds
 from planner.schema.explanation import Explanation, Marginal, Moved
-from planner.schema.plan import UNDECIDED, Infeasibility, Step
+from planner.schema.infeasibility import UNDECIDED, Infeasibility, Step
 
 NO_PLAN_SHEET = "No plan"
 

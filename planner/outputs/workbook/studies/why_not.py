@@ -12,7 +12,7 @@ from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_2, GENERAL, PERCENT_2
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.explanation import Bought, Figures, Forced, Item, WhyNot
-from planner.schema.plan import UNDECIDED
+from planner.schema.infeasibility import UNDECIDED
 
 SHEET = "Why not"
 _TITLE = "Why not something else"

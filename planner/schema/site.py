@@ -1,0 +1,245 @@
+"""The site: its power and how it is fed, racks and the positions they may stand at, cooling."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from planner import units
+from planner.schema.base import (
+    Identifier,
+    Length,
+    LengthOrZero,
+    Model,
+    PositiveWhole,
+    Power,
+    RackUnits,
+    Share,
+    Unit,
+    Weight,
+    Whole,
+)
+
+PueNumber = Annotated[float, Unit(units.NUMBER, low=1.0, high=5.0)]
+Redundancy = Literal["N", "N+1", "2N"]
+
+
+class Pdu(Model):
+    """The rack PDU, and how much of them may fail."""
+
+    item: Identifier
+    redundancy: Redundancy = "N"
+
+
+class Rack(Model):
+    """One rack position: what it may hold, and what a product that is a rack may draw.
+
+    ``item`` and ``pdu`` name what is bought for every rack; without them racks are the site's.
+    """
+
+    height_ru: RackUnits = Field(alias="height")
+    power_kw: Power | None = Field(default=None, alias="power")
+    weight_kg: Weight | None = Field(default=None, alias="weight")
+    item: Identifier | None = None
+    pdu: Pdu | None = None
+    whole_rack_power_kw: Power | None = Field(default=None, alias="whole_rack_power")
+
+    @property
+    def whole_rack_limit_kw(self) -> float | None:
+        """What a product that is a rack of its own may draw; the power of any rack by default."""
+        return self.power_kw if self.whole_rack_power_kw is None else self.whole_rack_power_kw
+
+
+class RackClass(Model):
+    """Racks of one class where they differ from ``site.rack``."""
+
+    height_ru: RackUnits | None = Field(default=None, alias="height")
+    power_kw: Power | None = Field(default=None, alias="power")
+    weight_kg: Weight | None = Field(default=None, alias="weight")
+
+
+class RackClasses(Model):
+    """Racks for GPU systems, for storage, and for network and management."""
+
+    gpu: RackClass = RackClass.model_construct()
+    storage: RackClass = RackClass.model_construct()
+    network: RackClass = RackClass.model_construct()
+
+
+class RackPositions(Model):
+    """So many positions of a hall where a rack may draw so much and be so high."""
+
+    count: PositiveWhole
+    power_kw: Power | None = Field(default=None, alias="power")
+    height_ru: RackUnits | None = Field(default=None, alias="height")
+
+    def takes(self, power_kw: float | None, height_ru: float | None) -> bool:
+        """Say whether a rack that may draw so much and is so high may stand here."""
+        strong = self.power_kw is None or (power_kw is not None and power_kw <= self.power_kw)
+        return strong and (
+            self.height_ru is None or height_ru is None or height_ru <= self.height_ru
+        )
+
+
+def _racks_kind(value: object) -> str:
+    return "positions" if isinstance(value, (list, tuple)) else "number"
+
+
+AnyRacks = Annotated[
+    Annotated[Whole, Tag("number")]
+    | Annotated[tuple[RackPositions, ...], Field(min_length=1, max_length=8), Tag("positions")],
+    Discriminator(_racks_kind),
+]
+
+
+class Pue(Model):
+    """Power usage effectiveness by where the heat goes."""
+
+    air: PueNumber
+    liquid: PueNumber
+
+
+def _pue_kind(value: object) -> str:
+    return "by_cooling" if isinstance(value, (dict, Pue)) else "number"
+
+
+AnyPue = Annotated[
+    Annotated[PueNumber, Tag("number")] | Annotated[Pue, Tag("by_cooling")],
+    Discriminator(_pue_kind),
+]
+
+
+class Feeds(Model):
+    """The feeds of the hall: what is left when one (N+1) or half of them (2N) fail."""
+
+    count: PositiveWhole
+    power_kw: Power = Field(alias="power")
+    redundancy: Redundancy = "N"
+
+    @model_validator(mode="after")
+    def _enough(self) -> Feeds:
+        if self.redundancy == "2N" and self.count % 2:
+            raise ValueError(f"2N needs an even count of feeds, not {self.count}")
+        if self.redundancy == "N+1" and self.count < 2:
+            raise ValueError("redundancy N+1 needs at least 2 feeds")
+        return self
+
+    @property
+    def usable_kw(self) -> float:
+        """What the hall may draw with the redundancy kept, kW."""
+        left = {"N": self.count, "N+1": self.count - 1, "2N": self.count // 2}
+        return self.power_kw * left[self.redundancy]
+
+
+class Cooling(Model):
+    """CDUs for what is cooled by liquid, and what the plant can take away."""
+
+    cdu: Identifier | None = None
+    redundancy: Redundancy = "N"
+    air_limit_kw: Power | None = Field(default=None, alias="air_limit")
+    liquid_limit_kw: Power | None = Field(default=None, alias="liquid_limit")
+
+
+class Floor(Model):
+    """How racks stand, for the lengths of cables: rows of so many, side by side.
+
+    Racks are numbered along the first row, then the next. A cable between racks rises by ``riser``
+    above its rack at each end, and runs along rows and across them; ``slack`` is a share more.
+    """
+
+    racks_per_row: PositiveWhole
+    rack_width_m: Length = Field(alias="rack_width")
+    row_pitch_m: Length = Field(alias="row_pitch")
+    riser_m: LengthOrZero = Field(alias="riser")
+    slack: Share = 0.0
+
+
+class Site(Model):
+    """Where the cluster stands: the power feed, its overhead and the room.
+
+    With ``power_basis: design`` items draw what reference designs provide for them, where known.
+    """
+
+    facility_power_kw: Power | None = Field(default=None, alias="facility_power")
+    it_power_kw: Power | None = Field(default=None, alias="it_power")
+    pue: AnyPue
+    power_basis: Literal["maximum", "design"] = "maximum"
+    feeds: Feeds | None = None
+    racks: AnyRacks | None = None
+    weight_limit_kg: Weight | None = Field(default=None, alias="weight_limit")
+    rack: Rack | None = None
+    rack_classes: RackClasses = RackClasses.model_construct()
+    cooling: Cooling = Cooling.model_construct()
+    floor: Floor | None = None
+
+    @property
+    def positions(self) -> tuple[RackPositions, ...]:
+        """The groups of rack positions, none where racks are only counted."""
+        return self.racks if isinstance(self.racks, tuple) else ()
+
+    @property
+    def rack_count(self) -> int | None:
+        """How many racks the hall takes."""
+        if isinstance(self.racks, tuple):
+            return sum(group.count for group in self.racks)
+        return self.racks
+
+    @property
+    def weakest_position_kw(self) -> float | None:
+        """What a rack may draw at every position: how racks are filled that say nothing else."""
+        known = [group.power_kw for group in self.positions if group.power_kw is not None]
+        return min(known, default=None)
+
+    @property
+    def whole_rack_limit_kw(self) -> float | None:
+        """What a product that is a rack may draw: as its racks say, else the strongest position."""
+        if self.rack is None or self.rack.whole_rack_power_kw is not None or not self.positions:
+            return None if self.rack is None else self.rack.whole_rack_limit_kw
+        known = [group.power_kw for group in self.positions]
+        return None if None in known else max(power for power in known if power is not None)
+
+    def class_power_kw(self, own: RackClass) -> float | None:
+        """Return what a rack of a class may draw, None for no limit."""
+        given = (
+            self.rack.power_kw if self.rack is not None and own.power_kw is None else own.power_kw
+        )
+        return self.weakest_position_kw if given is None else given
+
+    @property
+    def pue_air(self) -> float:
+        """PUE of what heats the air."""
+        return self.pue.air if isinstance(self.pue, Pue) else self.pue
+
+    @property
+    def pue_liquid(self) -> float:
+        """PUE of what heats a liquid."""
+        return self.pue.liquid if isinstance(self.pue, Pue) else self.pue
+
+    @property
+    def facility_limit_kw(self) -> float | None:
+        """What the site may draw at the meter: the limit given, or what its feeds leave, kW."""
+        limits = [self.facility_power_kw, self.feeds.usable_kw if self.feeds else None]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @model_validator(mode="after")
+    def _racks_have_a_size(self) -> Site:
+        if self.racks is not None and self.rack is None:
+            raise ValueError("racks needs rack: {height: 48 RU, power: 45 kW}")
+        if self.rack is None and self.rack_classes != RackClasses():
+            raise ValueError("rack_classes needs rack: {height: 48 RU, power: 45 kW}")
+        return self
+
+    @model_validator(mode="after")
+    def _racks_have_a_place(self) -> Site:
+        for name in RackClasses.model_fields if self.rack is not None and self.positions else ():
+            own: RackClass = getattr(self.rack_classes, name)
+            assert self.rack is not None
+            power, height = self.class_power_kw(own), own.height_ru or self.rack.height_ru
+            if not any(group.takes(power, height) for group in self.positions):
+                raise ValueError(
+                    f"racks of class {name}, {height:g} RU and "
+                    f"{'any power' if power is None else f'up to {power:g} kW'}, fit no position; "
+                    f"give rack_classes.{name} a power and a height that one has"
+                )
+        return self
