@@ -23,6 +23,7 @@ from planner.outputs.workbook import STUDY_SHEETS
 from planner.outputs.workbook.data import SHEET, Packed, UnreadableError, unpack
 from planner.outputs.workbook.data import SHEET as DATA
 from planner.outputs.workbook.inputs import InputCell, Scalar
+from planner.schema.catalog import NO_PART_NUMBER
 from planner.schema.verification import Edit
 
 # Open a workbook that somebody sends back; one clear line for whatever is not ours to read.
@@ -275,7 +276,8 @@ def _texts(
 
 
 def _named(texts: tuple[str, ...]) -> str:
-    return " ".join(texts)[:60] if texts else "without text"
+    """Return a row by its texts, as far as they tell it from others."""
+    return " ".join(text for text in texts if text != NO_PART_NUMBER)[:60] or "without text"
 
 
 def _compare_sheet(

@@ -604,5 +604,7 @@ def no_port_group(item: Item, inputs: Inputs) -> str | None:
         switch = known[fabric.switch]
         assert switch.switch is not None
         if group_for(switch.switch, port.speed_gbit_per_s, port.form) is None:
-            return f"no port of {switch.id} is as fast as {port.speed_gbit_per_s:g} Gb/s"
+            made = any(group.made_for(port.form) for group in switch.switch.ports)
+            form = f" made for {port.form} ends" if made else ""
+            return f"no port of {switch.id}{form} is as fast as {port.speed_gbit_per_s:g} Gb/s"
     return None

@@ -29,8 +29,12 @@ def test_a_round_trip_without_edits_changes_nothing(problem: str, tmp_path: Path
     found = audit(edited(source, tmp_path / "same.xlsx", {}))
     assert found.edits == found.breaches == found.shortages == found.stale == found.remarks == ()
     assert found.edited is not None
-    for part in ("lines", "totals", "fabrics", "racks", "warnings"):
+    for part in ("lines", "totals", "fabrics", "racks"):
         assert getattr(found.edited, part) == getattr(source.plan, part), part
+    assert found.edited.storage_options is None  # what is edited is compared with no other storage
+    compared = [text for text in source.plan.warnings if "are compared across bases" in text]
+    assert source.plan.storage_options is not None or not compared
+    assert [*found.edited.warnings, *compared] == list(source.plan.warnings)
     assert found.edited.jobs == source.plan.jobs
     assert found.best == source.plan
     assert found.shortfall == pytest.approx(0.0, abs=1e-12)

@@ -97,14 +97,16 @@ ROWS: tuple[Row, ...] = (
         OBJECTIVE,
         "objective: {maximize: goodput, minimize: cost}",
         wrong="exactly one of",
-        right=r"maximize \(goodput.* or minimize \(cost, tco, power, heat\)",
+        right=r"maximize \(goodput.* or minimize \(cost, tco, power, heat, "
+        r"usd_per_useful_gpu_hour, usd_per_million_tokens\)",
     ),
     problem(
         "no_objective",
         OBJECTIVE,
         "objective: {}",
         wrong="exactly one of",
-        right=r"maximize \(goodput.* or minimize \(cost, tco, power, heat\)",
+        right=r"maximize \(goodput.* or minimize \(cost, tco, power, heat, "
+        r"usd_per_useful_gpu_hour, usd_per_million_tokens\)",
     ),
     problem(
         "two_jobs",

@@ -25,6 +25,8 @@ from tests.world.solved import solved
 
 PROBLEMS = Path(__file__).parents[2] / "problems"
 OFFICE = "enterprise_1MW"
+DEMANDED = "vast_ceres_4cn_2x3015"
+"""The storage that it buys where no rule says how much."""
 INFEASIBLE = PROBLEMS / "infeasible_restore.yaml"
 
 
@@ -71,9 +73,9 @@ def test_lines_totals_and_job_figures_differ_by_what_the_plans_say(
 ) -> None:
     found = compared(*plans[:2])
     first, second = solved(OFFICE), solved(OFFICE, "storage.rule=high")
-    storage = line(found, "wekapod_nitro_155").quantity
-    assert storage.values == (8, 24)
-    assert storage.changes == (0, 16)
+    more, fewer = (line(found, sku).quantity for sku in ("wekapod_nitro_155", DEMANDED))
+    assert (more.values, more.changes) == ((0, 25), (0, 25))
+    assert (fewer.values, fewer.changes) == ((1, 0), (0, -1))
     assert first.totals is not None and second.totals is not None
     capex = figure(found, "capex_usd").series
     assert capex.values == (first.totals.capex_usd, second.totals.capex_usd)
@@ -119,7 +121,7 @@ def test_all_lists_what_is_the_same_too(plans: tuple[Path, Path, Path]) -> None:
     found = compared(plans[0], plans[0])
     text = render_comparison(found, everything=True)
     assert "the same in all" not in text
-    assert "WEKApod Nitro 155" in text
+    assert "4 CNodes + 2 x DF-3015" in text
     assert max(map(len, text.splitlines())) <= 100
 
 
@@ -145,7 +147,8 @@ def test_three_plans_stand_side_by_side(plans: tuple[Path, Path, Path]) -> None:
 def test_a_problem_file_is_solved_with_its_settings(plans: tuple[Path, Path, Path]) -> None:
     problem = PROBLEMS / f"{OFFICE}.yaml"
     found = compared(plans[0], problem, settings=("storage.rule=high",))
-    assert line(found, "wekapod_nitro_155").quantity.values == (8, 24)
+    assert line(found, "wekapod_nitro_155").quantity.values == (0, 25)
+    assert line(found, DEMANDED).quantity.values == (1, 0)
     assert figure(found, "overrides").series.values == ("nothing", "storage.rule=high")
     assert "storage sized by: high rule instead of what the job needs" in told(found)
 
@@ -251,7 +254,7 @@ def test_the_workbook_of_the_command_holds_the_same_numbers(
     assert not [row for row in rows if row[0] == "racks, at most"], "the same in all"
     bill = [list(row) for row in document["Bill"].iter_rows(values_only=True)]
     storage = next(row for row in bill if row[1] == "WEKApod Nitro 155")
-    assert storage[2:7] == [8, 24, line(found, "wekapod_nitro_155").quantity.values[2], 16,
+    assert storage[2:7] == [0, 25, line(found, "wekapod_nitro_155").quantity.values[2], 25,
                             line(found, "wekapod_nitro_155").quantity.changes[2]]  # fmt: skip
     sentences = {text for each in found.explanations for text in each.sentences}
     assert sentences <= {row[0] for row in rows}

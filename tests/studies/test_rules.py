@@ -94,9 +94,9 @@ def test_a_minimising_problem_is_measured_by_its_cost() -> None:
     assert high.difference == pytest.approx(high.measured / demand.measured - 1)
     assert high.difference > 0
     first = found.table.argument[0]
-    assert first.startswith("Sized by the DDN high rule, the same job costs 3.6 % more")
-    assert "16.96 MUSD instead of 16.36 MUSD" in first
-    assert "19 kW instead of 6 kW" in first
+    assert first.startswith("Sized by the DDN high rule, the same job costs 12.5 % more")
+    assert "20.04 MUSD instead of 17.82 MUSD" in first
+    assert "20 kW instead of 6 kW" in first
 
 
 def test_the_rows_are_the_law_the_rules_the_other_mode_and_each_storage() -> None:

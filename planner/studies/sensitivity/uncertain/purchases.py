@@ -238,14 +238,16 @@ def _gpus(case: Case, run: Run, used: Mapping[str, int]) -> int:
 def _starts(case: Case, run: Run) -> Iterator[Use]:
     """Yield GPUs in use with their systems: as planned, then from the most that could be on down.
 
-    Where several types are planned, each is tried alone, too.
+    Where several types are planned, each is tried alone, too. Parts of a few systems round down
+    to none of them, which is no use of them.
     """
     yield run.gpus, dict(run.used)
     types = [system for system in case.systems if run.used.get(system.id)]
+    parts = range(PARTS, 0, -1)
     if len(types) > 1:
-        yield from (_together(case, run, types, part) for part in range(PARTS, 0, -1))
+        yield from (use for part in parts if (use := _together(case, run, types, part))[0])
     for system in types:
-        yield from (_one(case, run, system, part) for part in range(PARTS, 0, -1))
+        yield from (use for part in parts if (use := _one(case, run, system, part))[0])
 
 
 def _together(case: Case, run: Run, types: Sequence[System], part: int) -> Use:
