@@ -25,6 +25,7 @@ from planner.schema.plan import (
 )
 from planner.sizing import goodput as goodput_model
 from planner.sizing import two_levels
+from planner.sizing.availability import units_out
 from planner.sizing.checkpoint import overlap
 from planner.sizing.demand import (
     WEIGHTS_ONLY_BYTES_PER_PARAMETER,
@@ -216,7 +217,7 @@ def _repair(inputs: Inputs, case: Case, o: Run) -> Repair | None:
         swap_s=repair.swap_s,
         load=load,
         availability=1.0 - o.waiting,
-        units_out=None if unit.in_rack else load * (1.0 - o.waiting),
+        units_out=None if unit.in_rack else units_out(o.spares, load),
         waiting_h_per_year=HOURS_PER_YEAR * o.waiting,
         next_spare_gpus=None if unit.in_rack else kept_gpus * left,
         other_unit=None if other is None else ("tray" if other.per_system > 1 else "system"),

@@ -65,14 +65,32 @@ def waiting_share(spares: int, load: float) -> float:
         spares: units standing by.
         load: units out on average if the job never waited.
     """
-    # Terms of the Poisson law relative to that at the cut: those below it, one by one.
+    return 1.0 / (1.0 + _odds_of_running(spares, load))
+
+
+def units_out(spares: int, load: float) -> float:
+    """Return the units out on average, of which there are as many fewer as the job waits.
+
+    Args:
+        spares: units standing by.
+        load: units out on average if the job never waited.
+    """
+    running = _odds_of_running(spares, load)
+    return load * (running / (1.0 + running))
+
+
+def _odds_of_running(spares: int, load: float) -> float:
+    """Return the time in which the job runs over that in which it waits.
+
+    Terms of the Poisson law relative to that at the cut: those below it, one by one.
+    """
     term, below = 1.0, 0.0
     for count in range(spares + 1, 0, -1):
         term *= count / load
         below += term
         if term < 1e-18 * below or below > 1e250:
             break
-    return 1.0 / (1.0 + below)
+    return below
 
 
 def compute(
@@ -112,7 +130,7 @@ def compute(
         swap_s=repair.swap_s,
         load=load,
         availability=1.0 - waits,
-        units_out=None if unit.in_rack else load * (1.0 - waits),
+        units_out=None if unit.in_rack else units_out(max(0, spares), load),
         waiting_h_per_year=HOURS_PER_YEAR * waits,
         next_spare_gpus=None if unit.in_rack else gpus * kept * more,
         other_unit=("tray" if other.per_system > 1 else "system") if told else None,
