@@ -216,7 +216,7 @@ ROWS: tuple[Row, ...] = (
         "storage: {switch: mesh, oversubscription: 1.25, min_switches: 2}",
         "storage: mesh",
         "expected a mapping of keys to values, found",
-        "its keys: min_switches,",
+        "its keys: carries_in_band, edge, min_switches,",
         at="storage: mesh",
     ),
 )

@@ -34,7 +34,14 @@ RARE_LEVELS = (
     "jobs.0.checkpoint.local.use=yes", "jobs.0.checkpoint.local.keep=3", "jobs.0.repair.spares=4",
 )  # fmt: skip
 """The same for jobs with a local level and repair, as changes of `local_level`."""
-WITHOUT_LEVER = ("drain_fits", "hot_spares.", "rule_read", "rule_write", "replica_fits")
+WITHOUT_LEVER = (
+    "drain_fits",
+    "local_fits",
+    "hot_spares.",
+    "rule_read",
+    "rule_write",
+    "replica_fits",
+)
 """Limits that follow from several values, or are a choice that stands or falls.
 
 `replica_fits` has a lever only where a smaller replica lets every plan in that a larger one does.

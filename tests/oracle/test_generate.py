@@ -11,7 +11,7 @@ from planner import loader
 from tests.oracle.enumerate import best
 from tests.world.random_cases import Case, random_case, write_case
 
-SEEDS = range(60)
+SEEDS = (*range(60), 87)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
