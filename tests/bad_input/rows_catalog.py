@@ -158,8 +158,8 @@ ROWS: tuple[Row, ...] = (
     catalog(
         "unknown_category",
         "category: gpu_system",
-        "category: mainframe",
-        wrong="'mainframe' is not known here",
+        "category: toaster",
+        wrong="'toaster' is not known here",
         right="expected one of: gpu_system, storage, component, switch, .*software, service",
     ),
     catalog(
