@@ -77,7 +77,7 @@ def test_a_model_that_rules_out_a_plan_in_hand_is_an_error(
     [
         ("budget.per_useful_gpu_hour=3.02 USD",),
         (
-            "budget.per_million_tokens=5.6 USD",
+            "budget.per_million_tokens=6.2 USD",
             "objective={minimize: power}",
             "targets.min_gpus=500",
         ),
