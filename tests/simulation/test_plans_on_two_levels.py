@@ -26,7 +26,7 @@ SEEDS = (
     285, 286, 294, 303, 304, 306, 318, 320, 321, 324, 325, 329, 336, 338, 341, 350, 354, 361, 371,
     372, 376, 386,
 )  # fmt: skip
-"""Of the first 400, those whose best plan keeps checkpoints locally, fewer than 300,000 in a run."""
+"""Of the first 400, those whose best plan keeps checkpoints locally, and not 300,000 in a run."""
 
 
 def mended(case: Case, seed: int) -> Case:
