@@ -122,14 +122,23 @@ class Carriers:
 
     def _fewest(self, item: Storage, like: Run) -> int | None:
         """Return the fewest units of an item that do the job, whatever they take or cost."""
-        return fewest(
-            item, lambda count: self._run(self._units(item, count, like), like) is not None
-        )
+        return fewest(item, lambda count: self._does(self._units(item, count, like), like))
 
     def _units(self, item: Storage, count: int, like: Run) -> dict[str, int]:
         """Return a purchase with so many units of one item for all storage that need not be."""
         others = {other.id: other.low for other in self.case.storage}
         return {**like.units, **others, item.id: max(count, item.low)}
+
+    def _does(self, units: Mapping[str, int], like: Run) -> bool:
+        """Say whether such a purchase does the job; what it takes or costs does not matter here.
+
+        What is to be least grows with every unit and may grow beyond any fabric; more units of
+        storage never do less work.
+        """
+        found = operate(self.case, like.mode, units, like.used, like.gpus, like.ways)
+        if found is None or purchase.broken_needs(self.case, units):
+            return False
+        return not self.case.maximise or self.worth(found) <= self.within + 1e-9
 
     def _run(self, units: Mapping[str, int], like: Run) -> Run | None:
         """Return the operation on such a purchase if it does the job."""

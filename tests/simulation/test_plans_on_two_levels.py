@@ -61,6 +61,7 @@ def first() -> Plan:
 def simulated(plan: Plan, **options: object) -> Simulation:
     job = plan.jobs[0]  # where little is kept, the fresh start of a short run would count
     length_s = 300 * job.mtti_s / (job.goodput if job.goodput < 0.1 else 1.0)
+    length_s = min(length_s, 900 * 365.25 * DAY_S)  # the longest that is simulated is 1,000 years
     plain = {"replications": 200, "length_s": length_s, "processes": 1, "intervals": False}
     return study(plan, SimulationOptions(**(plain | options)))  # type: ignore[arg-type]
 
