@@ -197,7 +197,7 @@ def test_what_is_beyond_the_tolerance_is_told_with_its_distance() -> None:
     answer = of_enterprise()
     beyond = {each.name: each for each in answer.directions if each.ended == "beyond"}
     assert beyond["gpu_type"].detail == "DGX B300"
-    assert beyond["gpu_type"].at_least == pytest.approx(0.2887, abs=1e-3)
+    assert beyond["gpu_type"].at_least == pytest.approx(0.4427, abs=1e-3)  # at 615,000 USD a system
     text = " ".join(alternatives_text.render(answer).split())
     assert "no plan with another GPU system lies within 1 %: the best one, with DGX B300," in text
 

@@ -61,8 +61,7 @@ def drawn_steps(seed: int) -> tuple[Inputs, Base, tuple[Marginal, ...]]:
 def test_where_it_begins_to_pay_in_a_shipped_problem() -> None:
     inputs = load(PROBLEM)
     base, rows = explained(inputs)
-    (row,) = rows
-    assert row.path == DAYS
+    (row,) = (row for row in rows if row.path == DAYS)
     step = row.next_step
     assert step is not None
     assert base.value is not None
