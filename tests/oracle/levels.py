@@ -162,6 +162,6 @@ def goodput(
     if anew:
         safe = 1.0 / (1.0 + np.expm1(drain_s / mtti_s) * q2 / back)
     work_s = every * np.maximum(interval_s - stopped_s, 0.0)
-    kept_s = work_s * c0 * safe / np.expm1(every * np.log1p(y))
+    kept_s = work_s * c0 * safe / np.expm1(np.minimum(every * np.log1p(y), 700.0))
     renewal_s = mtti_s / q2 + mtti_s * np.expm1(far_s / mtti_s)
     return np.asarray(kept_s / renewal_s)
