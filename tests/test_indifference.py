@@ -46,6 +46,7 @@ def boxes(plan: Plan) -> int:
         ({"minimize": "cost"}, 0.0),
         ({"minimize": "tco"}, 0.0),
         ({"minimize": "tco", "indifference": "1 %"}, 0.01),
+        ({"minimize": "cost", "indifference": "1 %"}, 0.0),
         ({"maximize": "goodput", "indifference": "0 %"}, 0.0),
     ],
 )

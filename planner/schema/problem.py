@@ -433,7 +433,12 @@ class Objective(Model):
 
     @property
     def indifferent(self) -> float:
-        """The share of the objective within which plans count as equal."""
+        """The share of the objective within which plans count as equal.
+
+        None of ``minimize: cost``: the cheapest of plans that cost about the same is the best one.
+        """
+        if self.minimize == "cost":
+            return 0.0
         if self.indifference is not None:
             return self.indifference
         money = self.minimize is not None and OBJECTIVES[self.minimize].figure.money
