@@ -22,6 +22,7 @@ from planner.schema.plan import (
     Line,
     LocalPlan,
     Loss,
+    NextStep,
     NotConsidered,
     ObjectiveReport,
     Plan,
@@ -31,6 +32,7 @@ from planner.schema.plan import (
     Repair,
     Site,
     StallPlan,
+    StepNeed,
     Totals,
     WayPlan,
 )
@@ -64,7 +66,13 @@ RULES: Mapping[type[PlanModel], Rule] = {
         {"problem": "Plan", "description": None, "message": None, "warnings": ()},
         # It names budgets, and what else the buyer could give up; the inputs hold every price.
         # Whose storage could do it as well is what the buyer negotiates with.
-        {"infeasibility": None, "inputs": None, "checksums": None, "storage_options": None},
+        {
+            "infeasibility": None,
+            "inputs": None,
+            "checksums": None,
+            "storage_options": None,
+            "next_step": None,
+        },
     ),
     Line: Rule(
         _names(
@@ -91,6 +99,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "price": None,
         },
     ),
+    NextStep: Rule(removed=dict.fromkeys(NextStep.model_fields)),
+    StepNeed: Rule(removed=dict.fromkeys(StepNeed.model_fields)),
     StorageOptions: Rule(removed=dict.fromkeys(StorageOptions.model_fields)),
     StorageOption: Rule(removed=dict.fromkeys(StorageOption.model_fields)),
     OptionItem: Rule(removed=dict.fromkeys(OptionItem.model_fields)),

@@ -481,6 +481,33 @@ class LimitReport(PlanModel):
     exact: bool = False
 
 
+class StepNeed(PlanModel):
+    """What a limit would have to allow for the next step, in the limit's unit."""
+
+    name: str
+    label: str
+    value: float
+    limit: float
+    unit: str
+
+
+class NextStep(PlanModel):
+    """The fewest GPU systems more that the job could use, and limits that have no room for them.
+
+    They are of the type most of which is in place, with what comes with them and the storage as it
+    is; ``value`` is the objective's then, at ``interval_s`` and, with a local level, ``every``
+    so many-th checkpoint to storage. The best plan under a looser limit may be another one.
+    """
+
+    sku: str
+    systems: int
+    gpus: int
+    value: float
+    interval_s: float
+    every: int
+    needs: tuple[StepNeed, ...]
+
+
 class ObjectiveReport(PlanModel):
     """The objective with its certificate.
 
@@ -592,6 +619,7 @@ class Plan(PlanModel):
     totals: Totals | None = None
     jobs: tuple[JobPlan, ...] = ()
     limits: tuple[LimitReport, ...] = ()
+    next_step: NextStep | None = Field(default=None, exclude_if=_is_none)
     fabrics: tuple[FabricReport, ...] = ()
     racks: tuple[RackGroup, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
