@@ -499,6 +499,11 @@ def _mended(job: JobPlan, asked: Repair | None) -> Iterator[str]:
             f"the time waited for repairs, {1.0 - job.repair.availability:.1%}, is told too high: "
             "where spares stand in each rack the formula is close only up to 2 %"
         )
+    if job.repair.shrunk is not None:
+        yield (
+            "fewer replicas go on where units are short: each with the batch it had, so the batch "
+            "of a step is smaller meanwhile; stall, restore and rate are taken as with all of them"
+        )
     if asked.unit == "tray" and job.repair.unit == "system":
         yield f"whole systems of {job.gpu_type} are swapped: the catalog states no trays of it"
 

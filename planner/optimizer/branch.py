@@ -178,10 +178,18 @@ NOISE = 1e-5
 def pretends(master: Master, outcome: Outcome) -> bool:
     """Say whether the master counts GPUs in use whose logarithm it does not pay for."""
     build = master.build
-    if "n" not in vars(build):
+    if "n" not in vars(build) or not _counts_n(build):
         return False
     asked = math.exp(evaluate(build.n, outcome.values))
     return asked < outcome.values[build.gpus.name] * (1 - 1e-9)
+
+
+def _counts_n(build: Build) -> bool:
+    """Say whether the GPUs in use matter by their logarithm: of a job that goes on with fewer
+    replicas it is the logarithm of those that run that does, unless something asks for both."""
+    case = build.case
+    asked = (case.job.scale, case.limits.min_goodput)
+    return build.log_running is None or any(each is not None for each in asked)
 
 
 def overdraws(master: Master, outcome: Outcome) -> list[Ratio | LogMoney]:

@@ -138,6 +138,13 @@ class Master:
             "log_interval": math.log(operation.interval_s),
             **{f"spare__{name}": float(operation.spares) for name in operation.used},
         }
+        if self.build.log_running is not None:
+            known["log_running"] = math.log(operation.running_gpus)
+            ways = self.build.case.ways
+            known |= {
+                f"running__{way.id}": operation.running_gpus * (way.id in operation.ways)
+                for way in ways
+            }
         every = self.build.every.items()
         known |= {flag.name: float(k == operation.every) for k, flag in every}
         if len(self.build.case.ways) > len(self.build.case.systems):

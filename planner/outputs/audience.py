@@ -30,6 +30,7 @@ from planner.schema.plan import (
     Provenance,
     RackGroup,
     Repair,
+    ShrunkPlan,
     Site,
     StallPlan,
     StepNeed,
@@ -143,7 +144,13 @@ RULES: Mapping[type[PlanModel], Rule] = {
         _names(
             "unit unit_gpus in_rack spares decided hardware_share repair_s swap_s load "
             "availability units_out waiting_h_per_year next_spare_gpus other_unit "
-            "other_waiting_h_per_year"
+            "other_waiting_h_per_year shrunk"
+        )
+    ),
+    ShrunkPlan: Rule(
+        _names(
+            "running failing least_replicas restarts_per_year restart_s short_h_per_year "
+            "stopped_h_per_year"
         )
     ),
     JobPlan: Rule(

@@ -36,6 +36,7 @@ from planner.schema.plan import (
     Plan,
     Repair,
     Section,
+    ShrunkPlan,
     Totals,
 )
 from planner.sizing.demand import VENDOR_RULES, rule_demand
@@ -465,11 +466,25 @@ def _repairs(job: JobPlan) -> Iterator[str]:
         )
         return
     decided = "" if repair.decided else " as asked"
+    if repair.shrunk is None:
+        short = f"the job waits for repairs {waits}{other}"
+    else:
+        short = _shrunk(repair, repair.shrunk)
     worth = repair.next_spare_gpus or 0.0
     yield (
         f"{text}{units(repair, repair.units_out or 0.0)} out on average, "
-        f"{units(repair, repair.spares)} stand by{decided}; the job waits for repairs "
-        f"{waits}{other}; one spare more would give {worth:,.1f} useful GPUs"
+        f"{units(repair, repair.spares)} stand by{decided}; {short}; "
+        f"one spare more would give {worth:,.1f} useful GPUs"
+    )
+
+
+def _shrunk(repair: Repair, shrunk: ShrunkPlan) -> str:
+    """What a job does that goes on with fewer replicas."""
+    taken = percent(1.0 - repair.availability, 2)
+    return (
+        f"fewer replicas run for {shrunk.short_h_per_year:,.0f} h a year and are restarted to be "
+        f"more {shrunk.restarts_per_year:,.0f} times, {duration(shrunk.restart_s)} each, which "
+        f"takes {taken} of the work"
     )
 
 
