@@ -39,13 +39,17 @@ def _is_empty(value: object) -> bool:
 
 
 class PriceNote(PlanModel):
-    """Where a unit price comes from."""
+    """Where a unit price comes from, and between what a quote may come in, list and a year's."""
 
     source: str
     date: str
     confidence: str
     book: str
     note: str | None = None
+    low_usd: float | None = None
+    high_usd: float | None = None
+    per_year_low_usd: float | None = Field(default=None, exclude_if=_is_none)
+    per_year_high_usd: float | None = Field(default=None, exclude_if=_is_none)
 
 
 class Line(PlanModel):
@@ -119,6 +123,26 @@ class Line(PlanModel):
     def working(self) -> int:
         """Units in the cluster: those in place without owned ones that stand idle."""
         return self.quantity - self.idle
+
+
+class PartByLength(PlanModel):
+    """So many of one part in one length, which is ordered for what a line of the bill counts.
+
+    ``counted_as`` is the SKU of that line: its own, or that of the fibres in whose place copper
+    goes, ``in_place_of`` of them for each. ``length_m`` is as sold, None of a transceiver and of a
+    link whose end has no place. ``unit_net_usd`` is what one costs; the money is in the line.
+    """
+
+    counted_as: str
+    sku: str
+    vendor: str
+    model: str
+    part_number: str | None
+    category: str
+    length_m: float | None
+    quantity: int
+    in_place_of: int = 1
+    unit_net_usd: float | None = None
 
 
 class Totals(PlanModel):
@@ -601,5 +625,6 @@ class Plan(PlanModel):
     not_counted: tuple[str, ...] = ()
     provenance: Provenance
     storage_options: StorageOptions | None = Field(default=None, exclude_if=_is_none)
+    cabling: tuple[PartByLength, ...] = Field(default=(), exclude_if=_is_empty)
     inputs: str | None = Field(default=None, exclude_if=_is_none)
     checksums: dict[str, str] | None = Field(default=None, exclude_if=_is_none)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from planner.schema.catalog import Component, Item
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import Line, Plan, PriceNote
+from planner.schema.prices import Price
 from planner.verify.basis import DECIDED, Basis, gpus, nameplate_gb_per_s, usable_tb
 from planner.verify.companions import Companions
 from planner.verify.decisions import Decisions
@@ -300,6 +301,27 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
     else:
         ledger.equal(f"{name}.price.date", line.price.date, price.date)
         ledger.equal(f"{name}.price.confidence", line.price.confidence, price.confidence)
+        _check_range(ledger, name, price, line.price)
+
+
+def _check_range(ledger: Ledger, name: str, price: Price, note: PriceNote) -> None:
+    """Check between what a quote may come in; what is not given is the price itself."""
+    yearly = price.per_year_usd
+    ledger.same(
+        f"{name}.price.low_usd",
+        note.low_usd,
+        price.list_usd if price.low_usd is None else price.low_usd,
+    )
+    ledger.same(
+        f"{name}.price.high_usd",
+        note.high_usd,
+        price.list_usd if price.high_usd is None else price.high_usd,
+    )
+    for field in ("per_year_low_usd", "per_year_high_usd"):
+        given = getattr(price, field)
+        stated = yearly if given is None else given
+        end = None if yearly is None else stated
+        ledger.same(f"{name}.price.{field}", getattr(note, field), end)
 
 
 def _check_no_money(ledger: Ledger, name: str, line: Line) -> None:
