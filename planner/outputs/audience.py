@@ -89,6 +89,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "support_share": None,
             "support_years": None,  # when support is paid is a matter of money too
             "support_from_years": 0.0,
+            "support_level": None,
             "price": None,
         },
     ),

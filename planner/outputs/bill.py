@@ -208,6 +208,8 @@ def _money(line: Line) -> dict[str, object]:
         "price_source": None if price is None else _known(price.source),
         "price_date": None if price is None else _known(price.date),
         "price_confidence": None if price is None else _known(price.confidence),
+        "support_level": _known(line.support_level),
+        "support_from_years": line.support_from_years if line.support_usd_per_year else None,
         "unit_list_low": None if price is None else price.low_usd,
         "unit_list_high": None if price is None else price.high_usd,
         **{f"subscription_per_year_{end}": _yearly_end(line, end) for end in ("low", "high")},

@@ -71,6 +71,8 @@ class BillLine(Record):
     unit_list_high: float | None = None
     subscription_per_year_low: float | None = None
     subscription_per_year_high: float | None = None
+    support_level: str | None = None
+    support_from_years: float | None = None
 
 
 class BillTotals(Record):
@@ -123,6 +125,8 @@ MONEY_OF_LINES = frozenset(
         "unit_list_high",
         "subscription_per_year_low",
         "subscription_per_year_high",
+        "support_level",
+        "support_from_years",
     }
 )
 """Fields of a line that the customer's edition does not have."""

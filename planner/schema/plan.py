@@ -64,6 +64,7 @@ class Line(PlanModel):
     net price, None where it is an amount. Support is paid for ``support_years`` of the term, from
     ``support_from_years`` on, when what the price includes has run out. ``units_per_rack`` is how
     many units stand in one rack; None where a unit takes several racks, or shares them with others.
+    ``support_level`` is the kind of support, where price book or problem name one.
     """
 
     sku: str
@@ -118,6 +119,7 @@ class Line(PlanModel):
     unit_subscription_list_usd: float | None = None
     units_per_rack: int | None = None
     idle: int = 0
+    support_level: str | None = Field(default=None, exclude_if=_is_none)
 
     @property
     def working(self) -> int:

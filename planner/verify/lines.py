@@ -18,6 +18,8 @@ from planner.verify.money import (
     purchased,
     spare_parts,
     subscription_usd_per_year,
+    support_asked,
+    support_sold,
     support_usd_per_year,
     support_years,
     unit_money,
@@ -281,14 +283,16 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
     extended = cents(unit.list_usd * bought)
     ledger.one_of(f"{name}.extended_list_usd", line.extended_list_usd, extended)
     ledger.same(f"{name}.extended_net_usd", line.extended_net_usd, net_usd * bought)
-    support = support_usd_per_year(price, net_usd, bought)
+    sold, _ = support_sold(basis, item.id)
+    support = support_usd_per_year(sold, net_usd, bought)
     ledger.one_of(f"{name}.support_usd_per_year", line.support_usd_per_year, support)
     yearly = subscription_usd_per_year(price, unit.discount, bought)
     ledger.one_of(f"{name}.subscription_usd_per_year", line.subscription_usd_per_year, yearly)
     ledger.same(
         f"{name}.unit_subscription_list_usd", line.unit_subscription_list_usd, price.per_year_usd
     )
-    share = getattr(price.support_per_year, "share", None)
+    ledger.equal(f"{name}.support_level", line.support_level, support_asked(basis, item.id))
+    share = getattr(sold, "share", None)
     ledger.same(f"{name}.support_share", line.support_share, share)
     ledger.same(f"{name}.support_years", line.support_years, years)
     # What the price includes may outlast the support that is asked for.
