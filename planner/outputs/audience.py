@@ -25,6 +25,7 @@ from planner.schema.plan import (
     NextStep,
     NotConsidered,
     ObjectiveReport,
+    PartByLength,
     Plan,
     PriceNote,
     Provenance,
@@ -62,7 +63,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
     Plan: Rule(
         _names(
             "schema_version status objective site lines totals jobs limits fabrics racks "
-            "assumptions not_considered not_counted idle provenance"
+            "assumptions not_considered not_counted idle provenance cabling"
         ),
         {"problem": "Plan", "description": None, "message": None, "warnings": ()},
         # It names budgets, and what else the buyer could give up; the inputs hold every price.
@@ -97,15 +98,20 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "support_share": None,
             "support_years": None,  # when support is paid is a matter of money too
             "support_from_years": 0.0,
+            "support_level": None,
             "price": None,
         },
     ),
     NextStep: Rule(removed=dict.fromkeys(NextStep.model_fields)),
     StepNeed: Rule(removed=dict.fromkeys(StepNeed.model_fields)),
+    PartByLength: Rule(
+        _names("counted_as sku vendor model part_number category length_m quantity in_place_of"),
+        removed={"unit_net_usd": None},
+    ),
     StorageOptions: Rule(removed=dict.fromkeys(StorageOptions.model_fields)),
     StorageOption: Rule(removed=dict.fromkeys(StorageOption.model_fields)),
     OptionItem: Rule(removed=dict.fromkeys(OptionItem.model_fields)),
-    PriceNote: Rule(removed=dict.fromkeys(("source", "date", "confidence", "book", "note"))),
+    PriceNote: Rule(removed=dict.fromkeys(PriceNote.model_fields)),
     Totals: Rule(
         _names(
             "gpus gpus_used it_power_kw facility_power_kw heat_btu_per_h rack_units racks "

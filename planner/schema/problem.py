@@ -68,7 +68,10 @@ class Budget(Model):
 
 
 class Term(Model):
-    """How long the cluster is paid for, and the price of energy."""
+    """How long the cluster is paid for, the price of energy, and which support is paid how long.
+
+    ``support_level`` is that of all items whose prices have it; ``none`` is that of all.
+    """
 
     years: Years
     electricity_usd_per_kwh: EnergyPrice = Field(alias="electricity")
@@ -76,6 +79,7 @@ class Term(Model):
     colocation_usd_per_kw_month: PowerPrice = Field(default=0.0, alias="colocation")
     discount_rate: Share = 0.0
     support_years: PaidYears | None = None
+    support_level: Identifier | None = None
 
 
 class ReadWrite(Model):
@@ -129,6 +133,7 @@ class Quantity(Model):
     retire: bool = False
     stock: Whole | None = None
     support_years: PaidYears | None = None
+    support_level: Identifier | None = None
     required: bool = False
     exclude: bool = False
 

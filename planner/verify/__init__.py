@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from planner.errors import VerificationError
 from planner.schema.plan import Plan
 from planner.verify.basis import Basis, facility_limit_kw
+from planner.verify.cabling import check_cabling
 from planner.verify.companions import count_companions
 from planner.verify.decisions import Decisions, read_decisions
 from planner.verify.fabrics import check_fabrics
@@ -139,6 +140,7 @@ def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pla
     check_lines(ledger, basis, decisions, companions, plan)
     check_fabrics(ledger, basis, companions.fabrics, plan)
     check_placement(ledger, basis, decisions, companions, plan)
+    check_cabling(ledger, basis, plan)
     totals = check_totals(ledger, basis, decisions, companions, plan)
     figures = check_job(ledger, basis, decisions, plan)
     if figures is None:
