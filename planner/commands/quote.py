@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from planner import shipped
 from planner.errors import Finding, InputError
-from planner.loader import load, locate, yaml12
+from planner.loader import load
 from planner.loader.market import load_catalogs
 from planner.quotes.importing import Said, read_quote
 from planner.schema.catalog import Item
 from planner.schema.quote import Asked, Quote, Quoted, QuoteMap
+from planner.studies.bids.asking import iso_date, mapping_of, rates_of
 from planner.whole_files import write_all
 
 
@@ -38,18 +37,12 @@ def import_quote(path: Path, asking: Asking, folder: Path) -> tuple[Quote, tuple
     Raises:
         InputError: the file or an option is wrong, or a file cannot be written.
     """
-    mapping = _mapping(asking.mapping)
-    said = Said(
-        asking.vendor.strip(), mapping, _iso(asking.date), asking.currency, _rates(asking.rates)
-    )
+    known = _known(asking.problem)
+    mapping = mapping_of(asking.mapping, known)
+    date, rates = iso_date(asking.date), rates_of(asking.rates)
+    said = Said(asking.vendor.strip(), mapping, date, asking.currency, rates)
     if not said.vendor:
         raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
-    known = _known(asking.problem)
-    wrong = [item for item in mapping.items.values() if item not in known]
-    if wrong:
-        message = f"the mapping names '{wrong[0]}', which no catalog in use has"
-        fix = "see planner catalog list, or give the catalog's problem with --problem"
-        raise InputError(Finding("unknown-item", message, str(asking.mapping), fix=fix))
     quote = read_quote(path, said, known)
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
     texts = {folder / f"{stem}.map.yaml": map_text(quote, mapping)}
@@ -67,38 +60,10 @@ def json_text(quote: Quote) -> str:
     return quote.model_dump_json(indent=2) + "\n"
 
 
-def _mapping(path: Path | None) -> QuoteMap:
-    if path is None:
-        return QuoteMap(quote_map="none")
-    document = yaml12.read(path, "mapping")
-    try:
-        return QuoteMap.model_validate(document.data)
-    except ValidationError as error:
-        raise InputError(locate.findings(error, document, QuoteMap)) from None
-
-
 def _known(problem: Path | None) -> Mapping[str, Item]:
     if problem is None:
         return load_catalogs(list(shipped.catalog_files().values())).items
     return {item.id: item for item in load(problem).items}
-
-
-def _iso(date: str | None) -> str | None:
-    if date is not None and not re.fullmatch(r"\d{4}-\d{2}-\d{2}", date):
-        message = f"'{date}' is no date of --date"
-        raise InputError(Finding("option", message, fix="write it as 2026-11-20"))
-    return date
-
-
-def _rates(given: Sequence[str]) -> dict[str, float]:
-    rates = {}
-    for text in given:
-        match = re.fullmatch(r"([A-Z]{3})=(\d+(?:\.\d+)?)", text)
-        if match is None or float(match[2]) <= 0.0:
-            message = f"'{text}' is no rate"
-            raise InputError(Finding("option", message, fix="write it as --rate EUR=1.08"))
-        rates[match[1]] = float(match[2])
-    return rates
 
 
 # The files, each as somebody would write it by hand.
@@ -121,6 +86,8 @@ def _price_lines(quote: Quote) -> Iterator[str]:
     yield "prices:"
     for price in quote.prices:
         yield from _price(price, quote.date)
+    yield "discounts:   # these prices are net: no discount of another book comes off them"
+    yield from (f"  - {{item: {price.item}, discount: 0 %}}" for price in quote.prices)
 
 
 def _price(price: Quoted, date: str) -> Iterator[str]:
