@@ -35,11 +35,11 @@ def view(found: Bids) -> list[Block]:
     blocks: list[Block] = [Heading(title), Text(tuple(answer(found)), points=True)]
     blocks.append(_table(found))
     blocks += [
-        Text(tuple(_wrong(found)), title="Limits that are broken", points=True),
-        Text(tuple(_wins(found)), title="What each would have to change to be first", points=True),
+        Text(tuple(broken(found)), title="Limits that are broken", points=True),
+        Text(tuple(to_win(found)), title="What each would have to change to be first", points=True),
         _mix(found),
         _lacks(found),
-        Text(tuple(_findings(found)), title="Look at this", points=True, most=_MOST_FINDINGS),
+        Text(tuple(findings(found)), title="Look at this", points=True, most=_MOST_FINDINGS),
         Text(tuple(_how(found)), title="How it was counted"),
     ]
     return blocks
@@ -139,7 +139,7 @@ def _mixed(found: Bids) -> str:
     mix = found.mix
     if mix is None:
         return f"no mix: {found.mix_reason}"
-    what = "; ".join(f"{LOT_WORDS[award.lot]} of {_whom(award)}" for award in mix.awards
+    what = "; ".join(f"{LOT_WORDS[award.lot]} of {whom(award)}" for award in mix.awards
                      if award.counts)  # fmt: skip
     each = "each planned to its proven best" if mix.proven else "not all planned to a proven best"
     proof = f"the best of {counted(mix.tried, 'award')} of lots, {each}"
@@ -161,13 +161,14 @@ def _changed(saves_usd: float) -> str:
     return f"{money(abs(saves_usd))} {'less' if saves_usd >= 0 else 'more'} to pay"
 
 
-def _whom(award: Award) -> str:
+def whom(award: Award) -> str:
+    """Return which bids have a lot."""
     return listed(list(award.bids)) if award.bids else "nobody, at the book's prices"
 
 
 def _out(bid: Bid) -> str:
     if bid.state == "open":
-        return f"{named(bid)} ({bid.open[0] if bid.open else 'not judged'})"
+        return f"{named(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not judged'})"
     broken = [each.label for each in bid.breaches] + list(bid.against)
     return f"{named(bid)} breaks {listed(broken)}" if broken else f"{named(bid)}: not judged"
 
@@ -252,7 +253,8 @@ def breach_text(breach: Breach) -> str:
     return f"{breach.label}: {reached}, {sense} {quantity(breach.limit, breach.unit)}{far}"
 
 
-def _wrong(found: Bids) -> Iterator[str]:
+def broken(found: Bids) -> Iterator[str]:
+    """Yield the limits that bids break, and by how much, and what else they go against."""
     for bid in found.bids:
         for breach in bid.breaches:
             yield f"{bid.key}: {breach_text(breach)}"
@@ -261,7 +263,8 @@ def _wrong(found: Bids) -> Iterator[str]:
             yield f"{bid.key}: no plan is possible with it"
 
 
-def _wins(found: Bids) -> Iterator[str]:
+def to_win(found: Bids) -> Iterator[str]:
+    """Yield what each bid would have to change to be first."""
     for bid in found.bids:
         even = bid.break_even
         if even is None:
@@ -288,7 +291,7 @@ def _mix(found: Bids) -> Table:
         "The best mix",
         (
             Column("lot", tuple(LOT_WORDS[award.lot] for award in awards), words=True),
-            Column("of bid", tuple(_whom(award) for award in awards), words=True),
+            Column("of bid", tuple(whom(award) for award in awards), words=True),
             Column("units", tuple(_units(award) for award in awards), words=True, gives_way=True),
         ),
         notes=(
@@ -338,7 +341,7 @@ def _span(lack: Lack) -> str:
     return f"{lack.low_usd / 1e6:,.3f} to {lack.high_usd / 1e6:,.3f}"
 
 
-def _findings(found: Bids) -> Iterator[str]:
+def findings(found: Bids) -> Iterator[str]:
     """Yield what is wrong in the bids' files, and what counts that is no product of the plan."""
     for bid in found.bids:
         yield from (f"{bid.key}: {text}" for text in bid.open)

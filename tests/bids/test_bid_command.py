@@ -8,6 +8,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
+from planner.quotes.answers import QUESTIONS
 from planner.schema.bids import Bids
 from tests.bids.material import five, plain, write_problem
 from tests.world.commands import Ran, ran
@@ -118,6 +119,45 @@ def test_what_is_wrong_is_said(folder: Path, tmp_path: Path) -> None:
     assert "'EUR:1' is no rate" in wrong(folder, problem, dray, "--rate", "EUR:1")
     many = [str(plain(tmp_path / f"b{n}.xlsx", ("BX-8-100", 1, 1.0))) for n in range(27)]
     assert "27 bids, and 26 are compared at most" in wrong(folder, problem, *many)
+
+
+def test_an_answer_to_a_request_is_a_bid_with_a_product_that_no_catalog_has(
+    folder: Path, tmp_path: Path
+) -> None:
+    """The request goes out, is filled in, and is planned with what the vendor tells of it."""
+    problem = str(folder / "problem.yaml")
+    assert ran("rfq", problem, "-o", str(tmp_path)).code == 0
+    path = tmp_path / "problem.rfq.xlsx"
+    book = openpyxl.load_workbook(path)
+    quote, products = book["Quote"], book["Products"]
+    quote["C2"], quote["C4"] = "5 Nov 2026", "USD"
+    rows = {str(quote.cell(row, 1).value): row for row in range(7, 60)}
+    at = next(row for text, row in rows.items() if text.endswith("Storage")) + 1
+    heads = {quote.cell(6, column).value: column for column in range(1, 20)}
+    line = {"Line": "2.1", "Part Number": "F7", "Description": "Fast storage appliance", "Qty": 2,
+            "Unit Net Price": 80_000, "Ext. Net Price": 160_000}  # fmt: skip
+    for label, value in line.items():
+        quote.cell(at, heads[label]).value = value
+    total = next(row for row in range(7, 60) if quote.cell(row, 3).value == "Total")
+    quote.cell(total, heads["Ext. Net Price"]).value = 160_000
+    told = {"Part Number": "F7", "Model": "Fast 7", "Category": "storage", "Power max kW": 2.5,
+            "Rack Units": 2, "Read GB/s": 120, "Write GB/s": 90, "Usable TB": 400,
+            "Ports": "4 x 200 Gb/s storage"}  # fmt: skip
+    for column, question in enumerate(QUESTIONS, 1):
+        products.cell(2, column).value = told.get(question.label)
+    answer = tmp_path / "fast.xlsx"
+    book.save(answer)
+    shown = ran("bid", problem, str(answer), str(folder / "anvil.xlsx"), "-o", str(tmp_path))
+    assert shown.code == 0
+    assert "it is planned with the figures that its vendor states" in " ".join(shown.out.split())
+    found = Bids.model_validate_json((tmp_path / "problem.bids.json").read_text("utf-8"))
+    fast = next(line for line in found.bids[0].lines if line.section == "Storage")
+    assert (fast.sku, fast.needed, fast.usd) == ("fast_f7", 2, 160_000.0)
+    products.cell(2, [q.label for q in QUESTIONS].index("Usable TB") + 1).value = None
+    book.save(answer)
+    shown = ran("bid", problem, str(answer))
+    assert shown.code == 3
+    assert "which has to tell provides.usable" in " ".join(shown.out.split())
 
 
 def test_a_mapping_names_products_of_one_file(folder: Path, tmp_path: Path) -> None:

@@ -23,12 +23,11 @@ RATE = ("EUR=1.1",)
 
 
 def judged(inputs: Inputs, files: list[Path], quantities: Quantities = "quoted") -> Bids:
-    items = {item.id: item for item in inputs.items}
-    nothing: dict[str, tuple[str, ...]] = dict.fromkeys(
-        ("vendor", "mapping", "date", "currency"), ()
+    none: tuple[str, ...] = ()
+    quotes, known = read_bids(
+        files, inputs, vendor=none, mapping=none, date=none, currency=none, rate=RATE
     )
-    quotes = read_bids(files, items, **nothing, rate=("EUR=1.1",))
-    found, plan = evaluate(Desk(inputs, Options(), quantities), quotes)
+    found, plan = evaluate(Desk(known, Options(), quantities), quotes)
     assert (plan is None) == all(bid.figures is None for bid in found.bids)
     return found
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from planner.outputs.bids_text import STATE_WORDS, answer, named, ranked, view
-from planner.outputs.charts.markup import Table, tables_under
+from planner.outputs.bids_text import STATE_WORDS, answer, broken, named, ranked, to_win, view
+from planner.outputs.bids_text import findings as remarks
+from planner.outputs.charts.markup import Table, tables_under, words
 from planner.outputs.charts.model import Axis, Bars, Chart, Panel, Whiskers
 from planner.outputs.charts.words import axis_scale, capital, in_scale, short
 from planner.outputs.sweep_rows import Rows
@@ -44,8 +45,8 @@ def charts(study: Bids, _rows: Rows) -> tuple[Chart, ...]:
         ),
         rows=tuple(_row(bid) for bid in shown),
     )  # fmt: skip
-    words = "Bids that keep every limit stand first, the best on top."
-    return (Chart("bids", title, words, (panel,)),)
+    said = "Bids that keep every limit stand first, the best on top."
+    return (Chart("bids", title, said, (panel,)),)
 
 
 def heading(study: Bids) -> str:
@@ -94,4 +95,18 @@ def findings(study: Bids, _rows: Rows) -> Iterator[str]:
 
 def tables(study: Bids, _rows: Rows) -> dict[str, tuple[Table, ...]]:
     """Return the tables of bids, under the chart."""
-    return tables_under(view(study))
+    told = (
+        ("Limits that are broken", broken(study)),
+        ("What each would have to change to be first", to_win(study)),
+        ("Look at this", remarks(study)),
+    )
+    first, *others = tables_under(view(study)).get("bids", ())
+    return {"bids": (first, *(_points(*each) for each in told), *others)}
+
+
+def _points(title: str, texts: Iterable[str]) -> Table:
+    """Return texts that begin with the bid they are of, as a table."""
+    parts = [text.partition(": ") for text in texts]
+    columns = (words("bid", [bid for bid, _, _ in parts]),
+               words("what", [text for _, _, text in parts]))  # fmt: skip
+    return Table(title, columns, len(parts))

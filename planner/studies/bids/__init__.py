@@ -85,10 +85,10 @@ def run(
         message = f"'{request.path}' is no problem file"
         fix = "planner bid PROBLEM.yaml --quotes a.xlsx b.csv"
         raise InputError(Finding("files", message, fix=fix))
-    inputs = request.inputs
-    read = read_bids(
-        (*quotes, *request.paths[1:]),
-        {item.id: item for item in inputs.items},
+    files = (*quotes, *request.paths[1:])
+    read, inputs = read_bids(
+        files,
+        request.inputs,
         vendor=vendor,
         mapping=mapping,
         date=date,

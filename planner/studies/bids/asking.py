@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import ValidationError
 
 from planner.errors import Finding, InputError
+from planner.inputs import Inputs
 from planner.loader import locate, yaml12
+from planner.loader.catalog_checks import check_item
+from planner.loader.market import validated
+from planner.quotes.catalog import catalog_text
 from planner.quotes.importing import Said, read_quote
-from planner.schema.catalog import Item
-from planner.schema.quote import Quote, QuoteMap
+from planner.schema.catalog import Catalog, Item
+from planner.schema.quote import Asked, Quote, QuoteMap
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-ValueT = TypeVar("ValueT")
 
 
 def mapping_of(path: Path | None, items: Mapping[str, Item]) -> QuoteMap:
@@ -74,22 +77,23 @@ def rates_of(given: Sequence[str]) -> dict[str, float]:
 
 def read_bids(
     files: Sequence[Path],
-    items: Mapping[str, Item],
+    inputs: Inputs,
     *,
     vendor: Sequence[str],
     mapping: Sequence[str],
     date: Sequence[str],
     currency: Sequence[str],
     rate: Sequence[str],
-) -> tuple[Quote, ...]:
-    """Return the quotes of the bids, in the order of their files.
+) -> tuple[tuple[Quote, ...], Inputs]:
+    """Return the quotes of the bids, in the order of their files, and the problem they are on.
 
     Options are ``FILE=VALUE``, or a value for all files. Who bids is called after the file where
-    nobody says otherwise.
+    nobody says otherwise. Products that no catalog has and their vendor describes in full are
+    products of the problem from then on.
 
     Args:
         files: XLSX and CSV files.
-        items: the products of the problem's catalogs, by id.
+        inputs: the problem.
         vendor: who bids.
         mapping: how a file is laid out.
         date: of a quote.
@@ -109,6 +113,7 @@ def read_bids(
     quotes = []
     for path in files:
         where = maps.get(path)
+        items = {item.id: item for item in inputs.items}
         said = Said(
             (vendors.get(path) or path.stem).strip(),
             mapping_of(None if where is None else Path(where), items),
@@ -117,14 +122,56 @@ def read_bids(
             rates,
             dated=False,
         )
-        quotes.append(read_quote(path, said, items))
-    names = [quote.vendor for quote in quotes]
-    twice = next((name for name in names if names.count(name) > 1), None)
+        quote = read_quote(path, said, items)
+        told = [each for each in quote.asked if each.category and each.known and not each.figures]
+        more, remarks = _described(quote, told, inputs)
+        if more is not inputs:
+            names = {each.part_number or each.description: each.id for each in told}
+            named = said.mapping.model_copy(update={"items": {**names, **said.mapping.items}})
+            inputs, items = more, {item.id: item for item in more.items}
+            quote = read_quote(path, replace(said, mapping=named), items)
+        findings = (*quote.findings, *remarks)
+        quotes.append(quote.model_copy(update={"findings": findings}))
+    names_given = [quote.vendor for quote in quotes]
+    twice = next((name for name in names_given if names_given.count(name) > 1), None)
     if twice is not None:
         message = f"two bids are called '{twice}'"
         fix = "name them: --vendor FILE=NAME"
         raise InputError(Finding("option", message, fix=fix))
-    return tuple(quotes)
+    return tuple(quotes), inputs
+
+
+def _described(
+    quote: Quote, told: Sequence[Asked], inputs: Inputs
+) -> tuple[Inputs, tuple[str, ...]]:
+    """Return the problem with products that a vendor describes in full, and what is to be said."""
+    taken = {item.id for item in inputs.items}
+    told = [each for each in told if each.id not in taken]
+    if not told:
+        return inputs, ()
+    text = catalog_text(quote.model_copy(update={"asked": tuple(told)}))
+    try:
+        catalog = validated(Catalog, yaml12.parse(text, f"what {quote.file} describes", "catalog"))
+    except InputError as error:
+        return inputs, tuple(finding.message for finding in error.findings)
+    known = {item.id: item for item in (*inputs.items, *catalog.items)}
+    families = {family.id: family for family in (*inputs.families, *catalog.families)}
+    faults = [f"{item.model}: {message}" for item in catalog.items
+              for message, *_ in check_item(item, catalog.sources, known, families)]  # fmt: skip
+    if faults:
+        return inputs, tuple(faults)
+    sources = {item.id: dict(catalog.sources) for item in catalog.items}
+    remarks = tuple(
+        f"{each.cell}: {each.description or each.part_number} is in no catalog of the problem; it "
+        "is planned with the figures that its vendor states"
+        for each in told
+    )
+    return replace(
+        inputs,
+        items=(*inputs.items, *catalog.items),
+        families=(*inputs.families, *catalog.families),
+        item_sources={**inputs.item_sources, **sources},
+    ), remarks
 
 
 def _check_files(files: Sequence[Path]) -> None:

@@ -18,7 +18,7 @@ from planner.schema.bids import BidCharge, ChargeKind, TraceRow
 from planner.schema.catalog import Item, Source
 from planner.schema.prices import Discount, Price, SupportMoney
 from planner.schema.problem import Quantity
-from planner.schema.quote import Quote, QuoteLine
+from planner.schema.quote import Asked, Quote, QuoteLine
 
 LOTS = ("gpu_system", "storage")
 """Categories whose counts are decided; everything else follows from them."""
@@ -178,7 +178,7 @@ def _open(tender: Tender, *, free: bool) -> Iterator[str]:
     for category, what in (("gpu_system", "GPU system"), ("storage", "storage")):
         unknown = [each for each in tender.quote.asked if each.category == category]
         if unknown and not tender.lot(category):
-            names = [f"{each.description or each.part_number} ({each.cell})" for each in unknown]
+            names = [_asked(each) for each in unknown]
             yield (
                 f"its {what} is in no catalog of the problem: {'; '.join(names)}; name it in a "
                 "mapping (--map), or describe it: planner quote import writes what is asked for"
@@ -196,6 +196,11 @@ def _open(tender: Tender, *, free: bool) -> Iterator[str]:
         yield "no line of it was understood"
     elif nothing and not tender.goods:
         yield "no product of it is in a catalog of the problem"
+
+
+def _asked(product: Asked) -> str:
+    needed = f", which has to tell {', '.join(product.figures)}" if product.figures else ""
+    return f"{product.description or product.part_number} ({product.cell}){needed}"
 
 
 def price_of(goods: Goods, tender: Tender, inputs: Inputs) -> Price:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from planner.figures import FIGURES
+from planner.figures import FIGURES, RATIOS
 from planner.outputs.bids_text import (
     CHARGE_WORDS,
     LACK_WORDS,
+    LOT_WORDS,
     STATE_WORDS,
     answer,
     breach_text,
     named,
+    whom,
 )
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
@@ -48,17 +50,25 @@ def add(book: Book, found: Bids) -> None:
         book: the workbook.
         found: the bids.
     """
-    widths = [_LABEL, _UNIT, *[_EACH] * len(found.bids)]
+    mixed = 0 if found.mix is None else 1
+    widths = [_LABEL, _UNIT, *[_EACH] * (len(found.bids) + mixed)]
     page = Stack(book, SHEET, f"{found.problem}: bids side by side", widths)
     page.introduction([RECORD])
     page.row += 1
     page.sentences(f"{text[:1].upper()}{text[1:]}." for text in answer(found))
     page.row += 1
-    page.heads(["", "", *(named(bid) for bid in found.bids)])
+    page.heads(["", "", *(named(bid) for bid in found.bids), *["best mix"] * mixed])
     _standing(page, found)
     page.heading("What each comes to on the problem")
+    figures = [bid.figures for bid in found.bids]
     for name in _FIGURES:
-        _figure(page, found.bids, name)
+        _figure(page, figures if found.mix is None else [*figures, found.mix.figures], name)
+    if found.mix is not None:
+        page.heading("The best mix")
+        for award in found.mix.awards:
+            page.line([(LOT_WORDS[award.lot], GENERAL), (whom(award), GENERAL),
+                       *((f"{n:,} {sku}", GENERAL) for sku, n in award.counts.items())]
+                      [: len(widths)])  # fmt: skip
     page.heading("Limits that are broken, and what else is against it")
     _texts(page, found.bids, lambda bid: [*map(breach_text, bid.breaches), *bid.against,
                                           *bid.open])  # fmt: skip
@@ -73,11 +83,12 @@ def add(book: Book, found: Bids) -> None:
 
 def _standing(page: Stack, found: Bids) -> None:
     bids = found.bids
+    measured: list[Scalar] = [bid.measured for bid in bids]
+    measured += [] if found.mix is None else [found.mix.measured]
     rows: tuple[tuple[str, str, list[Scalar], str], ...] = (
         ("rank", "", [bid.rank for bid in bids], INTEGER),
         ("limits", "", [STATE_WORDS[bid.state] for bid in bids], GENERAL),
-        (found.measure.label, found.measure.unit, [bid.measured for bid in bids],
-         number_format("", [bid.measured for bid in bids])),
+        (found.measure.label, found.measure.unit, measured, number_format("", measured)),
         ("file", "", [bid.file for bid in bids], GENERAL),
         ("date", "", [bid.date or "not clear" for bid in bids], GENERAL),
         ("currency", "", [bid.currency for bid in bids], GENERAL),
@@ -103,16 +114,12 @@ def _standing(page: Stack, found: Bids) -> None:
         page.line([(label, GENERAL), (unit, GENERAL), *((value, number) for value in values)])
 
 
-def _figure(page: Stack, bids: Sequence[Bid], name: str) -> None:
+def _figure(page: Stack, figures: Sequence[BidFigures | None], name: str) -> None:
     row = FIGURES[name]
-
-    def read(figures: BidFigures | None) -> Scalar:
-        return None if figures is None else getattr(figures, name)
-
-    values = [read(bid.figures) for bid in bids]
+    values: list[Scalar] = [None if each is None else getattr(each, name) for each in figures]
     if any(value is not None for value in values):
         unit = "" if row.unit == "share" else row.unit
-        number = row.excel if row.unit != "USD" else INTEGER
+        number = row.excel if row.unit != "USD" else "0.0000" if name in RATIOS else INTEGER
         page.line([(row.label, GENERAL), (unit, GENERAL), *((v, number) for v in values)])
 
 
