@@ -187,7 +187,7 @@ def _items(inputs: Inputs) -> Iterator[Fault]:
         if counted:
             key = sorted(counted)[0]
             message = f"the count of '{name}' follows from the systems and cannot be set"
-            fix = "give only installed, retire, stock or support_years; or name it under extras"
+            fix = "give installed, retire, stock, spares or support_years; or name it under extras"
             yield "companion", f"items.{name}.{key}", message, fix
 
 

@@ -16,6 +16,7 @@ from datetime import datetime
 
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.schema.growth import Growth
 from planner.schema.plan import Plan
 
 SHEET = "Data"
@@ -39,7 +40,8 @@ class UnreadableError(ValueError):
 class Packed:
     """What a workbook carries of itself: JSON texts of plan and inputs, and when it was written.
 
-    ``studies`` names the sheets that are records of studies, which it does not carry.
+    ``studies`` names the sheets that are records of studies, which it does not carry; ``growth`` is
+    how the counts of companions follow the cluster.
     """
 
     tool: str
@@ -47,6 +49,7 @@ class Packed:
     plan: str
     inputs: str
     studies: tuple[str, ...] = ()
+    growth: tuple[Growth, ...] = ()
 
 
 def add(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ()) -> None:
@@ -58,7 +61,8 @@ def add(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ()) -> N
         inputs: the plan's inputs as JSON.
         studies: the names of sheets that are records of studies.
     """
-    packed = Packed(plan.provenance.tool, book.created, plan.model_dump_json(), inputs, studies)
+    text = plan.model_dump_json()
+    packed = Packed(plan.provenance.tool, book.created, text, inputs, studies, book.growth)
     page = Page(book, SHEET, "Data for planner audit")
     for row, text in enumerate(_SAYS, start=2):
         page.text(row, 0, text, "subtitle")
@@ -78,6 +82,7 @@ def pack(packed: Packed) -> str:
         "plan": packed.plan,
         "inputs": packed.inputs,
         "studies": packed.studies,
+        "growth": [each.model_dump() for each in packed.growth],
     }
     return base64.b64encode(zlib.compress(json.dumps(whole).encode(), 6)).decode()
 
@@ -99,7 +104,8 @@ def unpack(chunks: Iterable[str]) -> Packed:
             raise UnreadableError(f"its format is {whole['format']}, this planner reads {FORMAT}")
         created = datetime.fromisoformat(whole["created"])
         studies = tuple(map(str, whole.get("studies", ())))
-        return Packed(whole["tool"], created, whole["plan"], whole["inputs"], studies)
+        growth = tuple(Growth.model_validate(each) for each in whole.get("growth", ()))
+        return Packed(whole["tool"], created, whole["plan"], whole["inputs"], studies, growth)
     except (binascii.Error, zlib.error, ValueError, KeyError, TypeError) as error:
         if isinstance(error, UnreadableError):
             raise

@@ -102,7 +102,8 @@ ALL: tuple[Column, ...] = (
     Column("unit_weight", "Space and weight", "kg each", 10, DECIMAL_1),
     Column("weight", "Space and weight", "kg total", 11, DECIMAL_1, "bom_weight_kg"),
     Column("lead_time", "Delivery", "Lead time", 14),
-    Column("lead_days", "Delivery", "Lead time, days", 8, INTEGER, when="lead_days"),
+    Column("lead_days", "Delivery", "Lead time, days", 8, INTEGER_OR_DASH, when="lead_days"),
+    Column("remark", "Delivery", "Remark", 24, when="money"),
     Column("price_source", "Source of the price", "Price source", 17, wide=60, when="money"),
     Column("price_date", "Source of the price", "Price date", 11.5, when="money"),
     Column("confidence", "Source of the price", "Confi-\ndence", 9, when="money"),
@@ -119,6 +120,9 @@ ALL: tuple[Column, ...] = (
     Column("solved_quantity", "As solved", "Solved quantity", 9.5, INTEGER),
     Column("solved_unit_list", "As solved", "Solved unit list", 13.5, DECIMAL_2, when="money"),
     Column("solved_discount", "As solved", "Solved discount", 9.5, PERCENT, when="money"),
+    Column("solved_installed", "As solved", "Solved installed", 9.5, INTEGER, when="money"),
+    Column("solved_spares", "As solved", "Solved cold spares", 9.5, INTEGER, when="money"),
+    Column("solved_lead_time", "As solved", "Solved lead time", 14, when="money"),
 )  # fmt: skip
 
 
@@ -175,12 +179,15 @@ def find_needs(plan: Plan, *, money: bool = True) -> frozenset[str]:
         _COMPLETE: full,
         "money": money,
         "unit": any(line.unit != "each" for line in lines),
-        "spares": any(line.spares for line in lines),
+        "spares": money or any(line.spares for line in lines),
         "pack": any(line.pack > 1 for line in lines),
         "support_share": money and any(line.support_share is not None for line in lines),
         "subscription": money and scope.subscribed(plan),
-        "lead_days": any(line.lead_time_days is not None for line in lines)
-        and (full or scope.limited(plan, "lead_time")),
+        "lead_days": money
+        or (
+            any(line.lead_time_days is not None for line in lines)
+            and (full or scope.limited(plan, "lead_time"))
+        ),
         "over_time": money and solved and scope.over_time(plan),
         "typical": full or plan.site.energy_basis == "typical",
         "liquid": scope.cooled_by_liquid(plan),
