@@ -385,7 +385,7 @@ class Job(Model):
         if self.gpus.max_types > 1:
             raise ValueError(
                 "repair needs one GPU type per job: a spare of one type does not take the place "
-                "of another; leave gpus.max_types out"
+                "of another; leave gpus.max_types out, or set repair to null"
             )
         return self
 

@@ -202,7 +202,7 @@ def _figure(document: Workbook) -> None:
 
 def _line_added(document: Workbook) -> None:
     row = _found(document, "BOM", "fibre_10m") + 1
-    document["BOM"][f"B{row}"].value = "Storage"
+    document["BOM"][f"N{row}"].value = "Storage"
 
 
 def _two_swapped(document: Workbook) -> None:

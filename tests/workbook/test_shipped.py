@@ -50,7 +50,7 @@ VARIANTS = {
         "term.discount_rate=0.05",
         "site.pue={air: 1.3, liquid: 1.1}",
     ),
-    "two_types": ("jobs.0.gpus.max_types=2", "storage.max_families=2"),
+    "two_types": ("jobs.0.repair=null", "jobs.0.gpus.max_types=2", "storage.max_families=2"),
 }
 
 

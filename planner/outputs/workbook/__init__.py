@@ -18,6 +18,7 @@ from planner.outputs.audience import Audience, for_audience
 from planner.outputs.workbook import data, fingerprint
 from planner.outputs.workbook.alternatives import add as _alternatives
 from planner.outputs.workbook.bom import add as _bom
+from planner.outputs.workbook.bom.line_notes import add as _line_notes
 from planner.outputs.workbook.book import Book, new_workbook
 from planner.outputs.workbook.checkpoint import add as _checkpoint
 from planner.outputs.workbook.checks import add as _checks
@@ -40,6 +41,7 @@ SHEETS: dict[str, Callable[[Book], None]] = {
     "Cover": _cover,
     "Summary": _summary,
     "BOM": _bom,
+    "Line notes": _line_notes,
     "Own lines": _own_lines,
     "Checkpoint": _checkpoint,
     "Power & Cooling": _power,

@@ -19,7 +19,7 @@ from xlsxwriter.worksheet import (
     Worksheet,
 )
 
-from planner.outputs.audience import Audience
+from planner.outputs.audience import Audience, Prices
 from planner.outputs.text_safety import clean
 from planner.outputs.words import status
 from planner.outputs.workbook.evaluate import Evaluator, FormulaError, Scalar
@@ -176,6 +176,11 @@ class Book:
             found = self.workbook.add_worksheet(name, worksheet_class=Sheet)
             self._sheets[name] = found
         return found
+
+    @property
+    def prices(self) -> Prices:
+        """Which prices this edition shows."""
+        return "all" if self.audience == "internal" else "none"
 
     @property
     def money(self) -> bool:

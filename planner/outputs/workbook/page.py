@@ -269,6 +269,12 @@ class Page:
         rule = {"type": "text", "criteria": criteria, "value": value, "format": style}
         self.sheet.conditional_format(row, column, row, column, rule)
 
+    def grey_while(self, row: int, column: int, formula: str) -> None:
+        """Write a cell in grey italics while a formula is true."""
+        style = self.book.formats.condition("grey")
+        rule = {"type": "formula", "criteria": formula, "format": style}
+        self.sheet.conditional_format(row, column, row, column, rule)
+
     def finish(
         self, last_column: int, frozen: tuple[int, int], scale_percent: int | None = None
     ) -> None:

@@ -137,6 +137,7 @@ def _money_figures(line: Line) -> dict[str, float | None]:
         "support": support,
         "unit_subscription": _each(yearly, line.purchased),
         "subscription": yearly,
+        "yearly": None if support is None else support + (yearly or 0.0),
         "subscription_list": line.unit_subscription_list_usd,
         "support_share": line.support_share,
         "lead_days": line.lead_time_days,
@@ -179,6 +180,7 @@ def _each(total: float | None, count: int) -> float | None:
 
 _RESTS_ON = {
     "support_paid": "support",
+    "yearly": "support",
     "liquid": "power",
     "facility": "power",
     "typical": "unit_typical",
@@ -199,7 +201,7 @@ def lacking(line: Line, known: Mapping[str, float | None]) -> set[str]:
 
 def needed(line: Line) -> tuple[str, ...]:
     """Return the totals that a line must state for a sum to be complete."""
-    keys = ["extended_list", "extended_net", "support", "support_paid", "rack_units"]
+    keys = ["extended_list", "extended_net", "support", "support_paid", "yearly", "rack_units"]
     keys += ["power", "typical", "liquid", "facility", "metered", "heat"]
     if line.section not in ("Software", "Services"):
         keys.append("weight")
@@ -210,42 +212,6 @@ def needed(line: Line) -> tuple[str, ...]:
     if line.section == "Storage":
         keys.append("usable")
     return tuple(keys)
-
-
-_FLAGS = {
-    "power": "power not known",
-    "rack_units": "rack units not known",
-    "weight": "weight not known",
-    "usable": "usable capacity not known",
-}
-
-
-def note(
-    plan: Plan, line: Line, bundle: int | None, known: Mapping[str, float | None], *, money: bool
-) -> str:
-    """Return the note of a line: what it is for, what is not known of it, then its own notes.
-
-    Args:
-        plan: the plan.
-        line: the line.
-        bundle: number of the line whose price and power include this one's, else None.
-        known: the line's figures.
-        money: whether this edition shows any.
-    """
-    notes = [line.role] if line.role else []
-    if bundle is not None:
-        what = "price, power, space and weight" if money else "power, space and weight"
-        notes.append(f"{what} are counted in line {bundle}.0")
-    elif money and line.unit_list_usd is None:
-        notes.append("price not known")
-    wanted = needed(line) if bundle is None else ("power", "rack_units", "weight")
-    notes += [text for key, text in _FLAGS.items() if key in wanted and known[key] is None]
-    least = least_order(line) if bundle is None else 0
-    notes += [f"least order {least:,}"] if least else []
-    notes += line.notes
-    if line.price is not None and line.price.note:
-        notes.append(line.price.note)
-    return "; ".join(text.rstrip(". ") for text in notes)
 
 
 Open = Literal["quantity", "discount", "unit_list", "installed", "spares", "lead_time", "remark"]
@@ -286,7 +252,7 @@ SOLVED: dict[Open, str] = {
 """The column in which each stands as solved; a remark is blank there."""
 
 
-BOUGHT = ("extended_list", "extended_net", "support", "support_paid")
+BOUGHT = ("extended_list", "extended_net", "support", "support_paid", "yearly")
 """Sums that an edited quantity leaves incomplete where what it buys has no price."""
 
 
@@ -336,6 +302,10 @@ class BomPage(Page):
         return found
 
 
+_SHRUNK = ("part_number", "vendor", "lead_time", "section")
+"""Columns whose texts are never cut: they are written smaller where they are long."""
+
+
 @dataclass(frozen=True)
 class BomRow:
     """One row of it; a figure whose column the plan does not need is not written."""
@@ -349,13 +319,15 @@ class BomRow:
         """Write a string into a column that the plan needs."""
         columns = self.page.columns
         if text and columns.has(key):
-            role: Role = "part" if self.role == "part" else "text"
+            role: Role = "part" if self.role == "part" else "line"
+            if key in _SHRUNK:
+                role = "part code" if role == "part" else "code"
             self.page.text(self.row, columns.index[key], text, role)
             self.written.add(columns.index[key])
 
     def fill(self) -> None:
         """Give every cell that holds nothing the look of the row."""
-        style = self.page.book.formats.get("part" if self.role == "part" else "text")
+        style = self.page.book.formats.get("part" if self.role == "part" else "line")
         blank = self.page.sheet.write_blank
         for column in range(self.page.columns.last + 1):
             if column not in self.written:
@@ -429,8 +401,6 @@ class BomRow:
 PART_OF = "in line "
 """What the section of a component begins with; sums over a section leave it out."""
 
-_WRAPPED = ("vendor", "part_number", "model", "unit", "price_source", "lead_time", "note")
-
 
 def add_line(page: BomPage, number: int, entry: Entry) -> None:
     """Write a line that counts: quantity and discount are inputs, the rest follows.
@@ -443,7 +413,7 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
     plan, line = page.book.plan, entry.line
     known = page.known(line)
     row = BomRow(page, number)
-    _identity(row, line, f"{entry.number}.0", line.section, _note_of(page, line, None))
+    _identity(row, line, entry.label, line.section)
     _counts(row, line)
     _add_money(row, plan, line, known)
     _lead_time(row, line)
@@ -497,8 +467,7 @@ def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: i
     line = entry.parts[index]
     known = page.known(line)
     row = BomRow(page, number, "part")
-    place, of = f"{entry.number}.{index + 1}", f"{PART_OF}{entry.number}.0"
-    _identity(row, line, place, of, _note_of(page, line, entry.number))
+    _identity(row, line, entry.part_label(index), f"{PART_OF}{entry.label}")
     for key in ("quantity", "purchased"):
         value = line.quantity if key == "quantity" else line.purchased
         _part_count(row, key, value, entry.line, bundle_row)
@@ -508,33 +477,33 @@ def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: i
     row.fill()
 
 
-def _note_of(page: BomPage, line: Line, bundle: int | None) -> str:
-    return note(page.book.plan, line, bundle, page.known(line), money=page.book.money)
-
-
-def _identity(row: BomRow, line: Line, number: str, section: str, text: str) -> None:
+def _identity(row: BomRow, line: Line, number: str, section: str) -> None:
     """Write the texts of a row."""
-    price = line.price
-    described = f"{line.model} — {line.description}" if line.description else line.model
     cells = {
         "line": number,
-        "section": section,
-        "vendor": line.vendor,
         "part_number": line.part_number or "",
-        "model": described,
+        "vendor": line.vendor,
+        "model": _named(line),
         "unit": line.unit,
-        "price_source": "" if price is None else price.source,
-        "price_date": "" if price is None else price.date,
-        "confidence": "" if price is None else price.confidence,
         "lead_time": line.lead_time or "",
-        "note": text,
+        "section": section,
         "sku": line.sku,
     }
     for key, shown in cells.items():
         if key != "lead_time":
             row.text(key, shown)
-    width = row.page.columns.width
-    row.page.grow(row.row, [(cells[key], width[key]) for key in _WRAPPED if row.has(key)])
+
+
+_NAME_LENGTH = 46
+
+
+def _named(line: Line) -> str:
+    """Return model and description on one line, the description cut where there is no room."""
+    text = " ".join(f"{line.model} — {line.description}".split())
+    room = max(_NAME_LENGTH, len(line.model))
+    if not line.description:
+        return line.model
+    return text if len(text) <= room else text[: room - 1].rstrip(" —,:;") + "…"
 
 
 def _counts(row: BomRow, line: Line) -> None:
@@ -639,33 +608,48 @@ def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | Non
         line: the line.
         known: its figures.
     """
-    if not row.has("unit_list"):
+    if not row.has("unit_net"):
         return
-    unit_list, unit_net, discount = row.at("unit_list"), row.at("unit_net"), row.at("discount")
+    _unit_money(row, line, known)
+    bought = row.at("purchased")
+    for key, each in (
+        ("extended_list", "unit_list"),
+        ("extended_net", "unit_net"),
+        ("support", "unit_support"),
+    ):
+        if row.has(each):
+            unit = row.at(each)
+            text = f'=IF({bought}=0,0,IF(ISNUMBER({unit}),ROUND({unit}*{bought},2),""))'
+            row.work_out(key, text, known[key])
+    _by_year(row, plan, line, known)
+    support, subscription = row.at("support"), ""
+    if known["unit_subscription"] is not None:
+        subscription = f"+{row.at('subscription')}"
+    text = f'=IF(ISNUMBER({support}),{support}{subscription},"")'
+    row.work_out("yearly", text, known["yearly"])
+
+
+def _unit_money(row: BomRow, line: Line, known: dict[str, float | None]) -> None:
+    """Write what a unit costs: from list and discount where the edition shows both."""
     row.input("unit_list", line)
     row.input("discount", line)
-    net = f'=IF(ISNUMBER({unit_list}),ROUND({unit_list}*(1-{discount}),2),"")'
-    row.work_out("unit_net", net, known["unit_net"])
+    if row.has("discount"):
+        unit_list, discount = row.at("unit_list"), row.at("discount")
+        net = f'=IF(ISNUMBER({unit_list}),ROUND({unit_list}*(1-{discount}),2),"")'
+        row.work_out("unit_net", net, known["unit_net"])
+    else:
+        row.put("unit_net", known["unit_net"])
     if line.support_share is None:
         row.put("unit_support", known["unit_support"])
     else:
         row.put("support_share", line.support_share)
-        text = f"=ROUND({row.at('support_share')}*{unit_net},2)"
+        text = f"=ROUND({row.at('support_share')}*{row.at('unit_net')},2)"
         row.work_out("unit_support", text, known["unit_support"])
-    bought = row.at("purchased")
-    for key, unit in (
-        ("extended_list", unit_list),
-        ("extended_net", unit_net),
-        ("support", row.at("unit_support")),
-    ):
-        text = f'=IF({bought}=0,0,IF(ISNUMBER({unit}),ROUND({unit}*{bought},2),""))'
-        row.work_out(key, text, known[key])
-    _by_year(row, plan, line, known)
 
 
 def _unit_subscription(row: BomRow, known: dict[str, float | None]) -> None:
     listed = known["subscription_list"]
-    if listed is None:
+    if listed is None or not row.has("subscription_list"):
         row.put("unit_subscription", known["unit_subscription"])
         return
     row.put("subscription_list", listed)
