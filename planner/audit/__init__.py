@@ -30,6 +30,7 @@ from planner.outputs import workbook
 from planner.outputs.plan_json import from_bytes
 from planner.outputs.workbook import STUDY_SHEETS
 from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.data import growths
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Breach
@@ -105,7 +106,7 @@ def _written(opened: Opened, plan: Plan) -> tuple[Workbook, tuple[InputCell, ...
         created=packed.created,
         inputs=packed.inputs,
         studies=studies,
-        growth=packed.growth,
+        growth=growths(packed),
     )
     stream.seek(0)
     return load_bytes(stream), cells

@@ -21,6 +21,7 @@ from planner.optimizer.operate import Run, Running, run_at
 from planner.optimizer.purchase import bill
 from planner.outputs import scope
 from planner.outputs.workbook import recalculated
+from planner.outputs.workbook.data import growths
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.growth import SHARED_RACKS
 from planner.schema.plan import Plan
@@ -57,7 +58,7 @@ class Listed:
         """
         typed = {(edit.sheet, edit.cell): edit.after for edit in edits}
         packed = opened.packed
-        book = recalculated(plan, typed, created=packed.created, growth=packed.growth)
+        book = recalculated(plan, typed, created=packed.created, growth=growths(packed))
 
         def counts(kind: str) -> dict[str, int]:
             shown = ((cell.key, book.shown(cell)) for cell in cells if cell.kind == kind)
