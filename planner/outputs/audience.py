@@ -29,6 +29,7 @@ from planner.schema.plan import (
     PriceNote,
     Provenance,
     RackGroup,
+    RackPlaces,
     Repair,
     Site,
     StallPlan,
@@ -124,9 +125,10 @@ RULES: Mapping[type[PlanModel], Rule] = {
     RackGroup: Rule(
         _names(
             "first count rack_class product height_ru power_limit_kw weight_limit_kg "
-            "it_power_kw weight_kg pdus devices"
+            "it_power_kw weight_kg pdus devices places"
         )
     ),
+    RackPlaces: Rule(_names("group first count hall_first")),
     FabricReport: Rule(
         _names(
             "network switch_sku serves planes tiers units radix leaf_switches spine_switches "
