@@ -22,6 +22,7 @@ from planner.schema.plan import (
     Line,
     LocalPlan,
     Loss,
+    NextStep,
     NotConsidered,
     ObjectiveReport,
     PartByLength,
@@ -31,8 +32,10 @@ from planner.schema.plan import (
     RackGroup,
     RackPlaces,
     Repair,
+    ShrunkPlan,
     Site,
     StallPlan,
+    StepNeed,
     Totals,
     WayPlan,
 )
@@ -66,7 +69,13 @@ RULES: Mapping[type[PlanModel], Rule] = {
         {"problem": "Plan", "description": None, "message": None, "warnings": ()},
         # It names budgets, and what else the buyer could give up; the inputs hold every price.
         # Whose storage could do it as well is what the buyer negotiates with.
-        {"infeasibility": None, "inputs": None, "checksums": None, "storage_options": None},
+        {
+            "infeasibility": None,
+            "inputs": None,
+            "checksums": None,
+            "storage_options": None,
+            "next_step": None,
+        },
     ),
     Line: Rule(
         _names(
@@ -98,6 +107,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
         _names("counted_as sku vendor model part_number category length_m quantity in_place_of"),
         removed={"unit_net_usd": None},
     ),
+    NextStep: Rule(removed=dict.fromkeys(NextStep.model_fields)),
+    StepNeed: Rule(removed=dict.fromkeys(StepNeed.model_fields)),
     StorageOptions: Rule(removed=dict.fromkeys(StorageOptions.model_fields)),
     StorageOption: Rule(removed=dict.fromkeys(StorageOption.model_fields)),
     OptionItem: Rule(removed=dict.fromkeys(OptionItem.model_fields)),
@@ -141,7 +152,13 @@ RULES: Mapping[type[PlanModel], Rule] = {
         _names(
             "unit unit_gpus in_rack spares decided hardware_share repair_s swap_s load "
             "availability units_out waiting_h_per_year next_spare_gpus other_unit "
-            "other_waiting_h_per_year"
+            "other_waiting_h_per_year shrunk"
+        )
+    ),
+    ShrunkPlan: Rule(
+        _names(
+            "running failing least_replicas restarts_per_year restart_s short_h_per_year "
+            "stopped_h_per_year"
         )
     ),
     JobPlan: Rule(
