@@ -304,7 +304,7 @@ def _mix(found: Bids) -> Table:
             Column("units", tuple(_units(award) for award in awards), words=True, gives_way=True),
         ),
         notes=(
-            f"{mix.possible} of {counted(mix.tried, 'award')} keep every limit. Lots are taken at "
+            f"Of {counted(mix.tried, 'award')} {mix.possible} keep every limit. Lots are taken at "
             "the prices of whole bids: ask whether they hold in part. Charges of every bid that is "
             "taken count in full; what nobody of them quotes is at the book's prices.",
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -255,7 +255,12 @@ class Desk:
 
     def _clashing(self, bare: Judged, why: str) -> str:
         """Return which limits cannot hold together with products whose counts are free."""
-        clashing = clash(bare.inputs, solver=self.options.solver, work=_WORK)
+        lots = {item.id for item in bare.inputs.items if item.category in LOTS}
+        clashing = [
+            lever
+            for lever in clash(bare.inputs, solver=self.options.solver, work=_WORK)
+            if not _is_of(lever, lots)  # that others are not on offer
+        ]
         if not clashing:
             return f"{why} with its products in any numbers"
         labels = ", ".join(f"{lever.label} ({lever.path})" for lever in clashing)
@@ -557,11 +562,12 @@ def _lacking(inputs: Inputs, lot: Mapping[str, int | None]) -> Iterator[str]:
 def _movable(inputs: Inputs) -> list[Lever]:
     """Return every limit of a problem but the counts of lots, which are given."""
     lots = {item.id for item in inputs.items if item.category in LOTS}
-    return [
-        lever
-        for lever in levers(inputs)
-        if not (lever.path.startswith("items.") and lever.path.split(".")[1] in lots)
-    ]
+    return [lever for lever in levers(inputs) if not _is_of(lever, lots)]
+
+
+def _is_of(lever: Lever, skus: Collection[str]) -> bool:
+    """Say whether a limit is one on the count of some products."""
+    return lever.path.startswith("items.") and lever.path.split(".")[1] in skus
 
 
 def _loosened(inputs: Inputs, given_up: Sequence[Lever]) -> Inputs:
