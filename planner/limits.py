@@ -296,6 +296,7 @@ NO_LIMITS: Mapping[str, str] = {
     "items.*.retire": "what is owned goes",
     "items.*.support_years": "how long support is paid",
     "items.*.support_level": "which support is paid",
+    "items.*.spares": "the share that lies in store, which is bought besides",
     "items.*.required": "the least count is then 1",
     "items.*.exclude": "the item is not on offer",
     "policy.forbid_vendors": "their items are not on offer",

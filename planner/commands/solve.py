@@ -84,7 +84,7 @@ def deliver(
             studies = (*studies, sheet)
         if netbox:
             extra |= _netbox(inputs, plan, path, audience)
-        contents = _contents(plan, carried, path, bills, audience, studies) | extra
+        contents = _contents(plan, inputs, carried, path, bills, audience, studies) | extra
         write_all(contents)
         written = list(contents)
     text = plan_json.to_bytes(plan, carried).decode() if as_json else answer.render(plan, parts)
@@ -100,6 +100,7 @@ def listed(paths: Sequence[Path]) -> str:
 
 def _contents(
     plan: Plan,
+    inputs: Inputs,
     carried: str,
     path: Path,
     bills: Collection[BillFormat],
@@ -108,7 +109,7 @@ def _contents(
 ) -> dict[Path, bytes]:
     folder, stem = path.parent, path.name
     name = stem if audience == "internal" else f"{stem}.{audience}"
-    contents = {folder / f"{name}.xlsx": _workbook(plan, carried, audience, studies)}
+    contents = {folder / f"{name}.xlsx": _workbook(plan, inputs, carried, audience, studies)}
     if audience == "internal":
         contents[folder / f"{name}.plan.json"] = plan_json.to_bytes(plan, carried)
     for kind in sorted(set(bills)):
@@ -157,7 +158,10 @@ def _bill(plan: Plan, kind: BillFormat, audience: Audience) -> bytes:
     return to_bytes(bill(plan, audience))
 
 
-def _workbook(plan: Plan, carried: str, audience: Audience, studies: Studies) -> bytes:
+def _workbook(
+    plan: Plan, inputs: Inputs, carried: str, audience: Audience, studies: Studies
+) -> bytes:
+    from planner.assemble.growth import growth
     from planner.outputs import workbook
 
     stream = io.BytesIO()
@@ -168,6 +172,7 @@ def _workbook(plan: Plan, carried: str, audience: Audience, studies: Studies) ->
         audience=audience,
         inputs=carried if audience == "internal" else None,
         studies=studies,
+        growth=growth(inputs, plan),
     )
     return stream.getvalue()
 

@@ -190,8 +190,8 @@ def _items(inputs: Inputs) -> Iterator[Fault]:
             key = sorted(counted)[0]
             message = f"the count of '{name}' follows from the systems and cannot be set"
             fix = (
-                "give only installed, retire, stock, support_years or support_level; or name it "
-                "under extras"
+                "give only installed, retire, stock, spares, support_years or support_level; or "
+                "name it under extras"
             )
             yield "companion", f"items.{name}.{key}", message, fix
 

@@ -57,9 +57,8 @@ Support = Annotated[
     BeforeValidator(_support),
     WithJsonSchema({"type": "string", "examples": ["8 %", "39800 USD"]}),
 ]
-Weeks = Annotated[
-    str, Field(pattern=r"^\d+(-\d+)? (weeks|months)$", examples=["12 weeks", "8-16 weeks"])
-]
+LEAD_TIME = r"^\d+(-\d+)? (weeks|months)$"
+Weeks = Annotated[str, Field(pattern=LEAD_TIME, examples=["12 weeks", "8-16 weeks"])]
 
 
 Date = Annotated[

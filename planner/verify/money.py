@@ -20,7 +20,13 @@ def cold_spares(basis: Basis, item: Item, count: int) -> int:
     """Return how many more than ``count`` units lie in store; of bundles their components do."""
     if item.components:
         return 0
-    return at_least(basis.problem.spares.get(item.category, 0.0) * count)
+    return at_least(_kept_in_store(basis, item) * count)
+
+
+def _kept_in_store(basis: Basis, item: Item) -> float:
+    """Return the share of an item that lies in store: what the problem says of it, if anything."""
+    own = basis.demanded(item.id).spares
+    return basis.problem.spares.get(item.category, 0.0) if own is None else own
 
 
 def pack_size(basis: Basis, item: Item) -> int:
@@ -50,8 +56,10 @@ def spare_parts(basis: Basis, counts: Mapping[str, int]) -> dict[str, int]:
     result: dict[str, int] = {}
     for sku, count in counts.items():
         bundle = basis.items[sku]
-        share = basis.problem.spares.get(bundle.category, 0.0)
+        whole = _kept_in_store(basis, bundle)
         for part in bundle.components:
+            own = basis.demanded(part.id).spares
+            share = whole if own is None else own
             spare = at_least(share * part.quantity * count)
             if spare > 0:
                 result[part.id] = result.get(part.id, 0) + spare

@@ -175,6 +175,7 @@ _PLAIN = (
     "storage.rule",
     "storage.rule.*",
     "items.*.support_years",
+    "items.*.spares",
     "jobs.*.checkpoint.max_overlap",
     "jobs.*.checkpoint.max_blocking",
     "jobs.*.checkpoint.drain_slowdown",
