@@ -231,6 +231,10 @@ RULES: Mapping[type[PlanModel], Rule] = {
 
 
 Audience = Literal["internal", "customer"]
+Prices = Literal["none", "net", "list+net", "discount", "all"]
+"""Which prices an edition shows: none, net ones, list and net ones, discounts too, or everything
+that is money, as inside."""
+
 ModelT = TypeVar("ModelT", bound=PlanModel)
 
 HIDDEN_OBJECTIVE = "a figure that is not shown"
