@@ -76,7 +76,7 @@ class Found:
     """Where a stage ended: the best operation, the proven bound, and whether it was stopped.
 
     ``untouched`` is the cheapest of the best, where the operation kept is another. ``parts`` are
-    the parts that were settled, each with its bound.
+    the parts that were settled, each with its bound. What is worse than ``least`` is not sought.
     """
 
     operation: Run | None = None
@@ -86,12 +86,21 @@ class Found:
     unbounded: bool = False
     untouched: Run | None = None
     parts: list[Node] = field(default_factory=list)
+    least: float | None = None
 
     def closed(self, goal: Goal, bound: float) -> bool:
-        """Say whether ``bound`` leaves no more than the goal's gap."""
+        """Say whether ``bound`` leaves no more than the goal's gap, or nothing that is sought."""
+        if self.least is not None and not goal.better(bound, self.least):
+            return True
         if self.value is None:
             return False
         return goal.beyond(self.value, bound) <= goal.width(self.value)
+
+    def asked(self, goal: Goal) -> float | None:
+        """Return what a plan must reach to be sought, None where any plan is."""
+        if self.value is None or self.least is None:
+            return self.least if self.value is None else self.value
+        return self.least if goal.better(self.least, self.value) else self.value
 
     def take(self, goal: Goal, operation: Run) -> None:
         """Keep an operation that the goal allows if it is better than the one kept."""
