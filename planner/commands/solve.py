@@ -16,7 +16,7 @@ from planner.api import Options
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
-from planner.outputs import console, plan_json
+from planner.outputs import answer, plan_json
 from planner.outputs.audience import Audience
 from planner.outputs.comparison_words import listed as listed_words
 from planner.schema.plan import Plan
@@ -44,6 +44,7 @@ def deliver(
     folder: Path,
     *,
     as_json: bool,
+    parts: Collection[str] = (),
     bills: Collection[BillFormat] = (),
     cables: bool = False,
     netbox: bool = False,
@@ -62,6 +63,7 @@ def deliver(
         problem: the problem file, after which the files are named.
         folder: where they go.
         as_json: print the plan as JSON.
+        parts: what to print besides the first screen: lines, run, network, notes, proof.
         bills: formats of the bill to write beside the workbook.
         netbox: write the files that NetBox imports.
         cables: write the cable schedule, too, and its sheet into the internal workbook.
@@ -82,11 +84,11 @@ def deliver(
             studies = (*studies, sheet)
         if netbox:
             extra |= _netbox(inputs, plan, path, audience)
-        contents = _contents(plan, carried, path, bills, audience, studies) | extra
+        contents = _contents(plan, inputs, carried, path, bills, audience, studies) | extra
         write_all(contents)
         written = list(contents)
-    text = plan_json.to_bytes(plan, carried).decode() if as_json else console.render(plan)
-    say(text, nl=False)
+    text = plan_json.to_bytes(plan, carried).decode() if as_json else answer.render(plan, parts)
+    say(text, nl=False, strong=() if as_json else answer.LABELS)
     return written
 
 
@@ -98,6 +100,7 @@ def listed(paths: Sequence[Path]) -> str:
 
 def _contents(
     plan: Plan,
+    inputs: Inputs,
     carried: str,
     path: Path,
     bills: Collection[BillFormat],
@@ -106,7 +109,7 @@ def _contents(
 ) -> dict[Path, bytes]:
     folder, stem = path.parent, path.name
     name = stem if audience == "internal" else f"{stem}.{audience}"
-    contents = {folder / f"{name}.xlsx": _workbook(plan, carried, audience, studies)}
+    contents = {folder / f"{name}.xlsx": _workbook(plan, inputs, carried, audience, studies)}
     if audience == "internal":
         contents[folder / f"{name}.plan.json"] = plan_json.to_bytes(plan, carried)
     for kind in sorted(set(bills)):
@@ -155,7 +158,10 @@ def _bill(plan: Plan, kind: BillFormat, audience: Audience) -> bytes:
     return to_bytes(bill(plan, audience))
 
 
-def _workbook(plan: Plan, carried: str, audience: Audience, studies: Studies) -> bytes:
+def _workbook(
+    plan: Plan, inputs: Inputs, carried: str, audience: Audience, studies: Studies
+) -> bytes:
+    from planner.assemble.growth import growth
     from planner.outputs import workbook
 
     stream = io.BytesIO()
@@ -166,6 +172,7 @@ def _workbook(plan: Plan, carried: str, audience: Audience, studies: Studies) ->
         audience=audience,
         inputs=carried if audience == "internal" else None,
         studies=studies,
+        growth=growth(inputs, plan),
     )
     return stream.getvalue()
 

@@ -101,7 +101,7 @@ def test_no_name_of_a_component_becomes_a_formula(solved: Solver) -> None:
     cells = [cell for sheet, cell in solved(EVERYTHING).formulas if sheet == "BOM"]
     row = {key: bom_row(solved(EVERYTHING).book, f"part_{key}") for key in TEXTS}
     for key, cells_of_row in row.items():
-        for title in ("Manufacturer", "Part number", "Model and description", "Note"):
+        for title in ("Manufacturer", "Part number", "Model and description"):
             assert cells_of_row[title].coordinate not in cells, key
             assert cells_of_row[title].data_type in ("s", "n"), key
 

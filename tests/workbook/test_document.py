@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 import zipfile
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
 
 from planner.outputs.text_safety import CELL_LIMIT, clean
@@ -19,11 +21,12 @@ from tests.workbook.conftest import written, written_afresh
 from tests.workbook.office import to_read
 from tests.world.gear import Setup
 from tests.world.gear_plans import infeasible, plan
-from tests.world.setups import ASYNC, COMPLETE, MINIMAL, SYNC
+from tests.world.setups import ASYNC, CASES, COMPLETE, MINIMAL, SYNC
 
-SHEETS = ["Cover", "Summary", "BOM", "Checkpoint", "Power & Cooling", "TCO", "Alternatives",
-          "Sensitivity", "Checks", "Assumptions", "Notes", "Fingerprint"]  # fmt: skip
-ONE_PAGE = ("Cover", "Summary")
+SHEETS = ["Cover", "Summary", "BOM", "Line notes", "Own lines", "Checkpoint", "Power & Cooling",
+          "TCO", "Alternatives", "Sensitivity", "Checks", "Assumptions", "Notes",
+          "Fingerprint"]  # fmt: skip
+ONE_PAGE = ("Cover", "Summary", "Own lines")
 HOSTILE = (
     "=cmd|' /C calc'!A0",
     "+1",
@@ -143,35 +146,53 @@ def test_clean_keeps_what_fits_and_cuts_the_rest() -> None:
         assert text.startswith(cut.removesuffix(" … [cut]"))
 
 
-PLAIN_COLUMNS = (
+PRINTED = (
     """
-Line|Section|Manufacturer|Part number|Model and description|Quantity|Installed|Purchased|Unit list
-Discount|Unit net|Extended list|Extended net|Support per unit and year|Support per year
-kW each|kW total|BTU/h total|RU each|RU total|Racks|kg each|kg total
-Lead time|Price source|Price date|Confidence|Note
-GPUs each|GPUs total|Read GB/s each|Read GB/s total|Write GB/s each|Write GB/s total
-Usable TB each|Usable TB total|Catalog id|Solved quantity|Solved unit list|Solved discount
+Line|Part number|Manufacturer|Model and description|Unit|Quantity|Purchased
+Unit list|Discount|Unit net|Extended net|Support, subscription per year|Lead time
 """.strip()
     .replace("\n", "|")
     .split("|")
 )
+"""The columns of the quote: the same, at the same place, whatever the problem."""
+
+FIXED_COLUMNS = [
+    *PRINTED,
+    *(
+        """
+Section|Cold spares|Installed|Pack of|Lead time, days|Remark
+Extended list|Support, share of net|Support per unit and year|Support per year
+kW each|kW total|BTU/h total|RU each|RU total|Racks|kg each|kg total
+GPUs each|GPUs total|Read GB/s each|Read GB/s total|Write GB/s each|Write GB/s total
+Usable TB each|Usable TB total|Catalog id|Solved quantity|Solved unit list|Solved discount
+Solved installed|Solved cold spares|Solved lead time
+""".strip()
+        .replace("\n", "|")
+        .split("|")
+    ),
+]
 
 
 @pytest.mark.parametrize("setup", [ASYNC, SYNC, MINIMAL])
 def test_a_plan_without_companions_has_no_sheets_and_columns_for_them(setup: Setup) -> None:
     book = opened(written(plan(setup)))
     assert book.sheetnames == SHEETS
-    titles = [str(cell.value).replace("-\n", "") for cell in book["BOM"][7]]
-    assert titles == PLAIN_COLUMNS
+    assert [str(cell.value) for cell in book["BOM"][7]] == FIXED_COLUMNS
     names = set(book.defined_names)
     assert not {"discount_rate", "pue_liquid", "bom_facility_power_kw", "heat_air_kw"} & names
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_no_problem_moves_a_column_of_the_bill(name: str) -> None:
+    titles = [cell.value for cell in opened(written(plan(CASES[name])))["BOM"][7]]
+    assert titles[: len(FIXED_COLUMNS)] == FIXED_COLUMNS
 
 
 @pytest.mark.parametrize(
     ("setup", "names"),
     [
         (ASYNC, SHEETS),
-        (COMPLETE, [*SHEETS[:5], "Racks", "Fabric", *SHEETS[5:]]),
+        (COMPLETE, [*SHEETS[:7], "Racks", "Fabric", *SHEETS[7:]]),
     ],
 )
 def test_sheets_print_and_protection(setup: Setup, names: list[str]) -> None:
@@ -183,12 +204,22 @@ def test_sheets_print_and_protection(setup: Setup, names: list[str]) -> None:
         assert "&P" in (sheet.oddFooter.right.text or "") and "&N" in sheet.oddFooter.right.text
         assert sheet.freeze_panes
         assert sheet.protection.sheet and not sheet.protection.password
-    for name in set(names) - {"BOM", "Racks"}:  # they break where the sheet says
+    for name in set(names) - {"Racks"}:  # they break where the sheet says
         set_up = book[name].page_setup
         assert book[name].sheet_properties.pageSetUpPr.fitToPage
         high = 1 if set_up.fitToHeight is None else int(set_up.fitToHeight)
         assert (set_up.fitToWidth or 1, high) == (1, 1 if name in ONE_PAGE else 0)
-    assert book["BOM"].col_breaks.brk
+
+
+def test_the_bill_prints_its_quote_and_no_more() -> None:
+    sheet = opened(written(plan(COMPLETE)))["BOM"]
+    titles = [cell.value for cell in sheet[7]]
+    assert titles[: len(PRINTED)] == PRINTED
+    last = get_column_letter(len(PRINTED))
+    rows = [cell.row for cell in sheet["A"] if str(cell.value).endswith(".0")]
+    area = sheet.print_area.replace("$", "")
+    found = re.fullmatch(rf"'BOM'!A1:{last}(\d+)", area)
+    assert found is not None and max(rows) <= int(found[1]) <= max(rows) + 3
 
 
 @pytest.mark.parametrize("setup", [ASYNC, COMPLETE])
@@ -215,6 +246,13 @@ def test_only_functions_that_old_spreadsheets_know(setup: Setup) -> None:
         assert newer not in text
 
 
+def noted(book: Workbook, line: str) -> str:
+    """Return the note of a line by its number."""
+    rows = [row for row in book["Line notes"].iter_rows(values_only=True) if row[0] == line]
+    assert len(rows) == 1
+    return str(rows[0][-1])
+
+
 def bom_row(book: Workbook, sku: str) -> dict[str, Any]:
     sheet = book["BOM"]
     titles = [str(cell.value) for cell in sheet[7]]
@@ -223,11 +261,12 @@ def bom_row(book: Workbook, sku: str) -> dict[str, Any]:
 
 
 def test_what_is_not_known_is_blank_and_flagged() -> None:
-    row = bom_row(opened(written(plan(SYNC)), data_only=True), "flash")
+    book = opened(written(plan(SYNC)), data_only=True)
+    row = bom_row(book, "flash")
     for title in ("Unit net", "Extended list", "Extended net", "kW each", "kW total"):
         assert row[title].value in (None, ""), title
     for flag in ("price not known", "power not known", "usable capacity not known"):
-        assert flag in row["Note"].value
+        assert flag in noted(book, row["Line"].value)
 
 
 def test_components_follow_their_bundle() -> None:
@@ -244,30 +283,28 @@ def test_components_follow_their_bundle() -> None:
 def test_companions_say_what_they_are_for_and_how_they_are_sold() -> None:
     book = opened(written(plan(COMPLETE)), data_only=True)
     fibre, copper = bom_row(book, "fibre_10m"), bom_row(book, "cat6")
-    assert fibre["Note"].value.startswith("compute fabric, storage fabric; weight not known")
+    note = noted(book, fibre["Line"].value)
+    assert note.startswith("compute fabric, storage fabric; weight not known")
     assert (fibre["Cold spares"].value, fibre["Pack of"].value) == (11, 25)
     assert (fibre["Purchased"].value, copper["Purchased"].value) == (550, 200)
-    assert "least order 200" in copper["Note"].value
+    assert "least order 200" in noted(book, copper["Line"].value)
     assert bom_row(book, "nvaie")["Unit"].value == "licence"
-    assert "weight not known" not in bom_row(book, "nvaie")["Note"].value
+    assert "weight not known" not in noted(book, bom_row(book, "nvaie")["Line"].value)
     text = " ".join(str(cell.value) for cell in all_cells(book))
     assert "keep their solved" in text and "Racks that several lines share" in text
 
 
-def test_every_section_has_a_subtotal() -> None:
+def test_the_total_stands_on_top_and_every_title_has_its_sums() -> None:
     book = opened(written(plan(COMPLETE)), data_only=True)
     titles = [cell.value for cell in book["BOM"][7]]
-    net = titles.index("Extended net")
-    shown = {
-        row[0].value: row[net].value
-        for row in book["BOM"].iter_rows()
-        if str(row[0].value).startswith("Subtotal")
-    }
+    net, section = titles.index("Extended net"), titles.index("Section")
+    rows = [[cell.value for cell in row] for row in book["BOM"].iter_rows(min_row=8)]
     totals = plan(COMPLETE).totals
     assert totals is not None
-    assert {name.removeprefix("Subtotal "): usd for name, usd in shown.items()} == pytest.approx(
-        totals.capex_by_section_usd
-    )
+    assert (rows[0][0], rows[0][net]) == ("Total", pytest.approx(totals.capex_usd))
+    shown = {row[0]: row[net] for row in rows if row[0] in totals.capex_by_section_usd}
+    assert shown == pytest.approx(totals.capex_by_section_usd)
+    assert {row[section] for row in rows} >= set(shown)
 
 
 def test_fabrics_show_their_switches() -> None:

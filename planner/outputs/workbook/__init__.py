@@ -7,7 +7,8 @@ because it loads the spreadsheet writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import io
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import BinaryIO
 
@@ -17,25 +18,31 @@ from planner.outputs.audience import Audience, for_audience
 from planner.outputs.workbook import data, fingerprint
 from planner.outputs.workbook.alternatives import add as _alternatives
 from planner.outputs.workbook.bom import add as _bom
+from planner.outputs.workbook.bom.line_notes import add as _line_notes
 from planner.outputs.workbook.book import Book, new_workbook
 from planner.outputs.workbook.checkpoint import add as _checkpoint
 from planner.outputs.workbook.checks import add as _checks
+from planner.outputs.workbook.counts import add as _counts
 from planner.outputs.workbook.cover import add as _cover
 from planner.outputs.workbook.fabric import add as _fabric
-from planner.outputs.workbook.inputs import InputCell
+from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.outputs.workbook.notes import add as _notes
 from planner.outputs.workbook.notes import add_assumptions as _assumptions
+from planner.outputs.workbook.own_lines import add as _own_lines
 from planner.outputs.workbook.power import add as _power
 from planner.outputs.workbook.racks import add as _racks
 from planner.outputs.workbook.sensitivity import add as _sensitivity
 from planner.outputs.workbook.summary import add as _summary
 from planner.outputs.workbook.tco import add as _tco
+from planner.schema.growth import Growth
 from planner.schema.plan import Plan
 
 SHEETS: dict[str, Callable[[Book], None]] = {
     "Cover": _cover,
     "Summary": _summary,
     "BOM": _bom,
+    "Line notes": _line_notes,
+    "Own lines": _own_lines,
     "Checkpoint": _checkpoint,
     "Power & Cooling": _power,
     "Racks": _racks,
@@ -43,6 +50,7 @@ SHEETS: dict[str, Callable[[Book], None]] = {
     "TCO": _tco,
     "Alternatives": _alternatives,
     "Sensitivity": _sensitivity,
+    "Counts": _counts,
     "Checks": _checks,
     "Assumptions": _assumptions,
     "Notes": _notes,
@@ -55,7 +63,7 @@ STUDY_SHEETS = (
 )  # fmt: skip
 """Sheets that studies may add."""
 
-_FIRST = ("BOM", "Checkpoint", "Checks")
+_FIRST = ("BOM", "Own lines", "Counts", "Checkpoint", "Checks")
 """Sheets whose names the others use; the rest follows in reading order."""
 
 _LAST = ("Summary", "Cover")
@@ -70,6 +78,7 @@ def write(
     audience: Audience = "internal",
     inputs: str | None = None,
     studies: Sequence[tuple[str, Callable[[Book], None]]] = (),
+    growth: tuple[Growth, ...] = (),
 ) -> tuple[InputCell, ...]:
     """Write ``plan`` as a workbook; the same plan and date give the same bytes.
 
@@ -84,6 +93,7 @@ def write(
             inside carries it.
         studies: sheets of studies by name, and what fills them: records that do not recalculate,
             for the inside.
+        growth: how the counts of companions follow the cluster; without it they stay as solved.
 
     Raises:
         ValueError: the plan holds more than one job.
@@ -94,7 +104,7 @@ def write(
     comments = "budgetary" if audience == "internal" else "indicative"
     workbook = new_workbook(stream, plan.problem, created, comments=comments)
     workbook.set_calc_mode("auto")
-    book = Book(plan, workbook, created=created, audience=audience)
+    book = Book(plan, workbook, created=created, audience=audience, growth=growth)
     between = (name for name in SHEETS if name not in (*_FIRST, *_LAST))
     for name in (*_FIRST, *between):
         SHEETS[name](book)
@@ -112,9 +122,32 @@ def write(
     return tuple(book.inputs)
 
 
+def recalculated(
+    plan: Plan,
+    edits: Mapping[tuple[str, str], Scalar],
+    *,
+    created: datetime,
+    growth: tuple[Growth, ...] = (),
+) -> Book:
+    """Return the sheets that formulas rest on, as they are with cells edited.
+
+    Args:
+        plan: what the workbook was made from.
+        edits: what each edited cell holds, by sheet and address.
+        created: the date of the document.
+        growth: as `write` was given it.
+    """
+    workbook = new_workbook(io.BytesIO(), plan.problem, created)
+    book = Book(plan, workbook, created=created, growth=growth)
+    for name in _FIRST:
+        SHEETS[name](book)
+    book.lay(edits)
+    return book
+
+
 def _put_in_reading_order(workbook: xlsxwriter.Workbook) -> None:
     """Put sheets in their order, those of studies before the checks."""
-    before = list(SHEETS).index("Checks")
+    before = list(SHEETS).index("Counts")
     names = [*list(SHEETS)[:before], *STUDY_SHEETS, *list(SHEETS)[before:]]
     names += [fingerprint.SHEET, data.SHEET]
     places = {name: place for place, name in enumerate(names)}

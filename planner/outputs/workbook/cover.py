@@ -33,6 +33,7 @@ _SOLVERS = {"highs": ("HiGHS", "highspy"), "cbc": ("CBC", "pulp")}
 _SHOWS = {
     "Summary": "The plan on one page: headline figures, what to buy, limits, power",
     "BOM": "Bill of materials, line by line, with quantities to edit and live totals",
+    "Line notes": "Each line of the bill in full: what it is for, what is not known of it",
     "Checkpoint": "The sizing model, live: inputs, drain, restore, goodput, totals",
     "Power & Cooling": "Power and heat by section and at the meter, feeds and cooling",
     "Racks": "What stands where, rack by rack",

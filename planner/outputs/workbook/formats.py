@@ -8,8 +8,8 @@ from xlsxwriter import Workbook
 from xlsxwriter.format import Format
 
 Role = Literal[
-    "text", "input", "formula", "cross", "part", "total", "fixed", "title", "subtitle", "heading",
-    "header", "band", "banner", "flag",
+    "text", "line", "code", "input", "formula", "cross", "part", "part code", "total", "fixed",
+    "title", "subtitle", "heading", "header", "band", "banner", "flag",
 ]  # fmt: skip
 
 INTEGER = "#,##0"
@@ -32,10 +32,13 @@ _RULE = {"bottom": 4, "bottom_color": "#BFBFBF"}
 
 _ROLES: dict[Role, dict[str, Any]] = {
     "text": {"text_wrap": True, "align": "left", "indent": 1, **_RULE},
+    "line": {"align": "left", "indent": 1, **_RULE},
+    "code": {"align": "left", "indent": 1, "shrink": True, **_RULE},
     "input": {"font_color": _BLUE, "bg_color": "#FFFBE6", "locked": False, **_RULE},
     "formula": {**_RULE},
     "cross": {"font_color": _GREEN, **_RULE},
-    "part": {"font_color": _GREY, "italic": True, "text_wrap": True, **_RULE},
+    "part": {"font_color": _GREY, "italic": True, **_RULE},
+    "part code": {"font_color": _GREY, "italic": True, "shrink": True, **_RULE},
     "fixed": {"font_color": _GREY, **_RULE},
     "total": {"bold": True, "top": 1, "bg_color": "#EEF2F7"},
     "title": {"bold": True, "font_size": 16, "font_color": _NAVY},
@@ -88,10 +91,11 @@ class Formats:
         look = {"font_name": "Arial", "font_size": 10, "font_color": _INK} | font
         return self._workbook.add_format(look)
 
-    def condition(self, kind: Literal["bad", "good"]) -> Format:
+    def condition(self, kind: Literal["bad", "good", "grey"]) -> Format:
         """Return the format that a conditional format lays over a cell."""
         look = {
             "bad": {"bold": True, "font_color": "#9C0006", "bg_color": "#FFC7CE"},
             "good": {"font_color": "#1B5E20", "bg_color": "#E8F5E9"},
+            "grey": {"italic": True, "font_color": _GREY},
         }[kind]
         return self._workbook.add_format(look)

@@ -120,9 +120,8 @@ class Page:
         """
         allowed = allowed or Range()
         self.scalar(row, column, value, number, "input")
-        rule = allowed.validation()
-        if rule is not None:
-            self.sheet.data_validation(row, column, row, column, rule)
+        prompt = f"{label}, {unit}" if unit else label
+        self.sheet.data_validation(row, column, row, column, allowed.validation(prompt))
         if name:
             self.define(name, row, column)
         cell = xl_rowcol_to_cell(row, column)
@@ -268,6 +267,12 @@ class Page:
         """
         style = self.book.formats.condition(kind)
         rule = {"type": "text", "criteria": criteria, "value": value, "format": style}
+        self.sheet.conditional_format(row, column, row, column, rule)
+
+    def grey_while(self, row: int, column: int, formula: str) -> None:
+        """Write a cell in grey italics while a formula is true."""
+        style = self.book.formats.condition("grey")
+        rule = {"type": "formula", "criteria": formula, "format": style}
         self.sheet.conditional_format(row, column, row, column, rule)
 
     def finish(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from planner.outputs import scope
 from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook.bom.columns import Columns, find_needs
+from planner.outputs.workbook.bom.columns import LAST_PRINTED, Columns, find_needs
 from planner.outputs.workbook.bom.rows import (
     ALLOWED,
     NAMED,
+    PROMPTS,
+    SOLVED,
     SPANS,
     BomPage,
     add_line,
@@ -23,93 +24,84 @@ from planner.outputs.workbook.bom.rows import (
     purchased_name,
     quantity_name,
     without_idle,
+    working_name,
 )
-from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
+from planner.outputs.workbook.book import Book, counted_name
+from planner.outputs.workbook.formats import (
+    DECIMAL_1,
+    DECIMAL_1_OR_DASH,
+    DECIMAL_2_OR_DASH,
+    INTEGER,
+    INTEGER_OR_DASH,
+)
 from planner.outputs.workbook.formulas import gpus_of_system, usable_gpus
 from planner.outputs.workbook.page import FIRST_ROW
+from planner.schema.growth import SHARED_RACKS
 from planner.schema.plan import Line
 
 _HEADER_ROW = FIRST_ROW + 1
-_SPACER_HEIGHT = 4
-_SCALE_PERCENT = 68
-_PAGE_WIDTH = 290
-"""Characters that fit on a page of this scale."""
+_TOTAL_ROW, _FLAG_ROW = _HEADER_ROW + 1, _HEADER_ROW + 2
+_SPACER_HEIGHT, _FLAGS_HEIGHT = 3, 1
 
-_COMPANIONS = (
-    "Network, optics, racks, power and software, spares and shared racks keep their solved counts",
-    "when GPU systems or storage are edited. What the total is off by is told below, in proportion",
-    "to the power of GPU systems and storage: a fabric grows in steps, planner audit counts it.",
+_FOLLOW = (
+    "When GPU systems or storage are edited, counts of switches, optics, racks, power and software",
+    "follow as the sheet Counts says. Fabrics grow in steps: planner audit counts them anew.",
 )
+_STAY = (
+    "Network, optics, racks, power and software, spares and shared racks keep their solved counts",
+    "when GPU systems or storage are edited: planner audit counts them.",
+)
+_FOLLOWED = ("Compute", "Storage")
 
 
 def add(book: Book) -> None:
-    """Add the sheet and define a name for every grand total."""
-    page = BomPage(book, Columns(find_needs(book.plan, money=book.money)))
+    """Add the sheet and define a name for every grand total.
+
+    The total stands on top, then each section: its title with its sums, and one row for each line.
+    """
+    page = BomPage(book, Columns(find_needs(book.plan, book.prices)))
     page.banner()
     page.legend("grey italics: part of a bundle")
     _bands(page)
     page.headers(_HEADER_ROW, [(column.title, column.width) for column in page.columns.listed], 42)
     listed = blocks(book.plan)
-    row = first = _HEADER_ROW + 1
-    subtotals: list[int] = []
+    row = first = _FLAG_ROW + 1
+    tops: list[int] = []
     rows: dict[int, int] = {}
     for block in listed:
-        subtotal_row = _block(page, block, row, rows)
-        subtotals.append(subtotal_row)
-        row = subtotal_row + 3
+        tops.append(row)
+        row = _block(page, block, row, rows)
     if not listed:
         page.text(row, 0, "No lines: " + (book.plan.message or "there is no plan."), "subtitle")
-        row += 2
+        row += 1
+    if page.own_lines:
+        _add_own_lines(page, row)
+        row += 1
+    printed = row - 1
+    row += 1
     shared = scope.shared_racks(book.plan)
     if shared:
         _add_shared_racks(page, shared, row)
-        row += 2
-    _name_columns(page, first, row - 1)
-    _add_total(page, listed, row, subtotals)
-    _add_edit_count(page, listed, first, row)
-    _job_gpus(page, listed, rows, row + 4)
-    _add_lead_time(page, first, row)
+        row += 1
+    _name_columns(page, first, printed)
+    _add_total(page, listed, tops)
+    _add_edit_count(page, listed, (first, printed), row)
+    _job_gpus(page, listed, rows, row + 1)
+    _add_lead_time(page, (first, printed), row + 2)
     if scope.complete(book.plan):
-        for offset, text in enumerate(_COMPANIONS, start=6):
+        for offset, text in enumerate(_FOLLOW if book.follows else _STAY, start=3):
             page.text(row + offset, 0, text, "subtitle")
-        _add_uncounted(page, listed, subtotals, row + 6 + len(_COMPANIONS))
-    index = page.columns.index
-    page.sheet.repeat_columns(0, index["quantity"] - 1)
-    page.sheet.set_v_pagebreaks(_page_breaks(page))
-    page.finish(index["note"], (_HEADER_ROW + 1, index["quantity"]), _SCALE_PERCENT)
+        _add_companions(page, listed, row + 5)
+    page.finish(page.columns.index[LAST_PRINTED], (_FLAG_ROW + 1, page.columns.index["quantity"]))
+    page.sheet.print_area(0, 0, printed, page.columns.index[LAST_PRINTED])
 
 
 def _name_columns(page: BomPage, first: int, last: int) -> None:
-    """Name the columns of support down to the total; what is no line has no years and counts 0."""
+    """Name the columns of support down to the last line; what is no line counts 0 years."""
     if page.columns.has("support_paid"):
         for key in SPANS:
             span = page.columns.span(key, first, max(first, last))
             page.book.define(f"bom_{key}_column", f"{page.name}!{span}")
-
-
-def _page_breaks(page: BomPage) -> list[int]:
-    """Return the columns where a printed page begins, each under the same item columns.
-
-    One page wide would print letters nobody can read: the quote on the first page; support over
-    the term, power and space on the next; delivery, sources and notes on the last; and a break
-    between bands wherever a page would be too wide.
-    """
-    start = "support_from" if page.columns.has("support_from") else "unit_power"
-    breaks: list[int] = []
-    bands = [list(columns) for _, columns in groupby(page.columns.listed, key=lambda c: c.band)]
-    item = sum(column.width for column in bands[0])
-    used = item
-    last = page.columns.index["note"]
-    for band in bands[1:]:
-        if page.columns.index[band[0].key] > last:
-            break
-        width = sum(column.width for column in band)
-        if band[0].key in (start, "lead_time") or used + width > _PAGE_WIDTH:
-            breaks.append(page.columns.index[band[0].key])
-            used = item
-        used += width
-    return breaks
 
 
 def _bands(page: BomPage) -> None:
@@ -144,10 +136,10 @@ def _name_counts(page: BomPage, entry: Entry, row: int) -> None:
             page.define(figure_name(key, entry.number), row, index[key])
 
 
-def _block(page: BomPage, block: Block, first: int, rows: dict[int, int]) -> int:
-    """Write one section, note the row of each line, and return the row of the subtotal."""
-    page.fill(first, (block.section,), "heading", page.columns.last + 1)
-    row = first + 1
+def _block(page: BomPage, block: Block, top: int, rows: dict[int, int]) -> int:
+    """Write one section, note the row of each line, and return the row under the section."""
+    page.fill(top, (block.section,), "heading", page.columns.last + 1)
+    row = top + 1
     for entry in block.entries:
         bundle_row = row
         rows[entry.number] = bundle_row
@@ -158,13 +150,15 @@ def _block(page: BomPage, block: Block, first: int, rows: dict[int, int]) -> int
             add_part(page, row, entry, index, bundle_row)
         row += 1
     for key, allowed in ALLOWED.items():
-        if page.columns.has(key):
+        if page.columns.has(key) and page.opened(key):
             index = page.columns.index[key]
-            page.sheet.data_validation(first + 1, index, row - 1, index, allowed.validation())
+            rule = allowed.validation(PROMPTS[key], page.columns.listed[index].title)
+            page.sheet.data_validation(top + 1, index, row - 1, index, rule)
     # Sums reach down to this thin row, so that a row inserted under the last line counts too.
     page.sheet.set_row(row, _SPACER_HEIGHT)
-    _add_subtotal(page, block, first, row)
-    return row + 1
+    page.sheet.set_row(row + 1, _FLAGS_HEIGHT)
+    _add_sums(page, block, top, row)
+    return row + 2
 
 
 # Compute has no bandwidth, storage no GPUs, some problems no racks: a dash says so.
@@ -178,9 +172,14 @@ _DASHED = {
 
 KNOWN_PART = "known part"
 """Stands under a total that lacks the figure of at least one line."""
+ABOUT = "about"
+"""Stands for a total whose companions follow an edit, and were not counted anew."""
 
 _A_NUMBER = ">-1E+300"
 """The criterion that every number meets and no text."""
+
+_UNSEEN = ";;;"
+"""The number format of a flag under a section: its sum turns grey and italic instead."""
 
 
 def subtotal_name(total: str, section: str) -> str:
@@ -193,63 +192,80 @@ def subtotal_name(total: str, section: str) -> str:
     return f"{total}_{'_'.join(section.lower().replace('&', ' ').split())}"
 
 
-def _add_subtotal(page: BomPage, block: Block, first: int, last: int) -> None:
-    """Write a section's subtotal two rows below its last line, and the row of flags under it.
+def _add_sums(page: BomPage, block: Block, top: int, thin: int) -> None:
+    """Write a section's sums beside its title, and the flags of those that lack a figure.
 
     Args:
         page: the sheet.
         block: the section.
-        first: row of the section's title.
-        last: the thin row under its last line.
+        top: row of the section's title.
+        thin: the thin row under its last line; the flags stand under it.
     """
-    row = last + 1
-    _label(page, row, f"Subtotal {block.section}")
-    sections = page.columns.span("section", first, last)
+    sections = page.columns.span("section", top + 1, thin)
     may_lack = page.may_lack(block)
     for column in page.columns.summed:
-        figure_cells = page.columns.span(column.key, first, last)
+        index = page.columns.index[column.key]
+        figure_cells = page.columns.span(column.key, top + 1, thin)
         text = f'=SUMIF({sections},"{block.section}",{figure_cells})'
-        number = _DASHED.get(column.key, column.number)
-        page.formula(row, page.columns.index[column.key], text, number, "total")
-        name = subtotal_name(column.total, block.section)
-        page.define(name, row, page.columns.index[column.key])
+        page.formula(top, index, text, _DASHED.get(column.key, column.number), "heading", "right")
+        page.define(subtotal_name(column.total, block.section), top, index)
         if column.key in may_lack:
             mine = f'{sections},"{block.section}"'
             text = f'=IF(COUNTIFS({mine},{figure_cells},"{_A_NUMBER}")<COUNTIF({mine}),'
             text += f'"{KNOWN_PART}","")'
-            page.formula(row + 1, page.columns.index[column.key], text, role="flag")
+            page.formula(thin + 1, index, text, _UNSEEN, role="flag")
+            page.grey_while(top, index, f'={page.columns.at(column.key, thin + 1)}<>""')
 
 
-def _add_total(page: BomPage, listed: Sequence[Block], row: int, subtotals: Sequence[int]) -> None:
-    """Write the grand total and name every figure of it, with its flag as ``<name>_flag``.
+def _add_total(page: BomPage, listed: Sequence[Block], tops: Sequence[int]) -> None:
+    """Write the grand total over the sections and name every figure, with its ``<name>_flag``.
 
     Args:
         page: the sheet.
         listed: the sections.
-        row: row of the total.
-        subtotals: rows of the subtotals.
+        tops: rows of their titles.
     """
-    _label(page, row, "Total")
+    page.fill(_TOTAL_ROW, ("Total",), "total", page.columns.last + 1)
+    flags = [top + 2 + sum(1 + len(entry.parts) for entry in block.entries)
+            for top, block in zip(tops, listed, strict=True)]  # fmt: skip
     may_lack = [page.may_lack(block) for block in listed]
     for column in page.columns.summed:
         index = page.columns.index[column.key]
-        added = [page.columns.at(column.key, subtotal) for subtotal in subtotals]
+        added = [page.columns.at(column.key, top) for top in tops]
         if column.key == "racks" and page.book.has("bom_shared_racks"):
             added.append("bom_shared_racks")
+        if column.total in _OWN and page.own_lines:
+            added.append(_OWN[column.total])
         text = "=" + ("+".join(added) or "0")
         number = _DASHED.get(column.key, column.number)
         plan = page.book.total(column.total.removeprefix("bom_"))
-        page.formula(row, index, text, number, "total", plan=plan)
-        page.define(column.total, row, index)
-        checks = "&".join(
-            page.columns.at(column.key, subtotal + 1)
-            for subtotal, keys in zip(subtotals, may_lack, strict=True)
+        page.formula(_TOTAL_ROW, index, text, number, "total", plan=plan)
+        page.define(column.total, _TOTAL_ROW, index)
+        lacking = [
+            page.columns.at(column.key, row)
+            for row, keys in zip(flags, may_lack, strict=True)
             if column.key in keys
-        )
+        ]
+        if column.total in _OWN and page.own_lines:
+            lacking.append("own_flag")
+        checks = "&".join(lacking)
         if checks:
             text = f'=IF({checks}<>"","{KNOWN_PART}","")'
-            page.formula(row + 1, index, text, role="flag")
-        page.define(f"{column.total}_flag", row + 1, index)
+            page.formula(_FLAG_ROW, index, text, role="flag")
+        page.define(f"{column.total}_flag", _FLAG_ROW, index)
+
+
+_OWN = {"bom_list_usd": "own_list_usd", "bom_capex_usd": "own_net_usd"}
+"""What lines of one's own add to a total, on the sheet Own lines."""
+
+
+def _add_own_lines(page: BomPage, row: int) -> None:
+    """Write what the lines of the sheet ``Own lines`` come to, which the total counts too."""
+    page.fill(row, ("Own lines, on the sheet of that name",), "heading", page.columns.last + 1)
+    for column in page.columns.summed:
+        if column.total in _OWN:
+            index, text = page.columns.index[column.key], f"={_OWN[column.total]}"
+            page.formula(row, index, text, DECIMAL_2_OR_DASH, "heading", "right")
 
 
 def _add_shared_racks(page: BomPage, racks: int, row: int) -> None:
@@ -261,69 +277,66 @@ def _add_shared_racks(page: BomPage, racks: int, row: int) -> None:
         row: where to write them.
     """
     page.text(row, 0, "Racks that several lines share, as solved", "subtitle")
-    page.number(row, page.columns.index["racks"], racks, INTEGER)
+    column = page.columns.index["racks"]
+    if SHARED_RACKS in page.book.follows:
+        page.formula(row, column, f"={counted_name(SHARED_RACKS)}", INTEGER, plan=float(racks))
+    else:
+        page.number(row, column, racks, INTEGER)
     page.define("bom_shared_racks", row, page.columns.index["racks"])
 
 
-def _add_uncounted(
-    page: BomPage, listed: Sequence[Block], subtotals: Sequence[int], row: int
-) -> None:
-    """Say what an edited cluster needs of companions that the total does not count, about.
+def _add_companions(page: BomPage, listed: Sequence[Block], row: int) -> None:
+    """Say whether companions were counted for the cluster as it is, or follow an edit.
 
     Args:
         page: the sheet.
         listed: the sections.
-        subtotals: their rows.
         row: where to write it.
     """
-    core = [subtotal_name("bom_it_power_kw", block.section) for block in listed
-            if block.section in CORE_SECTIONS]  # fmt: skip
-    rest = [subtotal for block, subtotal in zip(listed, subtotals, strict=True)
-            if block.section not in CORE_SECTIONS]  # fmt: skip
-    solved_kw = math.fsum(page.book.number(name) or 0.0 for name in core)
-    if not rest or not solved_kw:
-        return
-    more = f"(({'+'.join(core)})/{solved_kw:.15g}-1)"
-    # Last digits of a sum are no edit.
-    grown = f"IF(ABS({more})<1E-9,0,{more})"
-    page.text(row, 0, "Not in the total after edits, about", "subtitle")
-    for column in page.columns.summed:
-        cells = [page.columns.at(column.key, subtotal) for subtotal in rest]
-        if column.key == "racks" and page.book.has("bom_shared_racks"):
-            cells.append("bom_shared_racks")
-        text = f"={grown}*({'+'.join(cells)})"
-        page.formula(row, page.columns.index[column.key], text, DECIMAL_1_OR_DASH, plan=0.0)
-    page.text(row + 1, 0, "Companions counted again", "subtitle")
-    text = f'=IF({grown}=0,"as solved","no")'
-    page.formula(row + 1, page.columns.index["quantity"], text, align="right", plan="as solved")
-    flag = f'=IF({grown}=0,"","{KNOWN_PART}")'
-    page.formula(row + 1, page.columns.index["quantity"] + 1, flag, role="flag")
-    page.define("bom_companions_flag", row + 1, page.columns.index["quantity"] + 1)
+    changed = []
+    for section in _FOLLOWED:
+        names = [
+            working_name(entry.line, entry.number)
+            for block in listed
+            for entry in block.entries
+            if block.section == section
+        ]
+        units = sum(e.line.working for b in listed for e in b.entries if b.section == section)
+        if names:
+            changed.append(f"{'+'.join(names)}<>{units}")
+    moved = "about, by the sheet Counts" if page.book.follows else "no"
+    flag = ABOUT if page.book.follows else KNOWN_PART
+    page.text(row, 0, "Companions counted again", "subtitle")
+    index = page.columns.index["quantity"]
+    edited = f"OR({','.join(changed)})" if len(changed) > 1 else changed[0]
+    page.formula(row, index, f'=IF({edited},"{moved}","as solved")', align="right",
+                 plan="as solved")  # fmt: skip
+    page.formula(row, index + 1, f'=IF({edited},"{flag}","")', role="flag")
+    page.define("bom_companions_flag", row, index + 1)
 
 
-def _add_edit_count(page: BomPage, listed: Sequence[Block], first: int, total_row: int) -> None:
-    """Count the quantities, discounts and prices that differ from the solved plan.
+def _add_edit_count(
+    page: BomPage, listed: Sequence[Block], lines: tuple[int, int], row: int
+) -> None:
+    """Count the open cells that differ from the solved plan.
 
     Args:
         page: the sheet.
         listed: the sections.
-        first: first row under the header.
-        total_row: row of the grand total.
+        lines: the first and the last row of the bill.
+        row: where to write the count.
     """
-    row = total_row + 3
-    last = max(first, total_row - 1)
+    first, last = lines[0], max(lines)
     span = page.columns.span
     # A component follows its bundle and has no quantity as solved.
     counted = f'({span("solved_quantity", first, last)}<>"")'
     changed = [
         f"SUMPRODUCT({counted}*({span(key, first, last)}<>{span(solved, first, last)}))"
-        for key, solved in (
-            ("quantity", "solved_quantity"),
-            ("discount", "solved_discount"),
-            ("unit_list", "solved_unit_list"),
-        )
+        for key, solved in SOLVED.items()
         if page.columns.has(solved)
     ]
+    if page.columns.has("remark"):
+        changed.append(f'SUMPRODUCT({counted}*({span("remark", first, last)}<>""))')
     page.text(row, 0, "Cells on this sheet that differ from the solved plan", "subtitle")
     text = "=" + "+".join(changed) if listed else "=0"
     page.formula(row, page.columns.index["quantity"], text, INTEGER, plan=0.0)
@@ -353,24 +366,22 @@ def _add_job_gpus(page: BomPage, used: Mapping[int, Line], row: int) -> None:
     page.define("bom_job_gpus", row, page.columns.index["quantity"])
 
 
-def _add_lead_time(page: BomPage, first: int, total_row: int) -> None:
-    """Take the longest lead time of what is bought, where lead times have a column.
+def _add_lead_time(page: BomPage, lines: tuple[int, int], row: int) -> None:
+    """Take the longest lead time of what is bought, where it says something.
 
     Args:
         page: the sheet.
-        first: first row under the header.
-        total_row: row of the grand total.
+        lines: the first and the last row of the bill.
+        row: where to write it.
     """
-    if not page.columns.has("lead_days"):
+    plan = page.book.plan
+    told = any(line.lead_time_days is not None for line in scope.own_lines(plan))
+    if not told or not (scope.complete(plan) or scope.limited(plan, "lead_time")):
         return
-    row, last = total_row + 5, max(first, total_row - 1)
+    first, last = lines[0], max(lines)
     bought = page.columns.span("purchased", first, last)
     page.text(row, 0, "Longest lead time of what is bought, days", "subtitle")
-    # The subtotals have no figure in either column, and components no lead time of their own.
+    # Titles have no figure in either column, and components no lead time of their own.
     text = f"=SUMPRODUCT(MAX(({bought}>0)*{page.columns.span('lead_days', first, last)}))"
     page.formula(row, page.columns.index["quantity"], text, DECIMAL_1)
     page.define("bom_lead_time_days", row, page.columns.index["quantity"])
-
-
-def _label(page: BomPage, row: int, text: str) -> None:
-    page.fill(row, (text,), "total", page.columns.last + 1)

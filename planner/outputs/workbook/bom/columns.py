@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from xlsxwriter.utility import xl_col_to_name
 
 from planner.outputs import scope
+from planner.outputs.audience import Prices
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
     DECIMAL_1_OR_DASH,
@@ -30,8 +31,7 @@ class Column:
     """One column: what it holds, under which band, how wide in characters, how printed.
 
     ``total`` is the defined name of the column's grand total, empty where nothing is summed;
-    ``when`` names what a plan must have for the column to be there, empty for always; ``wide`` is
-    the width where the bill is complete, 0 for the same.
+    ``when`` names what a plan or an edition must have for the column to be there, empty for always.
     """
 
     key: str
@@ -41,72 +41,49 @@ class Column:
     number: str = GENERAL
     total: str = ""
     when: str = ""
-    wide: float = 0.0
 
 
-_COMPLETE = "complete"
-_POWER, _TERM = "Power and heat", "Support over the term"
+_POWER, _SPACE, _DETAIL = "Power and heat", "Space and weight", "Price in detail, USD"
+_PLANT, _TERM = "At the plant", "Support over the term"
+_SUBSCRIBED = "Subscriptions, USD"
 
+# What is printed comes first and is the same for every problem, as is what the next bands hold.
+# What only some problems have stands at the end, so that no column before it ever moves.
 ALL: tuple[Column, ...] = (
-    Column("line", "Item", "Line", 6),
-    Column("section", "Item", "Section", 12),
-    Column("vendor", "Item", "Manufacturer", 13),
-    Column("part_number", "Item", "Part number", 16),
-    Column("model", "Item", "Model and description", 35, wide=40),
+    Column("line", "Item", "Line", 5.5),
+    Column("part_number", "Item", "Part number", 20),
+    Column("vendor", "Item", "Manufacturer", 12),
+    Column("model", "Item", "Model and description", 44),
+    Column("unit", "Quantity", "Unit", 7),
     Column("quantity", "Quantity", "Quantity", 9.5, INTEGER),
-    Column("unit", "Quantity", "Unit", 9, when="unit"),
-    Column("spares", "Quantity", "Cold spares", 7.5, INTEGER_OR_DASH, when="spares"),
-    Column("installed", "Quantity", "Installed", 9.5, INTEGER),
-    Column("pack", "Quantity", "Pack of", 6.5, INTEGER, when="pack"),
-    Column("purchased", "Quantity", "Purchased", 10.5, INTEGER),
-    Column("unit_list", "Price, USD", "Unit list", 13.5, DECIMAL_2, when="money"),
-    Column("discount", "Price, USD", "Discount", 9.5, PERCENT, when="money"),
-    Column("unit_net", "Price, USD", "Unit net", 13.5, DECIMAL_2, when="money"),
-    Column(
-        "extended_list", "Cost, USD", "Extended list", 16, DECIMAL_2, "bom_list_usd", when="money"
-    ),
-    Column(
-        "extended_net", "Cost, USD", "Extended net", 16, DECIMAL_2, "bom_capex_usd", when="money"
-    ),
-    Column("support_share", "Cost, USD", "Support, share of net", 8, PERCENT, when="support_share"),
-    Column("unit_support", "Cost, USD", "Support per unit and year", 12.5, DECIMAL_2, when="money"),
-    Column("support", "Cost, USD", "Support per year", 14.5, DECIMAL_2, "bom_support_usd_per_year",
-           when="money"),
-    Column("subscription_list", "Cost, USD", "Subscription per unit and year, list", 12.5,
-           DECIMAL_2, when="subscription"),
-    Column("unit_subscription", "Cost, USD", "Subscription per unit and year, net", 12.5,
-           DECIMAL_2, when="subscription"),
-    Column("subscription", "Cost, USD", "Subscription per year", 14.5, DECIMAL_2_OR_DASH,
-           "bom_subscriptions_usd_per_year", "subscription"),
-    Column("support_from", _TERM, "Paid from year", 8, DECIMAL_2, when="over_time"),
-    Column("support_until", _TERM, "Paid until year", 8, DECIMAL_2, when="over_time"),
-    Column("support_factor", _TERM, "Years, discounted", 11, DECIMAL_3, when="over_time"),
-    Column("support_paid", _TERM, "Support over the term", 15, DECIMAL_2_OR_DASH,
-           "bom_support_usd_over_term", "over_time"),
+    Column("purchased", "Quantity", "Purchased", 10, INTEGER),
+    Column("unit_list", "Price, USD", "Unit list", 13, DECIMAL_2, when="list"),
+    Column("discount", "Price, USD", "Discount", 9, PERCENT_OR_DASH, when="discount"),
+    Column("unit_net", "Price, USD", "Unit net", 13, DECIMAL_2, when="net"),
+    Column("extended_net", "Price, USD", "Extended net", 16, DECIMAL_2_OR_DASH, "bom_capex_usd",
+           "net"),
+    Column("yearly", "Price, USD", "Support, subscription per year", 14.5, DECIMAL_2_OR_DASH,
+           "bom_yearly_usd", "net"),
+    Column("lead_time", "Delivery", "Lead time", 12),
+    Column("section", "Count", "Section", 14),
+    Column("spares", "Count", "Cold spares", 8, INTEGER_OR_DASH),
+    Column("installed", "Count", "Installed", 9.5, INTEGER_OR_DASH),
+    Column("pack", "Count", "Pack of", 7, INTEGER),
+    Column("lead_days", "Count", "Lead time, days", 9, INTEGER_OR_DASH),
+    Column("remark", "Count", "Remark", 24, when="inside"),
+    Column("extended_list", _DETAIL, "Extended list", 16, DECIMAL_2, "bom_list_usd", "list"),
+    Column("support_share", _DETAIL, "Support, share of net", 9, PERCENT, when="net"),
+    Column("unit_support", _DETAIL, "Support per unit and year", 12.5, DECIMAL_2, when="net"),
+    Column("support", _DETAIL, "Support per year", 14.5, DECIMAL_2, "bom_support_usd_per_year",
+           "net"),
     Column("unit_power", _POWER, "kW each", 9, DECIMAL_3_OR_DASH),
     Column("power", _POWER, "kW total", 10, DECIMAL_1_OR_DASH, "bom_it_power_kw"),
-    Column("unit_typical", _POWER, "Typical kW each", 9, DECIMAL_3_OR_DASH, when="typical"),
-    Column("typical", _POWER, "Typical kW total", 10, DECIMAL_1_OR_DASH, "bom_typical_power_kw",
-           "typical"),
-    Column("liquid_share", _POWER, "Heat to liquid", 8, PERCENT_OR_DASH, when="liquid"),
-    Column("liquid", _POWER, "Liquid kW", 10, DECIMAL_1_OR_DASH, "bom_heat_liquid_kw", "liquid"),
-    Column("facility", _POWER, "kW at the meter", 10, DECIMAL_1_OR_DASH, "bom_facility_power_kw",
-           "facility"),
-    Column(
-        "metered", _POWER, "Typical kW at meter", 10, DECIMAL_1_OR_DASH, "bom_energy_kw", "metered"
-    ),
     Column("heat", _POWER, "BTU/h total", 12, INTEGER_OR_DASH, "bom_heat_btu_per_h"),
-    Column("unit_rack_units", "Space and weight", "RU each", 8, DECIMAL_1_OR_DASH),
-    Column("rack_units", "Space and weight", "RU total", 10, DECIMAL_1_OR_DASH, "bom_rack_units"),
-    Column("racks", "Space and weight", "Racks", 8, INTEGER, "bom_racks"),
-    Column("unit_weight", "Space and weight", "kg each", 10, DECIMAL_1),
-    Column("weight", "Space and weight", "kg total", 11, DECIMAL_1, "bom_weight_kg"),
-    Column("lead_time", "Delivery", "Lead time", 14),
-    Column("lead_days", "Delivery", "Lead time, days", 8, INTEGER, when="lead_days"),
-    Column("price_source", "Source of the price", "Price source", 17, wide=60, when="money"),
-    Column("price_date", "Source of the price", "Price date", 11.5, when="money"),
-    Column("confidence", "Source of the price", "Confi-\ndence", 9, when="money"),
-    Column("note", "Notes", "Note", 36, wide=96),
+    Column("unit_rack_units", _SPACE, "RU each", 8, DECIMAL_1_OR_DASH),
+    Column("rack_units", _SPACE, "RU total", 10, DECIMAL_1_OR_DASH, "bom_rack_units"),
+    Column("racks", _SPACE, "Racks", 8, INTEGER, "bom_racks"),
+    Column("unit_weight", _SPACE, "kg each", 10, DECIMAL_1),
+    Column("weight", _SPACE, "kg total", 11, DECIMAL_1, "bom_weight_kg"),
     Column("unit_gpus", "Performance", "GPUs each", 8, INTEGER),
     Column("gpus", "Performance", "GPUs total", 9, INTEGER, "bom_gpus"),
     Column("unit_read", "Performance", "Read GB/s each", 10, DECIMAL_2),
@@ -115,23 +92,44 @@ ALL: tuple[Column, ...] = (
     Column("write", "Performance", "Write GB/s total", 11, DECIMAL_1, "bom_write_gb_per_s"),
     Column("unit_usable", "Performance", "Usable TB each", 10, DECIMAL_1),
     Column("usable", "Performance", "Usable TB total", 12, DECIMAL_1, "bom_usable_tb"),
-    Column("sku", "As solved", "Catalog id", 24),
+    Column("sku", "As solved", "Catalog id", 24, when="inside"),
     Column("solved_quantity", "As solved", "Solved quantity", 9.5, INTEGER),
-    Column("solved_unit_list", "As solved", "Solved unit list", 13.5, DECIMAL_2, when="money"),
-    Column("solved_discount", "As solved", "Solved discount", 9.5, PERCENT, when="money"),
+    Column("solved_unit_list", "As solved", "Solved unit list", 13, DECIMAL_2, when="list"),
+    Column("solved_discount", "As solved", "Solved discount", 9.5, PERCENT, when="discount"),
+    Column("solved_installed", "As solved", "Solved installed", 9.5, INTEGER, when="inside"),
+    Column("solved_spares", "As solved", "Solved cold spares", 9.5, INTEGER, when="inside"),
+    Column("solved_lead_time", "As solved", "Solved lead time", 14, when="inside"),
+    Column("unit_typical", _PLANT, "Typical kW each", 9, DECIMAL_3_OR_DASH, when="typical"),
+    Column("typical", _PLANT, "Typical kW total", 10, DECIMAL_1_OR_DASH, "bom_typical_power_kw",
+           "typical"),
+    Column("liquid_share", _PLANT, "Heat to liquid", 8, PERCENT_OR_DASH, when="liquid"),
+    Column("liquid", _PLANT, "Liquid kW", 10, DECIMAL_1_OR_DASH, "bom_heat_liquid_kw", "liquid"),
+    Column("facility", _PLANT, "kW at the meter", 10, DECIMAL_1_OR_DASH, "bom_facility_power_kw",
+           "facility"),
+    Column("metered", _PLANT, "Typical kW at meter", 10, DECIMAL_1_OR_DASH, "bom_energy_kw",
+           "metered"),
+    Column("subscription_list", _SUBSCRIBED, "Per unit and year, list", 12.5, DECIMAL_2,
+           when="subscription_list"),
+    Column("unit_subscription", _SUBSCRIBED, "Per unit and year, net", 12.5, DECIMAL_2,
+           when="subscription"),
+    Column("subscription", _SUBSCRIBED, "Subscription per year", 14.5, DECIMAL_2_OR_DASH,
+           "bom_subscriptions_usd_per_year", "subscription"),
+    Column("support_from", _TERM, "Paid from year", 8, DECIMAL_2, when="over_time"),
+    Column("support_until", _TERM, "Paid until year", 8, DECIMAL_2, when="over_time"),
+    Column("support_factor", _TERM, "Years, discounted", 11, DECIMAL_3, when="over_time"),
+    Column("support_paid", _TERM, "Support over the term", 15, DECIMAL_2_OR_DASH,
+           "bom_support_usd_over_term", "over_time"),
 )  # fmt: skip
+
+LAST_PRINTED = "lead_time"
+"""The last column of the quote; those to its right are for the screen and for formulas."""
 
 
 class Columns:
     """The columns that a plan needs, and where they are."""
 
     def __init__(self, shown: Collection[str]) -> None:
-        needed = (column for column in ALL if not column.when or column.when in shown)
-        wide = _COMPLETE in shown
-        self.listed = tuple(
-            replace(column, width=column.wide) if wide and column.wide else column
-            for column in needed
-        )
+        self.listed = tuple(column for column in ALL if not column.when or column.when in shown)
         self.index = {column.key: index for index, column in enumerate(self.listed)}
         self.number = {column.key: column.number for column in self.listed}
         self.width = {column.key: column.width for column in self.listed}
@@ -162,26 +160,22 @@ class Columns:
         return {key: xl_col_to_name(index) for key, index in self.index.items()}
 
 
-def find_needs(plan: Plan, *, money: bool = True) -> frozenset[str]:
-    """Return what a plan has that needs columns of its own.
+def find_needs(plan: Plan, prices: Prices = "all") -> frozenset[str]:
+    """Return what a plan and an edition have that needs columns of its own.
 
     Args:
         plan: the plan.
-        money: whether this edition shows any.
+        prices: which prices the edition shows.
     """
-    lines = scope.own_lines(plan)
     full, solved = scope.complete(plan), bool(plan.jobs)
     has = {
-        _COMPLETE: full,
-        "money": money,
-        "unit": any(line.unit != "each" for line in lines),
-        "spares": any(line.spares for line in lines),
-        "pack": any(line.pack > 1 for line in lines),
-        "support_share": money and any(line.support_share is not None for line in lines),
-        "subscription": money and scope.subscribed(plan),
-        "lead_days": any(line.lead_time_days is not None for line in lines)
-        and (full or scope.limited(plan, "lead_time")),
-        "over_time": money and solved and scope.over_time(plan),
+        "inside": prices == "all",
+        "net": prices != "none",
+        "list": prices in ("all", "discount", "list+net"),
+        "discount": prices in ("all", "discount"),
+        "subscription": prices != "none" and scope.subscribed(plan),
+        "subscription_list": prices in ("all", "discount") and scope.subscribed(plan),
+        "over_time": prices == "all" and solved and scope.over_time(plan),
         "typical": full or plan.site.energy_basis == "typical",
         "liquid": scope.cooled_by_liquid(plan),
         "facility": solved and (full or scope.two_pues(plan)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,11 +16,12 @@ from planner.outputs.numbering import Block, Entry
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom.columns import Columns
-from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.book import Book, counted_name
 from planner.outputs.workbook.formats import Role
 from planner.outputs.workbook.inputs import InputCell, Range
 from planner.outputs.workbook.page import Page
 from planner.schema.plan import Line, Plan
+from planner.schema.prices import DAYS_PER_MONTH, LEAD_TIME
 
 PER_UNIT = {
     "gpus": "unit_gpus",
@@ -135,6 +137,7 @@ def _money_figures(line: Line) -> dict[str, float | None]:
         "support": support,
         "unit_subscription": _each(yearly, line.purchased),
         "subscription": yearly,
+        "yearly": None if support is None else support + (yearly or 0.0),
         "subscription_list": line.unit_subscription_list_usd,
         "support_share": line.support_share,
         "lead_days": line.lead_time_days,
@@ -177,6 +180,7 @@ def _each(total: float | None, count: int) -> float | None:
 
 _RESTS_ON = {
     "support_paid": "support",
+    "yearly": "support",
     "liquid": "power",
     "facility": "power",
     "typical": "unit_typical",
@@ -197,7 +201,7 @@ def lacking(line: Line, known: Mapping[str, float | None]) -> set[str]:
 
 def needed(line: Line) -> tuple[str, ...]:
     """Return the totals that a line must state for a sum to be complete."""
-    keys = ["extended_list", "extended_net", "support", "support_paid", "rack_units"]
+    keys = ["extended_list", "extended_net", "support", "support_paid", "yearly", "rack_units"]
     keys += ["power", "typical", "liquid", "facility", "metered", "heat"]
     if line.section not in ("Software", "Services"):
         keys.append("weight")
@@ -210,53 +214,45 @@ def needed(line: Line) -> tuple[str, ...]:
     return tuple(keys)
 
 
-_FLAGS = {
-    "power": "power not known",
-    "rack_units": "rack units not known",
-    "weight": "weight not known",
-    "usable": "usable capacity not known",
-}
+Open = Literal["quantity", "discount", "unit_list", "installed", "spares", "lead_time", "remark"]
+"""The cells of a line that a reader may change."""
 
-
-def note(
-    plan: Plan, line: Line, bundle: int | None, known: Mapping[str, float | None], *, money: bool
-) -> str:
-    """Return the note of a line: what it is for, what is not known of it, then its own notes.
-
-    Args:
-        plan: the plan.
-        line: the line.
-        bundle: number of the line whose price and power include this one's, else None.
-        known: the line's figures.
-        money: whether this edition shows any.
-    """
-    notes = [line.role] if line.role else []
-    if bundle is not None:
-        what = "price, power, space and weight" if money else "power, space and weight"
-        notes.append(f"{what} are counted in line {bundle}.0")
-    elif money and line.unit_list_usd is None:
-        notes.append("price not known")
-    wanted = needed(line) if bundle is None else ("power", "rack_units", "weight")
-    notes += [text for key, text in _FLAGS.items() if key in wanted and known[key] is None]
-    least = least_order(line) if bundle is None else 0
-    notes += [f"least order {least:,}"] if least else []
-    notes += line.notes
-    if line.price is not None and line.price.note:
-        notes.append(line.price.note)
-    return "; ".join(text.rstrip(". ") for text in notes)
-
-
-ALLOWED = {
-    "quantity": Range(0, 10_000_000, whole=True),
+_COUNT = Range(0, 10_000_000, whole=True)
+ALLOWED: dict[Open, Range] = {
+    "quantity": _COUNT,
     "discount": Range(0, 1),
     "unit_list": Range(0, 1e12),
+    "installed": _COUNT,
+    "spares": _COUNT,
+    "lead_time": Range(pattern=LEAD_TIME, example="12 weeks or 8-16 weeks", blank=True),
+    "remark": Range(free_text=True, blank=True),
 }
 """What the inputs of a line may hold."""
 
-UNITS = {"quantity": "units", "discount": "share", "unit_list": "USD"}
+UNITS: dict[Open, str] = {
+    "quantity": "units", "discount": "share", "unit_list": "USD", "installed": "units",
+    "spares": "units", "lead_time": "", "remark": "",
+}  # fmt: skip
+
+PROMPTS: dict[Open, str] = {
+    "quantity": "Units in place. Money, power, racks and the sizing model follow.",
+    "discount": "Off the list price, as a share: 12.5 % is 0.125.",
+    "unit_list": "List price of one unit, USD. Support that is a share of it follows.",
+    "installed": "Units that are owned and stay: so many fewer are bought.",
+    "spares": "Units that lie in store: bought, but not in place.",
+    "lead_time": "From order to delivery. The longest of what is bought counts.",
+    "remark": "A note of your own on this line.",
+}
+"""What a cell says when it is selected."""
+
+SOLVED: dict[Open, str] = {
+    "quantity": "solved_quantity", "discount": "solved_discount", "unit_list": "solved_unit_list",
+    "installed": "solved_installed", "spares": "solved_spares", "lead_time": "solved_lead_time",
+}  # fmt: skip
+"""The column in which each stands as solved; a remark is blank there."""
 
 
-BOUGHT = ("extended_list", "extended_net", "support", "support_paid")
+BOUGHT = ("extended_list", "extended_net", "support", "support_paid", "yearly")
 """Sums that an edited quantity leaves incomplete where what it buys has no price."""
 
 
@@ -279,6 +275,16 @@ class BomPage(Page):
             self._styles[key, role] = found
         return found
 
+    @property
+    def own_lines(self) -> bool:
+        """Whether the workbook has lines of whoever sends it."""
+        return self.book.money and self.book.job is not None
+
+    def opened(self, key: Open) -> bool:
+        """Return whether a column's cells may be changed in this edition."""
+        inside = key in ("installed", "spares", "lead_time", "remark")
+        return not inside or self.columns.has("solved_lead_time")
+
     def known(self, line: Line) -> dict[str, float | None]:
         """Return what the plan says of a line by column, gathered once."""
         found = self._known.get(id(line))
@@ -296,6 +302,10 @@ class BomPage(Page):
         return found
 
 
+_SHRUNK = ("part_number", "vendor", "lead_time", "section")
+"""Columns whose texts are never cut: they are written smaller where they are long."""
+
+
 @dataclass(frozen=True)
 class BomRow:
     """One row of it; a figure whose column the plan does not need is not written."""
@@ -309,13 +319,15 @@ class BomRow:
         """Write a string into a column that the plan needs."""
         columns = self.page.columns
         if text and columns.has(key):
-            role: Role = "part" if self.role == "part" else "text"
+            role: Role = "part" if self.role == "part" else "line"
+            if key in _SHRUNK:
+                role = "part code" if role == "part" else "code"
             self.page.text(self.row, columns.index[key], text, role)
             self.written.add(columns.index[key])
 
     def fill(self) -> None:
         """Give every cell that holds nothing the look of the row."""
-        style = self.page.book.formats.get("part" if self.role == "part" else "text")
+        style = self.page.book.formats.get("part" if self.role == "part" else "line")
         blank = self.page.sheet.write_blank
         for column in range(self.page.columns.last + 1):
             if column not in self.written:
@@ -341,22 +353,40 @@ class BomRow:
             self.page.sheet.write_number(self.row, index, value, style)
         self.written.add(index)
 
-    def input(self, key: Literal["quantity", "discount", "unit_list"], line: Line) -> None:
+    def input(self, key: Open, line: Line) -> None:
         """Write a cell that the reader may change; its column's rule is laid over it later."""
-        value = {
+        index = self.page.columns.index.get(key)
+        if index is None:
+            return
+        values: dict[Open, float | str | None] = {
             "quantity": line.quantity,
             "discount": line.discount,
             "unit_list": line.unit_list_usd,
-        }[key]
-        self.put(key, value, "input")
-        if self.has(key):
-            title = self.page.columns.listed[self.page.columns.index[key]].title.lower()
-            label, unit = f"{title} of {line.model}", UNITS[key]
-            cell = self.at(key)
-            inputs = self.page.book.inputs
-            inputs.append(
-                InputCell(self.page.name, cell, key, line.sku, label, unit, value, ALLOWED[key])
-            )
+            "installed": line.installed,
+            "spares": line.spares,
+            "lead_time": line.lead_time,
+        }
+        value = values.get(key)
+        style = self.page.style(key, "input")
+        if isinstance(value, str):
+            self.page.sheet.write_string(self.row, index, value, style)
+            self.written.add(index)
+        else:
+            self.put(key, value, "input")
+        title = self.page.columns.listed[index].title.lower()
+        label, unit, cell = f"{title} of {line.model}", UNITS[key], self.at(key)
+        book = self.page.book
+        if key == "quantity" and self.follows(line):
+            # It follows the cluster until somebody types over it.
+            text = f"={counted_name(line.sku)}"
+            self.page.sheet.write_formula(self.row, index, text, style)
+        book.inputs.append(
+            InputCell(self.page.name, cell, key, line.sku, label, unit, value, ALLOWED[key])
+        )
+
+    def follows(self, line: Line) -> bool:
+        """Return whether the count of a line follows the cluster, on the sheet Counts."""
+        return line.quantity > 0 and line.sku in self.page.book.follows
 
     def work_out(self, key: str, text: str, plan: float | None = None) -> None:
         """Write a formula into a column; what the plan says is held against it."""
@@ -371,8 +401,6 @@ class BomRow:
 PART_OF = "in line "
 """What the section of a component begins with; sums over a section leave it out."""
 
-_WRAPPED = ("vendor", "part_number", "model", "unit", "price_source", "lead_time", "note")
-
 
 def add_line(page: BomPage, number: int, entry: Entry) -> None:
     """Write a line that counts: quantity and discount are inputs, the rest follows.
@@ -385,19 +413,45 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
     plan, line = page.book.plan, entry.line
     known = page.known(line)
     row = BomRow(page, number)
-    _identity(row, line, f"{entry.number}.0", line.section, _note_of(page, line, None))
+    _identity(row, line, entry.label, line.section)
     _counts(row, line)
     _add_money(row, plan, line, known)
-    row.put("lead_days", known["lead_days"])
+    _lead_time(row, line)
     _write_physical(row, known)
     _heat_and_meter(row, known, scope.two_pues(plan))
     _racks(row, line)
     for key, unit_key in PER_UNIT.items():
         _per_unit(row, line, key, unit_key, known)
+    _as_solved(row, line)
+    row.fill()
+
+
+def _as_solved(row: BomRow, line: Line) -> None:
+    """Write what the inputs of a line hold as solved, which edits are told by."""
     row.put("solved_quantity", line.quantity, "fixed")
+    if row.follows(line) and row.has("solved_quantity"):
+        row.work_out("solved_quantity", f"={counted_name(line.sku)}", line.quantity)
     row.put("solved_unit_list", line.unit_list_usd, "fixed")
     row.put("solved_discount", line.discount, "fixed")
-    row.fill()
+    row.put("solved_installed", line.installed, "fixed")
+    row.put("solved_spares", line.spares, "fixed")
+    row.text("solved_lead_time", line.lead_time or "")
+
+
+def _lead_time(row: BomRow, line: Line) -> None:
+    """Write how long delivery takes, and the upper end of it in days; blank counts for none."""
+    told = line.lead_time is None or re.fullmatch(LEAD_TIME, line.lead_time)
+    row.input("remark", line)
+    if not row.has("solved_lead_time") or not told:
+        row.text("lead_time", line.lead_time or "")
+        row.put("lead_days", line.lead_time_days)
+        return
+    row.input("lead_time", line)
+    cell = row.at("lead_time")
+    number = f'SUBSTITUTE(SUBSTITUTE({cell}," weeks","")," months","")'
+    upper = f'VALUE(TRIM(RIGHT(SUBSTITUTE({number},"-",REPT(" ",20)),20)))'
+    days = f'IF(RIGHT({cell},6)="months",{DAYS_PER_MONTH!r},7)'
+    row.work_out("lead_days", f'=IF({cell}="",0,IFERROR({upper}*{days},0))', line.lead_time_days)
 
 
 def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: int) -> None:
@@ -413,8 +467,7 @@ def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: i
     line = entry.parts[index]
     known = page.known(line)
     row = BomRow(page, number, "part")
-    place, of = f"{entry.number}.{index + 1}", f"{PART_OF}{entry.number}.0"
-    _identity(row, line, place, of, _note_of(page, line, entry.number))
+    _identity(row, line, entry.part_label(index), f"{PART_OF}{entry.label}")
     for key in ("quantity", "purchased"):
         value = line.quantity if key == "quantity" else line.purchased
         _part_count(row, key, value, entry.line, bundle_row)
@@ -424,42 +477,47 @@ def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: i
     row.fill()
 
 
-def _note_of(page: BomPage, line: Line, bundle: int | None) -> str:
-    return note(page.book.plan, line, bundle, page.known(line), money=page.book.money)
-
-
-def _identity(row: BomRow, line: Line, number: str, section: str, text: str) -> None:
+def _identity(row: BomRow, line: Line, number: str, section: str) -> None:
     """Write the texts of a row."""
-    price = line.price
-    described = f"{line.model} — {line.description}" if line.description else line.model
     cells = {
         "line": number,
-        "section": section,
-        "vendor": line.vendor,
         "part_number": line.part_number or "",
-        "model": described,
+        "vendor": line.vendor,
+        "model": _named(line),
         "unit": line.unit,
-        "price_source": "" if price is None else price.source,
-        "price_date": "" if price is None else price.date,
-        "confidence": "" if price is None else price.confidence,
         "lead_time": line.lead_time or "",
-        "note": text,
+        "section": section,
         "sku": line.sku,
     }
     for key, shown in cells.items():
-        row.text(key, shown)
-    width = row.page.columns.width
-    row.page.grow(row.row, [(cells[key], width[key]) for key in _WRAPPED if row.has(key)])
+        if key != "lead_time":
+            row.text(key, shown)
+
+
+_NAME_LENGTH = 46
+
+
+def _named(line: Line) -> str:
+    """Return model and description on one line, the description cut where there is no room."""
+    text = " ".join(f"{line.model} — {line.description}".split())
+    room = max(_NAME_LENGTH, len(line.model))
+    if not line.description:
+        return line.model
+    return text if len(text) <= room else text[: room - 1].rstrip(" —,:;") + "…"
 
 
 def _counts(row: BomRow, line: Line) -> None:
     """Write what is in place, what is spare, and what that means for what is bought."""
     row.input("quantity", line)
     quantity = without_idle(line, row.at("quantity"))
-    row.put("spares", line.spares)
-    row.put("installed", line.installed)
+    if row.has("solved_spares"):
+        row.input("spares", line)
+        row.input("installed", line)
+    else:
+        row.put("spares", line.spares)
+        row.put("installed", line.installed)
     row.put("pack", line.pack)
-    # Spares are as solved; without the thing itself none are bought. Spare parts are all there is.
+    # Without the thing itself no spares are bought. Spare parts are all there is.
     spares = f"+IF({quantity}>0,{row.at('spares')},0)" if row.has("spares") else ""
     if line.quantity == 0 and line.spares:
         spares = f"+{row.at('spares')}"
@@ -550,37 +608,48 @@ def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | Non
         line: the line.
         known: its figures.
     """
-    if not row.has("unit_list"):
+    if not row.has("unit_net"):
         return
-    unit_list, unit_net, discount = row.at("unit_list"), row.at("unit_net"), row.at("discount")
-    # A price that is not known may be filled in; one from a price book stays what its source says.
-    if line.unit_list_usd is None:
-        row.input("unit_list", line)
-    else:
-        row.put("unit_list", known["unit_list"])
+    _unit_money(row, line, known)
+    bought = row.at("purchased")
+    for key, each in (
+        ("extended_list", "unit_list"),
+        ("extended_net", "unit_net"),
+        ("support", "unit_support"),
+    ):
+        if row.has(each):
+            unit = row.at(each)
+            text = f'=IF({bought}=0,0,IF(ISNUMBER({unit}),ROUND({unit}*{bought},2),""))'
+            row.work_out(key, text, known[key])
+    _by_year(row, plan, line, known)
+    support, subscription = row.at("support"), ""
+    if known["unit_subscription"] is not None:
+        subscription = f"+{row.at('subscription')}"
+    text = f'=IF(ISNUMBER({support}),{support}{subscription},"")'
+    row.work_out("yearly", text, known["yearly"])
+
+
+def _unit_money(row: BomRow, line: Line, known: dict[str, float | None]) -> None:
+    """Write what a unit costs: from list and discount where the edition shows both."""
+    row.input("unit_list", line)
     row.input("discount", line)
-    net = f'=IF(ISNUMBER({unit_list}),ROUND({unit_list}*(1-{discount}),2),"")'
-    row.work_out("unit_net", net, known["unit_net"])
-    if line.support_share is None or line.purchased == 0:
+    if row.has("discount"):
+        unit_list, discount = row.at("unit_list"), row.at("discount")
+        net = f'=IF(ISNUMBER({unit_list}),ROUND({unit_list}*(1-{discount}),2),"")'
+        row.work_out("unit_net", net, known["unit_net"])
+    else:
+        row.put("unit_net", known["unit_net"])
+    if line.support_share is None:
         row.put("unit_support", known["unit_support"])
     else:
         row.put("support_share", line.support_share)
-        text = f"=ROUND({row.at('support_share')}*{unit_net},2)"
+        text = f"=ROUND({row.at('support_share')}*{row.at('unit_net')},2)"
         row.work_out("unit_support", text, known["unit_support"])
-    bought = row.at("purchased")
-    for key, unit in (
-        ("extended_list", unit_list),
-        ("extended_net", unit_net),
-        ("support", row.at("unit_support")),
-    ):
-        text = f'=IF({bought}=0,0,IF(ISNUMBER({unit}),ROUND({unit}*{bought},2),""))'
-        row.work_out(key, text, known[key])
-    _by_year(row, plan, line, known)
 
 
 def _unit_subscription(row: BomRow, known: dict[str, float | None]) -> None:
     listed = known["subscription_list"]
-    if listed is None:
+    if listed is None or not row.has("subscription_list"):
         row.put("unit_subscription", known["unit_subscription"])
         return
     row.put("subscription_list", listed)

@@ -16,7 +16,8 @@ from planner.schema.plan import JobPlan
 
 _COLUMNS = (("Figure", 54), ("Value", 19), ("Unit", 15), ("As solved", 19), ("Note", 88))
 _LABEL, _VALUE, _UNIT, _SOLVED, _NOTE = range(5)
-_EDITED = "EDITED: optimality no longer proven; the result may break limits, see Checks. Cells: "
+_EDITED = "EDITED: optimality no longer proven; the result may break limits, see Checks. "
+_FOLLOWED = "Switches, optics and racks follow by the sheet Counts: planner audit counts them. "
 _TAMPERED = (
     "EDITED: lines or cells other than the blue ones are not as solved; the figures may not hold"
 )
@@ -39,13 +40,18 @@ def add(book: Book) -> None:
 
 
 def _banner(page: Page) -> None:
-    edits = "(bom_edits+checkpoint_edits+checks_edits)"
+    own = "own_edits+" if page.book.money else ""
+    edits = f"(bom_edits+{own}checkpoint_edits+checks_edits)"
     solved = page.book.as_solved
     text = f'="{solved}"'
     if page.book.job is not None:
         whole = f'IF(fingerprint_differs=0,"{solved}","{_TAMPERED}")'
         # What is deleted leaves errors behind, which must not hide the banner.
-        text = f'=IFERROR(IF({edits}>0,"{_EDITED}"&{edits},{whole}),"{_TAMPERED}")'
+        followed = ""
+        if page.book.follows and page.book.has("bom_companions_flag"):
+            followed = f'&IF(bom_companions_flag="","","{_FOLLOWED}")'
+        edited = f'"{_EDITED}"{followed}&"Cells: "&{edits}'
+        text = f'=IFERROR(IF({edits}>0,{edited},{whole}),"{_TAMPERED}")'
     page.strip(BANNER_ROW, text, BANNER_BAD, plan=solved)
     page.define("plan_banner", BANNER_ROW, 0)
 

@@ -67,7 +67,7 @@ def add(book: Book, study: Sweep, rows: Rows) -> Table:
     heads = [(headed(c.label, c.unit), _width(c, rows)) for c in columns]
     page.headers(top - 1, heads, 44)
     for place, column in enumerate(columns):
-        page.text(top, place, column.name, "part")
+        page.text(top, place, column.name, "part code")
         _column(page, column, rows[column.name][:shown], (top + 1, place))
     if columns:
         page.sheet.autofilter(top, 0, top + shown, len(columns) - 1)
