@@ -146,6 +146,9 @@ def recalculated(
     book = Book(plan, workbook, created=created, live=live)
     for name in _FIRST:
         SHEETS[name](book)
+    # The banner asks for it, after it has counted what was edited.
+    book.sheet(fingerprint.SHEET).write_number(0, 0, 0)
+    book.define("fingerprint_differs", f"{fingerprint.SHEET}!$A$1")
     book.lay(edits)
     return book
 
