@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from planner.case.cabling import longest_run_m, part_that_reaches
 from planner.case.choices import Choice, choices, why_none
 from planner.case.model import Drives
 from planner.case.quantities import Device, RackUse
@@ -57,12 +58,13 @@ def rack_power_kw(item: Item, inputs: Inputs) -> float:
     draw = it_power_kw(item, inputs) or 0.0
     if item.switch is None:
         return draw
-    known = {other.id: other for other in inputs.items}
+    known, run_m = {other.id: other for other in inputs.items}, longest_run_m(inputs)
     fitted = [0.0]
     for group in item.switch.ports:
         end = group.link.switch_end if group.link is not None else None
         if end is not None:
-            each = it_power_kw(known[end.item], inputs) or 0.0
+            module = known[part_that_reaches(end.item, known, run_m)]
+            each = it_power_kw(module, inputs) or 0.0
             fitted.append(-(-group.count // end.links) * each)
     return draw + max(fitted)
 
@@ -427,15 +429,23 @@ def _no_domain(item: Item, job: Job) -> str | None:
 
 
 def _no_pool(item: Item, job: Job) -> str | None:
-    """Return why so many spares as asked for mean nothing of a GPU system."""
-    if job.repair is None or job.repair.spares == "open" or item.provides.gpus is None:
+    """Return why so many spares as asked for, or fewer replicas, mean nothing of a GPU system."""
+    repair = job.repair
+    if repair is None or item.provides.gpus is None:
+        return None
+    if repair.spares == "open" and repair.when_short == "wait":
         return None
     unit = spare_unit(item, usable_gpus(item.provides.gpus.value, job), job)
     if not unit.in_rack:
         return None
+    if repair.when_short == "shrink":
+        return (
+            f"its spare trays stay in their racks ({job_path('parallelism')}), where running on "
+            f"with fewer replicas is not planned: say {job_path('repair.unit')}: system"
+        )
     return (
         f"its spare trays are the {unit.in_each_rack} that {job_path('parallelism')} leaves over "
-        f"in each system, not {job.repair.spares}: say {job_path('repair.spares')}: open"
+        f"in each system, not {repair.spares}: say {job_path('repair.spares')}: open"
     )
 
 

@@ -22,15 +22,19 @@ from planner.schema.plan import (
     Line,
     LocalPlan,
     Loss,
+    NextStep,
     NotConsidered,
     ObjectiveReport,
+    PartByLength,
     Plan,
     PriceNote,
     Provenance,
     RackGroup,
     Repair,
+    ShrunkPlan,
     Site,
     StallPlan,
+    StepNeed,
     Totals,
     WayPlan,
 )
@@ -59,12 +63,18 @@ RULES: Mapping[type[PlanModel], Rule] = {
     Plan: Rule(
         _names(
             "schema_version status objective site lines totals jobs limits fabrics racks "
-            "assumptions not_considered not_counted idle provenance"
+            "assumptions not_considered not_counted idle provenance cabling"
         ),
         {"problem": "Plan", "description": None, "message": None, "warnings": ()},
         # It names budgets, and what else the buyer could give up; the inputs hold every price.
         # Whose storage could do it as well is what the buyer negotiates with.
-        {"infeasibility": None, "inputs": None, "checksums": None, "storage_options": None},
+        {
+            "infeasibility": None,
+            "inputs": None,
+            "checksums": None,
+            "storage_options": None,
+            "next_step": None,
+        },
     ),
     Line: Rule(
         _names(
@@ -88,13 +98,20 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "support_share": None,
             "support_years": None,  # when support is paid is a matter of money too
             "support_from_years": 0.0,
+            "support_level": None,
             "price": None,
         },
+    ),
+    NextStep: Rule(removed=dict.fromkeys(NextStep.model_fields)),
+    StepNeed: Rule(removed=dict.fromkeys(StepNeed.model_fields)),
+    PartByLength: Rule(
+        _names("counted_as sku vendor model part_number category length_m quantity in_place_of"),
+        removed={"unit_net_usd": None},
     ),
     StorageOptions: Rule(removed=dict.fromkeys(StorageOptions.model_fields)),
     StorageOption: Rule(removed=dict.fromkeys(StorageOption.model_fields)),
     OptionItem: Rule(removed=dict.fromkeys(OptionItem.model_fields)),
-    PriceNote: Rule(removed=dict.fromkeys(("source", "date", "confidence", "book", "note"))),
+    PriceNote: Rule(removed=dict.fromkeys(PriceNote.model_fields)),
     Totals: Rule(
         _names(
             "gpus gpus_used it_power_kw facility_power_kw heat_btu_per_h rack_units racks "
@@ -133,7 +150,13 @@ RULES: Mapping[type[PlanModel], Rule] = {
         _names(
             "unit unit_gpus in_rack spares decided hardware_share repair_s swap_s load "
             "availability units_out waiting_h_per_year next_spare_gpus other_unit "
-            "other_waiting_h_per_year"
+            "other_waiting_h_per_year shrunk"
+        )
+    ),
+    ShrunkPlan: Rule(
+        _names(
+            "running failing least_replicas restarts_per_year restart_s short_h_per_year "
+            "stopped_h_per_year"
         )
     ),
     JobPlan: Rule(

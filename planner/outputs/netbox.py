@@ -231,7 +231,7 @@ def _cables(cables: Sequence[Cable]) -> Iterator[Row]:
         yield row | {
             "status": PLANNED,
             "label": f"{cable.network.replace('_', '-')} {cable.number}",
-            "length": cable.length_m,
+            "length": cable.length_m if cable.ordered_m is None else cable.ordered_m,
             "length_unit": None if cable.length_m is None else "m",
             "description": ", ".join(words)[:200],
         }

@@ -39,13 +39,17 @@ def _is_empty(value: object) -> bool:
 
 
 class PriceNote(PlanModel):
-    """Where a unit price comes from."""
+    """Where a unit price comes from, and between what a quote may come in, list and a year's."""
 
     source: str
     date: str
     confidence: str
     book: str
     note: str | None = None
+    low_usd: float | None = None
+    high_usd: float | None = None
+    per_year_low_usd: float | None = Field(default=None, exclude_if=_is_none)
+    per_year_high_usd: float | None = Field(default=None, exclude_if=_is_none)
 
 
 class Line(PlanModel):
@@ -60,6 +64,7 @@ class Line(PlanModel):
     net price, None where it is an amount. Support is paid for ``support_years`` of the term, from
     ``support_from_years`` on, when what the price includes has run out. ``units_per_rack`` is how
     many units stand in one rack; None where a unit takes several racks, or shares them with others.
+    ``support_level`` is the kind of support, where price book or problem name one.
     """
 
     sku: str
@@ -114,11 +119,32 @@ class Line(PlanModel):
     unit_subscription_list_usd: float | None = None
     units_per_rack: int | None = None
     idle: int = 0
+    support_level: str | None = Field(default=None, exclude_if=_is_none)
 
     @property
     def working(self) -> int:
         """Units in the cluster: those in place without owned ones that stand idle."""
         return self.quantity - self.idle
+
+
+class PartByLength(PlanModel):
+    """So many of one part in one length, which is ordered for what a line of the bill counts.
+
+    ``counted_as`` is the SKU of that line: its own, or that of the fibres in whose place copper
+    goes, ``in_place_of`` of them for each. ``length_m`` is as sold, None of a transceiver and of a
+    link whose end has no place. ``unit_net_usd`` is what one costs; the money is in the line.
+    """
+
+    counted_as: str
+    sku: str
+    vendor: str
+    model: str
+    part_number: str | None
+    category: str
+    length_m: float | None
+    quantity: int
+    in_place_of: int = 1
+    unit_net_usd: float | None = None
 
 
 class Totals(PlanModel):
@@ -277,13 +303,34 @@ class StallPlan(PlanModel):
     copy_s: float
 
 
+class ShrunkPlan(PlanModel):
+    """What a job does on average that goes on with fewer replicas where units are short.
+
+    ``running`` is the share of its replicas that run, over all time, and ``failing`` the share of
+    the failures of all of them that the work of those sees: the job's ``mtti_s`` counts these. For
+    ``short_h_per_year`` fewer than all replicas run, for ``stopped_h_per_year`` fewer than
+    ``least_replicas`` could, so that none does. ``restarts_per_year`` bring replicas back: each is
+    planned, at a capture, and takes ``restart_s`` until it is safe and the job computes again.
+    """
+
+    running: float
+    failing: float
+    least_replicas: int
+    restarts_per_year: float
+    restart_s: float
+    short_h_per_year: float
+    stopped_h_per_year: float
+
+
 class Repair(PlanModel):
     """Hardware out for repair, and what stands by for it.
 
     ``unit`` is what fails and is swapped, of ``unit_gpus`` GPUs: a GPU system, or a tray of one.
     ``spares`` of them stand by, in any system of the type or, where they are ``in_rack``, in each
     system in use for it alone (then ``availability`` is a lower bound). ``load`` is how many units
-    would be out on average if the job never waited, ``units_out`` how many are.
+    would be out on average if the job never waited, ``units_out`` how many are. A job that goes
+    on with fewer replicas is ``shrunk``: ``availability`` and ``waiting_h_per_year`` then count
+    what that takes of the work of all replicas, as if the whole job waited for so long.
     ``hardware_share`` of the interruptions take a unit out for ``repair_s`` on average, and make
     the restart longer by ``swap_s``. ``next_spare_gpus`` is what one more spare would add to the
     useful GPUs, None in racks. ``decided`` is False where the problem gives the number of spares;
@@ -306,6 +353,7 @@ class Repair(PlanModel):
     next_spare_gpus: float | None
     other_unit: Literal["system", "tray"] | None
     other_waiting_h_per_year: float | None
+    shrunk: ShrunkPlan | None = Field(default=None, exclude_if=_is_none)
 
 
 def _is_one(value: object) -> bool:
@@ -445,8 +493,9 @@ class JobPlan(PlanModel):
 
     @property
     def spares_move(self) -> bool:
-        """Whether the spares are units of a common pool whose number the plan decided."""
-        return self.repair is not None and self.repair.decided and not self.repair.in_rack
+        """Whether the job waits for spares of a common pool whose number the plan decided."""
+        repair = self.repair
+        return repair is not None and repair.decided and not (repair.in_rack or repair.shrunk)
 
     @property
     def losses(self) -> dict[str, float]:
@@ -501,6 +550,33 @@ class LimitReport(PlanModel):
     binding: bool
     source: str | None
     exact: bool = False
+
+
+class StepNeed(PlanModel):
+    """What a limit would have to allow for the next step, in the limit's unit."""
+
+    name: str
+    label: str
+    value: float
+    limit: float
+    unit: str
+
+
+class NextStep(PlanModel):
+    """The fewest GPU systems more that the job could use, and limits that have no room for them.
+
+    They are of the type most of which is in place, with what comes with them and the storage as it
+    is; ``value`` is the objective's then, at ``interval_s`` and, with a local level, ``every``
+    so many-th checkpoint to storage. The best plan under a looser limit may be another one.
+    """
+
+    sku: str
+    systems: int
+    gpus: int
+    value: float
+    interval_s: float
+    every: int
+    needs: tuple[StepNeed, ...]
 
 
 class ObjectiveReport(PlanModel):
@@ -614,6 +690,7 @@ class Plan(PlanModel):
     totals: Totals | None = None
     jobs: tuple[JobPlan, ...] = ()
     limits: tuple[LimitReport, ...] = ()
+    next_step: NextStep | None = Field(default=None, exclude_if=_is_none)
     fabrics: tuple[FabricReport, ...] = ()
     racks: tuple[RackGroup, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
@@ -623,5 +700,6 @@ class Plan(PlanModel):
     not_counted: tuple[str, ...] = ()
     provenance: Provenance
     storage_options: StorageOptions | None = Field(default=None, exclude_if=_is_none)
+    cabling: tuple[PartByLength, ...] = Field(default=(), exclude_if=_is_empty)
     inputs: str | None = Field(default=None, exclude_if=_is_none)
     checksums: dict[str, str] | None = Field(default=None, exclude_if=_is_none)

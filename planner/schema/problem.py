@@ -71,7 +71,10 @@ class Budget(Model):
 
 
 class Term(Model):
-    """How long the cluster is paid for, and the price of energy."""
+    """How long the cluster is paid for, the price of energy, and which support is paid how long.
+
+    ``support_level`` is that of all items whose prices have it; ``none`` is that of all.
+    """
 
     years: Years
     electricity_usd_per_kwh: EnergyPrice = Field(alias="electricity")
@@ -79,6 +82,7 @@ class Term(Model):
     colocation_usd_per_kw_month: PowerPrice = Field(default=0.0, alias="colocation")
     discount_rate: Share = 0.0
     support_years: PaidYears | None = None
+    support_level: Identifier | None = None
 
 
 class ReadWrite(Model):
@@ -133,6 +137,7 @@ class Quantity(Model):
     retire: bool = False
     stock: Whole | None = None
     support_years: PaidYears | None = None
+    support_level: Identifier | None = None
     spares: SpareShare | None = None
     required: bool = False
     exclude: bool = False
@@ -387,7 +392,21 @@ class Job(Model):
                 "repair needs one GPU type per job: a spare of one type does not take the place "
                 "of another; leave gpus.max_types out, or set repair to null"
             )
+        if self.repair.when_short == "shrink":
+            self._can_shrink()
         return self
+
+    def _can_shrink(self) -> None:
+        if not self.whole_replicas:
+            raise ValueError(
+                "repair: when_short: shrink goes on with fewer replicas, and needs parallelism: "
+                "{tensor: 8, pipeline: 64} (without gpus.whole: systems) to say what one is"
+            )
+        if self.checkpoint.interval.policy == "lost_work":
+            raise ValueError(
+                "repair: when_short: shrink needs checkpoint.interval policy: optimal or fixed; "
+                "lost_work follows from the time between interruptions, which changes as it shrinks"
+            )
 
     @model_validator(mode="after")
     def _has_a_size(self) -> Job:
