@@ -15,7 +15,7 @@ import yaml
 from planner import api, shipped
 from planner.loader.market import load_catalogs, load_prices
 from planner.outputs import plan_json, workbook
-from planner.outputs.audience import Audience, for_audience
+from planner.outputs.audience import Audience, Prices, for_audience
 from planner.outputs.bill import bill, csv_bytes, json_bytes
 from planner.schema.plan import Plan
 from tests.outputs.leaks import kept_numbers, leaks, money, parts, patterns, spellings
@@ -82,20 +82,22 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Plan]:
     return made
 
 
-def files(document: Plan, audience: Audience) -> dict[str, bytes]:
-    """Return every file of an edition."""
+def files(document: Plan, audience: Audience, prices: Prices | None = None) -> dict[str, bytes]:
+    """Return every file of an edition; of a customer's by default the one without prices."""
+    if audience == "customer":
+        prices = prices or "none"
     stream = io.BytesIO()
-    workbook.write(document, stream, created=CREATED, audience=audience)
-    listed = bill(document, audience)
+    workbook.write(document, stream, created=CREATED, audience=audience, prices=prices)
+    listed = bill(document, audience, prices)
     return {
         "x.xlsx": stream.getvalue(),
-        "x.bill.csv": csv_bytes(listed),
-        "x.bill.json": json_bytes(listed),
+        "x.bill.csv": csv_bytes(listed, prices),
+        "x.bill.json": json_bytes(listed, prices),
     }
 
 
 def found_in(document: Plan, name: str, content: bytes) -> list[tuple[str, str]]:
-    shown = for_audience(document, "customer")
+    shown = for_audience(document, "customer", "none")
     amounts = patterns(money(document), kept_numbers(shown))
     assert len(amounts) > 20
     return leaks(name, content, amounts)
@@ -113,7 +115,7 @@ def summary(found: list[tuple[str, str]]) -> list[str]:
 @pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_customers_plan_has_no_money(name: str, plans: dict[str, Plan]) -> None:
-    shown = for_audience(plans[name], "customer").model_dump(exclude_defaults=True)
+    shown = for_audience(plans[name], "customer", "none").model_dump(exclude_defaults=True)
     text = "\n".join(_strings(shown)).encode()
     assert summary(found_in(plans[name], "x.txt", text)) == []
 
@@ -156,7 +158,7 @@ def test_the_search_finds_the_money_of_the_internal_edition(
     """The control: where there is money, the same search finds words and every line's amounts."""
     document = plans["goodput"]
     found = {what for _, what in found_in(document, kind, files(document, "internal")[kind])}
-    searched = patterns(money(document), kept_numbers(for_audience(document, "customer")))
+    searched = patterns(money(document), kept_numbers(for_audience(document, "customer", "none")))
     stated = money_of_lines(document)
     told_apart = {amount for amount in stated if searched.keys() & set(spellings(amount))}
     assert len(told_apart) > max(60, 0.9 * len(stated))

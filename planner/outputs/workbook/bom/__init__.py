@@ -73,7 +73,7 @@ def add(book: Book) -> None:
     _job_gpus(page, listed, rows, row + 1)
     _add_lead_time(page, (first, printed), row + 2)
     if scope.complete(book.plan):
-        for offset, text in enumerate(_COMPANIONS, start=3):
+        for offset, text in enumerate(_COMPANIONS if book.inside else (), start=3):
             page.text(row + offset, 0, text, "subtitle")
         _add_uncounted(page, listed, tops, row + 3 + len(_COMPANIONS))
     page.finish(page.columns.index[LAST_PRINTED], (_FLAG_ROW + 1, page.columns.index["quantity"]))
@@ -91,7 +91,7 @@ def _name_columns(page: BomPage, first: int, last: int) -> None:
 def _bands(page: BomPage) -> None:
     for name, columns in groupby(page.columns.listed, key=lambda column: column.band):
         indices = [page.columns.index[column.key] for column in columns]
-        style = page.book.formats.get("band")
+        style, name = page.book.formats.get("band"), page.book.worded(name)
         if len(indices) > 1:
             page.sheet.merge_range(FIRST_ROW, indices[0], FIRST_ROW, indices[-1], name, style)
         else:
