@@ -146,8 +146,16 @@ def solve(
             metavar="STUDY",
         ),
     ] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="Tell the bill line by line.")] = False,
+    run: Annotated[bool, typer.Option("--run", help="Tell how the job runs, and limits.")] = False,
+    network: Annotated[bool, typer.Option("--network", help="Tell the fabrics.")] = False,
+    notes: Annotated[bool, typer.Option("--notes", help="Tell every note in full.")] = False,
+    proof: Annotated[bool, typer.Option("--proof", help="Tell bound, gap and solver.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Tell all of these.")] = False,
     quiet: Quiet = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the time taken.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print the time taken; implies --proof.")
+    ] = False,
 ) -> None:
     """Find the best plan; print it, and write PROBLEM.xlsx and PROBLEM.plan.json.
     With --audience customer: PROBLEM.customer.xlsx alone, with net prices and nothing internal.
@@ -162,12 +170,15 @@ def solve(
     inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
     search = FOR_THE_PLAN if study else api.FOR_THE_SEARCH
     plan = api.solve_with(inputs, options, search=search)
+    asked = {"lines": lines, "run": run, "network": network, "notes": notes}
+    asked["proof"] = proof or verbose
     written = deliver(
         plan,
         inputs,
         problem,
         output,
         as_json=as_json,
+        parts=[part for part, wanted in asked.items() if wanted or full],
         bills=tuple(kind.value for kind in bill or ()),
         cables=cables,
         netbox=netbox,

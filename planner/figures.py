@@ -122,6 +122,15 @@ FIGURES: dict[str, Figure] = {
                "on top of the restart"),
         Figure("repair.next_spare_gpus", "useful GPUs that one more spare would give", "GPUs",
                "work", 1),
+        # Where a job goes on with fewer replicas while units are out.
+        Figure("shrunk.running", "replicas that run, on average", "share", "work", 2),
+        Figure("shrunk.failing", "failures that kept work sees, of those of all replicas", "share",
+               "work", 2),
+        Figure("shrunk.least_replicas", "fewest replicas that run", "", "work", 0),
+        Figure("shrunk.restarts_per_year", "restarts with more replicas", "1/year", "work", 1),
+        Figure("shrunk.restart_s", "such a restart, from its capture on", "s", "work", 1),
+        Figure("shrunk.short_h_per_year", "with fewer than all replicas", "h/year", "work", 1),
+        Figure("shrunk.stopped_h_per_year", "with too few to run", "h/year", "work", 1),
         # The rhythm of its checkpoints.
         Figure("checkpoint_gb", "checkpoint size", "GB", "checkpoint", 2),
         Figure("bytes_per_parameter", "checkpoint bytes per parameter", "B", "checkpoint", 2),

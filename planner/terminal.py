@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import textwrap
+from collections.abc import Collection
 
 import typer
 
@@ -55,15 +56,22 @@ def follow() -> None:
     _columns = min(max(found or STANDARD, _NARROWEST), _WIDEST)
 
 
-def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+def say(text: str, *, err: bool = False, nl: bool = True, strong: Collection[str] = ()) -> None:
     """Write a text to standard output or standard error.
+
+    Args:
+        text: what to write.
+        err: to standard error.
+        nl: end the line.
+        strong: words that are bold where they begin a line of a terminal that has colours.
 
     Raises:
         OutputError: standard output takes no more.
         BrokenPipeError: whoever read it has left.
     """
     try:
-        typer.echo(harmless(text) if err else fitted(harmless(text)), err=err, nl=nl)
+        shown = harmless(text) if err else fitted(harmless(text))
+        typer.echo(_bold(shown, strong) if strong and coloured() else shown, err=err, nl=nl)
     except OSError as error:
         if err:  # there is nowhere left to say it
             return
@@ -72,6 +80,17 @@ def say(text: str, *, err: bool = False, nl: bool = True) -> None:
         discard()
         reason = (error.strerror or str(error)).lower()
         raise OutputError(f"cannot write the output: {reason}") from None
+
+
+def coloured() -> bool:
+    """Say whether standard output is a terminal that may have colours (https://no-color.org)."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and sys.stdout.isatty()
+
+
+def _bold(text: str, words: Collection[str]) -> str:
+    begins = re.compile(rf"^(?:{'|'.join(map(re.escape, words))})(?= |$)", re.MULTILINE)
+    return begins.sub(lambda found: typer.style(found[0], bold=True), text)
 
 
 def harmless(text: str) -> str:

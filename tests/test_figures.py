@@ -14,7 +14,7 @@ import pytest
 
 from planner.figures import FIGURES, OBJECTIVES
 from planner.limits import LIMITS, Limit
-from planner.schema.plan import JobPlan, Loss, Repair, Site, Totals
+from planner.schema.plan import JobPlan, Loss, Repair, ShrunkPlan, Site, Totals
 from planner.schema.problem import Objective as Asked
 from planner.studies.compare.differences import COMPARED
 from planner.studies.sensitivity.scenarios import columns
@@ -32,7 +32,7 @@ NOT_FIGURES = {
     "writers": "a choice", "readers": "a choice", "whole_replicas": "a choice",
     "write_limited_by": "a choice", "read_limited_by": "a choice",
     "repair": "its parts are figures of their own", "repair.unit": "a choice",
-    "repair.other_unit": "a choice",
+    "repair.other_unit": "a choice", "repair.shrunk": "its parts are figures of their own",
     "repair.in_rack": "a choice", "repair.decided": "a choice",
     "loss": "its parts are figures of their own", "critical_skus": "names",
     "capex_by_section_usd": "parts of capex, by section",
@@ -49,7 +49,7 @@ NOT_FIGURES = {
 """Fields of a plan's totals, jobs and site that are no figure, each with the reason."""
 
 UNITS = {unit for _, unit in COMMON} | {
-    "share", "USD/year", "GPUs", "PFLOP/s", "days", "racks", "systems", "BTU/h", "TB/day",
+    "share", "USD/year", "1/year", "GPUs", "PFLOP/s", "days", "racks", "systems", "BTU/h", "TB/day",
     "replicas", "tokens", "parameters", "1/day", "h/year", "B", "times", "checkpoints",
     "appliances", "years", "units", "",
 }  # fmt: skip
@@ -68,7 +68,8 @@ ENDINGS = {
 
 def fields() -> list[str]:
     lost = (f"loss.{name}" for name in Loss.model_fields)
-    mended = (f"repair.{name}" for name in Repair.model_fields)
+    mended = [f"repair.{name}" for name in Repair.model_fields]
+    mended += [f"shrunk.{name}" for name in ShrunkPlan.model_fields]
     return [*Totals.model_fields, *JobPlan.model_fields, *lost, *mended, *Site.model_fields]
 
 

@@ -283,7 +283,7 @@ def by_hand() -> tuple[Inputs, Plan]:
 @pytest.mark.parametrize("field", TAMPERED)
 def test_a_changed_figure_is_caught(field: str) -> None:
     inputs, plan = by_hand()
-    assert {*TAMPERED} == {*Repair.model_fields}
+    assert {*TAMPERED, "shrunk"} == {*Repair.model_fields}
     value = TAMPERED[field](repair_of(plan))
     job = plan.jobs[0].model_copy(
         update={"repair": repair_of(plan).model_copy(update={field: value})}

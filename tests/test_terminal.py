@@ -19,6 +19,7 @@ import pytest
 import planner
 from planner import terminal
 from planner.errors import MOST_FINDINGS, Finding, InputError, listed
+from planner.outputs import answer
 from planner.terminal import STANDARD, fitted, follow, harmless, width
 from tests.world.files import CATALOG, FILES, PROBLEM, changed
 
@@ -108,10 +109,25 @@ def test_no_escape_sequence_reaches_the_terminal(world: Path) -> None:
         ["catalog", "list", "own.yaml"],
         ["catalog", "show", "gpu_box", "own.yaml"],
     ):
-        said = on_a_terminal(world, command, 100)
+        said = on_a_terminal(world, command, 100, NO_COLOR="1")
         assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in said.replace("\n", "")), command
     data = in_a_pipe(world, ["solve", "problem.yaml", "-o", "out", "--json"])
     assert "\x9b" not in data and json.loads(data)["problem"] == "Hall" + ESCAPE
+
+
+def test_only_the_labels_of_the_first_screen_are_bold_and_only_on_a_terminal(world: Path) -> None:
+    hostile = json.dumps(f"Buy {ESCAPE}")
+    (world / "problem.yaml").write_text(
+        PROBLEM.replace(PROBLEM.split("\n")[0], f"name: {hostile}"), "utf-8"
+    )
+    solve = ["solve", "problem.yaml", "-o", "out"]
+    shown = on_a_terminal(world, solve, 100, TERM="xterm")
+    bold = re.findall("\x1b\\[1m(.*?)\x1b\\[0m", shown)
+    assert {"Asked", "Buy", "Work", "Power", "Binds", "More"} <= set(bold) <= {*answer.LABELS}
+    plain = re.sub("\x1b\\[[01]m", "", shown)
+    assert "\x1b" not in plain
+    assert plain == on_a_terminal(world, solve, 100, NO_COLOR="1")
+    assert plain == on_a_terminal(world, solve, 100, TERM="dumb") == in_a_pipe(world, solve)
 
 
 def test_harmless_text() -> None:

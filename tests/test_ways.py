@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from planner import api
 from planner.case import resolve
 from planner.errors import InputError, VerificationError
+from planner.optimizer.ways import needed
 from planner.outputs.console import render
 from planner.schema.plan import Plan
 from planner.sizing.throughput import MemoryNeed
@@ -427,3 +428,58 @@ def test_a_catalog_shows_set_points_and_rates_with_their_sources() -> None:
     assert done.code == 0
     assert "training with GPUs capped at 0.8: 0.888 of the rate (0.84 to 0.962)  [low]" in done.out
     assert "llama3.1_405b in fp8 on 2,496 GPUs: 1,774 TFLOP/s a GPU  [medium] MLCommons" in done.out
+
+
+# Ways that another covers, and how many searches are left.
+
+
+def left(request: Request) -> set[str]:
+    """Return the ways of a request that are searched, without the type's name."""
+    case = resolve(inputs_of(request.case()))
+    return {way.id.partition("__")[2] for way in needed(case).ways}
+
+
+def spread_and_capped(*options: Raw, **job: Any) -> Request:
+    request = spread(*options, **job)
+    request.items[0]["gpu"]["tdp"] = figure("1 kW")
+    request.job["power"] = {"points": "open", "curve": [_row(Random(1), cap) for cap in (90, 70)]}
+    return request
+
+
+SMALL = {"tensor": 2, "pipeline": 2}
+LARGE = {"tensor": 2, "pipeline": 4}
+
+
+@pytest.mark.parametrize(
+    ("options", "job", "kept"),
+    [
+        ((SMALL, LARGE | {"factor": 0.9}), {}, {"t2p2"}),  # larger replicas that do less
+        ((SMALL | {"factor": 0.9}, LARGE), {}, {"t2p2", "t2p4"}),
+        ((SMALL | {"min_replicas": 8}, LARGE | {"factor": 0.9}), {}, {"t2p2", "t2p4"}),
+        ((SMALL, LARGE), {"restore": {"fan_out": "every_replica"}}, {"t2p2", "t2p4"}),
+        ((SMALL, LARGE), {"checkpoint": {"writers": "one_replica"}}, {"t2p2", "t2p4"}),
+        ((SMALL, {"tensor": 1, "pipeline": 3}), {}, {"t2p2", "t1p3"}),  # 6 of 8 GPUs hold replicas
+    ],
+)
+def test_a_way_goes_only_where_another_does_all_it_does(
+    options: tuple[Raw, ...], job: Raw, kept: set[str]
+) -> None:
+    request = spread_and_capped(*options)
+    for key, changes in job.items():
+        {"restore": request.job["restore"], "checkpoint": request.checkpoint}[key].update(changes)
+    points = ("", "cap90__", "cap70__")
+    assert left(request) == {point + option for point in points for option in kept}
+
+
+def test_the_better_precision_covers_the_other() -> None:
+    request = measured_request()
+    row = request.items[0]["achieved"][0]
+    request.items[0]["achieved"].append(row | {"precision": "fp8", "rate": "900 TFLOP/s"})
+    request.job["training"]["precision"] = ["bf16", "fp8"]
+    assert left(request) == {"fp8"}
+    assert planned(request).jobs[0].ways[0].precision == "fp8"
+
+
+def test_a_cap_that_spares_nothing_goes() -> None:
+    request = capped("open", "80 %", power="100 %")
+    assert left(request) == {""}

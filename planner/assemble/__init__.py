@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib import metadata
 
 from planner import __version__
-from planner.assemble.limits import limits
+from planner.assemble.limits import limits, next_step
 from planner.assemble.lines import fabric_reports, idle_units, lines
 from planner.assemble.racks import rack_groups
 from planner.assemble.totals import job_plan, totals
@@ -66,12 +66,15 @@ def assemble(
     job = job_plan(inputs, case, operation)
     sums = totals(inputs, case, operation, bill, job)
     fabrics = tuple(fabric_reports(case, bill_of(case, operation.units, operation.ways)))
+    reported = limits(inputs, case, operation, sums, job)
+    value = base.objective.value
     return base.model_copy(
         update={
             "lines": bill,
             "totals": sums,
             "jobs": (job,),
-            "limits": limits(inputs, case, operation, sums, job),
+            "limits": reported,
+            "next_step": None if value is None else next_step(case, operation, reported, value),
             "fabrics": fabrics,
             "racks": rack_groups(inputs, case, operation),
             "assumptions": assumptions(inputs, case, operation),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from planner.case import Case, System, figures
@@ -10,9 +10,10 @@ from planner.case.quantities import total
 from planner.inputs import Inputs
 from planner.limits import named, of_group, path_of
 from planner.optimizer import operate, purchase
+from planner.optimizer.objective import measure, natural
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill, largest_share
-from planner.schema.plan import JobPlan, LimitReport, LocalPlan, Totals
+from planner.schema.plan import JobPlan, LimitReport, LocalPlan, NextStep, StepNeed, Totals
 
 # Which limits bind: one unit more of what is wanted, or one less of what is bought, breaks it.
 
@@ -48,6 +49,56 @@ def systems_of_a_step(case: Case, operation: Run, system: System) -> int:
     while operate.most_gpus(case, way, units + more) <= now:
         more += 1
     return more
+
+
+def next_step(
+    case: Case, operation: Run, limits: Sequence[LimitReport], value: float
+) -> NextStep | None:
+    """Return what more GPU systems would give and need, of the type most of which is in place.
+
+    Args:
+        case: the problem in numbers.
+        operation: the plan's.
+        limits: the limits as the plan reports them.
+        value: the plan's value of the objective, in its own unit.
+
+    Returns:
+        None where less of something is asked for, where no looser limit lets so many systems in,
+        and where more of them do no more work.
+    """
+    if not case.maximise:
+        return None
+    here = [system for system in case.systems if system.id in operation.used]
+    system = max(here, key=lambda system: operation.units[system.id])
+    way, now, step = system.way(operation.ways), operation.used[system.id], 1
+    while (more := way.most_gpus(now + step) - way.most_gpus(now)) <= 0:
+        step += 1
+    units = {**operation.units, system.id: operation.units[system.id] + step}
+    used = {**operation.used, system.id: now + step}
+    broken = set(purchase.broken_rows(case, units, operation.ways))
+    if not broken <= {row.name for row in purchase.given(case.limits)}:
+        return None  # no fabric, no stock, not allowed: nothing that a looser limit would mend
+    free = _without_limits(case)
+    gpus = operation.gpus + more
+    run = operate.operate(free, operation.mode, units, used, gpus, operation.ways)
+    if run is None:
+        return None
+    then = natural(case.objective, measure(case, case.objective)(run))
+    if then <= value * (1.0 + CLOSE):
+        return None
+    spent = bill(case, units, operation.ways)
+    by_name = {limit.name: limit for limit in limits}
+    broken = set(purchase.broken_rows(case, units, operation.ways))
+    needs = [
+        StepNeed(name=row.name, label=by_name[row.name].label, value=spent[row.figure],
+                 limit=by_name[row.name].limit, unit=row.unit)
+        for row in purchase.given(case.limits)
+        if row.name in broken
+    ]  # fmt: skip
+    return NextStep(
+        sku=system.id, systems=step, gpus=more, value=then, interval_s=run.interval_s,
+        every=run.every if run.mode == "local" else 0, needs=tuple(needs),
+    )  # fmt: skip
 
 
 def _missed(case: Case, operation: Run) -> Iterator[str]:

@@ -9,6 +9,7 @@ from planner.assemble.ways import way_fields
 from planner.case import Case, System, Way
 from planner.case.bandwidth import nameplate
 from planner.case.levels import copy_s, local_part_gb, local_room_tb, writing_gpus
+from planner.case.repair import Repair as RepairNumbers
 from planner.case.repair import SpareUnit
 from planner.inputs import Inputs
 from planner.optimizer.operate import Run, on_two_levels
@@ -20,6 +21,7 @@ from planner.schema.plan import (
     LocalPlan,
     Loss,
     Repair,
+    ShrunkPlan,
     StallPlan,
     Totals,
 )
@@ -200,9 +202,13 @@ def _repair(inputs: Inputs, case: Case, o: Run) -> Repair | None:
         return None
     (system, way), rate = case.in_use(o.used, o.ways)[0], o.failures_per_gpu_day
     unit, load = way.spare_unit, repair.load(rate, o.gpus)
-    left = o.waiting - repair.waiting(unit, o.spares + 1, o.gpus, rate)
     kept_gpus = o.useful_gpus / (1.0 - o.waiting)
     other, other_h = _other_unit(inputs, case, system, way), None
+    if o.shrunk is None:
+        left = o.waiting - repair.waiting(unit, o.spares + 1, o.gpus, rate)
+    else:
+        other, more = None, repair.shrunk(unit, o.spares + 1, _replicas(way, o), rate)
+        left = o.waiting - more.lost(_grow_s(case, o) / repair.repair_s)
     if other is not None:
         standing_by = max(0, repair.standing_by(other, o.units[system.id], o.gpus))
         other_h = HOURS_PER_YEAR * repair.waiting(other, standing_by, o.gpus, rate)
@@ -213,15 +219,48 @@ def _repair(inputs: Inputs, case: Case, o: Run) -> Repair | None:
         spares=o.spares,
         decided=repair.spares is None,
         hardware_share=repair.hardware_share,
-        repair_s=repair.out_s / repair.hardware_share,
+        repair_s=repair.repair_s,
         swap_s=repair.swap_s,
         load=load,
         availability=1.0 - o.waiting,
-        units_out=None if unit.in_rack else units_out(o.spares, load),
+        units_out=_units_out(o, unit, load),
         waiting_h_per_year=HOURS_PER_YEAR * o.waiting,
         next_spare_gpus=None if unit.in_rack else kept_gpus * left,
         other_unit=None if other is None else ("tray" if other.per_system > 1 else "system"),
         other_waiting_h_per_year=other_h,
+        shrunk=_shrunk(case, o, way, repair),
+    )
+
+
+def _units_out(o: Run, unit: SpareUnit, load: float) -> float | None:
+    if o.shrunk is not None:
+        return o.shrunk.units_out
+    return None if unit.in_rack else units_out(o.spares, load)
+
+
+def _replicas(way: Way, o: Run) -> tuple[int, int, int]:
+    return o.gpus // way.step_gpus, way.step_gpus, way.min_replicas
+
+
+def _grow_s(case: Case, o: Run) -> float:
+    """Return how long a restart with more replicas takes, from its capture on, s."""
+    if o.mode == "local" and case.job.levels is not None:
+        return case.job.levels.local_restart_s + o.local_drain_s
+    return case.job.restart_s + o.restore_s + o.drain_s
+
+
+def _shrunk(case: Case, o: Run, way: Way, repair: RepairNumbers) -> ShrunkPlan | None:
+    """Return what the job does with fewer replicas, None where it waits."""
+    if o.shrunk is None:
+        return None
+    return ShrunkPlan(
+        running=1.0 - o.shrunk.idle,
+        failing=o.shrunk.failing,
+        least_replicas=way.min_replicas,
+        restarts_per_year=o.shrunk.restarts * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
+        restart_s=_grow_s(case, o),
+        short_h_per_year=o.shrunk.short * HOURS_PER_YEAR,
+        stopped_h_per_year=o.shrunk.stopped * HOURS_PER_YEAR,
     )
 
 

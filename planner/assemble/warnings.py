@@ -208,7 +208,7 @@ def remarks(
     job: JobPlan,
     fabrics: Sequence[FabricReport],
 ) -> Iterator[str]:
-    """Yield the remarks on a plan, most important first."""
+    """Yield what a reader would ask about the purchase."""
     yield from _idle(case, operation, lines)
     yield from _without_drives(inputs, case)
     yield from _preference(case)
@@ -216,8 +216,6 @@ def remarks(
     yield from _other_switches(inputs, fabrics)
     yield from _consoles_on_reserve(case, operation)
     yield from _design_power(inputs, operation)
-    yield from _support(lines)
-    yield from _lead_times(lines)
 
 
 def _idle(case: Case, operation: Run, lines: list[Line]) -> Iterator[str]:
@@ -382,16 +380,19 @@ def warnings(
     groups = (
         _hours(case),
         _prices(lines),
-        _unknown(lines),
-        _figures(inputs, operation),
-        _job(case, job),
-        _mended(job, inputs.problem.job.repair),
         way_warnings(inputs, case, operation),
+        _support(lines),
+        _job(case, job),
+        _figures(inputs, operation),
+        _mended(job, inputs.problem.job.repair),
+        remarks(inputs, case, operation, lines, job, fabrics),
+        _unknown(lines),
+        _lead_times(lines),
+        _ports(inputs, lines),
+        _not_considered(inputs),
+        _price_notes(lines),
     )
-    texts = (text for group in groups for text in group)
-    more = remarks(inputs, case, operation, lines, job, fabrics)
-    last = (*_ports(inputs, lines), *_not_considered(inputs))
-    return (*inputs.warnings, *texts, *more, *last)
+    return (*inputs.warnings, *(text for group in groups for text in group))
 
 
 def _hours(case: Case) -> Iterator[str]:
@@ -442,9 +443,14 @@ def _prices(lines: list[Line]) -> Iterator[str]:
         parts = (f"{line.model} ({line.price.confidence})" for line in weak if line.price)
         yield f"prices are estimates, not quotes: {', '.join(parts)}"
     yield from _old_prices(lines)
-    for line in weak:
-        if line.price and line.price.note and line.purchased:
-            yield f"price of {line.model}: {line.price.note}"
+
+
+def _price_notes(lines: list[Line]) -> Iterator[str]:
+    """Yield what the price book says of each weak price that is paid."""
+    for line in lines:
+        price = line.price
+        if price is not None and price.confidence != "high" and price.note and line.purchased:
+            yield f"price of {line.model}: {price.note}"
 
 
 def _old_prices(lines: list[Line]) -> Iterator[str]:
@@ -492,6 +498,11 @@ def _mended(job: JobPlan, asked: Repair | None) -> Iterator[str]:
         yield (
             f"the time waited for repairs, {1.0 - job.repair.availability:.1%}, is told too high: "
             "where spares stand in each rack the formula is close only up to 2 %"
+        )
+    if job.repair.shrunk is not None:
+        yield (
+            "fewer replicas go on where units are short: each with the batch it had, so the batch "
+            "of a step is smaller meanwhile; stall, restore and rate are taken as with all of them"
         )
     if asked.unit == "tray" and job.repair.unit == "system":
         yield f"whole systems of {job.gpu_type} are swapped: the catalog states no trays of it"

@@ -427,15 +427,23 @@ def _no_domain(item: Item, job: Job) -> str | None:
 
 
 def _no_pool(item: Item, job: Job) -> str | None:
-    """Return why so many spares as asked for mean nothing of a GPU system."""
-    if job.repair is None or job.repair.spares == "open" or item.provides.gpus is None:
+    """Return why so many spares as asked for, or fewer replicas, mean nothing of a GPU system."""
+    repair = job.repair
+    if repair is None or item.provides.gpus is None:
+        return None
+    if repair.spares == "open" and repair.when_short == "wait":
         return None
     unit = spare_unit(item, usable_gpus(item.provides.gpus.value, job), job)
     if not unit.in_rack:
         return None
+    if repair.when_short == "shrink":
+        return (
+            f"its spare trays stay in their racks ({job_path('parallelism')}), where running on "
+            f"with fewer replicas is not planned: say {job_path('repair.unit')}: system"
+        )
     return (
         f"its spare trays are the {unit.in_each_rack} that {job_path('parallelism')} leaves over "
-        f"in each system, not {job.repair.spares}: say {job_path('repair.spares')}: open"
+        f"in each system, not {repair.spares}: say {job_path('repair.spares')}: open"
     )
 
 

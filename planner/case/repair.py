@@ -12,10 +12,13 @@ import math
 from dataclasses import dataclass
 
 from planner.sizing.availability import (
+    Shrinking,
+    Shrunk,
     in_rack_waiting,
     longest_swap_per_mtti,
     most_spares,
     repair_load,
+    shrunk,
     swap_factor,
     waiting,
     waiting_odds,
@@ -58,10 +61,15 @@ class SpareUnit:
             return cls(gpus, 1, usable_gpus, in_rack=False)
         return cls(tray, gpus // tray, usable_gpus, in_rack=tray % tensor != 0)
 
+    @property
+    def holding_gpus(self) -> int:
+        """GPUs of a unit of a pool that replicas can fill."""
+        return self.usable_gpus if self.per_system == 1 else self.gpus
+
     def in_use(self, gpus: int) -> int:
         """Return the units that so many GPUs in use take: systems as replicas fill them, or trays
         wherever they stand."""
-        return math.ceil(gpus / (self.usable_gpus if self.per_system == 1 else self.gpus))
+        return math.ceil(gpus / self.holding_gpus)
 
 
 @dataclass(frozen=True)
@@ -70,13 +78,20 @@ class Repair:
 
     ``hardware_share`` of the interruptions do; ``out_s`` is the repair time an interruption causes
     on average, s, and ``swap_s`` how much longer a restart takes after one that does. ``spares`` is
-    None where their number is decided.
+    None where their number is decided. A job that ``shrinks`` goes on with fewer replicas where
+    units are short; another waits.
     """
 
     hardware_share: float
     out_s: float
     swap_s: float
     spares: int | None
+    shrinks: bool = False
+
+    @property
+    def repair_s(self) -> float:
+        """How long a unit is out on average, s."""
+        return self.out_s / self.hardware_share
 
     def load(self, failures_per_gpu_day: float, gpus: float) -> float:
         """Return the units that would be out on average if the job never waited."""
@@ -112,6 +127,23 @@ class Repair:
             return waiting(spares, self.load(failures_per_gpu_day, gpus))
         each = self.load(failures_per_gpu_day, unit.usable_gpus)
         return in_rack_waiting(gpus / unit.usable_gpus, unit.in_each_rack, each)
+
+    def shrunk(
+        self, unit: SpareUnit, spares: int, replicas: tuple[int, int, int], rate: float
+    ) -> Shrunk:
+        """Return what a job does on average that goes on with fewer replicas.
+
+        Args:
+            unit: what is swapped, of a pool.
+            spares: units standing by.
+            replicas: how many run, the GPUs of one, and the fewest that can run.
+            rate: job-interrupting failures per GPU and day.
+        """
+        count, replica_gpus, least = replicas
+        gpus = count * replica_gpus
+        units = unit.in_use(gpus) + spares
+        job = Shrinking(units, unit.holding_gpus, replica_gpus, count, least)
+        return shrunk(job.running, self.load(rate, gpus))
 
     def rack_odds(self, unit: SpareUnit, failures_per_gpu_day: float) -> float:
         """Return the time waited over the time not waited, per GPU in use, spares in each rack."""

@@ -406,6 +406,7 @@ def _repair(asked: RepairRule | None) -> Repair | None:
         out_s=asked.out_s,
         swap_s=asked.swap_s,
         spares=asked.spares if isinstance(asked.spares, int) else None,
+        shrinks=asked.when_short == "shrink",
     )
 
 

@@ -17,7 +17,7 @@ from planner.api import Options
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
-from planner.outputs import console, plan_json
+from planner.outputs import answer, plan_json
 from planner.outputs.audience import Audience, Prices
 from planner.outputs.comparison_words import listed as listed_words
 from planner.schema.plan import Plan
@@ -45,6 +45,7 @@ def deliver(
     folder: Path,
     *,
     as_json: bool,
+    parts: Collection[str] = (),
     bills: Collection[BillFormat] = (),
     cables: bool = False,
     netbox: bool = False,
@@ -65,6 +66,7 @@ def deliver(
         problem: the problem file, after which the files are named.
         folder: where they go.
         as_json: print the plan as JSON.
+        parts: what to print besides the first screen: lines, run, network, notes, proof.
         bills: formats of the bill to write beside the workbook.
         netbox: write the files that NetBox imports.
         cables: write the cable schedule, too, and its sheet into the internal workbook.
@@ -92,8 +94,8 @@ def deliver(
         contents = _contents(plan, carried, path, bills, edition, studies) | extra
         write_all(contents)
         written = list(contents)
-    text = plan_json.to_bytes(plan, carried).decode() if as_json else console.render(plan)
-    say(text, nl=False)
+    text = plan_json.to_bytes(plan, carried).decode() if as_json else answer.render(plan, parts)
+    say(text, nl=False, strong=() if as_json else answer.LABELS)
     return written
 
 

@@ -68,7 +68,7 @@ class Found:
     """Where a stage ended: the best operation, the proven bound, and whether it was stopped.
 
     ``untouched`` is the cheapest of the best, where the operation kept is another. ``parts`` are
-    the parts that were settled, each with its bound.
+    the parts that were settled, each with its bound. What is worse than ``least`` is not sought.
     """
 
     operation: Run | None = None
@@ -78,12 +78,21 @@ class Found:
     unbounded: bool = False
     untouched: Run | None = None
     parts: list[Node] = field(default_factory=list)
+    least: float | None = None
 
     def closed(self, goal: Goal, bound: float) -> bool:
-        """Say whether ``bound`` leaves no more than the goal's gap."""
+        """Say whether ``bound`` leaves no more than the goal's gap, or nothing that is sought."""
+        if self.least is not None and not goal.better(bound, self.least):
+            return True
         if self.value is None:
             return False
         return goal.beyond(self.value, bound) <= goal.width(self.value)
+
+    def asked(self, goal: Goal) -> float | None:
+        """Return what a plan must reach to be sought, None where any plan is."""
+        if self.value is None or self.least is None:
+            return self.least if self.value is None else self.value
+        return self.least if goal.better(self.least, self.value) else self.value
 
     def take(self, goal: Goal, operation: Run) -> None:
         """Keep an operation that the goal allows if it is better than the one kept."""
@@ -178,10 +187,18 @@ NOISE = 1e-5
 def pretends(master: Master, outcome: Outcome) -> bool:
     """Say whether the master counts GPUs in use whose logarithm it does not pay for."""
     build = master.build
-    if "n" not in vars(build):
+    if "n" not in vars(build) or not _counts_n(build):
         return False
     asked = math.exp(evaluate(build.n, outcome.values))
     return asked < outcome.values[build.gpus.name] * (1 - 1e-9)
+
+
+def _counts_n(build: Build) -> bool:
+    """Say whether the GPUs in use matter by their logarithm: of a job that goes on with fewer
+    replicas it is the logarithm of those that run that does, unless something asks for both."""
+    case = build.case
+    asked = (case.job.scale, case.limits.min_goodput)
+    return build.log_running is None or any(each is not None for each in asked)
 
 
 def overdraws(master: Master, outcome: Outcome) -> list[Ratio | LogMoney]:

@@ -11,6 +11,7 @@ from planner.case.bounds import cap, cap_in_use
 from planner.case.model import Mode, Offer, Segment
 from planner.optimizer import constraints, levels
 from planner.optimizer.constraints.repair import add_spare_units, log_available
+from planner.optimizer.constraints.shrinking import add_running
 from planner.optimizer.context import Build
 from planner.optimizer.model import (
     Linear,
@@ -85,7 +86,7 @@ def _rework(build: Build) -> Linear:
     if job.interval.policy == "lost_work":
         return combination([], LogRework().value(math.log(job.interval.kappa)))
     rates = [way.failures_per_gpu_day / 86_400.0 for way in build.case.ways]
-    gpus = build.gpus_range
+    gpus = build.running_range
     least = math.log(min(rates) * gpus[0] * low)
     most = min(math.log(max(rates) * gpus[1] * high), math.log(700.0))
     kept = build.model.var("log_kept", None, 0.0)
@@ -209,6 +210,7 @@ def build(case: Case, mode: Mode) -> Build:
         build.safe_read = build.model.var("safe_read", 0.0, build.read_range[1])
     add_spare_units(build)
     if case.needs_goodput and case.systems:
+        add_running(build)
         build.goodput = goodput(build)
         build.scale = scale(build)
     for family_of_rows in constraints.families():

@@ -28,6 +28,9 @@ from planner.sizing.placement import packing
 
 SMALLEST_INTERVAL_S = 1e-3
 
+LEAST_RUNNING = 1e-4
+"""A job whose replicas run less than this share of the time is no plan."""
+
 LEAST_TCO_MUSD = 1e-6
 """The logarithm of money begins at one dollar."""
 
@@ -48,7 +51,8 @@ class Build:
     same with appliances down, where the problem wants limits to hold then. The logarithms ``n``,
     ``b``, ``q`` and ``i`` of N, write, read and interval come into being, with their links, when
     first used. ``scale`` is the log of what N leaves of a GPU's rate by the law of scale. ``every``
-    are the flags of k where each k-th local checkpoint goes to storage.
+    are the flags of k where each k-th local checkpoint goes to storage. ``log_running`` is the log
+    of the GPUs that run on average where a job goes on with fewer replicas, None where it waits.
     """
 
     case: Case
@@ -74,6 +78,7 @@ class Build:
     interval: Variable = None
     goodput: Linear = None
     scale: Linear = 0.0
+    log_running: Linear = None
     by_way: dict[str, Linear] = field(default_factory=dict)
     every: dict[int, Variable] = field(default_factory=dict)
 
@@ -137,6 +142,13 @@ class Build:
         limit = self.case.job.gpus_max
         low = self.case.job.gpus_min
         return float(low), float(max(low, high if limit is None else min(high, limit)))
+
+    @property
+    def running_range(self) -> tuple[float, float]:
+        """Least and most GPUs that fail: those in use, unless fewer replicas may run."""
+        low, high = self.gpus_range
+        repair = self.case.job.repair
+        return (LEAST_RUNNING * low, high) if repair is not None and repair.shrinks else (low, high)
 
     @cached_property
     def write_range(self) -> tuple[float, float]:
@@ -309,7 +321,8 @@ class Build:
     @cached_property
     def mu(self) -> Linear:
         """log of the job's failures per second, log(1/M)."""
-        return self.n + self.of_way("failure_rate", lambda w: w.failures_per_gpu_day / 86_400.0, 1)
+        failing = self.n if self.log_running is None else self.log_running
+        return failing + self.of_way("failure_rate", lambda w: w.failures_per_gpu_day / 86_400.0, 1)
 
     def share_of_interval(self, name: str, log_share: Linear) -> Linear:
         """Return a new variable that is at least exp(log_share) and at most 1."""

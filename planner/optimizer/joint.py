@@ -30,9 +30,10 @@ from planner.optimizer.objective import (
     useful_hours,
 )
 from planner.optimizer.operate import Run
-from planner.optimizer.ratio import left_of_money
+from planner.optimizer.ratio import left_of_parts
 from planner.optimizer.solver import Effort, SolverName
 from planner.optimizer.stage import run
+from planner.optimizer.ways import needed
 
 TIE_TOLERANCE = 1e-6
 FLOOR_TOLERANCE = 9e-8
@@ -94,13 +95,16 @@ def optimise(
     """
     started = time.monotonic()
     effort = effort or Effort()
+    case = needed(case)
     proofs: list[_Proof] = []
     if case.systems and case.storage:
-        for left, mode in zip(range(len(case.job.modes), 0, -1), case.job.modes, strict=True):
+        modes = sorted(case.job.modes, key=lambda mode: mode != "local")  # as a rule the best
+        for left, mode in zip(range(len(modes), 0, -1), modes, strict=True):
             if effort.over:  # building the model alone takes its time
                 break
             part = effort.part(effort.left_work / left, share=1.0 / left)
-            proofs.append(_prove(case, mode, solver, gap, part))
+            proofs.append(_prove(case, mode, solver, gap, part, _least(case, proofs)))
+        proofs.sort(key=lambda proof: case.job.modes.index(proof.master.build.mode))
     if save_model is not None and proofs:  # as the proof left it, before ties add their rows
         last = proofs[-1]
         save_mps(last.master.build.model, last.goal.expression, case.maximise, save_model)
@@ -130,8 +134,23 @@ class _Proof:
     found: Found
 
 
-def _prove(case: Case, mode: Mode, solver: SolverName, gap: float, effort: Effort) -> _Proof:
-    """Return the best operation in one mode with its bound."""
+def _least(case: Case, proofs: list[_Proof]) -> float | None:
+    """Return what a plan of another mode must reach to be sought, once there is one on two levels.
+
+    It is worse than the best by all that may be given away: no plan that may be taken is missed.
+    """
+    best = _best(case, proofs)
+    if best is None or case.job.levels is None:
+        return None
+    width = _width(case.objective, best, case.given_away) + LOOSE * max(1.0, abs(best))
+    width += _width(case.objective, best, TIE_TOLERANCE)
+    return best - width if case.maximise else best + width
+
+
+def _prove(
+    case: Case, mode: Mode, solver: SolverName, gap: float, effort: Effort, least: float | None
+) -> _Proof:
+    """Return the best operation in one mode with its bound, None that is worse than ``least``."""
     master_problem = build(case, mode)
     expression_of = overrun if case.objective == "overrun" else EXPRESSIONS[case.objective]
     expression = expression_of(master_problem)
@@ -141,7 +160,7 @@ def _prove(case: Case, mode: Mode, solver: SolverName, gap: float, effort: Effor
     # Half the gap is for what breaking ties may give away. The proof goes further than the other
     # half, so that the value ties are held at hardly depends on the way it was found.
     goal = goal_of(case, expression, gap / 20.0)
-    return _Proof(master, goal, ties, run(master, goal))
+    return _Proof(master, goal, ties, run(master, goal, least=least))
 
 
 def goal_of(case: Case, expression: Linear, gap: float) -> Goal:
@@ -326,7 +345,7 @@ def _hold(
     Searches begin in those of the ``parts`` that the stage of ``goal`` ended with which it left.
     """
     width = _width(goal.name, value, tolerance)
-    master.parts = left_of_money(master, goal, parts, value, width)
+    master.parts = left_of_parts(master, goal, parts, value, width)
     return _hold_row(master, goal, value, allowed, tolerance)[1]
 
 

@@ -188,7 +188,7 @@ def _lost(build: Build, name: str, log_lost: Linear) -> Linear:
 def _rates(build: Build) -> tuple[float, float]:
     """Return the least and the most failures per second of a job."""
     rates = [way.failures_per_gpu_day / DAY_S for way in build.case.ways]
-    low, high = build.gpus_range
+    low, high = build.running_range
     return min(rates) * low, max(rates) * high
 
 

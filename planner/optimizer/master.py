@@ -44,8 +44,15 @@ class Master:
         self.held_ratio = math.inf
         self.held_rows: dict[str, Row] = {}
         self.most_share = 1.0
+        self.asked: Row | None = None
         self._narrowed: Bounds = {}
         self._originals: dict[str, tuple[float, float]] = {}
+
+    @property
+    def by_way(self) -> bool:
+        """Whether a search begins with the ways in which plans may be."""
+        ways = {flag.name for flag in self.build.way_used.values()}
+        return any(ways & part.keys() for part in self.parts)
 
     def objective(self, expression: Linear, maximise: bool) -> None:
         """Replace the objective."""
@@ -71,6 +78,19 @@ class Master:
     def release(self, row: Row) -> None:
         """Let a ``<=`` row hold nothing back any more."""
         self.session.change(row, {}, RELEASED)
+
+    def ask_for(self, expression: Linear, most: float) -> None:
+        """Keep an expression from above, in place of what was kept so before."""
+        if self.asked is None:
+            self.asked = self.row(f"asked_{len(self.build.model.rows)}", expression, "<=", most)
+        else:
+            self.session.change(self.asked, {}, most - (expression + 0).constant)
+
+    def ask_for_all(self) -> None:
+        """Keep nothing so any more."""
+        if self.asked is not None:
+            self.release(self.asked)
+        self.asked = None
 
     def cut(self, values: Mapping[str, float], tolerance: float) -> int:
         """Add tangents where ``values`` break links by more than ``tolerance``, and prices where
@@ -138,6 +158,13 @@ class Master:
             "log_interval": math.log(operation.interval_s),
             **{f"spare__{name}": float(operation.spares) for name in operation.used},
         }
+        if self.build.log_running is not None:
+            known["log_running"] = math.log(operation.running_gpus)
+            ways = self.build.case.ways
+            known |= {
+                f"running__{way.id}": operation.running_gpus * (way.id in operation.ways)
+                for way in ways
+            }
         every = self.build.every.items()
         known |= {flag.name: float(k == operation.every) for k, flag in every}
         if len(self.build.case.ways) > len(self.build.case.systems):

@@ -17,6 +17,7 @@ from planner.case.model import Elastic, Job, Mode
 from planner.limits import BY_NAME, LIMITS
 from planner.optimizer import purchase
 from planner.sizing import two_levels
+from planner.sizing.availability import Shrunk
 from planner.sizing.demand import write_volume_tb_per_day
 from planner.sizing.goodput import best_interval_s, goodput, mtti_s
 from planner.sizing.two_levels import TwoLevels
@@ -29,6 +30,8 @@ MOST_STALLED = 0.999
 
 NEAR = 3
 """Steps in the GPUs in use to either side that are tried where spares stand by."""
+NEAR_SHRINKING = 12
+"""The same where a job goes on with fewer replicas: each spare is then a replica less."""
 SECTIONS = 60
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -48,8 +51,9 @@ class Run:
     """How a job runs on a purchase: every figure that depends on N and I.
 
     ``goodput`` counts what is ``waiting``, the share of time in which more units are out for repair
-    than the ``spares`` that stand by, and ``kept_by_swaps``. ``ways`` are the ids of the ways in
-    which, one for each type in use.
+    than the ``spares`` that stand by, and ``kept_by_swaps``. A job that goes on with fewer replicas
+    is ``shrunk``: ``waiting`` is what of the work of all of them that takes, and ``mtti_s`` what
+    those that run see. ``ways`` are the ids of the ways in which, one for each type in use.
     """
 
     mode: Mode
@@ -80,6 +84,12 @@ class Run:
     spares: int = 0
     waiting: float = 0.0
     kept_by_swaps: float = 1.0
+    shrunk: Shrunk | None = None
+
+    @property
+    def running_gpus(self) -> float:
+        """GPUs in use, less what waiting or shrinking takes of them."""
+        return self.gpus * (1.0 - self.waiting)
 
     @property
     def remote_interval_s(self) -> float:
@@ -161,7 +171,8 @@ def best(case: Case, mode: Mode, units: Mapping[str, int], used: Mapping[str, in
                     width //= 2
         if not moved and case.job.repair is not None:
             # Whole units in use round up, so a little beyond a worse number may stand a better one.
-            for there in range(max(1, here - NEAR), min(most, here + NEAR) + 1):
+            near = NEAR_SHRINKING if case.job.repair.shrinks else NEAR
+            for there in range(max(1, here - near), min(most, here + near) + 1):
                 other = _at(case, mode, units, system, there, way)
                 if other is not None and (found is None or value(other) > value(found)):
                     found, here, moved = other, there, True
@@ -315,6 +326,7 @@ class _Flow:
     spares: int
     waiting: float
     kept_by_swaps: float
+    shrunk: Shrunk | None
     stall_s: float
     local: _Local | None = None
 
@@ -345,10 +357,12 @@ def _flow(
     ways = [way for _, way in running]
     a, c = case.job.fan_out_terms(ways[0].replica_gpus)
     rate = max(way.failures_per_gpu_day for way in ways)
+    mended = _mended(case, running, units, gpus)
+    seen = 1.0 if mended[-1] is None else mended[-1].failing
     return _Flow(
         write, read, write_clients, read_clients, writers, readers, safe_write, safe_read,
-        a + c * gpus, mtti_s(rate, gpus), rate, _rate(case, ways, gpus),
-        tuple(way.id for way in ways), ways[0].replica_gpus, *_mended(case, running, units, gpus),
+        a + c * gpus, mtti_s(rate, gpus * seen), rate, _rate(case, ways, gpus),
+        tuple(way.id for way in ways), ways[0].replica_gpus, *mended,
         max(levels.stall_s(case.job, way, gpus) for way in ways),
     )  # fmt: skip
 
@@ -364,7 +378,8 @@ def _on_drives(case: Case, running: Running, flow: _Flow, gpus: int) -> _Flow | 
         if levels.local_room_tb(job, way, gpus) > most_tb * (1 + purchase.TOLERANCE):
             return None
     drain_s = max(levels.local_drain_s(job, way, gpus) for way in types)
-    if job.levels.local_restart_s + drain_s > flow.mtti_s * (1 + TOLERANCE):
+    mean_s = mtti_s(flow.failures_per_gpu_day, gpus)  # of all replicas, where fewer may run
+    if job.levels.local_restart_s + drain_s > mean_s * (1 + TOLERANCE):
         return None
     worn_s = max(levels.worn_interval_s(job, way, gpus) for way in types)
     return replace(flow, local=_Local(drain_s, worn_s))
@@ -380,16 +395,34 @@ def _rate(case: Case, ways: list[Way], gpus: int) -> float:
 
 def _mended(
     case: Case, running: Running, units: Mapping[str, int], gpus: int
-) -> tuple[int, float, float]:
-    """Return the spares standing by, the share of time waited, and what swaps leave."""
+) -> tuple[int, float, float, Shrunk | None]:
+    """Return the spares standing by, the share of time waited, what swaps leave, and what a job
+    does that shrinks: of that the time lost follows from its restarts."""
     repair = case.job.repair
     if repair is None:
-        return 0, 0.0, 1.0
+        return 0, 0.0, 1.0, None
     ((system, way),) = running
     rate = way.failures_per_gpu_day
     spares = max(0, repair.standing_by(way.spare_unit, units[system.id], gpus))
-    waiting = repair.waiting(way.spare_unit, spares, gpus, rate)
-    return spares, waiting, repair.swap_factor(mtti_s(rate, gpus))
+    if not repair.shrinks:
+        waiting = repair.waiting(way.spare_unit, spares, gpus, rate)
+        return spares, waiting, repair.swap_factor(mtti_s(rate, gpus)), None
+    replicas = (gpus // way.step_gpus, way.step_gpus, way.min_replicas)
+    shrunk = repair.shrunk(way.spare_unit, spares, replicas, rate)
+    return spares, 0.0, repair.swap_factor(mtti_s(rate, gpus * shrunk.failing)), shrunk
+
+
+def _waiting(job: Job, flow: _Flow, grow_s: float) -> float:
+    """Return the share of its work that a job loses to units that are out.
+
+    Args:
+        job: the job.
+        flow: what is known of its units.
+        grow_s: how long a restart with more replicas takes from its capture on, s.
+    """
+    if flow.shrunk is None or job.repair is None:
+        return flow.waiting
+    return flow.shrunk.lost(grow_s / job.repair.repair_s)
 
 
 def _run(
@@ -409,7 +442,11 @@ def _run(
     drain = 0.0 if mode == "sync" else transfer_s
     slowdown = 0.0 if mode == "sync" else job.drain_slowdown
     recovery_s = job.restart_s + restore_s
-    mended = flow.kept_by_swaps * (1.0 - flow.waiting)
+    grow_s = recovery_s + drain
+    if flow.local is not None and job.levels is not None:
+        grow_s = job.levels.local_restart_s + flow.local.drain_s
+    waiting = _waiting(job, flow, grow_s)
+    mended = flow.kept_by_swaps * max(0.0, 1.0 - waiting)
     kept = 0.0
     if flow.local is None:
         kept = mended * goodput(interval_s, stall, drain, recovery_s, flow.mtti_s, slowdown)
@@ -419,8 +456,8 @@ def _run(
         flow.reading_systems, interval_s, stall, drain, flow.fan_out, restore_s, flow.mtti_s,
         flow.failures_per_gpu_day, flow.tflops_per_gpu, kept, flow.safe_write_gb_per_s,
         flow.safe_read_gb_per_s, flow.ways, flow.replica_gpus, every,
-        0.0 if flow.local is None else flow.local.drain_s, flow.spares, flow.waiting,
-        flow.kept_by_swaps,
+        0.0 if flow.local is None else flow.local.drain_s, flow.spares, waiting,
+        flow.kept_by_swaps, flow.shrunk,
     )  # fmt: skip
     if flow.local is None:
         return run

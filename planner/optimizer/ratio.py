@@ -25,6 +25,7 @@ from planner.optimizer.master import Bounds, Master
 from planner.optimizer.model import LogMoney, total
 from planner.optimizer.objective import work_of_one_gpu
 from planner.optimizer.solver import Outcome
+from planner.optimizer.ways import flags_of
 
 MUCH = 0.2
 LEAST_PRETENDED = 1e-7
@@ -93,15 +94,16 @@ def divide_money(
     return []
 
 
-def left_of_money(
+def left_of_parts(
     master: Master, goal: Goal, parts: list[Node], value: float, width: float
 ) -> list[Bounds]:
-    """Return the ranges of money in which plans may be that come as close to a value as ``width``.
+    """Return the ranges of money, and ways, with plans that may come as close as a width.
 
     Later stages, which keep the goal so close, need to look there only. Without a logarithm of
-    money, or where parts of the search stayed open, everywhere.
+    money or a choice of ways, or where parts of the search stayed open, everywhere.
     """
     names = {c.divided.name for c in master.build.model.chords if isinstance(c, LogMoney)}
+    names |= {flag.name for flag in flags_of(master)}
     if not names or not parts:
         return [{}]
     kept: list[Bounds] = []

@@ -9,8 +9,10 @@ two neighbours: then the GPUs in use are split there.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
 
+from planner.case import Case
 from planner.errors import SolverError
 from planner.optimizer import operate, purchase
 from planner.optimizer.branch import (
@@ -32,6 +34,7 @@ from planner.optimizer.master import Master
 from planner.optimizer.operate import Run
 from planner.optimizer.ratio import divide_money, prune
 from planner.optimizer.solver import Outcome
+from planner.optimizer.ways import ask_for_better, bound_of_none, bound_part, divide_ways, holds
 
 MOST_ROUNDS = 200
 RELAXED_ROUNDS = 12
@@ -40,16 +43,17 @@ MOST_PRETENDED = 3
 MOST_MAGNIFIED = 3
 
 
-def run(master: Master, goal: Goal, start: Run | None = None) -> Found:
+def run(master: Master, goal: Goal, start: Run | None = None, least: float | None = None) -> Found:
     """Return the best operation of ``goal`` with a proven bound.
 
     Args:
         master: the model; keeps the tangents that are added.
         goal: what to optimise.
         start: a feasible operation to begin with.
+        least: what is worse is not sought.
     """
     master.objective(goal.expression, goal.maximise)
-    found = Found()
+    found = Found(least=least)
     if start is not None:
         found.take(goal, start)
     bounds = _search(master, goal, found, begun=start is None)
@@ -68,6 +72,8 @@ def _search(master: Master, goal: Goal, found: Found, *, begun: bool) -> list[fl
     """Work on parts until all are settled; return the finite bounds of the parts."""
     worst = math.inf if goal.maximise else -math.inf
     nodes, settled = [Node(worst, dict(part)) for part in master.parts], []
+    for node in nodes if master.by_way else ():
+        bound_part(master, goal, node, found)
     while nodes and not found.stopped and not found.unbounded:
         nodes.sort(key=lambda node: node.bound if goal.maximise else -node.bound)
         node = nodes.pop()
@@ -81,6 +87,7 @@ def _search(master: Master, goal: Goal, found: Found, *, begun: bool) -> list[fl
             settled.append(node)
         nodes += children
     master.narrow({})
+    master.ask_for_all()
     found.parts = [] if found.stopped or found.unbounded else settled
     return [node.bound for node in (*settled, *nodes) if math.isfinite(node.bound)]
 
@@ -109,8 +116,9 @@ def _explore(master: Master, goal: Goal, node: Node, found: Found, *, begun: boo
     pretended = 0
     outcome = Outcome("limit", None, None)
     for _ in range(MOST_ROUNDS):
+        ask_for_better(master, goal, found)
         outcome = _solve_whole(master, goal, node, found, begun)
-        if _ended(outcome, goal, node, found):
+        if _ended(master, outcome, goal, node, found):
             return []
         moved = bool(outcome.values) and _improve(master, goal, outcome, found)
         found.stopped = outcome.status == "limit"
@@ -139,7 +147,8 @@ def _explore_relaxed(master: Master, goal: Goal, node: Node, found: Found) -> li
     if relaxed is None:
         return []
     _begin(master, goal, node, relaxed, found)
-    return divide_money(master, goal, node, relaxed, found, SPLIT_MARGIN) or None
+    parts = divide_ways(master, goal, node, found)
+    return parts or divide_money(master, goal, node, relaxed, found, SPLIT_MARGIN) or None
 
 
 def _count_out(master: Master, goal: Goal, node: Node, outcome: Outcome) -> list[Node]:
@@ -172,10 +181,10 @@ def _solve_whole(master: Master, goal: Goal, node: Node, found: Found, begun: bo
             may do so more closely than the solver sees.
     """
     outcome = solve(master, goal, relaxed=False)
-    if node.bounds or not _belies(goal, found, outcome):
+    if not holds(master, goal, node, found) or not _belies(goal, found, outcome):
         return outcome
     outcome = solve(master, goal, relaxed=False, careful=True)
-    if begun and _belies(goal, found, outcome):
+    if begun and not node.bounds and _belies(goal, found, outcome):
         raise SolverError(f"the solver rules out a plan that exists ({goal.name})")
     return outcome
 
@@ -197,7 +206,7 @@ def _relax(master: Master, goal: Goal, node: Node, found: Found) -> Outcome | No
     outcome = None
     for _ in range(RELAXED_ROUNDS):
         outcome = solve(master, goal, relaxed=True)
-        if _ended(outcome, goal, node, found):
+        if _ended(master, outcome, goal, node, found):
             return None
         if outcome.status == "limit":
             found.stopped = True
@@ -217,13 +226,15 @@ def _begin(master: Master, goal: Goal, node: Node, relaxed: Outcome, found: Foun
     again = partial(solve, master, goal, relaxed=True)
     for operation in guesses(master, relaxed.values, again):
         found.take(goal, operation)
+    for operation in _every(master.build.case, found.operation):
+        master.cut_at(relaxed.values, operation)
     probe(master, goal, found)
 
 
-def _ended(outcome: Outcome, goal: Goal, node: Node, found: Found) -> bool:
+def _ended(master: Master, outcome: Outcome, goal: Goal, node: Node, found: Found) -> bool:
     """Take over the outcome's bound; say whether the node is empty or without end."""
     if outcome.status == "infeasible":
-        node.bound = -math.inf if goal.maximise else math.inf
+        node.bound = bound_of_none(master, goal, found)
         return True
     if outcome.status == "unbounded":
         found.unbounded = True
@@ -253,9 +264,24 @@ def _improve(master: Master, goal: Goal, outcome: Outcome, found: Found) -> bool
     added += master.cut(
         outcome.values, max(LEAST_VIOLATION, goal.gap / 50 if not goal.relative else 0)
     )
-    for operation in candidates:
+    for operation in (*candidates, *_every(case, *candidates[:1])):
         added += master.cut_at(outcome.values, operation)
     return added > 0
+
+
+def _every(case: Case, operation: Run | None = None) -> Iterator[Run]:
+    """Yield an operation as it is best with each k alone, where checkpoints have a local level.
+
+    Each k has tangents of its own: one without any near its best interval would be the next that
+    the master believes in.
+    """
+    if operation is None or operation.mode != "local":
+        return
+    near = (operation.mode, operation.units, operation.used, operation.gpus, operation.ways)
+    for one in case.by_every:
+        at = operate.operate(one, *near)
+        if at is not None:
+            yield at
 
 
 def _magnify(master: Master, broken: list[str]) -> bool:

@@ -24,6 +24,7 @@ from planner.schema.plan import (
     Line,
     LocalPlan,
     Loss,
+    NextStep,
     NotConsidered,
     ObjectiveReport,
     Plan,
@@ -31,8 +32,10 @@ from planner.schema.plan import (
     Provenance,
     RackGroup,
     Repair,
+    ShrunkPlan,
     Site,
     StallPlan,
+    StepNeed,
     Totals,
     WayPlan,
 )
@@ -95,6 +98,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "inputs": None,
             "checksums": None,
             "storage_options": None,
+            "next_step": None,
         },
     ),
     Line: Rule(
@@ -132,6 +136,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
         },
         {"net": _NET, "list+net": _LIST, "discount": _DISCOUNT},
     ),
+    NextStep: Rule(removed=dict.fromkeys(NextStep.model_fields)),
+    StepNeed: Rule(removed=dict.fromkeys(StepNeed.model_fields)),
     StorageOptions: Rule(removed=dict.fromkeys(StorageOptions.model_fields)),
     StorageOption: Rule(removed=dict.fromkeys(StorageOption.model_fields)),
     OptionItem: Rule(removed=dict.fromkeys(OptionItem.model_fields)),
@@ -175,7 +181,13 @@ RULES: Mapping[type[PlanModel], Rule] = {
         _names(
             "unit unit_gpus in_rack spares decided hardware_share repair_s swap_s load "
             "availability units_out waiting_h_per_year next_spare_gpus other_unit "
-            "other_waiting_h_per_year"
+            "other_waiting_h_per_year shrunk"
+        )
+    ),
+    ShrunkPlan: Rule(
+        _names(
+            "running failing least_replicas restarts_per_year restart_s short_h_per_year "
+            "stopped_h_per_year"
         )
     ),
     JobPlan: Rule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import get_args
 
 from planner.figures import FIGURES
@@ -36,6 +36,7 @@ from planner.schema.plan import (
     Plan,
     Repair,
     Section,
+    ShrunkPlan,
     Totals,
 )
 from planner.sizing.demand import VENDOR_RULES, rule_demand
@@ -197,13 +198,13 @@ def _texts(plan: Plan, totals: Totals) -> Iterator[str]:
     full = scope.complete(plan)
     if full and totals.capex_usd:
         yield _shares(totals, totals.capex_usd)
-    facility = _facility(plan, totals)
+    at_meter = facility(plan, totals)
     money_text = _running(plan, totals)
     if full or scope.cooled_by_liquid(plan):
-        yield "; ".join(text for text in (facility, _heat(totals)) if text)
+        yield "; ".join(text for text in (at_meter, _heat(totals)) if text)
         yield from [money_text] if money_text else []
     else:
-        yield f"{facility}; {money_text}" if money_text else facility
+        yield f"{at_meter}; {money_text}" if money_text else at_meter
     if full and totals.lead_time_days:
         yield _lead_time(plan, totals, totals.lead_time_days)
 
@@ -218,7 +219,8 @@ def _shares(totals: Totals, capex_usd: float) -> str:
     return "capex: " + ", ".join(shares)
 
 
-def _facility(plan: Plan, totals: Totals) -> str:
+def facility(plan: Plan, totals: Totals) -> str:
+    """Return the power at the meter with its PUE."""
     if totals.facility_power_kw is None:
         return "the power draw is not known in full"
     pue = f"PUE {plan.site.pue:g}"
@@ -256,19 +258,19 @@ def _running(plan: Plan, totals: Totals) -> str:
         f"{money(totals.opex_usd_per_year)} a year to run ({what}); "
         f"TCO over {plan.site.years:g} years {money(totals.tco_usd)}{discounted}"
     )
-    return f"{text}{_ratios(plan, totals)}"
+    return f"{text}{ratios(plan, totals)}"
 
 
-def _ratios(plan: Plan, totals: Totals) -> str:
+def ratios(plan: Plan, totals: Totals) -> str:
     """Return what useful work costs: a figure that only a complete bill or a limit makes sense
     of."""
-    ratios = (
+    each = (
         ("per_useful_gpu_hour", totals.usd_per_useful_gpu_hour, "useful GPU-hour"),
         ("per_million_tokens", totals.usd_per_million_tokens, "million tokens"),
     )
     shown = [
         f"{f'{usd:,.2f}' if usd >= 1 else f'{usd:.3g}'} USD per {what}"
-        for name, usd, what in ratios
+        for name, usd, what in each
         if usd is not None and (scope.complete(plan) or scope.limited(plan, name))
     ]
     return f"; {', '.join(shown)}" if shown else ""
@@ -294,15 +296,39 @@ def render(plan: Plan) -> str:
         parts += [standing_idle(plan), _fabrics(plan)]
         parts += [_job(plan, plan.jobs[0]), _limits(plan)]
         parts += [_proof(plan), _notes(plan)]
+    return _joined_parts(parts)
+
+
+def render_parts(plan: Plan, parts: Collection[str]) -> str:
+    """Return those parts of the screen that are named: lines, run, network, notes, proof."""
+    assert plan.totals is not None
+    totals, job = plan.totals, plan.jobs[0]
+    told: dict[str, Callable[[], list[str]]] = {
+        "lines": lambda: [bill(plan, totals), rivals_text.headline(plan)],
+        "run": lambda: [_job(plan, job), _limits(plan)],
+        "network": lambda: [_fabrics(plan)],
+        "proof": lambda: [_proof(plan)],
+        "notes": lambda: [standing_idle(plan), _notes(plan)],
+    }
+    chosen = [text for part, tell in told.items() if part in parts for text in tell()]
+    return _joined_parts(chosen) if any(chosen) else ""
+
+
+def _joined_parts(parts: Iterable[str]) -> str:
     text = "\n\n".join(part for part in parts if part) + "\n"
     # Names come from files: nothing in them may steer the terminal.
     return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
 
 
-def _title(plan: Plan) -> str:
+def headline(plan: Plan) -> str:
+    """Return what the plan is of, and how good it is."""
     scenario = plan.provenance.scenario
     name = plan.problem if scenario is None else f"{plan.problem}, scenario {scenario}"
-    title = f"{name}  ({status(plan)})"
+    return f"{name}  ({status(plan)})"
+
+
+def _title(plan: Plan) -> str:
+    title = headline(plan)
     if plan.jobs and plan.jobs[0].repair is None:
         title = "\n".join([title, *wrapped(NO_REPAIR)])
     if not plan.not_counted:
@@ -313,12 +339,20 @@ def _title(plan: Plan) -> str:
     return "\n".join([title, *wrapped(parts)])
 
 
+def idle_texts(plan: Plan) -> list[str]:
+    """Return what is owned and not used, and why."""
+    models = {line.sku: product(line) for line in plan.lines}
+    return [
+        f"{each.units:,} {models[each.sku]}, owned: {each.reason or 'not in use'}"
+        for each in plan.idle
+    ]
+
+
 def standing_idle(plan: Plan) -> str:
     """Return what is owned and not used: why, and what would use it or let it go."""
-    models = {line.sku: product(line) for line in plan.lines}
     lines = []
-    for each in plan.idle:
-        lines += wrapped(f"{each.units:,} {models[each.sku]}, owned: {each.reason or 'not in use'}")
+    for each, text in zip(plan.idle, idle_texts(plan), strict=True):
+        lines += wrapped(text)
         lines += wrapped(each.fix, 2 * INDENT, 2 * INDENT) if each.fix else []
     return "Stand idle\n" + "\n".join(lines) if lines else ""
 
@@ -355,8 +389,8 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
     bought = plan.totals.gpus if plan.totals else job.gpus_used
     idle = "" if bought == job.gpus_used else f" of {bought:,} in place"
     if job.repair is not None and job.repair.spares and not job.repair.in_rack:
-        units = _units(job.repair, job.repair.spares)
-        idle += f" ({units} {'stands' if job.repair.spares == 1 else 'stand'} by as spares)"
+        spares = units(job.repair, job.repair.spares)
+        idle += f" ({spares} {'stands' if job.repair.spares == 1 else 'stand'} by as spares)"
     if job.hot_spare_systems:
         systems = (
             "system is a hot spare" if job.hot_spare_systems == 1 else "systems are hot spares"
@@ -401,7 +435,7 @@ def _job_texts(plan: Plan, job: JobPlan) -> Iterator[str]:
     )
 
 
-def _units(repair: Repair, count: float) -> str:
+def units(repair: Repair, count: float) -> str:
     """Return so many spare units in words."""
     name = repair.unit if repair.unit == "system" else f"tray of {repair.unit_gpus} GPUs"
     plural = name.replace("tray", "trays") if repair.unit == "tray" else "systems"
@@ -422,21 +456,35 @@ def _repairs(job: JobPlan) -> Iterator[str]:
     waits = f"{repair.waiting_h_per_year:,.1f} h a year ({percent(1.0 - repair.availability, 2)})"
     other = ""
     if repair.other_unit is not None:
-        units = "whole systems" if repair.other_unit == "system" else "trays"
-        other = f"; with {units} swapped {repair.other_waiting_h_per_year:,.1f} h"
+        kind = "whole systems" if repair.other_unit == "system" else "trays"
+        other = f"; with {kind} swapped {repair.other_waiting_h_per_year:,.1f} h"
     if repair.in_rack:
         each = repair.spares // job.systems_used
         yield (
-            f"{text}{_units(repair, each)} stand by in each of {job.systems_used:,} systems, where "
+            f"{text}{units(repair, each)} stand by in each of {job.systems_used:,} systems, where "
             f"its tensor groups stand; the job waits for repairs at most {waits}{other}"
         )
         return
     decided = "" if repair.decided else " as asked"
+    if repair.shrunk is None:
+        short = f"the job waits for repairs {waits}{other}"
+    else:
+        short = _shrunk(repair, repair.shrunk)
     worth = repair.next_spare_gpus or 0.0
     yield (
-        f"{text}{_units(repair, repair.units_out or 0.0)} out on average, "
-        f"{_units(repair, repair.spares)} stand by{decided}; the job waits for repairs "
-        f"{waits}{other}; one spare more would give {worth:,.1f} useful GPUs"
+        f"{text}{units(repair, repair.units_out or 0.0)} out on average, "
+        f"{units(repair, repair.spares)} stand by{decided}; {short}; "
+        f"one spare more would give {worth:,.1f} useful GPUs"
+    )
+
+
+def _shrunk(repair: Repair, shrunk: ShrunkPlan) -> str:
+    """What a job does that goes on with fewer replicas."""
+    taken = percent(1.0 - repair.availability, 2)
+    return (
+        f"fewer replicas run for {shrunk.short_h_per_year:,.0f} h a year and are restarted to be "
+        f"more {shrunk.restarts_per_year:,.0f} times, {duration(shrunk.restart_s)} each, which "
+        f"takes {taken} of the work"
     )
 
 

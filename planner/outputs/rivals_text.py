@@ -18,7 +18,7 @@ def headline(plan: Plan) -> str:
     settled = decided(found)
     if found.choice is None and len(found.options) > 1:
         settled += "; `planner explain` has every break-even price"
-    texts = (_needs(plan, found), _intervals(plan, found), settled)
+    texts = (needs(plan, found), _intervals(plan, found), settled)
     return "Storage, whoever sells it\n" + "\n".join(
         line for text in texts for line in wrapped(text)
     )
@@ -37,7 +37,7 @@ def _rate(gb_per_s: float) -> str:
     return f"{gb_per_s:,.0f}" if gb_per_s >= 10.0 else f"{gb_per_s:.2g}"
 
 
-def _needs(plan: Plan, found: StorageOptions) -> str:
+def needs(plan: Plan, found: StorageOptions) -> str:
     """Return what is needed and who gives it."""
     names = [units(option) for option in found.options]
     *first, last = names
@@ -116,7 +116,7 @@ def whose_quote(plan: Plan) -> str:
     if found is None:
         return ""
     lines = ["Whose quote decides?"]
-    for text in (f"{_needs(plan, found)}; {_money_counted(plan, found)}", decided(found)):
+    for text in (f"{needs(plan, found)}; {_money_counted(plan, found)}", decided(found)):
         lines += wrapped(text)
     for option in found.options:
         lines += wrapped(_break_even(option), f"{INDENT}- ", f"{INDENT}  ")

@@ -108,8 +108,6 @@ def _blind(study: Simulation, job: JobSimulated) -> Iterator[str]:
         yield "other jobs"
     if job.repair is not None and job.repair.in_rack:
         yield "repairs that go on while the job waits"
-    if job.repair is not None and job.repair.shrinks:
-        yield "fewer replicas that run on while units are short"
     if job.predicted_loss.slowdown:
         yield "first intervals after restarts, which no drain slows"
     room_s = job.interval_s - job.stall_s

@@ -277,13 +277,34 @@ class StallPlan(PlanModel):
     copy_s: float
 
 
+class ShrunkPlan(PlanModel):
+    """What a job does on average that goes on with fewer replicas where units are short.
+
+    ``running`` is the share of its replicas that run, over all time, and ``failing`` the share of
+    the failures of all of them that the work of those sees: the job's ``mtti_s`` counts these. For
+    ``short_h_per_year`` fewer than all replicas run, for ``stopped_h_per_year`` fewer than
+    ``least_replicas`` could, so that none does. ``restarts_per_year`` bring replicas back: each is
+    planned, at a capture, and takes ``restart_s`` until it is safe and the job computes again.
+    """
+
+    running: float
+    failing: float
+    least_replicas: int
+    restarts_per_year: float
+    restart_s: float
+    short_h_per_year: float
+    stopped_h_per_year: float
+
+
 class Repair(PlanModel):
     """Hardware out for repair, and what stands by for it.
 
     ``unit`` is what fails and is swapped, of ``unit_gpus`` GPUs: a GPU system, or a tray of one.
     ``spares`` of them stand by, in any system of the type or, where they are ``in_rack``, in each
     system in use for it alone (then ``availability`` is a lower bound). ``load`` is how many units
-    would be out on average if the job never waited, ``units_out`` how many are.
+    would be out on average if the job never waited, ``units_out`` how many are. A job that goes
+    on with fewer replicas is ``shrunk``: ``availability`` and ``waiting_h_per_year`` then count
+    what that takes of the work of all replicas, as if the whole job waited for so long.
     ``hardware_share`` of the interruptions take a unit out for ``repair_s`` on average, and make
     the restart longer by ``swap_s``. ``next_spare_gpus`` is what one more spare would add to the
     useful GPUs, None in racks. ``decided`` is False where the problem gives the number of spares;
@@ -306,6 +327,7 @@ class Repair(PlanModel):
     next_spare_gpus: float | None
     other_unit: Literal["system", "tray"] | None
     other_waiting_h_per_year: float | None
+    shrunk: ShrunkPlan | None = Field(default=None, exclude_if=_is_none)
 
 
 def _is_one(value: object) -> bool:
@@ -481,6 +503,33 @@ class LimitReport(PlanModel):
     exact: bool = False
 
 
+class StepNeed(PlanModel):
+    """What a limit would have to allow for the next step, in the limit's unit."""
+
+    name: str
+    label: str
+    value: float
+    limit: float
+    unit: str
+
+
+class NextStep(PlanModel):
+    """The fewest GPU systems more that the job could use, and limits that have no room for them.
+
+    They are of the type most of which is in place, with what comes with them and the storage as it
+    is; ``value`` is the objective's then, at ``interval_s`` and, with a local level, ``every``
+    so many-th checkpoint to storage. The best plan under a looser limit may be another one.
+    """
+
+    sku: str
+    systems: int
+    gpus: int
+    value: float
+    interval_s: float
+    every: int
+    needs: tuple[StepNeed, ...]
+
+
 class ObjectiveReport(PlanModel):
     """The objective with its certificate.
 
@@ -592,6 +641,7 @@ class Plan(PlanModel):
     totals: Totals | None = None
     jobs: tuple[JobPlan, ...] = ()
     limits: tuple[LimitReport, ...] = ()
+    next_step: NextStep | None = Field(default=None, exclude_if=_is_none)
     fabrics: tuple[FabricReport, ...] = ()
     racks: tuple[RackGroup, ...] = ()
     assumptions: tuple[Assumption, ...] = ()

@@ -382,7 +382,21 @@ class Job(Model):
                 "repair needs one GPU type per job: a spare of one type does not take the place "
                 "of another; leave gpus.max_types out, or set repair to null"
             )
+        if self.repair.when_short == "shrink":
+            self._can_shrink()
         return self
+
+    def _can_shrink(self) -> None:
+        if not self.whole_replicas:
+            raise ValueError(
+                "repair: when_short: shrink goes on with fewer replicas, and needs parallelism: "
+                "{tensor: 8, pipeline: 64} (without gpus.whole: systems) to say what one is"
+            )
+        if self.checkpoint.interval.policy == "lost_work":
+            raise ValueError(
+                "repair: when_short: shrink needs checkpoint.interval policy: optimal or fixed; "
+                "lost_work follows from the time between interruptions, which changes as it shrinks"
+            )
 
     @model_validator(mode="after")
     def _has_a_size(self) -> Job:

@@ -32,8 +32,8 @@ class Repair(Model):
     ``share`` of the job's interruptions takes one ``unit`` out for ``time`` on average, whatever
     the law of that time; ``classes`` give both by kind of failure. The unit is a GPU system, or the
     tray of one where the catalog states it. ``swap`` is how much longer a restart takes where
-    hardware failed. ``spares`` stand by and are decided unless a number is given; the job waits
-    while more units are out than stood by.
+    hardware failed. ``spares`` stand by and are decided unless a number is given. While more units
+    are out than stood by the job waits, or with ``when_short: shrink`` goes on with fewer replicas.
     """
 
     share: PositiveShare | None = None
@@ -42,6 +42,7 @@ class Repair(Model):
     unit: Literal["system", "tray"] = "system"
     swap_s: SecondsOrZero = Field(default=0.0, alias="swap")
     spares: StandingBy = "open"
+    when_short: Literal["wait", "shrink"] = "wait"
 
     @property
     def hardware_share(self) -> float:

@@ -18,11 +18,12 @@ class Mending:
 
     Attributes:
         law: how times of repair are spread; their mean is the plan's.
-        shrinks: whether the job goes on with fewer replicas where units are short, or waits.
+        shrinks: whether the job goes on with fewer replicas where units are short, or waits; None
+            is what the plan says.
     """
 
     law: Law = field(default_factory=lambda: Exponential(1.0))
-    shrinks: bool = False
+    shrinks: bool | None = None
 
 
 def world_of(
@@ -98,7 +99,7 @@ def job_run(
         checkpoint_gb=job.checkpoint_gb,
         restore_gb=job.fan_out * job.checkpoint_gb,
         restart_s=job.restart_s,
-        failures=failures or Exponential(job.mtti_s),
+        failures=failures or Exponential(full_mtti_s(job)),
         drain_slowdown=0.0 if sync else job.drain_slowdown,
         sync=sync,
         client_write_gb_per_s=job.client_write_limit_gb_per_s,
@@ -107,6 +108,12 @@ def job_run(
         units=units_of(job, mending),
         local=copies_of(job, every_s),
     )
+
+
+def full_mtti_s(job: JobPlan) -> float:
+    """Return the mean time between interruptions of a plan's job while all its replicas run, s."""
+    shrunk = None if job.repair is None else job.repair.shrunk
+    return job.mtti_s if shrunk is None else job.mtti_s * shrunk.failing
 
 
 def classes_of(job: JobPlan, mending: Mending) -> tuple[FailureClass, ...]:
@@ -157,17 +164,20 @@ def units_of(job: JobPlan, mending: Mending) -> Units | None:
     repair = job.repair
     if repair is None:
         return None
+    shrinks = repair.shrunk is not None if mending.shrinks is None else mending.shrinks
     (usable,) = job.usable_gpus_by_type.values()
     if repair.in_rack:
-        if mending.shrinks:
+        if shrinks:
             raise ValueError("spares stay in their racks, so the job cannot run on without a unit")
         racks = math.ceil(job.gpus_used / usable)
         return Units.waiting(repair.spares // racks, repair.swap_s, racks)
-    if not mending.shrinks:
+    if not shrinks:
         return Units.waiting(repair.spares, repair.swap_s)
     each = min(usable, repair.unit_gpus)
     step = job.replica_gpus if job.whole_replicas and job.replica_gpus else each
     units = math.ceil(job.gpus_used / each) + repair.spares
     most = math.ceil(job.gpus_used / step)
-    left = [min(most, each * (units - out) // step) for out in range(units + 1)]
+    least = 1 if repair.shrunk is None else repair.shrunk.least_replicas
+    held = [each * (units - out) // step for out in range(units + 1)]
+    left = [min(most, count) if count >= least else 0 for count in held]
     return Units.shrinking(left, repair.swap_s)

@@ -4,11 +4,16 @@ Of the job's interruptions a share takes one spare unit (a GPU system, or a tray
 repair. Others stand by and take its place; the job waits while more are out than stood by. Nothing
 fails while it waits, so the units out are a loss system with as many places as there are spares,
 and one more: Erlang's loss formula, whatever the law of the repair times is.
+
+A job may also go on with fewer replicas. Then what runs fails, the less the more units are out: a
+loss system whose arrivals fall with the units out, and as little depends on the law.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from planner.sizing.checks import require_non_negative, require_positive, require_share
 
@@ -199,6 +204,101 @@ def waiting_odds(spares: int, load: float) -> float:
     """Return the time a job waits for repairs as a share of the time it does not."""
     inverse, before, _ = _inverse(spares, load)
     return load / (spares + 1) / before if inverse < FULL else 0.0
+
+
+@dataclass(frozen=True)
+class Shrinking:
+    """A job of ``replicas`` replicas that goes on with fewer where units are short.
+
+    ``units`` carry it or stand by, each with ``unit_gpus`` GPUs for replicas of ``replica_gpus``;
+    fewer than ``least`` replicas do not run: then the job waits.
+    """
+
+    units: int
+    unit_gpus: int
+    replica_gpus: int
+    replicas: int
+    least: int = 1
+
+    def running(self, out: int) -> int:
+        """Return how many replicas run while so many units are out, 0 where the job waits."""
+        held = self.unit_gpus * max(0, self.units - out) // self.replica_gpus
+        return min(self.replicas, held) if held >= self.least else 0
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """What a job that shrinks does on average.
+
+    ``idle`` is the share of its replicas that does not run, over all time; ``failing`` the share of
+    its failures that kept work sees: of replicas that run, weighted by what they do. ``grown`` are
+    the restarts that bring replicas back, per mean time of repair, each counted with the share of
+    the job that it stops; ``restarts`` the same, each counted as one. ``short`` is the share of
+    time in which fewer than all replicas run, ``stopped`` that in which none does.
+    """
+
+    idle: float
+    failing: float
+    grown: float
+    restarts: float
+    short: float
+    stopped: float
+    units_out: float
+
+    def lost(self, restart_per_repair: float) -> float:
+        """Return what the work of all replicas loses, restarts to grow included.
+
+        Args:
+            restart_per_repair: how long such a restart takes, from a capture of its own until the
+                job computes again, over the mean time of repair.
+        """
+        return self.idle + self.grown * restart_per_repair
+
+
+NEGLIGIBLE = 1e-18
+"""States that take less of the time than this, beyond the likeliest, are left out."""
+
+
+def shrunk(running: Callable[[int], float], load: float) -> Shrunk:
+    """Return what a job that shrinks does on average.
+
+    With j units out d(j) replicas run and only these fail, so p(j + 1)/p(j) is load d(j)/d(0) over
+    j + 1; whatever the law of the repair times is. A unit that comes back and lets a replica more
+    run costs a restart of those that ran before.
+
+    Args:
+        running: how many replicas run with 0, 1, ... units out, never more than with fewer out; 0
+            from some number on. In whatever they are counted.
+        load: `repair_load` of all replicas.
+
+    Raises:
+        ValueError: the load is not positive.
+    """
+    require_positive(load=load)
+    whole = now = float(running(0))
+    out, weight = 0, 1.0
+    sums = [1.0, whole, whole * whole, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    while now > 0 and (out <= load or weight >= NEGLIGIBLE * sums[0]):
+        before, out = now, out + 1
+        weight *= load * before / whole / out
+        now = running(out)
+        back = out * weight if before > now > 0 else 0.0
+        short, none = weight * (now < whole), weight * (now == 0)
+        work = (weight, weight * now, weight * now * now, weight * (whole - now))
+        for place, term in enumerate((*work, back * before, back, short, none, weight * out)):
+            sums[place] += term
+        if sums[0] > FULL:  # only ratios count
+            weight, sums = weight / FULL, [each / FULL for each in sums]
+    total, doing, squared, idle, grown, restarts, short, none, units = sums
+    return Shrunk(
+        idle=idle / total / whole,
+        failing=squared / doing / whole,
+        grown=grown / total / whole,
+        restarts=restarts / total,
+        short=short / total,
+        stopped=none / total,
+        units_out=units / total,
+    )
 
 
 def swap_factor(hardware_share: float, swap_s: float, mtti_s: float) -> float:

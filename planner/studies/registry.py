@@ -563,8 +563,8 @@ _STUDIES = (
             option(
                 "when_short", str,
                 "Whether the job waits while units are short, or goes on with fewer replicas: "
-                "wait or shrink.",
-                default="wait", metavar="HOW",
+                "wait or shrink, or as the plan has it.",
+                default="plan", metavar="HOW",
             ),
             option("replications", int, "How many runs.", default=1000),
             option(

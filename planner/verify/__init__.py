@@ -21,7 +21,7 @@ from planner.verify.levels import check_choice
 from planner.verify.limits import Found, check_limits
 from planner.verify.lines import check_lines
 from planner.verify.objective import check_objective, check_status
-from planner.verify.options import check_options
+from planner.verify.options import check_next_step, check_options
 from planner.verify.placement import check_placement, shared_racks
 from planner.verify.totals import check_ratios, check_totals
 from planner.verify.ways import check_ways, with_option
@@ -149,6 +149,7 @@ def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pla
     check_limits(ledger, basis, decisions, plan, found)
     check_objective(ledger, basis, plan, found)
     check_options(ledger, basis, decisions, plan)
+    check_next_step(ledger, basis, decisions, plan)
 
 
 def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:

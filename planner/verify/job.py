@@ -186,11 +186,13 @@ def _mended(
     basis: Basis, decisions: Decisions, rhythm: progress.Rhythm, failures_per_gpu_day: float
 ) -> progress.Rhythm:
     """Return the times of a job with its swaps, and what it waits for repairs."""
-    mended = repair.compute(basis, decisions, failures_per_gpu_day, 1.0)
+    mended = repair.compute(basis, decisions, failures_per_gpu_day, 1.0, rhythm.grow_s)
     if mended is None:
         return rhythm
     swapped, swap_s = mended.hardware_share, mended.swap_s
-    return replace(rhythm, swapped=swapped, swap_s=swap_s, waits=mended.waits)
+    seen = 1.0 if mended.shrunk is None else mended.shrunk.failing
+    mtti_s = SECONDS_PER_DAY / (failures_per_gpu_day * decisions.gpus_used * seen)
+    return replace(rhythm, mtti_s=mtti_s, swapped=swapped, swap_s=swap_s, waits=mended.waits)
 
 
 def _replica_gpus(job: Job) -> int:
@@ -279,7 +281,8 @@ def check_job(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) ->
     _check_losses(ledger, stated, rhythm)
     check_levels(ledger, basis, decisions, stated)
     kept = figures.goodput / (1.0 - rhythm.waits)
-    mended = repair.compute(basis, decisions, figures.failures_per_gpu_day, kept)
+    rate = figures.failures_per_gpu_day
+    mended = repair.compute(basis, decisions, rate, kept, rhythm.grow_s)
     repair.check(ledger, job.repair, stated, mended, rhythm.mtti_s)
     hot = hot_spares(basis, systems_by_type(decisions, stated))
     ledger.equal("jobs.hot_spare_systems", stated.hot_spare_systems, sum(hot.values()))

@@ -1,4 +1,4 @@
-"""What else could be the storage of a plan: counts against needs, money against prices, who wins.
+"""What else could be: other storage (counts, money, who wins), and the next step of GPU systems.
 
 What everything else costs beside another storage is taken as stated: each such plan was computed
 again as a whole when it was made.
@@ -14,15 +14,19 @@ from planner.schema.catalog import Item
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
 from planner.verify.basis import Basis, nameplate_gb_per_s
+from planner.verify.companions import count_companions
 from planner.verify.decisions import Decisions, find_clients
 from planner.verify.job import compute_figures
 from planner.verify.ledger import Ledger
 from planner.verify.money import discount_share, present_years, purchased, support_years
+from planner.verify.placement import shared_racks
 
 _ENOUGH = 1e-6
 """By which share a bandwidth may miss what is needed: tolerances of the search."""
 _WITHIN = 0.005
 """How far behind the best, as a share, other storage may be; indifference if that is more."""
+_PLACED = 1e-3
+"""How far power may be off, as a share, where devices are not placed anew."""
 _CENTS = 0.03
 """What rounding of net price, support and subscription can make of one unit in a year, USD."""
 
@@ -166,22 +170,105 @@ def _check_shortfall(
         interval_s=option.interval_s,
         every=option.every,
     )
-    clients = find_clients(Ledger(), basis, changed, plan.jobs[0])
     plates = [nameplate_gb_per_s(basis.items[sku], units) for sku, units in known.items()]
-    moves = plates and all(read > 0 and write > 0 for read, write in plates)
-    if clients is None or option.interval_s <= 0 or not moves:
+    if not plates or not all(read > 0 and write > 0 for read, write in plates):
         ledger.fail(f"{name}: the job cannot run on it")
         return
-    figures, _ = compute_figures(basis, changed, clients)
-    value = getattr(figures, asked.figure.name, float(decisions.gpus_used))
+    value = _work(ledger, basis, changed, plan, plan.jobs[0], name)
     if value is None:
-        ledger.fail(f"{name}: the job's work is not known")
         return
     behind = max(0.0, goal.bound - value) / max(abs(goal.bound), 1e-12)
     ledger.require(
         abs(option.shortfall - behind) <= _ENOUGH,
         f"{name}: the plan says {option.shortfall:.12g}, computed {behind:.12g}",
     )
+
+
+def _work(
+    ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan, job: JobPlan, name: str
+) -> float | None:
+    """Return the value of the plan's objective on other decisions, which must let the job run."""
+    clients = find_clients(Ledger(), basis, decisions, job)
+    if clients is None or decisions.interval_s <= 0:
+        ledger.fail(f"{name}: the job cannot run on it")
+        return None
+    figures, _ = compute_figures(basis, decisions, clients)
+    figure = OBJECTIVES[plan.objective.name].figure.name
+    value: float | None = getattr(figures, figure, float(decisions.gpus_used))
+    if value is None:
+        ledger.fail(f"{name}: the job's work is not known")
+    return value
+
+
+def check_next_step(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Plan) -> None:
+    """Run the job on the systems of the next step, and count the power that they would take.
+
+    Racks that network devices share are not placed anew, so power is compared to a thousandth,
+    and of money and room only that it is more than the limit allows.
+
+    Args:
+        ledger: takes the disagreements.
+        basis: the problem, the catalogs and the prices.
+        decisions: what the plan decided.
+        plan: the plan to check.
+    """
+    step, name = plan.next_step, "next_step"
+    if step is None:
+        return
+    now = decisions.counts.get(step.sku, 0)
+    if not now or step.systems < 1 or step.gpus < 1 or plan.objective.name not in OBJECTIVES:
+        ledger.fail(f"{name}: {step.systems} more of {step.sku} are no step of the plan")
+        return
+    counts = {**decisions.counts, step.sku: now + step.systems}
+    then = replace(
+        decisions,
+        counts=counts,
+        standing=basis.standing(counts),
+        gpus_used=decisions.gpus_used + step.gpus,
+        systems_used=decisions.systems_used + step.systems,
+        interval_s=step.interval_s,
+        every=step.every,
+    )
+    spread = plan.jobs[0].systems_by_type
+    if spread:
+        spread = {**spread, step.sku: spread.get(step.sku, 0) + step.systems}
+    job = plan.jobs[0].model_copy(update={"systems_by_type": spread})
+    value = _work(ledger, basis, then, plan, job, name)
+    if value is not None:
+        ledger.require(
+            abs(step.value - value) <= _ENOUGH * abs(value),
+            f"{name}.value: the plan says {step.value:.12g}, computed {value:.12g}",
+        )
+    limits = {limit.name: limit for limit in plan.limits}
+    for need in step.needs:
+        limit = limits.get(need.name)
+        if limit is None or limit.sense == ">=" or not need.value > limit.limit == need.limit:
+            ledger.fail(f"{name}.{need.name}: {need.value:.12g} is within what the plan may take")
+    _check_power(ledger, basis, then, plan)
+
+
+def _check_power(ledger: Ledger, basis: Basis, then: Decisions, plan: Plan) -> None:
+    companions = count_companions(basis, then.counts, shared_racks(basis, plan))
+    counts = {**then.standing, **companions.counts}
+    drawn = [(basis.drawn_kw(basis.items[sku]), sku, n) for sku, n in counts.items() if n]
+    if any(kw is None for kw, _, _ in drawn):
+        return
+    at_meter = {
+        sku: basis.problem.site.pue_air * (1.0 - share) + basis.problem.site.pue_liquid * share
+        for _, sku, _ in drawn
+        for share in (basis.liquid_share(basis.items[sku]),)
+    }
+    sums = {
+        "it_power": sum((kw or 0.0) * n for kw, _, n in drawn),
+        "facility_power": sum((kw or 0.0) * n * at_meter[sku] for kw, sku, n in drawn),
+    }
+    stated = {need.name: need.value for need in plan.next_step.needs} if plan.next_step else {}
+    for name, computed in sums.items():
+        if name in stated:
+            ledger.require(
+                abs(stated[name] - computed) <= _PLACED * computed,
+                f"next_step.{name}: the plan says {stated[name]:.12g}, computed {computed:.12g}",
+            )
 
 
 def _check_own(

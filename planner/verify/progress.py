@@ -39,6 +39,13 @@ class Rhythm:
     waits: float = 0.0
 
     @property
+    def grow_s(self) -> float:
+        """What a restart with more replicas takes: its capture is safe, and the job is back."""
+        if self.levels is not None:
+            return self.levels.drain_s + self.levels.restart_s
+        return self.drain_s + self.restart_s + self.restore_s
+
+    @property
     def kept_by_swaps(self) -> float:
         """What longer restarts leave: the mean of exp(-swap/M) over interruptions."""
         return (1.0 - self.swapped) + self.swapped * math.exp(-self.swap_s / self.mtti_s)

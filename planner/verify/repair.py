@@ -3,6 +3,9 @@
 Units out are those of a loss system: with units coming at a load, the number out is a Poisson
 number cut off at its places. So the job runs with the probability that a Poisson number is at most
 the spares, given that it is at most one more.
+
+A job that goes on with fewer replicas has the same kind of law, each state weighted by what ran in
+those below it: the flow of failures out of a state equals the flow of repairs back.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-from planner.schema.plan import JobPlan
+from planner.schema.plan import JobPlan, ShrunkPlan
 from planner.schema.repair import Repair
 from planner.verify.basis import Basis
-from planner.verify.decisions import Decisions, usable_gpus
+from planner.verify.decisions import Decisions, replica_gpus, usable_gpus
 from planner.verify.ledger import Ledger
+from planner.verify.ways import least_replicas
 
 SECONDS_PER_DAY = 86_400
 HOURS_PER_YEAR = 8_760
@@ -41,6 +45,7 @@ class Mended:
     next_spare_gpus: float | None
     other_unit: str | None
     other_waiting_h_per_year: float | None
+    shrunk: ShrunkPlan | None = None
 
     @property
     def waits(self) -> float:
@@ -93,8 +98,79 @@ def _odds_of_running(spares: int, load: float) -> float:
     return below
 
 
+@dataclass(frozen=True)
+class _Running:
+    """The shares of time with 0, 1, ... units out, and the replicas that run in each state."""
+
+    shares: list[float]
+    replicas: list[int]
+    repair_s: float
+
+    @property
+    def all_share(self) -> float:
+        """Share of the replicas that run on average."""
+        return math.fsum(map(float.__mul__, self.shares, map(float, self.replicas))) / self.all
+
+    @property
+    def all(self) -> int:
+        """Replicas with nothing out."""
+        return self.replicas[0]
+
+    def seen(self) -> float:
+        """Return the share of failures that kept work sees: replicas weighted by what they do."""
+        parts = zip(self.shares, self.replicas, strict=True)
+        return math.fsum(p * d * d for p, d in parts) / self.all**2 / self.all_share
+
+    def rises(self) -> list[tuple[float, int]]:
+        """Return how often per second units come back that let more replicas run, and how many ran
+        then: not where none ran, which is the end of a restart anyway."""
+        found = []
+        for out in range(1, len(self.shares)):
+            if 0 < self.replicas[out] < self.replicas[out - 1]:
+                found.append((self.shares[out] * out / self.repair_s, self.replicas[out - 1]))
+        return found
+
+    def lost(self, grow_s: float) -> float:
+        """Return the share of the work of all replicas that runs short, restarts included."""
+        idle = math.fsum(
+            p * (self.all - d) for p, d in zip(self.shares, self.replicas, strict=True)
+        )
+        stops = math.fsum(rate * count for rate, count in self.rises())
+        return (idle + stops * grow_s) / self.all
+
+
+def _run_on(
+    basis: Basis, decisions: Decisions, unit: _Unit, spares: int, per_gpu: float, repair_s: float
+) -> _Running:
+    """Return the states of a job that goes on with fewer replicas.
+
+    From the likeliest state, where weights are 1, up and down: nothing overflows.
+    """
+    job, gpus = basis.problem.job, decisions.gpus_used
+    replica = replica_gpus(job) or 1
+    holds = unit.usable_gpus if unit.per_system == 1 else unit.gpus
+    units, least = math.ceil(gpus / holds) + spares, _least(basis, decisions)
+    replicas = [gpus // replica]
+    while replicas[-1] > 0:
+        left = max(0, units - len(replicas)) * holds // replica
+        replicas.append(min(gpus // replica, left) if left >= least else 0)
+    rates = [per_gpu * replica * count for count in replicas]
+    top = next(j for j in range(len(replicas)) if rates[j] <= j + 1)
+    weights = {top: 1.0}
+    for j in range(top, len(replicas) - 1):
+        weights[j + 1] = weights[j] * rates[j] / (j + 1)
+    for j in range(top, 0, -1):
+        weights[j - 1] = weights[j] * j / rates[j - 1]
+    whole = math.fsum(weights.values())
+    return _Running([weights[j] / whole for j in range(len(replicas))], replicas, repair_s)
+
+
 def compute(
-    basis: Basis, decisions: Decisions, failures_per_gpu_day: float, kept: float
+    basis: Basis,
+    decisions: Decisions,
+    failures_per_gpu_day: float,
+    kept: float,
+    grow_s: float,
 ) -> Mended | None:
     """Return every figure of the repair, None where the problem does not state it.
 
@@ -103,6 +179,7 @@ def compute(
         decisions: what the plan decided.
         failures_per_gpu_day: of the type in use.
         kept: goodput while the job does not wait.
+        grow_s: what a restart with more replicas takes from its capture on, s.
     """
     repair = basis.problem.job.repair
     if repair is None:
@@ -112,10 +189,18 @@ def compute(
     share = math.fsum(share for share, _ in _kinds(repair))
     per_gpu = failures_per_gpu_day / SECONDS_PER_DAY * out_s
     spares, load = _spares(decisions, repair, unit), per_gpu * gpus
-    waits = _waits(unit, spares, per_gpu, gpus)
-    more = waits - waiting_share(max(0, spares) + 1, load)
     other, other_h = _unit(basis, decisions, by_tray=unit.per_system == 1), None
-    told = other != unit and not isinstance(repair.spares, int)
+    shrinks = repair.when_short == "shrink"
+    told = other != unit and not isinstance(repair.spares, int) and not shrinks
+    if shrinks:
+        states = (basis, decisions, unit), (per_gpu, out_s / share)
+        now = _run_on(*states[0], max(0, spares), *states[1])
+        waits, out, shrunk = now.lost(grow_s), _out(now), _told(basis, decisions, now, grow_s)
+        more = waits - _run_on(*states[0], max(0, spares) + 1, *states[1]).lost(grow_s)
+    else:
+        waits, shrunk = _waits(unit, spares, per_gpu, gpus), None
+        out = units_out(max(0, spares), load)
+        more = waits - waiting_share(max(0, spares) + 1, load)
     if told:
         left = _spares(decisions, repair, other)
         other_h = HOURS_PER_YEAR * _waits(other, left, per_gpu, gpus)
@@ -130,11 +215,37 @@ def compute(
         swap_s=repair.swap_s,
         load=load,
         availability=1.0 - waits,
-        units_out=None if unit.in_rack else units_out(max(0, spares), load),
+        units_out=None if unit.in_rack else out,
         waiting_h_per_year=HOURS_PER_YEAR * waits,
         next_spare_gpus=None if unit.in_rack else gpus * kept * more,
         other_unit=("tray" if other.per_system > 1 else "system") if told else None,
         other_waiting_h_per_year=other_h,
+        shrunk=shrunk,
+    )
+
+
+def _least(basis: Basis, decisions: Decisions) -> int:
+    """Return the fewest replicas whose memory holds what they share."""
+    option, (sku,) = basis.problem.job.parallelism, decisions.gpu_types
+    if option is None:
+        return 1
+    return least_replicas(basis.items[sku], basis.problem.job, option) or 1
+
+
+def _out(running: _Running) -> float:
+    return math.fsum(out * share for out, share in enumerate(running.shares))
+
+
+def _told(basis: Basis, decisions: Decisions, running: _Running, grow_s: float) -> ShrunkPlan:
+    states = list(zip(running.shares, running.replicas, strict=True))
+    return ShrunkPlan(
+        running=running.all_share,
+        failing=running.seen(),
+        least_replicas=_least(basis, decisions),
+        restarts_per_year=SECONDS_PER_DAY * 365 * math.fsum(rate for rate, _ in running.rises()),
+        restart_s=grow_s,
+        short_h_per_year=HOURS_PER_YEAR * math.fsum(p for p, d in states if d < running.all),
+        stopped_h_per_year=HOURS_PER_YEAR * math.fsum(p for p, d in states if d == 0),
     )
 
 
@@ -201,7 +312,10 @@ def check(
     if repair is None or mended is None or stated.repair is None:
         ledger.equal("jobs.repair", stated.repair is None, mended is None)
         return
+    _check_shrunk(ledger, stated.repair.shrunk, mended.shrunk)
     for field in fields(Mended):
+        if field.name == "shrunk":
+            continue
         computed, said = getattr(mended, field.name), getattr(stated.repair, field.name)
         if computed is None or isinstance(computed, (bool, str)):
             ledger.equal(f"jobs.repair.{field.name}", said, computed)
@@ -212,6 +326,14 @@ def check(
     if mended.swap_s > longest_s * (1 + LONGEST_SWAP):
         text = f"a swap of {mended.swap_s:.6g} s is longer than the {longest_s:.6g} s of the proof"
         ledger.breach("jobs.repair.swap_s", text)
+
+
+def _check_shrunk(ledger: Ledger, stated: ShrunkPlan | None, computed: ShrunkPlan | None) -> None:
+    if stated is None or computed is None:
+        ledger.equal("jobs.repair.shrunk", stated is None, computed is None)
+        return
+    for name in ShrunkPlan.model_fields:
+        ledger.same(f"jobs.repair.shrunk.{name}", getattr(stated, name), getattr(computed, name))
 
 
 def longest_swap_share(hardware_share: float) -> float:

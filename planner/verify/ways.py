@@ -158,16 +158,22 @@ def _check_spread(ledger: Ledger, basis: Basis, item: Item, way: WayPlan) -> flo
     ledger.equal(f"{name}.pipeline", way.pipeline, option.pipeline)
     ledger.equal(f"{name}.context", way.context, option.context)
     ledger.same(f"{name}.option_factor", way.option_factor, option.factor)
-    least, asked, memory = option.min_replicas, option.memory, item.gpu.memory
-    if asked is not None and memory is not None and job.parameters is not None:
-        each = job.parameters / option.tensor / option.pipeline / 1e9
-        room_gb = memory.value * asked.usable - asked.activations_gb - each * asked.held
-        if room_gb <= 0:
-            ledger.fail(f"{name}: the memory of its GPUs does not hold a replica")
-            return option.factor
-        least = max(least, at_least(each * asked.shared / room_gb))
+    least = least_replicas(item, job, option)
+    if least is None:
+        ledger.fail(f"{name}: the memory of its GPUs does not hold a replica")
+        return option.factor
     ledger.equal(f"{name}.min_replicas", way.min_replicas, least)
     return option.factor
+
+
+def least_replicas(item: Item, job: Job, option: Parallelism) -> int | None:
+    """Return the fewest replicas whose memory holds what they share, None where none does."""
+    least, asked, memory = option.min_replicas, option.memory, item.gpu.memory
+    if asked is None or memory is None or job.parameters is None:
+        return least
+    each = job.parameters / option.tensor / option.pipeline / 1e9
+    room_gb = memory.value * asked.usable - asked.activations_gb - each * asked.held
+    return None if room_gb <= 0 else max(least, at_least(each * asked.shared / room_gb))
 
 
 def _check_least(ledger: Ledger, basis: Basis, stated: JobPlan) -> None:

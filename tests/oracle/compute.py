@@ -15,7 +15,7 @@ from tests.oracle.candidates import Candidate, flops_needed
 from tests.oracle.fabric import design
 from tests.oracle.facility import ceil
 from tests.oracle.money import RESOURCES, Array, Market, within
-from tests.oracle.repair import mended
+from tests.oracle.repair import Mended, mended
 from tests.oracle.ways import Way, least_replicas, useful_tflops, ways
 
 LLAMA3_PER_GPU_DAY = 4.74e-4
@@ -36,8 +36,10 @@ class Compute:
     client_write_gb_per_s: float
     client_read_gb_per_s: float
     items: tuple[Item, ...]
-    kept: float
-    """What waiting for repairs and swaps leave of the goodput; 0 where it may not run so."""
+    mended: Mended
+    """What waiting for repairs and swaps leave of the goodput; nothing where it may not run so."""
+    full_mtti_s: float
+    """Time between interruptions while all replicas run: ``mtti_s`` is what kept work sees."""
 
 
 def choices(market: Market, systems: Sequence[Candidate], thrifty: bool) -> Iterator[Compute]:
@@ -215,6 +217,7 @@ def _describe(
     for place, way in zip(types, chosen, strict=True):
         if way.power_share != 1.0:
             consumed = consumed - systems[place].spared[way.power_share][bought[place]]
+    repairs = _mended(problem.job, items, [bought[t] for t in types], used, gpus, rate)
     return Compute(
         bought=bought,
         gpus_used=gpus,
@@ -222,21 +225,22 @@ def _describe(
         consumed=consumed,
         units=sum(bought),
         useful_tflops=min(useful_tflops(way, problem.job, gpus) for way in chosen),
-        mtti_s=86_400.0 / (rate * gpus),
+        mtti_s=86_400.0 / (rate * gpus * repairs.failing),
         client_write_gb_per_s=_clients_gb_per_s(problem, items, used, "write"),
         client_read_gb_per_s=_clients_gb_per_s(problem, items, used, "read"),
         items=tuple(items),
-        kept=_kept(problem.job, items, [bought[t] for t in types], used, gpus, rate),
+        mended=repairs,
+        full_mtti_s=86_400.0 / (rate * gpus),
     )
 
 
-def _kept(
+def _mended(
     job: Job, items: Sequence[Item], bought: Sequence[int], used: Sequence[int], gpus: int,
     rate: float,
-) -> float:  # fmt: skip
+) -> Mended:  # fmt: skip
     if job.repair is None:
-        return 1.0
+        return Mended(0, 1.0, 1.0)
     (item,) = items
     usable = usable_gpus(_gpus(item), job)
     found = mended(item, job, usable, bought[0], used[0], gpus, rate)
-    return 0.0 if found is None else found.factor
+    return Mended(0, 0.0, 0.0) if found is None else found

@@ -65,7 +65,7 @@ def near(problem: Problem, choice: Compute) -> Near | None:
         drains.append(part_tb * 1000.0 / drives.write.value)
         if drives.endurance is not None:
             worn.append(part_tb * SECONDS_PER_DAY / drives.endurance.value)
-    if max(drains) + job.restart.local_s > choice.mtti_s * (1.0 + ROUNDING):
+    if max(drains) + job.restart.local_s > choice.full_mtti_s * (1.0 + ROUNDING):
         return None
     survived = {"yes"} | ({"peer"} if local.copies > 1 else set())
     remote = [s for n, s in job.failure_shares.items() if local.recovers[n] not in survived]
@@ -137,7 +137,8 @@ def _run(
     best_s = (left + right) / 2.0
     for end in ends:
         best_s = np.where(worth(end) > worth(best_s), end, best_s)
-    return np.exp(best_s), np.where(allowed, choice.kept * worth(best_s), 0.0)
+    kept = choice.mended.factor(np.full(1, level.restart_s + level.drain_s))
+    return np.exp(best_s), np.where(allowed, kept * worth(best_s), 0.0)
 
 
 def goodput(

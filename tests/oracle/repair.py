@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from planner.schema.catalog import Item
 from planner.schema.problem import Job
 from planner.schema.repair import Repair
+from tests.oracle.money import Array
+from tests.oracle.ways import least_replicas
 
 SECONDS_PER_DAY = 86_400.0
 YEAR_H = 8760.0
@@ -20,11 +24,15 @@ class Mended:
     spares: int
     availability: float
     kept_by_swaps: float
+    grown_per_s: float = 0.0
+    """Where fewer replicas may run: the work lost to growing again, per s that a restart takes."""
+    failing: float = 1.0
+    """And which share of the failures of all replicas the work of those that run sees."""
 
-    @property
-    def factor(self) -> float:
+    def factor(self, grow_s: Array) -> Array:
         """What is left of the goodput of a job that is never short of hardware."""
-        return self.availability * self.kept_by_swaps
+        left = self.availability - self.grown_per_s * grow_s
+        return np.asarray(np.maximum(left, 0.0) * self.kept_by_swaps)
 
 
 def states(spares: int, load: float) -> list[float]:
@@ -38,6 +46,39 @@ def states(spares: int, load: float) -> list[float]:
         weights.append(weights[-1] * load / out)
     whole = math.fsum(weights)
     return [weight / whole for weight in weights]
+
+
+def shrunk(units: int, holds: int, replicas: tuple[int, int, int], load: float) -> Chain:
+    """Return what a job does that goes on with fewer replicas, state by state.
+
+    Args:
+        units: those that carry it or stand by.
+        holds: GPUs of each that replicas can fill.
+        replicas: how many there are, the GPUs of one, and the fewest that run.
+        load: units out on average if all replicas always ran.
+    """
+    count, size, least = replicas
+    runs, logs = [count], [0.0]
+    while runs[-1]:
+        logs.append(logs[-1] + math.log(load * runs[-1] / count / len(runs)))
+        fit = (units - len(runs)) * holds // size
+        runs.append(min(count, fit) if fit >= least else 0)
+    weights = np.exp(np.array(logs) - max(logs))
+    shares, doing = weights / weights.sum(), np.array(runs) / count
+    more = (doing[:-1] > doing[1:]) & (doing[1:] > 0.0)
+    back = np.where(more, shares[1:] * np.arange(1, len(runs)) * doing[:-1], 0.0)
+    mean = float(shares @ doing)
+    return Chain(mean, float(back.sum()), float(shares @ doing**2) / mean)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Share of the replicas that run; of their work that stops to grow, per repair time and per
+    time of a restart; share of their failures that the work of those that run sees."""
+
+    runs: float
+    grown: float
+    failing: float
 
 
 def pooled(item: Item, job: Job, repair: Repair) -> tuple[int, bool]:
@@ -54,9 +95,12 @@ def pooled(item: Item, job: Job, repair: Repair) -> tuple[int, bool]:
 
 
 def spares_can_be_counted(item: Item, job: Job) -> bool:
-    """Say whether so many spares as the job asks for mean something of a GPU system."""
+    """Say whether so many spares as the job asks for, or fewer replicas, mean something of a GPU
+    system."""
     repair = job.repair
-    return repair is None or repair.spares == "open" or pooled(item, job, repair)[1]
+    if repair is None or (repair.spares == "open" and repair.when_short == "wait"):
+        return True
+    return pooled(item, job, repair)[1]
 
 
 def mended(
@@ -86,6 +130,7 @@ def mended(
         return None
     swaps = 1.0 - share + share * math.exp(-repair.swap_s * per_s)
     load = per_s * sum(each * time_s for each, time_s in kinds)
+    repair_s = sum(each * time_s for each, time_s in kinds) / share
     tray, pool = pooled(item, job, repair)
     per_system = item.provides.gpus.value // tray
     if not pool:
@@ -98,7 +143,16 @@ def mended(
         if left < repair.spares:
             return None
         left = repair.spares
-    return None if left < 0 else Mended(left, 1.0 - states(left, load)[-1], swaps)
+    if left < 0:
+        return None
+    if repair.when_short == "wait":
+        return Mended(left, 1.0 - states(left, load)[-1], swaps)
+    assert job.parallelism is not None
+    holds, size = usable if per_system == 1 else tray, job.parallelism.replica_gpus
+    replicas = (gpus // size, size, least_replicas(item, job) or 1)
+    chain = shrunk(math.ceil(gpus / holds) + left, holds, replicas, load)
+    swaps = 1.0 - share + share * math.exp(-repair.swap_s * per_s * chain.failing)
+    return Mended(left, chain.runs, swaps, chain.grown / repair_s, chain.failing)
 
 
 def _provable(share: float, swaps: float) -> bool:

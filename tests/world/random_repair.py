@@ -56,3 +56,30 @@ def _trays(random: Random, item: Raw) -> None:
     trays = [count for count in range(1, size) if size % count == 0]
     if trays and random.random() < 0.7:
         item["spare_unit"] = {"tray": figure(random.choice(trays))}
+
+
+def shrinking(case: Case, seed: int) -> Case:
+    """Return a case whose job goes on with fewer replicas where units are short.
+
+    Repairs are long and failures many, so that it does; replicas fill a part of a system, or span
+    several.
+    """
+    random, documents = Random(f"shrinking {seed}"), deepcopy(dict(case.documents))
+    job = documents["problem"]["jobs"][0]
+    gpus = job.setdefault("gpus", {})
+    for name in ("hot_spares", "max_types", "whole"):
+        gpus.pop(name, None)
+    if "parallelism" not in job:
+        job["parallelism"] = {"tensor": random.choice((1, 1, 2)), "pipeline": random.choice((1, 3))}
+    if job["checkpoint"]["interval"]["policy"] == "lost_work":
+        job["checkpoint"]["interval"] = {"policy": "optimal"}
+    job["repair"] = _repair(random) | {"when_short": "shrink"}
+    if random.random() < 0.7:
+        rate = f"{math.exp(random.uniform(math.log(1e-3), math.log(0.2))):.3g}"
+        shares = job.get("failures", {})
+        shares = {"shares": shares["shares"]} if "shares" in shares else {}
+        job["failures"] = {"per_gpu_day": float(rate)} | shares
+    for item in documents["catalog"]["items"]:
+        if item["category"] == "gpu_system":
+            _trays(random, item)
+    return read(documents)

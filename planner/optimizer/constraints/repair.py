@@ -87,7 +87,7 @@ def add_spare_units(build: Build) -> None:
         return
     for system in build.case.systems:
         units = [way.spare_unit for way in system.ways if not way.spare_unit.in_rack]
-        if not units:
+        if not units or (repair.shrinks and repair.spares is None):
             continue
         if repair.spares is None:
             most = min(_most_useful(build, repair), units[0].per_system * build.tops[system.id])
@@ -151,6 +151,8 @@ def log_available(build: Build, repair: Repair) -> list[Linear]:
         domain = (min(ends[0], high), high)
         build.model.link("kept_by_swaps", kept, build.mu, LogKeptBySwaps(repair), domain)
         terms.append(kept)
+    if repair.shrinks:
+        return [*terms, build.log_running - build.n]
     if build.spares:
         terms.append(_pool(build, repair))
     if any(way.spare_unit.in_rack for way in build.case.ways):
@@ -196,5 +198,5 @@ def _log_odds(repair: Repair, unit: SpareUnit, failures_per_gpu_day: float) -> f
 def _range_of(build: Build, per_gpu: Callable[[Way], float]) -> tuple[float, float]:
     """Return the least and the largest logarithm of N times a figure of the way in use."""
     logs = [math.log(per_gpu(way)) for way in build.case.ways]
-    low, high = (math.log(gpus) for gpus in build.gpus_range)
+    low, high = (math.log(gpus) for gpus in build.running_range)
     return low + min(logs), high + max(logs)

@@ -26,14 +26,14 @@ from planner.schema.simulation import (
     Timeline,
     TimelineBar,
 )
-from planner.simulation.from_plan import appliances, copies_of, world_of
+from planner.simulation.from_plan import appliances, copies_of, full_mtti_s, world_of
 from planner.simulation.history import History, Interruption
 from planner.simulation.laws import Array, Empirical, Failures, Weibull
 from planner.simulation.record import record
 from planner.simulation.replicate import Asked, Progress, Runs, confidence, events, replicate
 from planner.simulation.world import Disturbances, JobRun, World, draw
 from planner.sizing import two_levels
-from planner.sizing.availability import in_rack_waiting, swap_factor, waiting
+from planner.sizing.availability import Shrunk, in_rack_waiting, shrunk, swap_factor, waiting
 from planner.sizing.goodput import goodput, goodput_loss
 from planner.studies.compare.sides import read_side
 from planner.studies.request import Found, Request, stem_of_side
@@ -61,19 +61,50 @@ def restore_s(job: JobRun, world: World) -> float:
     return job.restore_gb / min(world.read_gb_per_s, job.client_read_gb_per_s)
 
 
-def kept_in_repair(job: JobRun) -> tuple[float, float]:
+def seen_mtti_s(job: JobRun) -> float:
+    """Return the mean time between interruptions that the work of a job sees, s: longer than that
+    of all its replicas where fewer run while units are short."""
+    return job.failures.mean_s / (1.0 if (shrinks := shrunk_of(job)) is None else shrinks.failing)
+
+
+def shrunk_of(job: JobRun) -> Shrunk | None:
+    """Return what a job does on average that goes on with fewer replicas, None where it waits."""
+    units = job.units
+    if units is None or not units.shrinks:
+        return None
+    running = units.running
+    return shrunk(lambda out: running[out] if out < len(running) else 0.0, repair_load_of(job))
+
+
+def kept_in_repair(job: JobRun, world: World) -> tuple[float, float]:
     """Return what longer restarts after hardware failures leave of the goodput, and the share of
-    time that a job waits for repairs, as if it waited wherever it is short of units."""
-    units, mean_s = job.units, job.failures.mean_s
+    it that is lost waiting for repairs, or with fewer replicas."""
+    units, mean_s = job.units, seen_mtti_s(job)
     if units is None:
         return 1.0, 0.0
     spares = sum(share == 1.0 for share in units.running) - 1
     load, hardware = repair_load_of(job), math.fsum(kind.share * kind.out for kind in job.classes)
-    if units.racks > 1:
+    shrinks = shrunk_of(job)
+    if shrinks is not None:
+        waits = shrinks.lost(grow_s(job, world) / repair_s_of(job))
+    elif units.racks > 1:
         waits = in_rack_waiting(units.racks, spares, load / units.racks)
     else:
         waits = waiting(spares, load)
     return swap_factor(hardware, units.swap_s, mean_s), waits
+
+
+def grow_s(job: JobRun, world: World) -> float:
+    """Return how long a restart with more replicas takes, from its capture on, s."""
+    if job.local is not None:
+        return job.local.settle_s + job.local.restart_s
+    return (0.0 if job.sync else drain_s(job, world)) + job.restart_s + restore_s(job, world)
+
+
+def repair_s_of(job: JobRun) -> float:
+    """Return how long a unit of a job is out on average, s."""
+    shares = math.fsum(kind.share * kind.out for kind in job.classes if kind.repair)
+    return repair_load_of(job) * job.failures.mean_s / shares
 
 
 def repair_load_of(job: JobRun) -> float:
@@ -96,7 +127,7 @@ def levels_of(job: JobRun, world: World) -> two_levels.TwoLevels | None:
         local_restart_s=local.restart_s,
         restart_s=job.restart_s,
         restore_s=restore_s(job, world),
-        mtti_s=job.failures.mean_s,
+        mtti_s=seen_mtti_s(job),
         remote_share=remote_share_of(job),
         drain_slowdown=job.drain_slowdown,
         drain_restarts=not local.drain_survives,
@@ -113,8 +144,8 @@ def predicted(job: JobRun, world: World) -> float:
     included."""
     drain = 0.0 if job.sync else drain_s(job, world)
     restart = job.restart_s + restore_s(job, world)
-    mean = job.failures.mean_s
-    swaps, waits = kept_in_repair(job)
+    mean = seen_mtti_s(job)
+    swaps, waits = kept_in_repair(job, world)
     levels = levels_of(job, world)
     if levels is not None:
         return two_levels.goodput(levels) * swaps * (1.0 - waits)
@@ -130,7 +161,7 @@ def predicted_loss(job: JobRun, world: World) -> LossBudget:
     drain = 0.0 if job.sync else drain_s(job, world)
     levels, slowed = levels_of(job, world), job.drain_slowdown * drain
     if levels is not None:
-        parts = two_levels.loss(levels, *kept_in_repair(job))
+        parts = two_levels.loss(levels, *kept_in_repair(job, world))
         slowed /= levels.every
     else:
         parts = goodput_loss(
@@ -139,11 +170,12 @@ def predicted_loss(job: JobRun, world: World) -> LossBudget:
             drain,
             job.restart_s,
             restore_s(job, world),
-            job.failures.mean_s,
+            seen_mtti_s(job),
             job.drain_slowdown,
-            *kept_in_repair(job),
+            *kept_in_repair(job, world),
         )
     share = slowed / (slowed + job.stall_s) if slowed else 0.0
+    shrinks = job.units is not None and job.units.shrinks
     return LossBudget(
         stall=parts.stall * (1.0 - share),
         slowdown=parts.stall * share,
@@ -152,7 +184,8 @@ def predicted_loss(job: JobRun, world: World) -> LossBudget:
         restart=parts.restart,
         restore=parts.restore,
         planned=0.0,
-        waiting=parts.waiting,
+        waiting=0.0 if shrinks else parts.waiting,
+        shrunk=parts.waiting if shrinks else 0.0,
     )
 
 
@@ -364,7 +397,7 @@ def _world(plan: Plan, options: SimulationOptions) -> tuple[World, tuple[JobPlan
     if not stores:
         fix = "give a plan whose storage is bought or installed"
         raise InputError(Finding("plan", "there is no storage in the plan", fix=fix))
-    failures = failures_of(options, plan.jobs[0].mtti_s)
+    failures = failures_of(options, full_mtti_s(plan.jobs[0]))
     more, said = beside(options.beside, plan, stores)
     if isinstance(failures, Weibull):
         more = tuple(replace(job, failures=failures.scaled(job.failures.mean_s)) for job in more)

@@ -60,7 +60,7 @@ class SimulationOptions:
     and ``scaled`` stretches the times to the plan's mean. ``planned`` and ``outages`` are texts of
     two times. ``intervals`` says whether to try other intervals, None where the job is alone.
     ``repairs`` is how times of repair are spread, "exponential", "constant" or "lognormal:SIGMA";
-    ``when_short`` whether the job waits or shrinks where units are short.
+    ``when_short`` whether the job waits or shrinks where units are short, or does as planned.
     ``processes`` of 0 are as many as there are cores.
     """
 
@@ -76,7 +76,7 @@ class SimulationOptions:
     interval_s: float | None = None
     intervals: bool | None = None
     repairs: str = "exponential"
-    when_short: str = "wait"
+    when_short: str = "plan"
     processes: int = 0
 
 
@@ -117,10 +117,11 @@ def mending_of(options: SimulationOptions, plan: Plan) -> Mending:
     Raises:
         InputError: nothing of the kind is known, or the plan has no repair.
     """
-    if options.when_short not in ("wait", "shrink"):
+    known = {"plan": None, "wait": False, "shrink": True}
+    if options.when_short not in known:
         message = f"--when-short '{options.when_short[:40]}' is not known"
-        raise InputError(Finding("option", message, fix="write wait or shrink"))
-    mending = Mending(_law(options.repairs), options.when_short == "shrink")
+        raise InputError(Finding("option", message, fix="write plan, wait or shrink"))
+    mending = Mending(_law(options.repairs), known[options.when_short])
     asked = "--repairs" if options.repairs != "exponential" else "--when-short"
     repair = plan.jobs[0].repair
     if repair is None and mending != Mending():

@@ -9,7 +9,7 @@ from planner.outputs.workbook.bom.rows import working_name
 from planner.outputs.workbook.checkpoint import levels
 from planner.outputs.workbook.formats import DECIMAL_1, INTEGER, PERCENT_2
 from planner.outputs.workbook.rows import Result, Results
-from planner.schema.plan import JobPlan, Plan, Repair
+from planner.schema.plan import JobPlan, Plan, Repair, ShrunkPlan
 
 
 def goodput_sections(plan: Plan, job: JobPlan) -> list[Results]:
@@ -53,15 +53,30 @@ def _waiting(plan: Plan, job: JobPlan, repair: Repair) -> tuple[Result, ...]:
                    _standing_by(plan, job, repair), "units on BOM less those in use", INTEGER,
                    plan=repair.spares)
         )  # fmt: skip
-    rows += [
+    rows.append(
         Result("repair_load", load, "units", f"{per_day}*gpus_in_use",
                "failures x share x repair time", _PRECISE, plan=repair.load),
+    )  # fmt: skip
+    if repair.shrunk is not None:
+        return (*rows, *_shrinking(repair, repair.shrunk))
+    rows += [
         Result("time_waiting", FIGURES["loss.waiting"].heading, "share",
                formulas.waiting("spares", "repair_load"),
                "Erlang's loss formula with as many places as spares, and one more", _PRECISE,
                plan=1.0 - repair.availability),
     ]  # fmt: skip
     return tuple(rows)
+
+
+def _shrinking(repair: Repair, shrunk: ShrunkPlan) -> tuple[Result, ...]:
+    """Return what a job loses that goes on with fewer replicas: as solved, not live."""
+    why = "as solved: a sum over the units out, which an edit here does not change"
+    return (
+        Result("time_waiting", "Work lost to units that are out", "share",
+               repr(1.0 - repair.availability), why, _PRECISE, plan=1.0 - repair.availability),
+        Result("failing_share", FIGURES["shrunk.failing"].heading, "share",
+               repr(shrunk.failing), why, _PRECISE, plan=shrunk.failing),
+    )  # fmt: skip
 
 
 def _standing_by(plan: Plan, job: JobPlan, repair: Repair) -> str:

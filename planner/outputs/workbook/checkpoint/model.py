@@ -153,10 +153,14 @@ def _checkpoint(job: JobPlan) -> tuple[Result, ...]:
 
 
 def _restore(job: JobPlan) -> tuple[Result, ...]:
+    seen = told = ""
+    if job.repair is not None and job.repair.shrunk is not None:
+        seen, told = "*failing_share", " x share of failures that kept work sees"
     return (
         Result("mtti_s", FIGURES["mtti_s"].heading, "s",
-               "86400/(failures_per_gpu_day*gpus_in_use)",
-               "86,400 s / (failures per GPU and day x GPUs in use)", DECIMAL_1, plan=job.mtti_s),
+               f"86400/(failures_per_gpu_day*gpus_in_use{seen})",
+               f"86,400 s / (failures per GPU and day x GPUs in use{told})", DECIMAL_1,
+               plan=job.mtti_s),
         Result("replicas", FIGURES["replicas"].heading, "", "gpus_in_use/replica_gpus",
                "GPUs in use / GPUs per replica", DECIMAL_2, ("replica_gpus",), plan=job.replicas),
         Result(

@@ -297,7 +297,8 @@ def _checkpoint() -> list[Step]:
 
 def _goodput(book: Book) -> list[Step]:
     return [
-        Step("mtti", FIGURES["mtti_s"].column, "86400/({failures}*gpus_in_use)", DECIMAL_1),
+        Step("mtti", FIGURES["mtti_s"].column, f"86400/({{failures}}*gpus_in_use{_seen(book)})",
+             DECIMAL_1),
         *_mended(book),
         Step("charged", "Stall plus slowdown x drain, s", "{stall}+{slowdown}*{drain}", DECIMAL_3),
         Step("goodput", FIGURES["goodput"].heading, _goodput_formula("{interval}", book),
@@ -309,6 +310,12 @@ def _goodput(book: Book) -> list[Step]:
     ]  # fmt: skip
 
 
+def _seen(book: Book) -> str:
+    """Return what failures count where a job goes on with fewer replicas: as solved."""
+    shrinks = book.job is not None and book.job.repair is not None and book.job.repair.shrunk
+    return "*failing_share" if shrinks else ""
+
+
 def _mended(book: Book) -> list[Step]:
     """Return what repairs and swaps leave, where the problem states them."""
     if book.job is None or book.job.repair is None:
@@ -316,6 +323,8 @@ def _mended(book: Book) -> list[Step]:
     repair, per_gpu = book.job.repair, "{failures}*hardware_share*repair_s/86400"
     swaps = "1-hardware_share+hardware_share*EXP(-swap_s/{mtti})"
     kept = Step("swapped", "What swaps leave", swaps, "0.000000")
+    if repair.shrunk is not None:
+        return [kept, Step("mended", "Work not lost to units out", "1-time_waiting", PERCENT_2)]
     if not repair.in_rack:
         waits = formulas.waiting("spares", f"({per_gpu}*gpus_in_use)")
         return [kept, Step("mended", "Time not waiting", f"1-{waits}", PERCENT_2)]

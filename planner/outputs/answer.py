@@ -1,0 +1,219 @@
+"""The first screen of a plan: what was asked, the answer in a few lines, what to know of it.
+
+All of it is in `planner.outputs.console`, part by part; this is what fits one page of a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from planner.figures import objective_label
+from planner.limits import of_group
+from planner.outputs import console, rivals_text, scope
+from planner.outputs.comparison_words import listed
+from planner.outputs.words import duration, money, number, percent, product, quantity, size, wrapped
+from planner.schema.plan import JobPlan, LimitReport, Line, NextStep, Plan, StepNeed, Totals
+from planner.terminal import width
+
+PARTS = ("lines", "run", "network", "notes", "proof")
+"""What may follow the first screen."""
+
+LABELS = ("Asked", "Buy", "Work", "Money", "Power", "Binds", "Storage", "Left out", "Notes", "More")
+"""What its lines begin with."""
+
+_INDENT = max(len(label) for label in LABELS) + 2
+_MOST_NOTES = 5
+_MOST_NOTE_LINES = 2
+_MOST_BINDING = 3
+
+
+def render(plan: Plan, parts: Collection[str] = ()) -> str:
+    """Return the first screen, and after it the parts that were asked for.
+
+    Args:
+        plan: the plan; of one that buys nothing all is told that `console.render` tells.
+        parts: what else to tell.
+    """
+    if plan.totals is None or not plan.jobs:
+        return console.render(plan)
+    lines = [console.headline(plan), ""]
+    for label, text in _answer(plan, plan.totals, plan.jobs[0]):
+        lines += _labelled(label, text)
+    lines += _notes(plan) if "notes" not in parts else []
+    lines += _labelled("More", _more(plan, parts)) if len(parts) < len(PARTS) else []
+    text = "\n".join(lines) + "\n"
+    more = console.render_parts(plan, parts)
+    return text + (f"\n{more}" if more else "")
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    return wrapped(text, f"{label:<{_INDENT}}", " " * _INDENT)
+
+
+def _answer(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
+    yield "Asked", _asked(plan, job)
+    yield "Buy", _buy(plan, totals)
+    yield "Work", _work(plan, totals, job)
+    if totals.capex_usd is not None:
+        yield "Money", _money(plan, totals)
+    yield "Power", _power(plan, totals)
+    yield "Binds", _binds(plan)
+    yield "Storage", _storage(plan, job)
+    left_out = [*plan.not_counted]
+    if job.repair is None:
+        left_out.append("repair and spares")
+    if left_out:
+        yield "Left out", listed(left_out)
+
+
+def _asked(plan: Plan, job: JobPlan) -> str:
+    """Return the objective, the job and the limits that people set, in a line."""
+    goal = plan.objective
+    most = "the most" if goal.sense == "maximize" else "the least"
+    within, floors = (
+        [_of(limit) for limit in plan.limits if limit.name in {row.name for row in of_group(group)}]
+        for group in ("supply", "target")
+    )
+    text = f"{most} {objective_label(goal.name)} of {job.name}"
+    text += f", with {listed(floors)}" if floors else ""
+    return text + (f", within {listed(within)}" if within else "")
+
+
+def _of(limit: LimitReport) -> str:
+    """Return a limit in words: its unit often says what it is."""
+    value = quantity(limit.limit, limit.unit).replace(".00 ", " ")
+    if limit.name in ("facility_power", "racks", "capex"):
+        return value + (" at the meter" if limit.name == "facility_power" else "")
+    return f"{value} of {limit.label}"
+
+
+def _buy(plan: Plan, totals: Totals) -> str:
+    """Return GPU systems and storage by name, the rest by how many."""
+    own = scope.own_lines(plan)
+    systems, storage = (_counted(own, section) for section in ("Compute", "Storage"))
+    text = f"{listed(systems)} ({totals.gpus:,} GPUs)" if systems else ""
+    text = f"{text} and {listed(storage)}" if text and storage else text or listed(storage)
+    beside = []
+    switches = sum(f.leaf_switches + f.spine_switches + f.core_switches for f in plan.fabrics)
+    if switches:
+        beside.append(f"{switches:,} switches")
+    if totals.racks is not None:
+        beside.append("1 rack" if totals.racks == 1 else f"{totals.racks:,} racks")
+    owned = sum(min(line.installed, line.quantity) for line in own)
+    text += f"; in all {listed(beside)}" if beside else ""
+    return text + (f"; {owned:,} of the units are installed already" if owned else "")
+
+
+def _counted(lines: Sequence[Line], section: str) -> list[str]:
+    return [
+        f"{line.working:,}{' x' if product(line)[:1].isdigit() else ''} {product(line)}"
+        for line in lines
+        if line.section == section and line.working
+    ]
+
+
+def _work(plan: Plan, totals: Totals, job: JobPlan) -> str:
+    """Return what the job gets done, and how far that is from the best there is."""
+    work = f"{job.useful_gpus:,.0f} useful GPUs"
+    if job.useful_pflops is not None:
+        work = f"{job.useful_pflops:,.0f} useful PFLOP/s"
+    text = f"{work} from {job.gpus_used:,} GPUs at {percent(job.goodput, 2)} goodput"
+    if job.repair is not None and job.repair.spares and not job.repair.in_rack:
+        stand = "stands" if job.repair.spares == 1 else "stand"
+        text += f"; {console.units(job.repair, job.repair.spares)} {stand} by as spares"
+    elif totals.gpus != job.gpus_used:
+        text += f" of {totals.gpus:,} in place"
+    if job.days_to_train is not None:
+        text += f"; trains in {job.days_to_train:,.0f} days"
+    return text
+
+
+def _money(plan: Plan, totals: Totals) -> str:
+    text = f"{money(totals.capex_usd)} to buy"
+    if totals.tco_usd is not None and plan.site.years is not None:
+        text += f", {money(totals.opex_usd_per_year)} a year to run"
+        text += f"; {money(totals.tco_usd)} over {plan.site.years:g} years"
+    return text + console.ratios(plan, totals)
+
+
+def _power(plan: Plan, totals: Totals) -> str:
+    text = console.facility(plan, totals)
+    if totals.it_power_kw is not None and totals.facility_power_kw is not None:
+        text += f", of IT {number(totals.it_power_kw)} kW"
+        typical = totals.typical_power_kw
+        if typical is not None and typical != totals.it_power_kw:
+            text += f", {number(typical)} kW of it typically drawn"
+    return text
+
+
+def _binds(plan: Plan) -> str:
+    """Return what holds the plan, and what the next GPU systems would need and give."""
+    binding = [limit for limit in plan.limits if limit.binding]
+    texts = [f"{limit.label} ({_reached(limit)})" for limit in binding[:_MOST_BINDING]]
+    left = len(binding) - _MOST_BINDING
+    text = listed([*texts, *([f"{left} more"] if left > 0 else [])]) or "no limit"
+    step = plan.next_step
+    return f"{text}; {next_step(plan, step)}" if step is not None and step.needs else text
+
+
+def _reached(limit: LimitReport) -> str:
+    value, most = quantity(limit.value, limit.unit), quantity(limit.limit, limit.unit)
+    if limit.sense == ">=":
+        return value if value == most else f"{value}, at least {most}"
+    return f"{value.removesuffix(' ' + limit.unit)} of {most}"
+
+
+def next_step(plan: Plan, step: NextStep) -> str:
+    """Return what the fewest GPU systems more that the job can use would need and give."""
+    goal = plan.objective
+    models = {line.sku: product(line) for line in plan.lines}
+    gain = step.value - (goal.value or 0.0)
+    amount = money(gain) if goal.unit == "USD" else f"{gain:,.3g} {goal.unit}"
+    needs = listed([_need(need) for need in step.needs])
+    return f"{step.systems:,} {models[step.sku]} more would need {needs} and give {amount}"
+
+
+def _need(need: StepNeed) -> str:
+    value = quantity(need.value, need.unit)
+    return value if need.unit == "racks" else f"{value} of {need.label}"
+
+
+def _storage(plan: Plan, job: JobPlan) -> str:
+    """Return what the checkpoints need, who could give it, and whether prices decide."""
+    each = f"a checkpoint of {size(job.checkpoint_gb)} every {duration(job.interval_s)}"
+    found = plan.storage_options
+    if found is None:
+        drain = "GPUs wait" if job.mode == "sync" else "it drains"
+        busy_s = job.stall_s if job.mode == "sync" else job.drain_s
+        write = f"{job.delivered_write_gb_per_s:,.0f} GB/s of write"
+        return f"{each}; with {write} {drain} in {duration(busy_s)}"
+    *_, close = rivals_text.needs(plan, found).partition(": ")
+    return f"{each} {rivals_text.needed(found)}: {close}; {rivals_text.decided(found)}"
+
+
+def _notes(plan: Plan) -> list[str]:
+    """Return the notes that matter most, each in two lines at the most."""
+    texts = [*console.idle_texts(plan), *plan.warnings]
+    if not texts:
+        return []
+    lines = ["Notes"]
+    for text in texts[:_MOST_NOTES]:
+        note = wrapped(text, "  - ", "    ")
+        if len(note) > _MOST_NOTE_LINES:
+            cut = note[_MOST_NOTE_LINES - 1][: width() - 4].rstrip(" ,;:(")
+            note = [*note[: _MOST_NOTE_LINES - 1], f"{cut} ..."]
+        lines += note
+    return lines
+
+
+def _more(plan: Plan, parts: Collection[str]) -> str:
+    """Return the options that tell more, with what each tells."""
+    notes = len(plan.warnings) + len(plan.idle)
+    told = {
+        "lines": "--lines the bill",
+        "run": "--run how the job runs",
+        "network": "--network" if plan.fabrics else "",
+        "notes": f"--notes all {notes}" if notes > _MOST_NOTES else "",
+        "proof": "--proof",
+    }
+    return ", ".join(text for part, text in told.items() if text and part not in parts)

@@ -1,0 +1,139 @@
+"""The first screen: one page that answers, and what the next GPU systems would need and give."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner import api
+from planner.case.resolve import resolve
+from planner.outputs import answer, console
+from planner.outputs.audience import for_audience
+from planner.schema.plan import NextStep, Plan
+from planner.terminal import STANDARD
+from planner.verify import recheck
+from tests.world.gear_plans import plan as made
+from tests.world.random_cases import inputs_of
+from tests.world.requests import Request
+from tests.world.setups import CASES
+
+PAGE = 40
+"""Lines that a terminal of a laptop shows at once."""
+
+
+def hall(**site: str) -> Request:
+    """Return a hall for five systems of 8 GPUs and 10 kW, storage beside them."""
+    request = Request(maximize="goodput")
+    request.job["training"] = {"mfu": "40 %"}
+    request.site |= site
+    return request
+
+
+def solved(request: Request) -> tuple[api.Inputs, Plan]:
+    inputs = inputs_of(request.case())
+    plan = api.solve_inputs(inputs, explain=False)
+    assert plan.status == "optimal", plan.message
+    return inputs, plan
+
+
+def step_of(plan: Plan) -> NextStep:
+    assert plan.next_step is not None
+    return plan.next_step
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_it_fits_a_page_and_says_what_more_there_is(name: str) -> None:
+    shown = answer.render(made(CASES[name]))
+    lines = shown.splitlines()
+    assert len(lines) <= PAGE
+    assert max(map(len, lines)) <= STANDARD
+    for label in ("Asked", "Buy", "Work", "Power", "Binds", "Storage", "More"):
+        assert [line for line in lines if line.startswith(f"{label} ")], label
+    assert "HiGHS" not in shown
+    assert lines[-1].startswith("More ")
+    assert "--lines" in shown
+
+
+@pytest.mark.parametrize("part", answer.PARTS)
+def test_a_part_is_the_one_of_the_whole_screen(part: str) -> None:
+    plan = made(CASES["complete"])
+    first, asked = answer.render(plan), answer.render(plan, [part])
+    added = asked.removeprefix(asked[: len(asked) - len(console.render_parts(plan, [part]))])
+    assert added
+    assert added.strip("\n") in console.render(plan)
+    assert f"--{part}" not in asked.split(added)[0].splitlines()[-2]
+    assert first.splitlines()[:8] == asked.splitlines()[:8]
+
+
+def test_all_parts_are_the_whole_screen() -> None:
+    plan = made(CASES["complete"])
+    told = console.render_parts(plan, answer.PARTS)
+    whole = console.render(plan).split("\n\n")
+    assert sorted(told.strip("\n").split("\n\n")) == sorted(part.strip("\n") for part in whole[1:])
+
+
+def test_at_most_five_notes_of_two_lines_each() -> None:
+    plan = made(CASES["complete"]).model_copy(update={"warnings": tuple(["long " * 60] * 9)})
+    shown = answer.render(plan)
+    assert shown.count("  - long") == 5
+    assert shown.count("...") == 5
+    assert "--notes all 9" in shown
+    assert "  - long" not in answer.render(plan, ["lines", "notes"]).split("Read this too")[0]
+
+
+def test_the_next_step_needs_what_it_takes_and_gives_what_it_gives() -> None:
+    inputs, plan = solved(hall(it_power="53 kW"))
+    step = step_of(plan)
+    (need,) = step.needs
+    assert (step.systems, step.gpus) == (1, 8)
+    assert need.name == "it_power"
+    assert need.value == pytest.approx(plan.totals.it_power_kw + 10.0 if plan.totals else 0.0)
+    assert need.limit == 53.0
+    more = solved(hall(it_power=f"{need.value} kW"))[1]
+    assert more.objective.value is not None
+    assert plan.objective.value is not None
+    assert plan.objective.value < step.value <= more.objective.value * (1 + 1e-6)
+    assert "1 Alpha gpu more would need" in " ".join(answer.render(plan).split())
+    assert resolve(inputs).maximise
+
+
+def test_no_next_step_where_less_is_asked_for_or_nothing_gives_way() -> None:
+    request = hall(it_power="53 kW")
+    request.more["objective"] = {"minimize": "power", "indifference": 0}
+    request.more["targets"] = {"min_gpus": 16}
+    assert solved(request)[1].next_step is None
+    request = hall(it_power="200 kW")
+    request.more["items"] = {"gpu": {"stock": 2}}
+    assert solved(request)[1].next_step is None
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"value": 1.0}, "next_step.value: the plan says 1, computed"),
+        ({"systems": 2}, "next_step: the job cannot run on it"),
+        ({"gpus": 0}, "are no step of the plan"),
+        ({"sku": "nothing"}, "are no step of the plan"),
+        ({"interval_s": 0.0}, "next_step: the job cannot run on it"),
+    ],
+)
+def test_a_wrong_step_is_refused(change: dict[str, object], says: str) -> None:
+    inputs, plan = solved(hall(it_power="53 kW"))
+    wrong = plan.model_copy(update={"next_step": step_of(plan).model_copy(update=change)})
+    assert says in "; ".join(recheck(inputs, wrong).disagreements)
+
+
+def test_a_need_that_is_not_one_is_refused() -> None:
+    inputs, plan = solved(hall(it_power="53 kW"))
+    step = step_of(plan)
+    for change, says in (
+        ({"value": 52.0}, "is within what the plan may take"),
+        ({"value": 80.0}, "next_step.it_power: the plan says 80, computed"),
+    ):
+        needs = (step.needs[0].model_copy(update=change),)
+        wrong = plan.model_copy(update={"next_step": step.model_copy(update={"needs": needs})})
+        assert says in "; ".join(recheck(inputs, wrong).disagreements)
+
+
+def test_the_customer_does_not_see_it() -> None:
+    _, plan = solved(hall(it_power="53 kW"))
+    assert for_audience(plan, "customer").next_step is None

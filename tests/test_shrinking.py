@@ -1,0 +1,334 @@
+"""A job that goes on with fewer replicas: the formula, plans by enumeration and by simulation, what
+is refused, plans that were changed."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import cache
+from random import Random
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.case import resolve
+from planner.errors import InputError
+from planner.inputs import Inputs
+from planner.optimizer.constraints.shrinking import Hull, Units, work
+from planner.outputs import console, simulation_text
+from planner.outputs.workbook import write
+from planner.schema.plan import Plan, ShrunkPlan
+from planner.sizing.availability import Shrinking, availability, shrunk
+from planner.studies.simulation import SimulationOptions, study
+from planner.verify import recheck
+from tests.oracle import repair as oracle
+from tests.oracle.enumerate import best
+from tests.simulation import closed_forms
+from tests.test_exactness import disagreements
+from tests.test_local_level import with_levels
+from tests.test_repair import asked
+from tests.test_ways import with_levers
+from tests.world.random_cases import Case, inputs_of, random_case
+from tests.world.random_hardware import figure
+from tests.world.random_repair import shrinking
+from tests.world.requests import Request
+
+CHUNKS, SEEDS_PER_CHUNK = 12, 10
+DAY_S = 86_400.0
+
+# The formula.
+
+
+def jobs(count: int) -> Iterator[tuple[Shrinking, float]]:
+    """Yield random jobs, each with a load: replicas of parts of a unit, and of several."""
+    luck = Random(7)
+    while count:
+        size, each, units = (
+            luck.choice((1, 2, 3, 8, 64)),
+            luck.choice((1, 8, 72)),
+            luck.randint(1, 60),
+        )
+        most = each * units // size
+        if most:
+            replicas = max(1, most - luck.randint(0, 3))
+            least = luck.randint(1, max(1, replicas // 2))
+            yield Shrinking(units, each, size, replicas, least), luck.uniform(0.01, 10.0)
+            count -= 1
+
+
+def test_three_computations_agree() -> None:
+    """The sizing model, the closed form of the simulation's tests, the chain of the oracle."""
+    for job, load in jobs(200):
+        found, running = shrunk(job.running, load), [job.running(0)]
+        while running[-1]:
+            running.append(job.running(len(running)))
+        runs, seen = closed_forms.shrunk(running, load, 3600.0, 60.0)
+        assert 1.0 - found.lost(60.0 / 3600.0) == pytest.approx(runs, abs=1e-12)
+        assert found.failing == pytest.approx(seen, rel=1e-12)
+        replicas = (job.replicas, job.replica_gpus, job.least)
+        chain = oracle.shrunk(job.units, job.unit_gpus, replicas, load)
+        assert chain.runs == pytest.approx(1.0 - found.idle, abs=1e-12)
+        assert chain.grown == pytest.approx(found.grown, abs=1e-12)
+        assert found.units_out == pytest.approx(
+            load * chain.runs, rel=1e-9
+        )  # what fails comes back
+
+
+def test_a_job_that_needs_all_its_replicas_waits() -> None:
+    """With as many replicas as must run, shrinking is waiting: Erlang's loss formula."""
+    for spares, load in ((0, 1.0), (2, 1.5), (5, 1.5144)):
+        found = shrunk(Shrinking(20 + spares, 8, 8, 20, 20).running, load)
+        assert 1.0 - found.idle == pytest.approx(availability(spares, load), rel=1e-12)
+        assert found.stopped == pytest.approx(found.idle, rel=1e-12)
+        assert (found.failing, found.grown) == (pytest.approx(1.0), 0.0)
+
+
+@pytest.mark.parametrize(("domain", "expected"), [(64, 0.0602), (72, 0.0672)])
+def test_domains_lost_with_a_thousandth_of_the_gpus_out(domain: int, expected: float) -> None:
+    """The NTP paper has an availability of 94 % with domains of 64: one failed GPU loses all of it.
+
+    Independent failures would lose 1 - 0.999^64 = 6.2 %; here a domain that is out does not fail.
+    """
+    units, out = 500, 0.001
+    load = units * domain * out / (1.0 - out)
+    found = shrunk(Shrinking(units, domain, domain, units).running, load)
+    assert found.idle == pytest.approx(expected, abs=1e-4)
+    assert found.idle == pytest.approx(1.0 - (1.0 - out) ** domain, abs=0.003)
+
+
+def test_finer_replicas_lose_less() -> None:
+    """58 racks of 64 GPUs in use, a day of repair: Llama 3's failures."""
+    kept = []
+    for size in (64, 128, 512):
+        count = 58 * 64 // size
+        load = 4.74e-4 * 0.78 * size * count
+        kept.append(
+            size * count * (1.0 - shrunk(Shrinking(58, 64, size, count).running, load).idle)
+        )
+    assert kept == sorted(kept, reverse=True)
+    assert kept[0] == pytest.approx(58 * 64 / (1.0 + 64 * 4.74e-4 * 0.78), rel=1e-9)
+
+
+@pytest.mark.parametrize("unit_gpus", [4, 8])
+def test_the_work_of_units_is_a_bound_that_is_met(unit_gpus: int) -> None:
+    """Of each number of units the best number of replicas, by trying all of them."""
+    units = Units(unit_gpus, 6, 2, 30, 0.02, 0.004)
+    found = work(units, 40)
+    for count in range(41):
+        every = [0.0]
+        for replicas in range(units.least, min(30, unit_gpus * count // 6) + 1):
+            job = Shrinking(count, unit_gpus, 6, replicas, units.least)
+            lost = shrunk(job.running, units.load_each * replicas).lost(units.restart_per_repair)
+            every.append(6 * replicas * (1.0 - lost))
+        assert found[count] == pytest.approx(max(every), rel=1e-12)
+
+
+def test_more_replicas_than_are_tried_stay_a_bound() -> None:
+    """Where half of the units are out the best is not among the numbers tried."""
+    units = Units(8, 8, 1, 400, 0.005, 0.5)
+    found = work(units, 400)[400]
+    every = (
+        replicas
+        * (1.0 - shrunk(Shrinking(400, 8, 8, replicas).running, 0.005 * replicas).lost(0.5))
+        for replicas in range(1, 401)
+    )
+    assert found >= 8 * max(every)
+
+
+def test_a_hull_is_concave_and_above() -> None:
+    luck = Random(3)
+    values = [0.0, *(luck.uniform(0.0, 1.0) * at for at in range(1, 60))]
+    hull = Hull.of(values)
+    for at, value in enumerate(values):
+        assert hull.value(at) >= value
+        tangent = [hull.value(at) + hull.slope(at) * (x - at) for x in range(60)]
+        assert all(line >= value - 1e-9 for line, value in zip(tangent, values, strict=True))
+
+
+# Plans.
+
+
+def mixed(seed: int) -> Case:
+    """Return a random case, one of three with a local level of checkpoints or with open ways."""
+    base: Callable[[int], Case] = (random_case, with_levels, with_levers)[seed % 3]
+    return shrinking(base(seed), seed)
+
+
+@pytest.mark.exhaustive(keep=2)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
+    wrong = {}
+    for seed in range(chunk * SEEDS_PER_CHUNK, (chunk + 1) * SEEDS_PER_CHUNK):
+        case = mixed(seed)
+        try:
+            plan = api.solve_inputs(inputs_of(case), explain=False)
+        except InputError:  # trays in racks, and the problem demands that type
+            continue
+        truth = best(case.problem, case.items, case.families, case.prices, case.discounts)
+        if said := disagreements(case, plan, truth):
+            wrong[seed] = said
+    assert not wrong
+
+
+def request(pipeline: int = 4, **repair: Any) -> Request:
+    """Systems of 8 GPUs that fail every 100 days each, mended in a day; replicas over two."""
+    said = {"share": 0.8, "time": "24 h", "when_short": "shrink"}
+    found = asked(said | repair, maximize="useful_gpus")
+    found.job["parallelism"] = {"tensor": 4, "pipeline": pipeline}
+    return found
+
+
+@cache
+def by_hand() -> tuple[Inputs, Plan]:
+    inputs = inputs_of(request().case())
+    return inputs, api.solve_inputs(inputs, explain=False)
+
+
+def told(plan: Plan) -> ShrunkPlan:
+    repair = plan.jobs[0].repair
+    assert repair is not None and repair.shrunk is not None
+    return repair.shrunk
+
+
+def test_going_on_is_worth_more_than_waiting() -> None:
+    plan = by_hand()[1]
+    waits = api.solve_inputs(inputs_of(request(when_short="wait").case()), explain=False)
+    assert plan.jobs[0].useful_gpus > 1.02 * waits.jobs[0].useful_gpus
+    assert plan.jobs[0].gpus_used > waits.jobs[0].gpus_used  # fewer spares are worth their place
+    assert waits.jobs[0].repair is not None and waits.jobs[0].repair.shrunk is None
+
+
+def test_the_figures_by_hand() -> None:
+    plan = by_hand()[1]
+    job, repair = plan.jobs[0], plan.jobs[0].repair
+    assert repair is not None
+    units = -(-job.gpus_used // 8) + repair.spares
+    load = 0.01 * job.gpus_used * 0.8
+    found = shrunk(Shrinking(units, 8, 16, job.gpus_used // 16).running, load)
+    grow_s = job.restart_s + job.restore_s + job.drain_s
+    assert told(plan).restart_s == pytest.approx(grow_s)
+    assert repair.availability == pytest.approx(1.0 - found.idle - found.grown * grow_s / DAY_S)
+    assert job.mtti_s == pytest.approx(DAY_S / (0.01 * job.gpus_used * found.failing))
+    assert told(plan).restarts_per_year == pytest.approx(365.0 * found.restarts)
+
+
+def test_fewer_replicas_than_must_run_wait() -> None:
+    """Where the memory of GPUs needs most of the replicas a plan is close to one that waits."""
+    tight = request()
+    tight.job["parallelism"]["min_replicas"] = 8
+    plan = api.solve_inputs(inputs_of(tight.case()), explain=False)
+    assert told(plan).least_replicas == 8
+    assert told(plan).stopped_h_per_year > 1.0
+    assert plan.jobs[0].useful_gpus < by_hand()[1].jobs[0].useful_gpus
+
+
+def test_spares_that_are_asked_for_stand_by() -> None:
+    plan = api.solve_inputs(inputs_of(request(spares=3).case()), explain=False)
+    repair = plan.jobs[0].repair
+    assert repair is not None
+    assert (repair.spares, repair.decided) == (3, False)
+    assert plan.jobs[0].useful_gpus <= by_hand()[1].jobs[0].useful_gpus
+
+
+def test_screen_and_workbook_say_it() -> None:
+    screen = " ".join(console.render(by_hand()[1]).split())
+    assert "fewer replicas run for" in screen
+    assert "the job waits for repairs" not in screen
+    assert "each with the batch it had" in screen
+    cells = write(by_hand()[1], io.BytesIO(), created=datetime(2026, 3, 1))
+    assert "spares" not in {cell.key for cell in cells}  # what it gives is not live
+
+
+# Plan and simulation.
+
+
+def simulated(plan: Plan, **options: Any) -> Any:
+    plain = {"replications": 200, "length_s": 400 * DAY_S, "processes": 1, "intervals": False}
+    return study(plan, SimulationOptions(**(plain | options)))
+
+
+def test_the_simulation_runs_the_plan_as_it_is() -> None:
+    plan = by_hand()[1]
+    found = simulated(plan)
+    job = found.jobs[0]
+    assert job.repair.shrinks
+    assert job.predicted == pytest.approx(plan.jobs[0].goodput, rel=1e-9)
+    assert job.goodput.mean == pytest.approx(job.predicted, rel=0.003)
+    assert job.predicted_loss.shrunk == pytest.approx(plan.jobs[0].losses["waiting"])
+    assert "Formula and simulation agree" in " ".join(simulation_text.render(found).split())
+    waits = simulated(plan, when_short="wait").jobs[0]
+    assert not waits.repair.shrinks
+    assert waits.goodput.mean < job.goodput.mean
+
+
+@pytest.mark.exhaustive(keep=3)
+@pytest.mark.parametrize("seed", range(45))
+def test_random_plans_keep_what_they_state(seed: int) -> None:
+    try:
+        plan = api.solve_inputs(inputs_of(mixed(seed)), explain=False)
+    except InputError:
+        return
+    if not plan.jobs or plan.jobs[0].mode == "sync":
+        return
+    found = simulated(plan, length_s=300 * DAY_S).jobs[0]
+    assert found.predicted == pytest.approx(plan.jobs[0].goodput, rel=1e-6)
+    room = 2.0 * (found.goodput.high - found.goodput.mean) + 0.003 * found.predicted
+    expected = found.predicted + plan.jobs[0].goodput_understated
+    assert found.goodput.mean == pytest.approx(expected, abs=room)
+
+
+# What is refused, and what is caught.
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"parallelism": None}, "needs parallelism: {tensor: 8, pipeline: 64}"),
+        ({"gpus": {"whole": "systems"}}, "needs parallelism: {tensor: 8, pipeline: 64}"),
+        (
+            {"interval": {"policy": "lost_work", "kappa": 0.05}},
+            "needs checkpoint.interval policy: optimal or fixed",
+        ),
+    ],
+)
+def test_refused(changes: dict[str, Any], says: str) -> None:
+    wrong = request()
+    wrong.checkpoint |= {name: what for name, what in changes.items() if name == "interval"}
+    wrong.job |= {name: what for name, what in changes.items() if name != "interval"}
+    if wrong.job["parallelism"] is None:
+        del wrong.job["parallelism"]
+    with pytest.raises((ValueError, InputError), match=says):
+        wrong.case()
+
+
+def test_trays_that_stay_in_their_racks_are_left_out_with_the_reason() -> None:
+    trays = request(unit="tray")
+    trays.items[0]["spare_unit"] = {"tray": figure(2)}
+    ((_, reason),) = resolve(inputs_of(trays.case())).not_considered
+    assert "running on with fewer replicas is not planned: say jobs.0.repair.unit: system" in reason
+
+
+@pytest.mark.parametrize("field", ShrunkPlan.model_fields)
+def test_a_changed_figure_is_caught(field: str) -> None:
+    inputs, plan = by_hand()
+    repair = plan.jobs[0].repair
+    assert repair is not None
+    value = getattr(told(plan), field)
+    changed = told(plan).model_copy(
+        update={field: value + 1 if isinstance(value, int) else 1.001 * value + 1e-6}
+    )
+    said = repair.model_copy(update={"shrunk": changed})
+    job = plan.jobs[0].model_copy(update={"repair": said})
+    found = recheck(inputs, plan.model_copy(update={"jobs": (job,)})).disagreements
+    assert any(f"jobs.repair.shrunk.{field}" in text for text in found), found
+
+
+def test_a_plan_that_keeps_it_quiet_is_caught() -> None:
+    inputs, plan = by_hand()
+    repair = plan.jobs[0].repair
+    assert repair is not None
+    job = plan.jobs[0].model_copy(update={"repair": repair.model_copy(update={"shrunk": None})})
+    found = recheck(inputs, plan.model_copy(update={"jobs": (job,)})).disagreements
+    assert any("jobs.repair.shrunk" in text for text in found), found
