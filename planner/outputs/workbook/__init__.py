@@ -139,8 +139,12 @@ def write(
 
 
 def _hide(book: Book) -> None:
-    """Hide what is not for reading: by what an audit knows the plan, and a plan in its appendix."""
-    for name in (fingerprint.SHEET, data.SHEET, *(SHEETS if book.appendix else ())):
+    """Hide what is not for reading: by what a workbook knows itself, and a plan in its appendix.
+
+    Outside, what the limits come to stands on the first page; the sheet it is read from is hidden.
+    """
+    names = [fingerprint.SHEET, data.SHEET, *(SHEETS if book.appendix else ())]
+    for name in (*names, *(() if book.inside else ("Checks",))):
         sheet = book.workbook.get_worksheet_by_name(name)
         if sheet is not None and name != "About":
             sheet.hide()

@@ -56,6 +56,9 @@ _MONEY = (
     _Tile(FIGURES["usd_per_useful_gpu_hour"], '0.00" USD"', TCO_FLAG),
     _Tile(FIGURES["usd_per_million_tokens"], '0.0000" USD"', TCO_FLAG),
 )
+_PRICE = (_Tile(FIGURES["capex_usd"], '#,##0.0,," MUSD"', cell="bom_capex_usd"),)
+"""Outside there are no costs but what is bought."""
+
 _SITE = (
     _Tile(FIGURES["it_power_kw"], '#,##0" kW"', _POWER_FLAG),
     _Tile(FIGURES["facility_power_kw"], '#,##0" kW"', _POWER_FLAG),
@@ -102,7 +105,8 @@ def add_tiles(page: Page, row: int) -> int:
 
 def _tiles(book: Book) -> Iterator[_Tile]:
     """Yield the figures a plan is known by: the objective, work, money, site."""
-    every = (*_WORK, *(_MONEY[:2] if book.money else ()), *_SITE)
+    money = _MONEY[:2] if book.money else _PRICE if book.has("bom_capex_usd") else ()
+    every = (*_WORK, *money, *_SITE)
     goals = [tile for tile in (*every, *_MONEY) if book.money and _is_goal(book, tile)]
     yield from goals
     yield from (tile for tile in every if tile not in goals)

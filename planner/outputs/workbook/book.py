@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
@@ -119,6 +120,8 @@ def new_workbook(stream: BinaryIO, title: str, created: datetime, **properties: 
     return workbook
 
 
+_SOLVED = re.compile(r"\b[Ss]olved\b")
+
 CHECKED = False
 """Whether numbers of the plan are held against formulas; the tests set it."""
 
@@ -186,7 +189,7 @@ class Book:
         """Return a text of the planner's own as the edition has it: outside nothing is solved."""
         if self.inside or "olved" not in text:
             return text
-        return text.replace("s solved", "s offered").replace("Solved ", "Offered ")
+        return _SOLVED.sub(lambda found: "Offered" if found[0][0] == "S" else "offered", text)
 
     @property
     def job(self) -> JobPlan | None:

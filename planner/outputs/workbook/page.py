@@ -283,6 +283,12 @@ class Page:
         rule = {"type": "formula", "criteria": formula, "format": style}
         self.sheet.conditional_format(row, column, row, column, rule)
 
+    def unseen_while(self, row: int, last_column: int, formula: str) -> None:
+        """Write a row in the colour of paper while a formula is true: there is nothing to say."""
+        style = self.book.formats.condition("unseen")
+        rule = {"type": "formula", "criteria": formula, "format": style}
+        self.sheet.conditional_format(row, 0, row, last_column, rule)
+
     def finish(
         self, last_column: int, frozen: tuple[int, int], scale_percent: int | None = None
     ) -> None:

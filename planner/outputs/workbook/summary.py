@@ -16,6 +16,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.figures import FIGURES, OBJECTIVES
 from planner.limits import known as known_limit
+from planner.outputs.answer import next_step
 from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.text_safety import clean
@@ -272,8 +273,13 @@ def _add_limits(page: Page, row: int) -> int:
         _limit(page, row, number, limit, style)
     left = len(numbered) - len(told[:_MOST_LIMITS])
     row += 1
-    more = f"; {left} more, with more room: see Checks" if left else ""
+    see = ": see Checks" if page.book.inside else ""
+    more = f"; {left} more, with more room{see}" if left else ""
     page.text(row, _LABEL, _binding(page.book) + more, "subtitle")
+    step = page.book.plan.next_step
+    if step is not None and step.needs:
+        row += 1
+        page.text(row, _LABEL, f"As solved, {next_step(page.book.plan, step)}", "subtitle")
     return row + 1
 
 

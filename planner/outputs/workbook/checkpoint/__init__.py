@@ -22,7 +22,7 @@ _TAMPERED = (
 )
 
 
-_CHANGED = "EDITED: not as offered; the result may break limits, see Checks. Cells: "
+_CHANGED = "EDITED: not as offered; the result may break limits, see Summary. Cells: "
 _TOUCHED = "EDITED: lines or cells other than the blue ones are not as offered"
 
 
@@ -32,17 +32,20 @@ def add(book: Book) -> None:
     _banner(page)
     page.legend()
     page.headers(FIRST_ROW, _COLUMNS, 20)
-    row, printed = FIRST_ROW + 1, 0
+    row, first, printed = FIRST_ROW + 1, 0, 0
     if book.job is None:
         page.text(row, 0, "No job: " + (book.plan.message or "there is no plan."), "subtitle")
         page.define("checkpoint_edits", row, _VALUE)
     else:
         row = _inputs(page, book.job, row)
-        printed = _results(page, book.job, row)
+        first, printed = row, _results(page, book.job, row)
     page.finish(_NOTE, (FIRST_ROW + 1, 1))
     if printed:
-        page.sheet.print_area(0, 0, printed, _NOTE)
-        page.sheet.fit_to_pages(1, 2)
+        # Outside the inputs are the reader's own.
+        page.sheet.print_area(0 if book.inside else first, 0, printed, _NOTE)
+        page.sheet.fit_to_pages(1, 2 if book.inside else 1)
+        if not book.inside:
+            page.sheet.repeat_rows(0, FIRST_ROW)
 
 
 def _banner(page: Page) -> None:
