@@ -40,6 +40,13 @@ class MethodName(StrEnum):
     sobol = "sobol"
 
 
+class QuantitiesName(StrEnum):
+    """What of a bid holds: its quantities, or its prices alone."""
+
+    quoted = "quoted"
+    free = "free"
+
+
 class ReadAsName(StrEnum):
     """What the figures of a trace are."""
 

@@ -20,7 +20,7 @@ from planner.paths import DataPath, field_of, step_into, steps_of
 from planner.paths import value_at as value_in
 from planner.schema.base import CANONICAL
 from planner.schema.catalog import Category, Family, Item, Precision, Source
-from planner.schema.prices import Discount, Price
+from planner.schema.prices import NO_SUPPORT, Discount, Price
 from planner.schema.problem import Job, Problem, Quantity
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER, checkpoint_gb
 
@@ -95,7 +95,8 @@ class Inputs:
         discounts: Iterable[Discount] = (),
     ) -> Inputs:
         """Return inputs made in memory, for library use and tests."""
-        return cls(problem, tuple(items), tuple(families), dict(prices or {}), tuple(discounts))
+        parts = tuple(items), tuple(families), dict(prices or {}), tuple(discounts)
+        return with_support(cls(problem, *parts))
 
     def where(self, dotted: str) -> str | None:
         """Return ``file:line`` or the ``--set`` of a part of the problem, or None for a default."""
@@ -264,6 +265,26 @@ def key_of(changes: Iterable[Change]) -> tuple[tuple[str, str], ...]:
     return tuple((change.path, repr(change.value)) for change in changes)
 
 
+def support_level(problem: Problem, item_id: str, price: Price) -> str | None:
+    """Return the level of support that is bought with an item, None where nobody names one."""
+    rule, term = problem.items.get(item_id), problem.term
+    if rule is not None and rule.support_level is not None:
+        return rule.support_level
+    asked = term.support_level if term is not None else None
+    if asked is not None and (asked in price.levels or asked == NO_SUPPORT):
+        return asked
+    return price.support_level
+
+
+def with_support(inputs: Inputs) -> Inputs:
+    """Return the inputs with every price at the level of support that the problem asks for."""
+    prices = {}
+    for name, price in inputs.prices.items():
+        level = support_level(inputs.problem, name, price)
+        prices[name] = price if level is None else price.at_level(level)
+    return replace(inputs, prices=prices)
+
+
 def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False) -> Inputs:
     """Return the inputs with changes made.
 
@@ -291,7 +312,8 @@ def changed(inputs: Inputs, path: str, value: Any, text: str | None = None) -> I
     """
     problem = _replaced(inputs.problem, path.split("."), value, path)
     setting = () if text is None else (f"{path}={text}",)
-    return replace(inputs, problem=problem, overrides=(*inputs.overrides, *setting))
+    new = replace(inputs, problem=problem, overrides=(*inputs.overrides, *setting))
+    return with_support(new) if path.endswith("support_level") else new
 
 
 def value_at(inputs: Inputs, path: str) -> Any:

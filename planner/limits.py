@@ -284,7 +284,7 @@ SUPPLIES = of_group("supply")
 
 NO_LIMITS: Mapping[str, str] = {
     "site.pue*": "a fact of the plant",
-    "site.floor.*": "gives lengths of cables, which nothing depends on",
+    "site.floor.*": "how racks stand: how long cables are, and what has to reach",
     "site.power_basis": "says what counts as an item's draw",
     "site.feeds.*": "gives the limit at the meter: what the feeds leave",
     "site.rack.*": "what one rack holds and is made of; every rack is placed within it",
@@ -295,6 +295,8 @@ NO_LIMITS: Mapping[str, str] = {
     job_path("*"): "what the job is and asks for: it follows in its figures",
     "items.*.retire": "what is owned goes",
     "items.*.support_years": "how long support is paid",
+    "items.*.support_level": "which support is paid",
+    "items.*.spares": "the share that lies in store, which is bought besides",
     "items.*.required": "the least count is then 1",
     "items.*.exclude": "the item is not on offer",
     "policy.forbid_vendors": "their items are not on offer",

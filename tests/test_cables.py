@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +13,17 @@ import pytest
 
 from planner import api
 from planner.assemble.cables import cable_schedule
+from planner.case.cabling import longest_run_m
 from planner.inputs import Inputs
+from planner.outputs.bill import bill, json_bytes
 from planner.outputs.cables import COLUMNS, csv_bytes
+from planner.outputs.plan_json import to_bytes
 from planner.outputs.workbook import STUDY_SHEETS
 from planner.schema.cables import Cable, CableSchedule
 from planner.schema.plan import Plan
+from planner.schema.site import Floor
+from planner.verify import recheck
+from planner.verify.basis import Basis
 from tests.test_superpod import SUPERPOD
 from tests.world.commands import ran
 from tests.world.random_cases import inputs_of, random_case
@@ -155,3 +162,266 @@ def test_the_command_writes_the_file_and_the_sheet(problem: Path, tmp_path: Path
     heads = next(row for row in sheet.iter_rows(values_only=True) if row[0] == "Cable")
     assert heads[2:6] == ("From", "Rack", "RU", "Port")
     assert sheet.max_row - 6 == len(found)
+
+
+def check(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
+    return recheck(inputs, plan).disagreements
+
+
+def hall(rows: int, pitch_m: float) -> str:
+    return FLOOR.replace("row_pitch: 3 m", f"rows: {rows}, row_pitch: {pitch_m:g} m")
+
+
+@pytest.fixture(scope="module")
+def by_length(tmp_path_factory: pytest.TempPathFactory) -> tuple[Inputs, Plan]:
+    """Return the SuperPOD in a hall of which all is known."""
+    path = tmp_path_factory.mktemp("hall") / "problem.yaml"
+    path.write_text(SUPERPOD.replace("  racks: 60\n", f"  racks: 60\n  {hall(6, 3.0)}\n"), "utf-8")
+    inputs = api.load(path)
+    return inputs, api.solve_inputs(inputs)
+
+
+def in_hall(inputs: Inputs, rows: int, pitch_m: float) -> Inputs:
+    floor = inputs.problem.site.floor
+    assert floor is not None
+    floor = floor.model_copy(update={"rows": rows, "row_pitch_m": pitch_m})
+    site = inputs.problem.site.model_copy(update={"floor": floor})
+    return replace(inputs, problem=inputs.problem.model_copy(update={"site": site}))
+
+
+def test_the_longest_run_is_from_corner_to_corner(by_length: tuple[Inputs, Plan]) -> None:
+    inputs, _ = by_length
+    # 9 racks along the row, 5 rows across, two risers, twice from the bottom of 48 RU; a tenth more
+    expected = (9 * 0.6 + 5 * 3.0 + 2 * 1.5 + 2 * 47 * 0.04445) * 1.1
+    assert longest_run_m(inputs) == pytest.approx(expected)
+    assert Basis.from_inputs(inputs).hall_m() == pytest.approx(expected)
+    tall = in_hall(inputs, 1, 3.0)
+    floor = tall.problem.site.floor
+    assert floor is not None
+    alone = floor.model_copy(update={"racks_per_row": 1, "riser_m": 0.0, "slack": 0.0})
+    site = tall.problem.site.model_copy(update={"floor": alone})
+    one = replace(tall, problem=tall.problem.model_copy(update={"site": site}))
+    assert longest_run_m(one) == pytest.approx(2 * 47 * 0.04445)
+
+
+def test_bill_schedule_and_order_agree_link_by_link(by_length: tuple[Inputs, Plan]) -> None:
+    inputs, plan = by_length
+    schedule = cable_schedule(inputs, plan)
+    drawn = Counter(
+        (sku, number, length)
+        for _, sku, number, length in {
+            ((c.network, c.number), c.sku, c.part_number, c.ordered_m) for c in schedule.cables
+        }
+    )
+    ordered = [part for part in plan.cabling if part.category == "cable"]
+    assert {(p.sku, p.part_number, p.length_m): p.quantity for p in ordered} == drawn
+    for cable in schedule.cables:
+        assert (cable.ordered_m is None) == (cable.length_m is None)
+        assert (cable.ordered_m or 0) >= (cable.length_m or 0)
+    bill = {line.sku: line.quantity for line in plan.lines}
+    covered: Counter[str] = Counter()
+    for part in ordered:
+        covered[part.counted_as] += part.quantity * part.in_place_of
+    assert covered == {sku: bill[sku] for sku in ("nvidia_mfp7e10", "cable_cat6")}
+    written = json_lines(plan)
+    for part in plan.cabling:
+        row = next(
+            r
+            for r in written
+            if (r["sku"], r["part_number"], r["length_m"], bool(r["parent_line"]))
+            == (part.sku, part.part_number, part.length_m, True)
+        )
+        assert (row["quantity"], row["unit_net"]) == (part.quantity, part.unit_net_usd)
+        assert row["extended_net"] is None
+
+
+def json_lines(plan: Plan) -> list[dict[str, object]]:
+    return list(json.loads(json_bytes(bill(plan)))["lines"])
+
+
+def test_copper_takes_whole_cages_where_it_reaches(by_length: tuple[Inputs, Plan]) -> None:
+    inputs, plan = by_length
+    schedule = cable_schedule(inputs, plan)
+    copper = [c for c in schedule.cables if c.medium == "copper" and c.network == "compute"]
+    pairs = Counter((c.lower.device, c.upper.device, c.number) for c in copper)
+    assert pairs
+    assert set(pairs.values()) == {2}
+    assert all((c.length_m or 9) <= 2 for c in copper)
+    for c in copper:
+        mate = next(m for m in copper if m.number == c.number and m is not c)
+        assert {(int(p) - 1) // 2 for p in (c.lower.port, mate.lower.port)} == {
+            (int(c.lower.port) - 1) // 2
+        }
+        assert (int(c.upper.port) - 1) // 2 == (int(mate.upper.port) - 1) // 2
+    cables = len(pairs)
+    left = next(p.quantity for p in plan.cabling if p.category == "transceiver")
+    line = next(line for line in plan.lines if line.sku == "nvidia_mma4z00_ns")
+    assert left == line.quantity - 2 * cables
+    less = cables * (2 * 80 + 2 * 600 - 400)
+    assert f"{cables} copper cables serve between switches" in plan.warnings[-1]
+    assert f"costs {less:,} USD less and draws {2 * cables * 0.015:,.1f} kW" in plan.warnings[-1]
+
+
+def test_copper_that_costs_more_is_not_taken(by_length: tuple[Inputs, Plan]) -> None:
+    inputs, _ = by_length
+    used = []
+    for list_usd in (1361.0, 1360.0):  # 2 fibres of 80 USD and 2 transceivers of 600
+        prices = dict(inputs.prices)
+        for sku in ("nvidia_mcp4y10", "nvidia_mca4j80"):
+            prices[sku] = prices[sku].model_copy(update={"list_usd": list_usd})
+        plan = api.solve_inputs(replace(inputs, prices=prices))
+        used.append({part.sku for part in plan.cabling} - {"cable_cat6", "nvidia_mfp7e10"})
+    assert used == [set(), {"nvidia_mcp4y10", "nvidia_mma4z00_ns"}]
+
+
+def test_a_hall_beyond_the_reach_of_multimode_is_planned_with_single_mode(
+    by_length: tuple[Inputs, Plan],
+) -> None:
+    inputs, near = by_length
+    far = in_hall(inputs, 6, 20.0)
+    plan = api.solve_inputs(far)
+    lines = {line.sku: line for line in plan.lines}
+    assert "nvidia_mma4z00_ns" not in lines
+    assert lines["nvidia_mms4x00_nm"].quantity == 1536
+    assert lines["nvidia_mms4x00_nm_flt"].quantity == 508
+    assert lines["nvidia_mfp7e30"].quantity == 2044
+    assert near.totals is not None
+    assert plan.totals is not None
+    more_kw = (1536 + 508) * 0.002
+    assert plan.totals.it_power_kw == pytest.approx(near.totals.it_power_kw + more_kw)
+    media = {c.medium for c in cable_schedule(far, plan).cables if c.network == "compute"}
+    assert media == {"single mode", "copper", "as billed"}
+
+
+def test_runs_beyond_every_length_and_reach_are_told(by_length: tuple[Inputs, Plan]) -> None:
+    inputs, _ = by_length
+    huge = in_hall(inputs, 6, 150.0)
+    plan = api.solve_inputs(huge)
+    assert any("links are longer than any modules on offer reach" in w for w in plan.warnings)
+    items = []
+    for item in inputs.items:
+        lengths = item.lengths
+        if item.id == "nvidia_mfp7e10" and lengths is not None:
+            short = lengths.model_copy(update={"offered": lengths.offered[:4]})
+            item = item.model_copy(update={"lengths": short})
+        items.append(item)
+    plan = api.solve_inputs(replace(inputs, items=tuple(items)))
+    told = next(w for w in plan.warnings if "any length on offer of MFP7E10-N030" in w)
+    assert told.endswith("up to 21 m") or "up to 2" in told
+    assert [p for p in plan.cabling if p.part_number is None]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"quantity": 1}, "cabling.nvidia_mfp7e10: cables"),
+        ({"part_number": "MFP7E10-N003"}, "part_number"),
+        ({"length_m": 50.0, "part_number": "MFP7E10-N050"}, "no run in the hall is so long"),
+        ({"length_m": 12.0}, "not on offer"),
+        ({"unit_net_usd": 1.0}, "unit_net_usd"),
+        ({"counted_as": "cable_cat6"}, "no switch takes it"),
+        ({"sku": "nvidia_mfp7e30"}, "no switch takes it"),
+        ({"model": "other"}, "model"),
+    ],
+)
+def test_tampered_orders_are_caught(
+    by_length: tuple[Inputs, Plan], change: dict[str, object], says: str
+) -> None:
+    plan = by_length[1]
+    inputs = in_hall(by_length[0], 5, 3.0)
+    assert check(inputs, plan) == (), "five rows of ten hold its racks, too"
+    index = next(i for i, p in enumerate(plan.cabling) if p.length_m == 7.0)
+    parts = list(plan.cabling)
+    parts[index] = parts[index].model_copy(update=change)
+    found = check(inputs, plan.model_copy(update={"cabling": tuple(parts)}))
+    assert any(says in text for text in found), found
+
+
+def test_more_transceivers_or_copper_than_there_is_are_caught(
+    by_length: tuple[Inputs, Plan],
+) -> None:
+    inputs, plan = by_length
+    fewer = [p for p in plan.cabling if p.category != "transceiver"]
+    found = check(inputs, plan.model_copy(update={"cabling": tuple(fewer)}))
+    assert any("cabling.nvidia_mma4z00_ns.quantity" in text for text in found)
+    site = inputs.problem.site.model_copy(update={"floor": None})
+    bare = replace(inputs, problem=inputs.problem.model_copy(update={"site": site}))
+    assert any("does not give the rows" in text for text in check(bare, plan))
+
+
+def test_a_plan_without_rows_has_no_parts_by_length(superpod: tuple[Inputs, Plan]) -> None:
+    _, plan = superpod
+    assert plan.cabling == ()
+    assert "cabling" not in json.loads(to_bytes(plan))
+
+
+@pytest.mark.parametrize(
+    ("racks", "floor", "says"),
+    [
+        ("  racks: 61\n", hall(6, 3.0), "racks is 61; floor has places for 60"),
+        ("", hall(6, 3.0), "floor.rows needs racks: how many the hall takes"),
+    ],
+)
+def test_a_hall_that_cannot_be_is_refused(
+    tmp_path: Path, racks: str, floor: str, says: str
+) -> None:
+    path = tmp_path / "problem.yaml"
+    path.write_text(SUPERPOD.replace("  racks: 60\n", f"{racks}  {floor}\n"), "utf-8")
+    done = ran("solve", str(path), "-o", str(tmp_path))
+    assert done.code == 2
+    assert says in done.err
+
+
+@pytest.mark.exhaustive(keep=4)
+@pytest.mark.parametrize("seed", range(40))
+def test_random_halls_have_orders_that_verify(seed: int) -> None:
+    inputs = inputs_of(random_case(seed))
+    site = inputs.problem.site
+    if site.rack is None:
+        return
+    pitch = "3 m" if seed % 2 else "40 m"
+    floor = Floor(racks_per_row=4, rows=500, rack_width="60 cm", row_pitch=pitch, riser="1 m")
+    site = site.model_copy(update={"floor": floor})
+    inputs = replace(inputs, problem=inputs.problem.model_copy(update={"site": site}))
+    plan = api.solve_inputs(inputs, explain=False)
+    if not plan.lines:
+        return
+    assert check(inputs, plan) == ()
+    found = cable_schedule(inputs, plan)
+    assert pulled_as(found) == billed(inputs, plan)
+
+
+def pulled_as(schedule: CableSchedule) -> Counter[str]:
+    """Return the cables that the bill counts; copper is the fibres in whose place it goes."""
+    one = Counter((c.counted_as, c.sku, c.number) for c in schedule.cables if c.sku)
+    many: Counter[str] = Counter()
+    for (counted, sku, _), links in one.items():
+        many[counted or ""] += 1 if counted == sku else links
+    return many
+
+
+def test_lengths_and_ends_follow_positions_where_the_hall_has_groups(tmp_path: Path) -> None:
+    """Systems stand behind the 20 weak positions of the network, though their racks come first."""
+    from tests.outputs.test_netbox import tables
+
+    groups = "racks: [{count: 20, power: 20 kW, name: west}, {count: 40, power: 60 kW}]"
+    text = SUPERPOD.replace("  racks: 60\n", f"  {groups}\n  {FLOOR}\n")
+    text = text.replace("  rack:\n", "  rack_classes: {network: {power: 20 kW}}\n  rack:\n")
+    path = tmp_path / "problem.yaml"
+    path.write_text(text, "utf-8")
+    inputs = api.load(path)
+    plan = api.solve_inputs(inputs)
+    found = cable_schedule(inputs, plan)
+    system = next(c for c in found.cables if c.lower.device == "nvidia_dgx_h100-001")
+    assert (system.lower.rack, system.lower.position) == (1, "group 2-01")
+    assert (system.upper.position or "").startswith("west-")
+    place = int((system.upper.position or "").removeprefix("west-"))
+    row, along = divmod(place - 1, 10)
+    way = (2 - row) * 3 + abs(0 - along) * 0.6 + 2 * 1.5
+    way += ((48 - 1) + (48 - (system.upper.position_ru or 0))) * 0.04445
+    assert system.length_m == -(-way * 1.1 // 1)
+    first = rows(csv_bytes(found))[0]
+    assert first["from_position"] == "group 2-01"
+    racks = tables(plan, found)["6-racks"]
+    assert racks[0]["facility_id"] == "group 2-01"
+    assert len({rack["facility_id"] for rack in racks}) == len(racks)

@@ -49,6 +49,8 @@ UNPRICED = {
     "legrand_nvidpd13": "no source",
     "pdu_raritan_px3_5747": "no source",
     "cisco_9336c_fx2": "no source",
+    "nvidia_mfp7e40": "no source",
+    "nvidia_mca4k50": "no source",
 }
 NEEDS = {
     # category: the figures that a plan asks of it

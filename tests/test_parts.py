@@ -211,3 +211,26 @@ def test_products_that_could_not_be_considered_are_one_line() -> None:
     wanted = "cannot be planned here (planner catalog list --unplannable): "
     wanted += "new (no price in the price books); "
     assert f"known, but {wanted}secret (not known: power draw)" in solved(request).warnings
+
+
+def test_an_items_own_share_of_cold_spares_takes_the_place_of_its_categorys() -> None:
+    """Of the bundle for all its components, of a component for itself, and of a plain item."""
+    request = bundled(storage=0.6)
+    request.more["items"] = {"box": {"fixed": 2, "spares": 1.0}}
+    assert stored(solved(request)) == {"box": 0, "node": 4, "shelf": 2}
+    request.more["items"]["node"] = {"spares": 0.25}
+    assert stored(solved(request)) == {"box": 0, "node": 1, "shelf": 2}
+    request.more["items"]["shelf"] = {"spares": 0}
+    assert stored(solved(request)) == {"box": 0, "node": 1}
+    plain = clustered(4)
+    plain.more["items"]["joint"] = {"spares": 0.3}
+    plan = solved(plain)
+    assert [(each.quantity, each.spares) for each in plan.lines if each.sku == "joint"] == [(4, 2)]
+    assert plan.totals is not None
+    assert plan.totals.capex_usd == pytest.approx(100_000 + 40_000 + 500 * 6)
+
+
+def stored(plan: Plan) -> dict[str, int]:
+    """Return what lies in store by item, of the storage and its parts."""
+    shown = [each for each in plan.lines if each.parent is None and each.sku != "gpu"]
+    return {each.sku: each.spares for each in shown}

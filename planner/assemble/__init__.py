@@ -8,12 +8,15 @@ from functools import lru_cache
 from importlib import metadata
 
 from planner import __version__
+from planner.assemble.cable_lengths import parts_by_length, told
+from planner.assemble.cables import cable_schedule
 from planner.assemble.limits import limits, next_step
 from planner.assemble.lines import fabric_reports, idle_units, lines
 from planner.assemble.racks import rack_groups
 from planner.assemble.totals import job_plan, totals
 from planner.assemble.warnings import assumptions, warnings
 from planner.case import Case
+from planner.case.cabling import longest_run_m
 from planner.figures import OBJECTIVES
 from planner.inputs import Inputs
 from planner.optimizer.joint import Certificate
@@ -68,7 +71,7 @@ def assemble(
     fabrics = tuple(fabric_reports(case, bill_of(case, operation.units, operation.ways)))
     reported = limits(inputs, case, operation, sums, job)
     value = base.objective.value
-    return base.model_copy(
+    plan = base.model_copy(
         update={
             "lines": bill,
             "totals": sums,
@@ -83,6 +86,22 @@ def assemble(
             "warnings": (*_cut(answer), *warnings(inputs, case, operation, bill, job, fabrics)),
         }
     )
+    return with_cables(inputs, case, plan)
+
+
+def with_cables(inputs: Inputs, case: Case, plan: Plan) -> Plan:
+    """Return a plan with its cables by length, where the problem gives the rows of its hall.
+
+    Args:
+        inputs: the problem, catalogs and prices.
+        case: the same in numbers.
+        plan: a plan with lines and racks.
+    """
+    if longest_run_m(inputs) is None:
+        return plan
+    schedule = cable_schedule(inputs, plan, case)
+    plan = plan.model_copy(update={"cabling": parts_by_length(inputs, plan, schedule)})
+    return plan.model_copy(update={"warnings": (*plan.warnings, *told(plan, schedule))})
 
 
 def _cut(answer: Certificate) -> Iterator[str]:

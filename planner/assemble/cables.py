@@ -11,19 +11,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from planner.case import Case, resolve
+from planner.assemble.cable_lengths import cut_to_length
+from planner.case import Case, cabling, resolve
 from planner.case.figures import base_group, group_for, parts_per_panel
 from planner.case.model import Fabric
 from planner.inputs import Inputs
 from planner.schema.cables import Cable, CableEnd, CableSchedule, NetworkOfCable
 from planner.schema.catalog import Item, Link, Port, PortGroup, Switch
 from planner.schema.plan import Plan, RackGroup
-from planner.schema.site import Floor
 from planner.sizing.fabric import FabricSize, Tree, smallest, split_ports
 from planner.sizing.wiring import SwitchPort, free_ports, switch_links, system_port
 
-RU_M = 0.04445
-"""A rack unit, EIA-310."""
 DAC_M, ACC_M = 2.0, 5.0
 """Most of passive and of active copper at 800 Gb/s: NVIDIA MCP4Y10 (2 m) and MCA4J80 (5 m)."""
 MULTIMODE_M = 100.0
@@ -47,7 +45,11 @@ class _Device:
 
 @dataclass
 class _Build:
-    """A plan's devices as they are named and placed, and the cables so far."""
+    """A plan's devices as they are named and placed, and the cables so far.
+
+    ``hall`` are the numbers of racks' positions, where they are not those of the racks; ``run_m``
+    is the longest run in the hall, where that is known.
+    """
 
     inputs: Inputs
     case: Case
@@ -58,6 +60,13 @@ class _Build:
     cables: list[Cable] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     switches: dict[str, list[_Device]] = field(default_factory=lambda: defaultdict(list))
+    run_m: float | None = None
+    hall: dict[int, int] = field(default_factory=dict)
+    between: dict[int, PortGroup] = field(default_factory=dict)
+
+    def part(self, item_id: str) -> str:
+        """Return the part of links that reaches through the hall, where its rows are given."""
+        return cabling.part_that_reaches(item_id, self.items, self.run_m)
 
     def devices(self, sku: str, count: int, role: str | None = None) -> list[_Device]:
         """Return the next devices of an item, in the order in which they stand in racks."""
@@ -77,29 +86,17 @@ class _Build:
         return found
 
 
-def cable_schedule(inputs: Inputs, plan: Plan) -> CableSchedule:
+def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> CableSchedule:
     """Return every cable of a plan.
 
     Args:
         inputs: what the plan was made from.
-        plan: a plan with lines.
+        plan: a plan with lines and racks.
+        case: the same inputs in numbers, where they are at hand.
     """
-    case = resolve(inputs)
-    chosen = {line.sku: line.working for line in plan.lines if line.parent is None}
-    units = {offer.id: chosen.get(offer.id, 0) for offer in case.offers()}
-    places: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
-    for group in plan.racks:
-        for rack in range(group.first, group.first + group.count):
-            for device in group.devices:
-                places[device.sku].append((rack, device.position_ru))
-    build = _Build(
-        inputs=inputs,
-        case=case,
-        values=case.companions.values(units),
-        racks=plan.racks,
-        items={item.id: item for item in inputs.items},
-        places={sku: iter(sorted(found)) for sku, found in places.items()},
-    )
+    case = resolve(inputs) if case is None else case
+    build = _placed(inputs, plan, case)
+    units = {offer.id: round(build.values[offer.id]) for offer in case.offers()}
     systems = {o.id: build.devices(o.id, units[o.id]) for o in (*case.systems, *case.storage)}
     others = _others(build)
     for fabric in case.companions.fabrics:
@@ -112,8 +109,55 @@ def cable_schedule(inputs: Inputs, plan: Plan) -> CableSchedule:
             _out_of_band(build, fabric, systems | others)
     if inputs.problem.site.floor is None:
         build.notes.append("no lengths: the problem gives no site.floor")
+    positions = _positions(plan)
+    build.cables = [
+        replace(
+            cable, lower=_standing(cable.lower, positions), upper=_standing(cable.upper, positions)
+        )
+        for cable in build.cables
+    ]
     notes = (*build.notes, *_too_long(build), *_unlike_the_bill(build, plan))
-    return CableSchedule(tuple(build.cables), notes)
+    cables = build.cables
+    if build.run_m is not None:
+        cables = cut_to_length(inputs, cables, build.between)
+    return CableSchedule(tuple(cables), notes)
+
+
+def _positions(plan: Plan) -> dict[int, tuple[str, int]]:
+    """Return the position of each rack, where the hall has groups of them: name and number."""
+    found = {}
+    for group in plan.racks:
+        for rack in range(group.first, group.first + group.count):
+            position = group.position(rack)
+            if position is not None:
+                found[rack] = position
+    return found
+
+
+def _standing(end: CableEnd, positions: Mapping[int, tuple[str, int]]) -> CableEnd:
+    known = positions.get(end.rack) if end.rack is not None else None
+    return end if known is None else replace(end, position=known[0])
+
+
+def _placed(inputs: Inputs, plan: Plan, case: Case) -> _Build:
+    """Return what a plan's devices are named and placed by, without cables yet."""
+    chosen = {line.sku: line.working for line in plan.lines if line.parent is None}
+    units = {offer.id: chosen.get(offer.id, 0) for offer in case.offers()}
+    places: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    for group in plan.racks:
+        for rack in range(group.first, group.first + group.count):
+            for device in group.devices:
+                places[device.sku].append((rack, device.position_ru))
+    return _Build(
+        inputs=inputs,
+        case=case,
+        values=case.companions.values(units),
+        racks=plan.racks,
+        items={item.id: item for item in inputs.items},
+        places={sku: iter(sorted(found)) for sku, found in places.items()},
+        run_m=cabling.longest_run_m(inputs),
+        hall={rack: number for rack, (_, number) in _positions(plan).items()},
+    )
 
 
 def _others(build: _Build) -> dict[str, list[_Device]]:
@@ -138,9 +182,15 @@ def _others(build: _Build) -> dict[str, list[_Device]]:
 class _Runs:
     """Cables of one kind, numbered on; ``links`` of them share one."""
 
-    def __init__(self, build: _Build, network: NetworkOfCable, link: Link | None) -> None:
-        self.build, self.network, self.link = build, network, link
-        sku = link.cable if link is not None else None
+    def __init__(
+        self,
+        build: _Build,
+        network: NetworkOfCable,
+        link: Link | None,
+        between: PortGroup | None = None,
+    ) -> None:
+        self.build, self.network, self.link, self.between = build, network, link, between
+        sku = build.part(link.cable) if link is not None else None
         self.item = build.items[sku] if sku is not None else None
         self.count = 0
         self.first = 1 + sum(c.number for c in build.cables[-1:])
@@ -150,6 +200,8 @@ class _Runs:
         number = self.first + self.count // (self.link.links if self.link is not None else 1)
         self.count += 1
         length = _length_m(lower, upper, self.build)
+        if self.between is not None:
+            self.build.between[len(self.build.cables)] = self.between
         self.build.cables.append(
             Cable(
                 number=number,
@@ -171,55 +223,47 @@ def _length_m(lower: CableEnd, upper: CableEnd, build: _Build) -> float | None:
     if floor is None or lower.rack is None or upper.rack is None:
         return None
     if lower.rack == upper.rack:
-        apart = abs((lower.position_ru or 0.0) - (upper.position_ru or 0.0)) * RU_M
-        return (apart + floor.rack_width_m) * (1.0 + floor.slack)
-    run = _across_m(floor, lower.rack, upper.rack)
-    run += sum(floor.riser_m + _up_m(build, end) for end in (lower, upper))
-    return run * (1.0 + floor.slack)
+        apart_ru = abs((lower.position_ru or 0.0) - (upper.position_ru or 0.0))
+        return cabling.inside_m(floor, apart_ru)
+    up_ru = sum(_up_ru(build, end) for end in (lower, upper))
+    one, other = (build.hall.get(rack, rack) for rack in (lower.rack, upper.rack))
+    return cabling.between_m(floor, cabling.across_m(floor, one, other), up_ru)
 
 
-def _across_m(floor: Floor, one: int, other: int) -> float:
-    """Return the way from rack to rack, m: along a row and across rows."""
-    (row, place), (other_row, other_place) = (
-        divmod(rack - 1, floor.racks_per_row) for rack in (one, other)
-    )
-    return abs(row - other_row) * floor.row_pitch_m + abs(place - other_place) * floor.rack_width_m
-
-
-def _up_m(build: _Build, end: CableEnd) -> float:
-    """Return how far it is from a device to the top of its rack, m."""
+def _up_ru(build: _Build, end: CableEnd) -> float:
+    """Return how far it is from a device to the top of its rack, RU."""
     rack = end.rack or 0
     group = next(g for g in build.racks if g.first <= rack < g.first + g.count)
-    return max(0.0, group.height_ru - (end.position_ru or 1.0)) * RU_M
+    return max(0.0, group.height_ru - (end.position_ru or 1.0))
 
 
 def _medium(
     build: _Build, link: Link | None, lower: CableEnd, upper: CableEnd, length: float | None
 ) -> str:
-    """Return what a run of that length asks for."""
-    ends = [end for end in (link.switch_end, link.system_end) if end] if link else []
+    """Return what a run of that length asks for; what it is where links reach through the hall."""
+    names = [end.item for end in (link.switch_end, link.system_end) if end] if link else []
+    ends = [build.items[build.part(name)] for name in names]
     if link is not None and not ends and upper.device.startswith("out-of-band"):
         return "copper"
     if not ends or length is None:
         return "as billed"
-    if lower.rack == upper.rack and length <= ACC_M:
+    if lower.rack == upper.rack and length <= ACC_M and build.run_m is None:
         return "DAC" if length <= DAC_M else "ACC"
-    reach = min((_reach_m(build.items[end.item]) for end in ends), default=math.inf)
+    reach = min(end.reach.value if end.reach is not None else math.inf for end in ends)
     if length > reach:
-        return f"single mode: beyond {reach:g} m"
+        other = "single mode: " if build.run_m is None else ""
+        return f"{other}beyond {reach:g} m"
+    words = " ".join(end.description or "" for end in ends)
+    if "single mode" in words or "multimode" in words:
+        return "single mode" if "single mode" in words else "multimode"
     return "multimode" if reach <= MULTIMODE_M else "single mode"
 
 
-def _reach_m(item: Item) -> float:
-    """Return how far a module reaches, m, as its catalog states it; without end where none does."""
-    fact = item.facts.get("reach")
-    words = str(fact.value).split() if fact is not None else []
-    return float(words[0]) if len(words) == 2 and words[1] == "m" else math.inf
-
-
 def _too_long(build: _Build) -> Iterator[str]:
-    beyond = [cable for cable in build.cables if cable.medium.startswith("single mode: beyond")]
-    if beyond:
+    beyond = [cable for cable in build.cables if "beyond" in cable.medium]
+    if beyond and build.run_m is not None:
+        yield f"{len(beyond):,} links are longer than any modules on offer reach"
+    elif beyond:
         yield (
             f"{len(beyond):,} links are longer than the modules that are billed reach: they need "
             "single-mode modules and fibres, which cost more"
@@ -302,7 +346,7 @@ def _between(
     """Add the links between switches, of leaves and spines and of spines and cores apart."""
     links = list(switch_links(size.tree, down, per_rail))
     for upper in ("spine", "core"):
-        runs = _Runs(build, fabric.network, group.link)
+        runs = _Runs(build, fabric.network, group.link, group)
         for switches in planes:
             for one, other in links:
                 if (other.tier == "core") == (upper == "core"):
@@ -423,7 +467,7 @@ def _between_bundles(
     ]
     links = list(switch_links(size.tree, 0, size.tree.leaves))
     for tier in ("spine", "core"):
-        runs = _Runs(build, fabric.network, base.link)
+        runs = _Runs(build, fabric.network, base.link, base)
         for one, other in links:
             if other.tier != tier:
                 continue

@@ -19,7 +19,7 @@ from planner.case.money import (
     unit_net_usd,
 )
 from planner.case.quantities import ceil, total
-from planner.inputs import Inputs
+from planner.inputs import Inputs, support_level
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import Bill, bill
 from planner.paths import job_path
@@ -484,7 +484,12 @@ def _money(inputs: Inputs, item: Item, price: Price | None, purchased: int) -> d
             confidence=price.confidence,
             book=inputs.price_books.get(item.id, ""),
             note=price.note,
+            low_usd=price.range_usd[0],
+            high_usd=price.range_usd[1],
+            per_year_low_usd=None if price.per_year_usd is None else price.per_year_range_usd[0],
+            per_year_high_usd=None if price.per_year_usd is None else price.per_year_range_usd[1],
         ),
+        "support_level": support_level(inputs.problem, item.id, price),
         "support_share": per_year.share if isinstance(per_year, SupportShare) else None,
         "unit_subscription_list_usd": price.per_year_usd,
         "lead_time": price.lead_time,

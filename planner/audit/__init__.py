@@ -14,10 +14,10 @@ from planner import __version__
 from planner.api import Options, solve_with
 from planner.audit.draft import Draft, apply
 from planner.audit.evaluate import (
+    Listed,
     NothingRunsError,
     case_of,
     evaluate,
-    sheet_capex_usd,
     shortages,
     stale,
 )
@@ -30,6 +30,7 @@ from planner.outputs import workbook
 from planner.outputs.plan_json import from_bytes
 from planner.outputs.workbook import STUDY_SHEETS
 from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.data import growths
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Breach
@@ -65,9 +66,10 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
         best=solved,
         added_sheets=added,
     )
-    draft = apply(opened.name, inputs, solved, edits)
+    sheet = Listed.of(opened, solved, edits, cells)
+    draft = apply(opened.name, inputs, solved, edits, sheet.quantities)
     best = _best(found, draft, options or Options()) if solve_again or not edits else None
-    return _judged(found, opened, written, draft, best)
+    return _judged(found, opened, written, draft, best, sheet)
 
 
 def _unpacked(opened: Opened) -> tuple[Plan, Inputs]:
@@ -99,7 +101,12 @@ def _written(opened: Opened, plan: Plan) -> tuple[Workbook, tuple[InputCell, ...
         (name, partial(_record, name=name)) for name in packed.studies if name in STUDY_SHEETS
     ]
     cells = workbook.write(
-        plan, stream, created=packed.created, inputs=packed.inputs, studies=studies
+        plan,
+        stream,
+        created=packed.created,
+        inputs=packed.inputs,
+        studies=studies,
+        growth=growths(packed),
     )
     stream.seek(0)
     return load_bytes(stream), cells
@@ -116,7 +123,12 @@ def _best(found: Audit, draft: Draft, options: Options) -> Plan:
 
 
 def _judged(
-    found: Audit, opened: Opened, written: Workbook, draft: Draft, best: Plan | None
+    found: Audit,
+    opened: Opened,
+    written: Workbook,
+    draft: Draft,
+    best: Plan | None,
+    sheet: Listed,
 ) -> Audit:
     """Re-compute the edited plan and compare it."""
     changes: dict[str, object] = {"best": best if best is not None and best.jobs else None}
@@ -133,9 +145,9 @@ def _judged(
             "edited": edited,
             "breaches": _breaches(edited, checked),
             "remarks": tuple(_short(text) for name, text in checked.breaches if name == _INTERVAL),
-            "shortages": shortages(draft, edited),
-            "sheet_capex_usd": sheet_capex_usd(draft, case),
-            "stale": stale(opened, written, draft, edited),
+            "shortages": shortages(draft, edited, sheet),
+            "sheet_capex_usd": sheet.capex_usd,
+            "stale": stale(opened, written, draft, edited, sheet),
             "shortfall": None if best is None else _shortfall(edited, best),
         }
     )
@@ -165,11 +177,11 @@ def _breaches(edited: Plan, checked: Recheck) -> tuple[Breach, ...]:
 
 
 def _same_inputs(found: Audit) -> bool:
-    """Return whether what is best is what it was: only quantities and decisions were edited."""
+    """Return whether what is best is what it was: only decisions and remarks were edited."""
     decided = {"gpus_idle"}
     if found.solved.jobs[0].interval_policy == "optimal":
         decided.add("interval_s")
-    return all(edit.kind == "quantity" or edit.key in decided for edit in found.edits)
+    return all(edit.kind in ("quantity", "remark") or edit.key in decided for edit in found.edits)
 
 
 def _shortfall(edited: Plan, best: Plan) -> float | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,11 +11,11 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs, changed
 from planner.limits import COUNTED_IN, named, path_of
 from planner.outputs.workbook.inputs import Scalar
-from planner.schema.catalog import Figure
+from planner.schema.catalog import Figure, Item
 from planner.schema.levels import FailureRate
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Discount, Price
-from planner.schema.problem import FixedInterval, Problem, Term
+from planner.schema.problem import MOST_SPARES, Extra, FixedInterval, Problem, Quantity, Term
 from planner.schema.running import Parallelism
 from planner.schema.site import Pue
 from planner.schema.verification import Edit
@@ -30,7 +31,9 @@ class EditError(ValueError):
 class Draft:
     """The inputs with edits, and what the edited workbook decides itself.
 
-    ``quantities`` holds the units in place by catalog id, companions included.
+    ``quantities`` holds the units in place by catalog id, companions included; ``spares`` the cold
+    spares that were typed in; ``own_lines`` what was written of lines that were added, by section
+    and number.
     """
 
     inputs: Inputs
@@ -40,6 +43,8 @@ class Draft:
     interval_s: float = 0.0
     gpus_idle: int = 0
     term: dict[str, float | None] = field(default_factory=dict)
+    spares: dict[str, int] = field(default_factory=dict)
+    own_lines: dict[tuple[str, int], dict[str, Scalar]] = field(default_factory=dict)
 
     @property
     def problem(self) -> Problem:
@@ -74,6 +79,12 @@ class Draft:
     def set_price(self, sku: str, price: Price) -> None:
         """Let an item have this price."""
         self.inputs = replace(self.inputs, prices={**self.inputs.prices, sku: price})
+
+    def change_item(self, sku: str, **changes: Any) -> None:
+        """Replace what the problem says of an item's count."""
+        items = self.problem.items
+        rule = items.get(sku, Quantity()).model_copy(update=changes)
+        self.change_problem(items={**items, sku: rule})
 
     def change_discount(self, sku: str, share: float) -> None:
         """Let an item have this discount, whatever else applies to it."""
@@ -323,10 +334,61 @@ def set_limit(draft: Draft, name: str, value: float | None) -> None:
         draft.set_price(sku, price.model_copy(update={"stock": None}))
 
 
+# Lines that were added to the bill: services of the order, each an item and a price of its own.
+
+
+def finish_own_lines(draft: Draft) -> None:
+    """Lay the lines that were added over the problem, as services that are counted once.
+
+    Raises:
+        EditError: a line has no name, or no price.
+    """
+    for (section, number), parts in sorted(draft.own_lines.items()):
+        count, model, price = (parts.get(key) for key in ("quantity", "model", "unit_list"))
+        where = f"own line {number} of {section}"
+        if count == 0 or set(parts) <= {"remark"}:
+            continue
+        if model is None:
+            raise EditError(f"{where}: it has no description; say what it is")
+        if price is None:
+            raise EditError(f"{where}: it has no list price; give one, 0 for what costs nothing")
+        _add_own_line(draft, section, number, parts)
+
+
+def _add_own_line(draft: Draft, section: str, number: int, parts: Mapping[str, Scalar]) -> None:
+    sku = "own_" + "_".join([*re.findall("[a-z]+", section.lower()), str(number)])
+    remark, vendor, part_number = (parts.get(key) for key in ("remark", "vendor", "part_number"))
+    item = Item(
+        id=sku,
+        vendor="not named" if vendor is None else str(vendor),
+        model=str(parts["model"]),
+        part_number=None if part_number is None else str(part_number),
+        category="service",
+        description=f"added to the bill, in its section {section}",
+        notes=() if remark is None else (str(remark),),
+    )
+    numbers = {key: parts.get(key) for key in ("quantity", "unit_list", "discount")}
+    count = 1 if numbers["quantity"] is None else round(float(numbers["quantity"]))
+    price = Price.model_construct(list_usd=float(numbers["unit_list"] or 0.0), **_TYPED)
+    problem = draft.problem
+    draft.inputs = replace(draft.inputs, items=(*draft.inputs.items, item))
+    draft.change_problem(extras={**problem.extras, sku: Extra(count=count)})
+    draft.set_price(sku, price)
+    draft.change_item(sku, spares=0.0)
+    draft.change_discount(sku, float(numbers["discount"] or 0.0))
+    draft.quantities[sku] = count
+
+
 # Lay the edits of a workbook over the inputs of its plan.
 
 
-def apply(name: str, inputs: Inputs, plan: Plan, edits: Sequence[Edit]) -> Draft:
+def apply(
+    name: str,
+    inputs: Inputs,
+    plan: Plan,
+    edits: Sequence[Edit],
+    quantities: Mapping[str, int],
+) -> Draft:
     """Return the problem with the edits, and what the workbook decides.
 
     Args:
@@ -334,6 +396,7 @@ def apply(name: str, inputs: Inputs, plan: Plan, edits: Sequence[Edit]) -> Draft
         inputs: what the solved plan was made from.
         plan: the solved plan.
         edits: what was changed.
+        quantities: the units in place as the edited workbook lists them, by catalog id.
 
     Raises:
         InputError: an edit does not fit the problem.
@@ -342,7 +405,7 @@ def apply(name: str, inputs: Inputs, plan: Plan, edits: Sequence[Edit]) -> Draft
     draft = Draft(
         inputs=inputs,
         plan=plan,
-        quantities={line.sku: line.quantity for line in plan.lines if line.parent is None},
+        quantities=dict(quantities),
         mode=job.mode,
         interval_s=job.interval_s,
         gpus_idle=_usable(plan) - job.gpus_used,
@@ -353,11 +416,17 @@ def apply(name: str, inputs: Inputs, plan: Plan, edits: Sequence[Edit]) -> Draft
         if job.bytes_per_parameter is not None:
             draft.change_job(bytes_per_parameter=job.bytes_per_parameter)
     findings = [finding for edit in edits if (finding := _applied(name, draft, edit))]
-    try:
-        finish_term(draft)
-        _check_replica(draft)
-    except EditError as error:
-        findings.append(Finding("input-cell", str(error), name, path="Checkpoint"))
+    endings = (
+        ("Checkpoint", finish_term),
+        ("Checkpoint", _check_replica),
+        ("BOM", finish_spares),
+        ("Own lines", finish_own_lines),
+    )
+    for sheet, finish in endings:
+        try:
+            finish(draft)
+        except EditError as error:
+            findings.append(Finding("input-cell", str(error), name, path=sheet))
     if findings:
         raise InputError(findings)
     return draft
@@ -386,25 +455,96 @@ def _apply(draft: Draft, edit: Edit) -> None:
     if edit.kind == "figure":
         FIGURES[edit.key](draft, value)
         return
+    if edit.kind == "own_line":
+        section, number, part = edit.key.split("|")
+        draft.own_lines.setdefault((section, int(number)), {})[part] = value
+        return
+    if edit.kind in _TEXTS:
+        _TEXTS[edit.kind](draft, edit.key, None if value is None else str(value))
+        return
     assert not isinstance(value, str)
     if edit.kind == "limit":
         set_limit(draft, edit.key, value)
-    elif edit.kind == "unit_list":
-        if value is not None:
-            draft.set_price(edit.key, _price(value))
     elif value is None:
         raise EditError("is blank")
+    elif edit.kind == "unit_list":
+        draft.set_price(edit.key, _priced(draft.inputs.prices.get(edit.key), value))
     elif edit.kind == "quantity":
         draft.quantities[edit.key] = round(value)
+    elif edit.kind == "installed":
+        _installed(draft, edit.key, round(value))
+    elif edit.kind == "spares":
+        draft.spares[edit.key] = round(value)
     else:
         draft.change_discount(edit.key, value)
 
 
-def _price(list_usd: float) -> Price:
-    """Return a price that was typed into the workbook."""
-    return Price.model_construct(
-        list_usd=list_usd, date="0000", source="workbook", confidence="low"
+_TYPED: dict[str, Any] = {"date": "0000", "source": "workbook", "confidence": "low"}
+
+
+def _priced(price: Price | None, list_usd: float) -> Price:
+    """Return a price that was typed into the workbook; what comes with the price stays."""
+    if price is None:
+        return Price.model_construct(list_usd=list_usd, **_TYPED)
+    told = {"low_usd": None, "high_usd": None, "parts": (), "note": None}
+    return price.model_copy(update={"list_usd": list_usd, **_TYPED, **told})
+
+
+def _installed(draft: Draft, sku: str, count: int) -> None:
+    """Let so many be owned and stay."""
+    rule = draft.problem.items.get(sku, Quantity())
+    for key, most in (("fixed", rule.fixed), ("max", rule.max)):
+        if most is not None and most < count:
+            raise EditError(f"the problem has items.{sku}.{key}: {most}, fewer than {count}")
+    draft.change_item(sku, installed=count, retire=False)
+
+
+def _lead_time(draft: Draft, sku: str, text: str | None) -> None:
+    price = draft.inputs.prices.get(sku)
+    if price is None:
+        raise EditError("its price is not known: fill in its list price as well")
+    draft.set_price(sku, price.model_copy(update={"lead_time": text}))
+
+
+def _remark(draft: Draft, sku: str, text: str | None) -> None:
+    """Let the item have one more note, which its line then shows."""
+    more = () if text is None else (text,)
+    items = tuple(
+        item.model_copy(update={"notes": (*item.notes, *more)}) if item.id == sku else item
+        for item in draft.inputs.items
     )
+    draft.inputs = replace(draft.inputs, items=items)
+
+
+_TEXTS: dict[str, Callable[[Draft, str, str | None], None]] = {
+    "lead_time": _lead_time,
+    "remark": _remark,
+}
+
+
+def finish_spares(draft: Draft) -> None:
+    """Let what lies in store be the share that comes to what was typed.
+
+    Raises:
+        EditError: there is nothing that it could be a share of.
+    """
+    parts = {line.sku: line for line in draft.plan.lines if line.parent is None}
+    for sku, count in draft.spares.items():
+        whole = draft.working(sku)
+        if parts[sku].quantity == 0:  # spare parts: a share of what is in the bundles
+            whole = sum(
+                part.quantity * draft.working(item.id)
+                for item in draft.inputs.items
+                for part in item.components
+                if part.id == sku
+            )
+        if count and not whole:
+            raise EditError(f"cold spares of {parts[sku].model}: nothing of it is in place")
+        share = count / whole if whole else 0.0
+        if share > MOST_SPARES:
+            most = f"more than {MOST_SPARES:g} for each in place"
+            raise EditError(f"cold spares of {parts[sku].model}: {most}")
+        draft.change_item(sku, spares=share)
 
 
 def _check_replica(draft: Draft) -> None:

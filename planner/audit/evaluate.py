@@ -3,74 +3,99 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from openpyxl.workbook import Workbook
 
 from planner.assemble import assemble
+from planner.assemble.growth import enlarged
 from planner.audit.draft import Draft
 from planner.audit.reader import Opened
-from planner.case import Case, resolve
-from planner.case.model import Mode, Offer
-from planner.case.resolve import with_companions
+from planner.case import Case
+from planner.case.model import Mode
 from planner.errors import VerificationError
 from planner.optimizer.joint import Certificate
 from planner.optimizer.objective import measure
 from planner.optimizer.operate import Run, Running, run_at
 from planner.optimizer.purchase import bill
+from planner.outputs import scope
+from planner.outputs.workbook import recalculated
+from planner.outputs.workbook.data import growths
+from planner.outputs.workbook.inputs import InputCell
+from planner.schema.growth import SHARED_RACKS
 from planner.schema.plan import Plan
-from planner.schema.verification import Shortage, Stale
+from planner.schema.verification import Edit, Shortage, Stale
 from planner.verify import Recheck, recheck
 
 # The bill as the workbook lists it, against what the edited cluster needs.
 
 
-def shortages(draft: Draft, edited: Plan) -> tuple[Shortage, ...]:
+@dataclass(frozen=True)
+class Listed:
+    """What the edited workbook lists, worked out from its formulas whatever the file shows.
+
+    Units in place and cold spares by catalog id, the racks that several lines share, what the bill
+    comes to.
+    """
+
+    quantities: Mapping[str, int]
+    spares: Mapping[str, int]
+    shared_racks: int
+    capex_usd: float
+
+    @classmethod
+    def of(
+        cls, opened: Opened, plan: Plan, edits: Sequence[Edit], cells: Sequence[InputCell]
+    ) -> Listed:
+        """Return what a workbook lists.
+
+        Args:
+            opened: the workbook.
+            plan: the plan that it was made from.
+            edits: what was edited in it.
+            cells: its inputs.
+        """
+        typed = {(edit.sheet, edit.cell): edit.after for edit in edits}
+        packed = opened.packed
+        book = recalculated(plan, typed, created=packed.created, growth=growths(packed))
+
+        def counts(kind: str) -> dict[str, int]:
+            shown = ((cell.key, book.shown(cell)) for cell in cells if cell.kind == kind)
+            return {key: round(count) for key, count in shown if isinstance(count, float)}
+
+        return cls(
+            quantities=counts("quantity"),
+            spares=counts("spares"),
+            shared_racks=round(book.number("bom_shared_racks") or 0.0),
+            capex_usd=book.number("bom_capex_usd") or 0.0,
+        )
+
+
+def shortages(draft: Draft, edited: Plan, sheet: Listed) -> tuple[Shortage, ...]:
     """Return the lines whose count in the workbook is not what the edited cluster needs.
 
     Args:
         draft: the workbook's quantities.
         edited: the edited plan with the companions it needs.
+        sheet: what the workbook lists.
     """
     needed = {line.sku: line.quantity for line in edited.lines if line.parent is None}
     models = {item.id: item.model for item in draft.inputs.items}
-    return tuple(
-        Shortage(
-            sku=sku,
-            model=models[sku],
-            listed=draft.quantities.get(sku, 0),
-            needed=needed.get(sku, 0),
-        )
+    pairs = {
+        sku: (models[sku], draft.quantities.get(sku, 0), needed.get(sku, 0))
         for sku in dict.fromkeys((*draft.quantities, *needed))
-        if draft.quantities.get(sku, 0) != needed.get(sku, 0)
+    }
+    shared = scope.shared_racks(edited)
+    pairs[SHARED_RACKS] = "racks that several lines share", sheet.shared_racks, shared
+    return tuple(
+        Shortage(sku=sku, model=model, listed=listed, needed=count)
+        for sku, (model, listed, count) in pairs.items()
+        if listed != count
     )
 
 
-def sheet_capex_usd(draft: Draft, case: Case) -> float:
-    """Return what the bill costs with the counts in the workbook, cold spares as solved, USD.
-
-    Args:
-        draft: the workbook's quantities.
-        case: the edited problem.
-    """
-    items = {item.id: item for item in case.bill_items()}
-    costs = []
-    for line in draft.plan.lines:
-        count = draft.working(line.sku) if line.parent is None else 0
-        parts = line.quantity == 0 and line.parent is None  # in store, whatever is in place
-        if (count or parts) and line.sku in items:  # without the thing itself no spares are bought
-            item = items[line.sku]
-            bought = item.ordered(count + line.spares - item.installed)
-            costs.append((item.unit_net_usd or 0.0) * bought)
-    return math.fsum(costs)
-
-
 # The plan that an edited workbook describes, re-computed and re-verified.
-
-
-OfferT = TypeVar("OfferT", bound=Offer)
 
 
 class NothingRunsError(ValueError):
@@ -111,19 +136,8 @@ def case_of(draft: Draft) -> Case:
     targets = draft.problem.targets.model_copy(update={"max_lead_time_days": None})
     problem = draft.problem.model_copy(update={"targets": targets})
     inputs = replace(draft.inputs, problem=problem)
-    case = resolve(inputs)
-
-    def grown(offer: OfferT) -> OfferT:
-        count = draft.working(offer.id)
-        return replace(offer, low=count, high=count)
-
-    larger = replace(
-        case,
-        limits=replace(case.limits, **dict.fromkeys(f.name for f in fields(case.limits))),
-        systems=tuple(grown(system) for system in case.systems),
-        storage=tuple(grown(item) for item in case.storage),
-    )
-    return replace(case, companions=with_companions(inputs, larger).companions)
+    chosen = (item.id for item in inputs.items if item.category in ("gpu_system", "storage"))
+    return enlarged(inputs, {sku: draft.working(sku) for sku in chosen})
 
 
 def _operation(case: Case, draft: Draft) -> Run:
@@ -250,25 +264,27 @@ _OF_TOTALS = (
 _CLOSE = 1e-9
 
 
-def stale(opened: Opened, written: Workbook, draft: Draft, edited: Plan) -> tuple[Stale, ...]:
+def stale(
+    opened: Opened, written: Workbook, draft: Draft, edited: Plan, sheet: Listed
+) -> tuple[Stale, ...]:
     """Return the figures that the file shows otherwise than they are.
 
     A file that holds no values (some tools drop them) shows none. Totals are compared only where
-    the workbook lists what the edited cluster needs, spares (which stay as solved there) included.
+    the workbook lists what the edited cluster needs, cold spares included.
 
     Args:
         opened: the workbook.
         written: the same as planner writes it, whose names say where the figures are.
         draft: its quantities.
         edited: the plan as re-computed.
+        sheet: what the workbook lists.
     """
     job = edited.jobs[0].model_dump()
     expected = {name: job[field] for name, field in _OF_JOB.items()}
-    needed = {line.sku: line.quantity for line in edited.lines if line.parent is None}
-    listed = {sku: count for sku, count in draft.quantities.items() if count}
-    spares = {line.sku: line.spares for line in edited.lines if line.parent is None}
-    solved = {line.sku: line.spares for line in draft.plan.lines if line.sku in spares}
-    if edited.totals is not None and needed == listed and spares == solved:
+    stored = {line.sku: line.spares for line in edited.lines if line.parent is None and line.spares}
+    listed = {sku: count for sku, count in sheet.spares.items() if count}
+    counted = not shortages(draft, edited, sheet)
+    if edited.totals is not None and counted and stored == listed:
         totals = edited.totals.model_dump()
         expected |= {name: totals[name] for name in _OF_TOTALS}
     found = []

@@ -298,7 +298,7 @@ def _compare_sheet(
         entry = by_place.get((sheet.title, coordinate))
         if entry is not None:
             try:
-                changed += _edit(entry, after, opened.shown)
+                changed += _edit(entry, before, after, opened.shown)
             except ValueError as error:
                 place = f"{sheet.title}!{coordinate}"
                 found.append(_wrong(opened, place, entry, str(error)))
@@ -334,9 +334,14 @@ def _wrong(opened: Opened, place: str, entry: InputCell, what: str) -> Finding:
                    fix=f"write {entry.range.expected()}")  # fmt: skip
 
 
-def _edit(entry: InputCell, cell: Any, shown: Shown) -> Iterator[Edit]:
-    """Yield the edit of an input; raise ValueError where it holds what it cannot hold."""
-    value = cell.value
+def _edit(entry: InputCell, written: Any, cell: Any, shown: Shown) -> Iterator[Edit]:
+    """Yield the edit of an input; raise ValueError where it holds what it cannot hold.
+
+    One that follows the cluster is edited where something is typed over its formula.
+    """
+    value, follows = cell.value, written.data_type == "f"
+    if follows and cell.data_type == "f" and same(str(written.value), str(value)):
+        return
     if cell.data_type == "f":
         computed = shown.value(entry.sheet, entry.cell)
         if computed in (None, ""):
@@ -345,7 +350,7 @@ def _edit(entry: InputCell, cell: Any, shown: Shown) -> Iterator[Edit]:
     if entry.kind == "local":
         return
     after = _scalar(value)
-    if _alike(entry.value, after):
+    if not follows and _alike(entry.value, after):
         return
     if after is None and not entry.range.blank:
         raise ValueError("is blank")

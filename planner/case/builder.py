@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from planner.case.bounds import Bounds
+from planner.case.cabling import longest_run_m, part_that_reaches
 from planner.case.model import Case, Fabric
 from planner.case.quantities import Ceil, Packed, Quantity, Sum, Terms
 from planner.inputs import Inputs
@@ -20,6 +21,7 @@ class CompanionsBuilder:
     def __init__(self, inputs: Inputs, case: Case, tops: dict[str, int]) -> None:
         self.inputs = inputs
         self.items = {item.id: item for item in inputs.items}
+        self.longest_run_m = longest_run_m(inputs)
         self.offers = (*case.systems, *case.storage)
         self.placed = case.offers()
         self.bounds = Bounds.of(case, tops)
@@ -59,6 +61,10 @@ class CompanionsBuilder:
         """Say that ``factor`` units of an item are needed for each of a count, and what for."""
         self.needs[item_id].append((factor, name))
         self.roles[item_id].append(role)
+
+    def need_part(self, item_id: str, factor: float, name: str, role: str) -> None:
+        """Say the same of a cable or transceiver: of the one that reaches through the hall."""
+        self.need(part_that_reaches(item_id, self.items, self.longest_run_m), factor, name, role)
 
     def item(self, item_id: str) -> Item:
         """Return an item of the catalogs."""

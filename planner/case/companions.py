@@ -32,7 +32,7 @@ from planner.case.money import bill_item, unit_net_usd
 from planner.case.quantities import ROUNDING, AtLeast, Device, Packed, Size, Steps, shares
 from planner.inputs import Inputs, refusal
 from planner.schema.catalog import Category, Item
-from planner.schema.problem import Extra
+from planner.schema.problem import Extra, Quantity
 from planner.schema.site import RackPositions, Redundancy
 from planner.sizing.placement import Space
 
@@ -147,8 +147,12 @@ def _spare_parts(builder: CompanionsBuilder) -> Iterator[Companion]:
     roles: defaultdict[str, list[str]] = defaultdict(list)
     for offer in builder.offers:
         bundle = builder.item(offer.id)
-        share = inputs.problem.spares.get(bundle.category, 0.0)
-        for part in bundle.components if share else ():
+        usual = inputs.problem.spare_share(bundle.id, bundle.category)
+        for part in bundle.components:
+            own = inputs.problem.items.get(part.id, Quantity()).spares
+            share = usual if own is None else own
+            if not share:
+                continue
             terms = ((share * part.quantity, offer.id),)
             parts[part.id].append((1.0, builder.ceil(f"spare.{offer.id}.{part.id}", terms)))
             roles[part.id].append(f"cold spares of {bundle.model}")

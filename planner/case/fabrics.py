@@ -94,11 +94,11 @@ def _add_compute(
     _need_cables(builder, "compute", f"{prefix}.leaf_cables", link, ((1.0, leaf_spine),))
     _need_cables(builder, "compute", f"{prefix}.core_cables", link, ((1.0, spine_core),))
     if link.switch_end is not None:
-        builder.need(link.switch_end.item, 1.0, ends, WORDS["compute"])
+        builder.need_part(link.switch_end.item, 1.0, ends, WORDS["compute"])
     manager = builder.inputs.problem.network.compute
     if manager is not None and manager.manager.transceiver is not None:
         ports_of_it = float(manager.manager.ports)
-        builder.need(manager.manager.transceiver, ports_of_it, some, WORDS["compute"])
+        builder.need_part(manager.manager.transceiver, ports_of_it, some, WORDS["compute"])
     own = {name: compute_port(builder.item(name), design.planes) for name in serves}
     ports = [(name, int(each), _end(own[name], link)) for name in serves]
     _need_system_ends(builder, "compute", ports)
@@ -165,7 +165,7 @@ def _need_cables(
         builder.sum(name, links)
     else:
         builder.ceil(name, tuple((factor / link.links, key) for factor, key in links))
-    builder.need(link.cable, 1.0, name, WORDS[network])
+    builder.need_part(link.cable, 1.0, name, WORDS[network])
 
 
 def _need_system_ends(
@@ -175,7 +175,7 @@ def _need_system_ends(
     for name, count, end in ports:
         if end is None:
             continue
-        builder.need(end.item, float(_ends(count, end)), name, WORDS[network])
+        builder.need_part(end.item, float(_ends(count, end)), name, WORDS[network])
 
 
 class _Attached(NamedTuple):
@@ -274,7 +274,7 @@ def _one_kind(
     _need_cables(builder, network, f"{network}.leaf_cables", uplink, ((1.0, leaf_spine),))
     _need_cables(builder, network, f"{network}.core_cables", uplink, ((1.0, spine_core),))
     if uplink.switch_end is not None:
-        builder.need(uplink.switch_end.item, 1.0, ends_name, WORDS[network])
+        builder.need_part(uplink.switch_end.item, 1.0, ends_name, WORDS[network])
     return shape.fabric(network, amount, sizes)
 
 
@@ -311,9 +311,9 @@ def _two_kinds(
     _need_cables(builder, network, f"{network}.core_cables", uplink, ((1.0, spine_core),))
     if uplink.switch_end is not None:
         end = uplink.switch_end
-        builder.need(end.item, 1.0, ends, WORDS[network])
+        builder.need_part(end.item, 1.0, ends, WORDS[network])
         for kind in kinds:
-            builder.need(end.item, float(_ends(kind.up, end)), kind.name, WORDS[network])
+            builder.need_part(end.item, float(_ends(kind.up, end)), kind.name, WORDS[network])
     built = shape.fabric(network, amount, trees)
     return replace(built, kinds=tuple(kinds), bundles=tuple(bundles))
 
@@ -390,7 +390,7 @@ def _attach(builder: CompanionsBuilder, network: NetworkName, attached: list[_At
             each = link.switch_end.links
             ends = tuple((factor / each, name) for factor, name in terms)
             name = builder.ceil(f"{network}.ends_{kind}", ends)
-            builder.need(link.switch_end.item, 1.0, name, WORDS[network])
+            builder.need_part(link.switch_end.item, 1.0, name, WORDS[network])
 
 
 def add_out_of_band(builder: CompanionsBuilder, network: OutOfBand) -> None:
@@ -448,4 +448,4 @@ def add_console_cables(builder: CompanionsBuilder, network: OutOfBand) -> None:
     if builder.shared is not None and builder.shared_pdus_per_rack:
         reserved.append((float(builder.shared_pdus_per_rack), builder.shared.name))
     cables = builder.sum("out_of_band.cables", (*counted.amount, *reserved))
-    builder.need(link.cable, 1.0, cables, WORDS["out_of_band"])
+    builder.need_part(link.cable, 1.0, cables, WORDS["out_of_band"])

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from planner.case.cabling import longest_run_m, part_that_reaches
 from planner.case.choices import Choice, choices, why_none
 from planner.case.model import Drives
 from planner.case.quantities import Device, RackUse
@@ -57,12 +58,13 @@ def rack_power_kw(item: Item, inputs: Inputs) -> float:
     draw = it_power_kw(item, inputs) or 0.0
     if item.switch is None:
         return draw
-    known = {other.id: other for other in inputs.items}
+    known, run_m = {other.id: other for other in inputs.items}, longest_run_m(inputs)
     fitted = [0.0]
     for group in item.switch.ports:
         end = group.link.switch_end if group.link is not None else None
         if end is not None:
-            each = it_power_kw(known[end.item], inputs) or 0.0
+            module = known[part_that_reaches(end.item, known, run_m)]
+            each = it_power_kw(module, inputs) or 0.0
             fitted.append(-(-group.count // end.links) * each)
     return draw + max(fitted)
 

@@ -61,7 +61,7 @@ def bill_item(item: Item, inputs: Inputs) -> BillItem:
         liquid_kw=figures.liquid_kw(item, inputs),
         weight_kg=figures.weight_kg(item, inputs) or 0.0,
         # A bundle's spares are of its components: see _spare_parts.
-        spare_share=0.0 if item.components else problem.spares.get(item.category, 0.0),
+        spare_share=0.0 if item.components else problem.spare_share(item.id, item.category),
         pack=price.pack if price else 1,
         min_order=price.min_order if price else 0,
         stock=stock(item, inputs),

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from planner import shipped
 from planner.errors import Finding, InputError
-from planner.loader import load, locate, yaml12
+from planner.loader import load
 from planner.loader.market import load_catalogs
+from planner.quotes.catalog import catalog_text, one_line, yaml_text
 from planner.quotes.importing import Said, read_quote
 from planner.schema.catalog import Item
-from planner.schema.quote import Asked, Quote, Quoted, QuoteMap
+from planner.schema.quote import Quote, Quoted, QuoteMap
+from planner.studies.bids.asking import iso_date, mapping_of, rates_of
 from planner.whole_files import write_all
 
 
@@ -38,18 +37,12 @@ def import_quote(path: Path, asking: Asking, folder: Path) -> tuple[Quote, tuple
     Raises:
         InputError: the file or an option is wrong, or a file cannot be written.
     """
-    mapping = _mapping(asking.mapping)
-    said = Said(
-        asking.vendor.strip(), mapping, _iso(asking.date), asking.currency, _rates(asking.rates)
-    )
+    known = _known(asking.problem)
+    mapping = mapping_of(asking.mapping, known)
+    date, rates = iso_date(asking.date), rates_of(asking.rates)
+    said = Said(asking.vendor.strip(), mapping, date, asking.currency, rates)
     if not said.vendor:
         raise InputError(Finding("option", "--vendor is empty", fix="say who quotes"))
-    known = _known(asking.problem)
-    wrong = [item for item in mapping.items.values() if item not in known]
-    if wrong:
-        message = f"the mapping names '{wrong[0]}', which no catalog in use has"
-        fix = "see planner catalog list, or give the catalog's problem with --problem"
-        raise InputError(Finding("unknown-item", message, str(asking.mapping), fix=fix))
     quote = read_quote(path, said, known)
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
     texts = {folder / f"{stem}.map.yaml": map_text(quote, mapping)}
@@ -67,38 +60,10 @@ def json_text(quote: Quote) -> str:
     return quote.model_dump_json(indent=2) + "\n"
 
 
-def _mapping(path: Path | None) -> QuoteMap:
-    if path is None:
-        return QuoteMap(quote_map="none")
-    document = yaml12.read(path, "mapping")
-    try:
-        return QuoteMap.model_validate(document.data)
-    except ValidationError as error:
-        raise InputError(locate.findings(error, document, QuoteMap)) from None
-
-
 def _known(problem: Path | None) -> Mapping[str, Item]:
     if problem is None:
         return load_catalogs(list(shipped.catalog_files().values())).items
     return {item.id: item for item in load(problem).items}
-
-
-def _iso(date: str | None) -> str | None:
-    if date is not None and not re.fullmatch(r"\d{4}-\d{2}-\d{2}", date):
-        message = f"'{date}' is no date of --date"
-        raise InputError(Finding("option", message, fix="write it as 2026-11-20"))
-    return date
-
-
-def _rates(given: Sequence[str]) -> dict[str, float]:
-    rates = {}
-    for text in given:
-        match = re.fullmatch(r"([A-Z]{3})=(\d+(?:\.\d+)?)", text)
-        if match is None or float(match[2]) <= 0.0:
-            message = f"'{text}' is no rate"
-            raise InputError(Finding("option", message, fix="write it as --rate EUR=1.08"))
-        rates[match[1]] = float(match[2])
-    return rates
 
 
 # The files, each as somebody would write it by hand.
@@ -111,22 +76,26 @@ def price_text(quote: Quote) -> str:
 
 def _price_lines(quote: Quote) -> Iterator[str]:
     rate = "" if quote.currency == "USD" else f", 1 {quote.currency} = {quote.usd_per_unit:.6g} USD"
-    yield f"# Net prices per unit, as quoted by {_plain(quote.vendor)}. Laid over the other books:"
+    who = one_line(quote.vendor)
+    yield f"# Net prices per unit, as quoted by {who}. Laid over the other books:"
     yield "#   prices: [estimates_2026, this file]"
-    yield f"price_book: {_text(f'{quote.vendor}, quote of {quote.date}')}"
+    yield f"price_book: {yaml_text(f'{quote.vendor}, quote of {quote.date}')}"
     yield "currency: USD"
     yield "sources:"
     yield "  quote:"
-    yield f"    title: {_text(f'Quote of {quote.vendor}, {quote.date}, file {quote.file}{rate}')}"
+    title = f"Quote of {quote.vendor}, {quote.date}, file {quote.file}{rate}"
+    yield f"    title: {yaml_text(title)}"
     yield "prices:"
     for price in quote.prices:
         yield from _price(price, quote.date)
+    yield "discounts:   # these prices are net: no discount of another book comes off them"
+    yield from (f"  - {{item: {price.item}, discount: 0 %}}" for price in quote.prices)
 
 
 def _price(price: Quoted, date: str) -> Iterator[str]:
     yield f"  {price.item}:"
     yield f"    list: {price.net_usd:.2f} USD"
-    yield f"    date: {_text(date)}"
+    yield f"    date: {yaml_text(date)}"
     yield "    source: quote"
     yield "    confidence: high"
     if price.support_usd_per_year is not None:
@@ -136,105 +105,32 @@ def _price(price: Quoted, date: str) -> Iterator[str]:
     if price.support_included_years is not None:
         yield f"    support_included_years: {price.support_included_years:g}"
     if price.lead_time is not None:
-        yield f"    lead_time: {_text(price.lead_time)}"
+        yield f"    lead_time: {yaml_text(price.lead_time)}"
     listed = "" if price.list_usd is None else f"; list {price.list_usd:,.2f} USD"
     cells = ", ".join(price.cells)
-    yield f"    note: {_text(f'{price.quantity:g} quoted, cells {cells}{listed}')}"
-
-
-def catalog_text(quote: Quote) -> str:
-    """Return a catalog of the products that are not known, with what a plan needs of them."""
-    products = [product for product in quote.asked if product.category is not None]
-    lines = [
-        "# What a plan needs of these products, as far as the vendor says it. Fill in what stands",
-        "# behind each '#', with its source; until then the planner leaves them out and says why.",
-        f"catalog: {_text(f'{quote.vendor}, products of a quote of {quote.date}')}",
-        "sources:",
-        "  quote:",
-        f"    title: {_text(f'Quote of {quote.vendor}, {quote.date}, file {quote.file}')}",
-    ]
-    storage = [product for product in products if product.category == "storage"]
-    if storage:
-        lines.append("families:   # one file system each: join those that serve one together")
-        lines += [
-            f"  - {{id: {product.id}_fs, vendor: {_text(quote.vendor)}, "
-            f"name: {_text(product.description or product.part_number)}}}"
-            for product in storage
-        ]
-    lines.append("items:")
-    for product in products:
-        lines += _product(product, quote.vendor)
-    return "\n".join(lines) + "\n"
-
-
-def _product(product: Asked, vendor: str) -> Iterator[str]:
-    yield f"  - id: {product.id}"
-    yield f"    vendor: {_text(vendor)}"
-    yield f"    model: {_text(product.description or product.part_number)}"
-    if product.part_number:
-        yield f"    part_number: {_text(product.part_number)}"
-    yield f"    category: {product.category}   # {product.cell}"
-    if product.category == "storage":
-        yield f"    family: {product.id}_fs"
-    basis = _basis(product.known.get("basis", ""))
-    group = ""
-    for path in sorted(product.known.keys() - {"basis"}):
-        section, _, name = path.rpartition(".")
-        if section and section != group:
-            yield f"    {section}:"
-        group = section
-        yield f"    {'  ' if section else ''}{name}: {_figure(product, path, basis)}"
-    yield from (f"    # {figure}: " for figure in product.figures)
-
-
-def _figure(product: Asked, path: str, basis: str) -> str:
-    text, cell = product.known[path], product.cells[path]
-    source = f"source: quote, confidence: medium, note: {_text(f'as quoted, cell {cell}')}"
-    if path.startswith("ports."):
-        return f"{{{text}, {source}}}"
-    return f"{{value: {text}, {source}{basis if path in _BANDWIDTHS else ''}}}"
-
-
-_BANDWIDTHS = ("provides.read", "provides.write")
-
-
-def _basis(text: str) -> str:
-    """Return on which basis a vendor says that its bandwidth stands, as catalogs write it."""
-    if not text:
-        return ""
-    if re.fullmatch(r"(nameplate|data ?sheet|specified|spec)", text.strip().lower()):
-        return ", basis: nameplate"
-    return f", basis: measured, benchmark: {_text(text)}"
+    yield f"    note: {yaml_text(f'{price.quantity:g} quoted, cells {cells}{listed}')}"
 
 
 def map_text(quote: Quote, mapping: QuoteMap) -> str:
     """Return the mapping that was used, for the vendor's next quote."""
     lines = [
-        f"quote_map: {_text(f'{quote.vendor}, as in {quote.file}')}",
+        f"quote_map: {yaml_text(f'{quote.vendor}, as in {quote.file}')}",
         f"currency: {quote.currency}",
         f"decimal: {quote.decimal}",
         "columns:",
-        *(f"  {field}: {_text(text)}" for field, text in quote.columns.items()),
+        *(f"  {field}: {yaml_text(text)}" for field, text in quote.columns.items()),
     ]
     if mapping.sheets:
-        lines.append(f"sheets: [{', '.join(_text(name) for name in mapping.sheets)}]")
+        lines.append(f"sheets: [{', '.join(yaml_text(name) for name in mapping.sheets)}]")
     if mapping.leave_out:
-        lines.append(f"leave_out: [{', '.join(_text(name) for name in mapping.leave_out)}]")
+        lines.append(f"leave_out: [{', '.join(yaml_text(name) for name in mapping.leave_out)}]")
     items = dict(mapping.items)
     for line in quote.lines:
         if line.item is not None and (line.part_number or line.description):
             items.setdefault(line.part_number or line.description, line.item)
     if items:
-        lines += ["items:", *(f"  {_text(key)}: {item}" for key, item in items.items())]
+        lines += ["items:", *(f"  {yaml_text(key)}: {item}" for key, item in items.items())]
     for product in quote.asked:
-        key = _text(product.part_number or product.description)
+        key = yaml_text(product.part_number or product.description)
         lines.append(f"# not known; name the item here: items: {{{key}: ...}}")
     return "\n".join(lines) + "\n"
-
-
-def _text(text: str) -> str:
-    return json.dumps(_plain(text), ensure_ascii=False)
-
-
-def _plain(text: str) -> str:
-    return "".join(each if each.isprintable() else " " for each in text)

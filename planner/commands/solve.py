@@ -91,7 +91,7 @@ def deliver(
         if netbox:
             extra |= _netbox(inputs, plan, path, audience)
         edition = Edition(audience, prices, appendix)
-        contents = _contents(plan, carried, path, bills, edition, studies) | extra
+        contents = _contents(plan, inputs, carried, path, bills, edition, studies) | extra
         write_all(contents)
         written = list(contents)
     text = plan_json.to_bytes(plan, carried).decode() if as_json else answer.render(plan, parts)
@@ -131,6 +131,7 @@ class Edition:
 
 def _contents(
     plan: Plan,
+    inputs: Inputs,
     carried: str,
     path: Path,
     bills: Collection[BillFormat],
@@ -140,9 +141,9 @@ def _contents(
     folder, stem, audience = path.parent, path.name, edition.audience
     name = stem if audience == "internal" else f"{stem}.{audience}"
     own, further = ((), studies) if edition.appendix else (studies, ())
-    contents = {folder / f"{name}.xlsx": _workbook(plan, carried, edition, own)}
+    contents = {folder / f"{name}.xlsx": _workbook(plan, inputs, carried, edition, own)}
     if edition.appendix:
-        contents[folder / f"{name}.appendix.xlsx"] = _appendix(plan, further)
+        contents[folder / f"{name}.appendix.xlsx"] = _appendix(plan, inputs, further)
     if audience == "internal":
         contents[folder / f"{name}.plan.json"] = plan_json.to_bytes(plan, carried)
     for kind in sorted(set(bills)):
@@ -191,7 +192,10 @@ def _bill(plan: Plan, kind: BillFormat, edition: Edition) -> bytes:
     return to_bytes(bill(plan, edition.audience, edition.prices), edition.prices)
 
 
-def _workbook(plan: Plan, carried: str, edition: Edition, studies: Studies) -> bytes:
+def _workbook(
+    plan: Plan, inputs: Inputs, carried: str, edition: Edition, studies: Studies
+) -> bytes:
+    from planner.assemble.growth import growth
     from planner.outputs import workbook
 
     stream = io.BytesIO()
@@ -203,15 +207,24 @@ def _workbook(plan: Plan, carried: str, edition: Edition, studies: Studies) -> b
         prices=edition.prices,
         inputs=carried if edition.audience == "internal" else None,
         studies=studies,
+        growth=growth(inputs, plan),
     )
     return stream.getvalue()
 
 
-def _appendix(plan: Plan, studies: Studies) -> bytes:
+def _appendix(plan: Plan, inputs: Inputs, studies: Studies) -> bytes:
+    from planner.assemble.growth import growth
     from planner.outputs import workbook
 
     stream = io.BytesIO()
-    workbook.write(plan, stream, created=created_today(), studies=studies, appendix=True)
+    workbook.write(
+        plan,
+        stream,
+        created=created_today(),
+        studies=studies,
+        appendix=True,
+        growth=growth(inputs, plan),
+    )
     return stream.getvalue()
 
 

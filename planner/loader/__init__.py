@@ -9,7 +9,7 @@ from typing import Any
 
 from planner import shipped
 from planner.errors import Finding, InputError
-from planner.inputs import Document, Inputs
+from planner.inputs import Document, Inputs, with_support
 from planner.loader import market, overrides, yaml12
 from planner.loader.checks import check_problem
 from planner.loader.price_building import below_drives
@@ -52,6 +52,7 @@ def load_with_findings(
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
+    inputs = with_support(inputs)
     findings = [*check_problem(inputs), *cheap]
     doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=doubts), findings
@@ -68,7 +69,7 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
         InputError: a file is not there, or wrong.
     """
     offered, _, _ = _offered(inputs.problem, base, Document("", {}))
-    return replace(inputs, **offered, sha256="")
+    return with_support(replace(inputs, **offered, sha256=""))
 
 
 def _offered(

@@ -62,6 +62,7 @@ def check_item(
     yield from _category(item, families)
     yield from _components(item, items)
     yield from _networking(item, items, sources)
+    yield from _reaches(item, items, sources)
     low, high = item.min_units, item.max_units
     if low is not None and high is not None and low.value > high.value:
         yield f"min_units {low.value} is more than max_units {high.value}", None, "min_units"
@@ -154,6 +155,30 @@ def _switch(
             parts = [(link.cable, "cable"), *((end, "transceiver") for end in ends)]
             for name, category in parts:
                 yield from _part(name, category, items, f"switch.ports.{index}.{key}")
+        for place, copper in enumerate(group.copper):
+            path = f"switch.ports.{index}.copper.{place}"
+            yield from _part(copper.cable, "cable", items, path)
+
+
+def _reaches(
+    item: Item, items: Mapping[str, Item], sources: Mapping[str, Source]
+) -> Iterator[Fault]:
+    """Yield what is wrong with how far a part of links reaches, and with what goes further."""
+    if item.category not in ("cable", "transceiver"):
+        if item.reach is not None or item.beyond is not None:
+            yield "reach and beyond belong to cables and transceivers", "leave them out", "reach"
+    elif item.beyond is not None:
+        yield from _part(item.beyond, item.category, items, "beyond")
+        other = items.get(item.beyond)
+        if item.reach is None:
+            yield "beyond goes with reach", "give reach: {value: 50 m, ...}", "beyond"
+        elif other is not None and other.reach and other.reach.value <= item.reach.value:
+            message = f"'{other.id}' reaches no further than {item.reach.value:g} m"
+            yield message, "name what goes further, or leave beyond out", "beyond"
+    if item.lengths is not None:
+        if item.category != "cable":
+            yield "lengths belong to cables", "leave them out", "lengths"
+        yield from _source(item.lengths.source, sources, "lengths.source")
 
 
 def _part(name: str, category: str, items: Mapping[str, Item], path: str) -> Iterator[Fault]:

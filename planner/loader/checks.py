@@ -26,6 +26,7 @@ from planner.inputs import (
 from planner.loader.level_checks import level_faults
 from planner.paths import job_path, steps_of
 from planner.schema.catalog import Category, Item
+from planner.schema.prices import NO_SUPPORT
 from planner.schema.problem import FixedInterval, OptimalInterval, Problem, Quantity
 
 Fault = tuple[str, str, str, str | None]
@@ -49,6 +50,7 @@ def companion_faults(inputs: Inputs) -> Iterator[Fault]:
     yield from _network(inputs)
     yield from _items(inputs)
     yield from _stock(inputs)
+    yield from _support(inputs)
     yield from _policy(inputs)
 
 
@@ -187,8 +189,29 @@ def _items(inputs: Inputs) -> Iterator[Fault]:
         if counted:
             key = sorted(counted)[0]
             message = f"the count of '{name}' follows from the systems and cannot be set"
-            fix = "give only installed, retire, stock or support_years; or name it under extras"
+            fix = (
+                "give only installed, retire, stock, spares, support_years or support_level; or "
+                "name it under extras"
+            )
             yield "companion", f"items.{name}.{key}", message, fix
+
+
+def _support(inputs: Inputs) -> Iterator[Fault]:
+    """Yield levels of support that nobody sells."""
+    known = {name: price.levels for name, price in inputs.prices.items() if price.levels}
+    for name, rule in inputs.problem.items.items():
+        level, offered = rule.support_level, known.get(name, {})
+        if level is not None and level != NO_SUPPORT and level not in offered:
+            message = f"the price of '{name}' has no level of support '{level}'"
+            fix = f"expected {' or '.join([*sorted(offered), NO_SUPPORT])}"
+            yield "support", f"items.{name}.support_level", message, fix
+    term = inputs.problem.term
+    level = term.support_level if term is not None else None
+    every = sorted({each for levels in known.values() for each in levels})
+    if level is not None and level != NO_SUPPORT and level not in every:
+        message = f"no price has a level of support '{level}'"
+        fix = f"expected {' or '.join([*every, NO_SUPPORT])}"
+        yield "support", "term.support_level", message, fix
 
 
 def _stock(inputs: Inputs) -> Iterator[Fault]:

@@ -27,10 +27,12 @@ from planner.schema.plan import (
     NextStep,
     NotConsidered,
     ObjectiveReport,
+    PartByLength,
     Plan,
     PriceNote,
     Provenance,
     RackGroup,
+    RackPlaces,
     Repair,
     ShrunkPlan,
     Site,
@@ -83,7 +85,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
     Plan: Rule(
         _names(
             "schema_version status objective site lines totals jobs limits fabrics racks "
-            "not_counted idle provenance"
+            "not_counted idle provenance cabling"
         ),
         {"problem": "Plan", "message": None},
         # Free text of the inside, where figures are from, what was looked at and lost. What stands
@@ -132,16 +134,21 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "support_share": None,
             "support_years": None,  # when support is paid is a matter of money too
             "support_from_years": 0.0,
+            "support_level": None,
             "price": None,
         },
         {"net": _NET, "list+net": _LIST, "discount": _DISCOUNT},
+    ),
+    PartByLength: Rule(
+        _names("counted_as sku vendor model part_number category length_m quantity in_place_of"),
+        removed={"unit_net_usd": None},
     ),
     NextStep: Rule(removed=dict.fromkeys(NextStep.model_fields)),
     StepNeed: Rule(removed=dict.fromkeys(StepNeed.model_fields)),
     StorageOptions: Rule(removed=dict.fromkeys(StorageOptions.model_fields)),
     StorageOption: Rule(removed=dict.fromkeys(StorageOption.model_fields)),
     OptionItem: Rule(removed=dict.fromkeys(OptionItem.model_fields)),
-    PriceNote: Rule(removed=dict.fromkeys(("source", "date", "confidence", "book", "note"))),
+    PriceNote: Rule(removed=dict.fromkeys(PriceNote.model_fields)),
     Totals: Rule(
         _names(
             "gpus gpus_used it_power_kw facility_power_kw heat_btu_per_h rack_units racks "
@@ -166,9 +173,10 @@ RULES: Mapping[type[PlanModel], Rule] = {
     RackGroup: Rule(
         _names(
             "first count rack_class product height_ru power_limit_kw weight_limit_kg "
-            "it_power_kw weight_kg pdus devices"
+            "it_power_kw weight_kg pdus devices places"
         )
     ),
+    RackPlaces: Rule(_names("group first count hall_first")),
     FabricReport: Rule(
         _names(
             "network switch_sku serves planes tiers units radix leaf_switches spine_switches "

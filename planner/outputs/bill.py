@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -31,7 +32,7 @@ from planner.schema.bill import (
     BillSums,
     BillTotals,
 )
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import Line, PartByLength, Plan
 
 CURRENCY = "USD"
 COLUMNS = tuple(BillLine.model_fields)
@@ -93,7 +94,10 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
     plan = for_audience(plan, audience, prices)
     money = (prices or PRICES[audience]) != "none"
     listed = [(block.section, block.entries) for block in blocks(plan)]
-    rows = {section: list(_rows(entries, money)) for section, entries in listed}
+    ordered: defaultdict[str, list[PartByLength]] = defaultdict(list)
+    for part in plan.cabling:
+        ordered[part.counted_as].append(part)
+    rows = {section: list(_rows(entries, money, ordered)) for section, entries in listed}
     own = {
         section: [row for row in known if row.parent_line is None]
         for section, known in rows.items()
@@ -112,13 +116,62 @@ def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = No
     )
 
 
-def _rows(entries: Sequence[Entry], money: bool) -> Iterator[BillLine]:
+def _rows(
+    entries: Sequence[Entry], money: bool, ordered: Mapping[str, Sequence[PartByLength]]
+) -> Iterator[BillLine]:
     for entry in entries:
         line = entry.line
         yield _row(line, entry.label, None, _money(line) if money else {})
+        currency = {"currency": CURRENCY} if money else {}
         for index, part in enumerate(entry.parts):
-            currency = {"currency": CURRENCY} if money else {}
             yield _row(part, entry.part_label(index), entry.label, currency)
+        own = ordered.get(line.sku, ())
+        # Spares and what fills packs are the longest of the lengths, which can replace any other.
+        stored = max((p for p in own if p.sku == line.sku), key=_length_m, default=None)
+        for index, each in enumerate(own, start=len(entry.parts)):
+            more = line.purchased - line.quantity if each is stored else 0
+            row = _by_length(line, each, more, money)
+            yield row.model_copy(
+                update={"line": entry.part_label(index), "parent_line": entry.label, **currency}
+            )
+
+
+def _length_m(part: PartByLength) -> float:
+    return part.length_m or 0.0
+
+
+def _by_length(line: Line, part: PartByLength, more: int, money: bool) -> BillLine:
+    """Return what is ordered in one length; its money is in the line that counts it."""
+    draws = part.sku == line.sku
+    many = {name: getattr(line, f"unit_{name}") if draws else 0.0 for name in _PHYSICAL}
+    copper = f"one in place of {part.in_place_of} links with their transceivers"
+    return _row(line, "", None, {}).model_copy(
+        update={
+            "sku": _text(part.sku),
+            "manufacturer": _text(part.vendor),
+            "part_number": _known(part.part_number),
+            "model": _text(part.model),
+            "description": None,
+            "quantity": part.quantity,
+            "spares": more if more and line.spares else 0,
+            "pack": 1,
+            "purchased": part.quantity + more,
+            "unit_net": part.unit_net_usd if money else None,
+            "lead_time": None,
+            "lead_time_days": None,
+            **{f"unit_{name}": value for name, value in many.items()},
+            **{name: None if v is None else v * part.quantity for name, v in many.items()},
+            "heat_btu_per_h": None
+            if line.unit_heat_btu_per_h is None or not draws
+            else line.unit_heat_btu_per_h * part.quantity,
+            "role": "ordered of it" if part.in_place_of == 1 else copper,
+            "notes": (),
+            "length_m": part.length_m,
+        }
+    )
+
+
+_PHYSICAL = ("it_power_kw", "rack_units", "weight_kg")
 
 
 def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object]) -> BillLine:
@@ -155,6 +208,7 @@ def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object
             "weight_kg": line.weight_kg,
             "role": _known(line.role),
             "notes": tuple(text for note in notes if (text := _text(note))),
+            "length_m": None,
         }
     )
 
@@ -175,7 +229,18 @@ def _money(line: Line) -> dict[str, object]:
         "price_source": None if price is None else _known(price.source),
         "price_date": None if price is None else _known(price.date),
         "price_confidence": None if price is None else _known(price.confidence),
+        "support_level": _known(line.support_level),
+        "support_from_years": line.support_from_years if line.support_usd_per_year else None,
+        "unit_list_low": None if price is None else price.low_usd,
+        "unit_list_high": None if price is None else price.high_usd,
+        **{f"subscription_per_year_{end}": _yearly_end(line, end) for end in ("low", "high")},
     }
+
+
+def _yearly_end(line: Line, end: str) -> float | None:
+    """Return the low or high of a line's subscription, less the line's discount."""
+    each = None if line.price is None else getattr(line.price, f"per_year_{end}_usd")
+    return None if each is None else round(each * (1.0 - line.discount), 2) * line.purchased
 
 
 def _totals(rows: Sequence[BillLine]) -> BillTotals:

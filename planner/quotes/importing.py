@@ -24,6 +24,8 @@ from planner.schema.quote import Quote, QuoteLine, QuoteMap
 _DATED = re.compile(r"\b(quote|offer|issue|quotation|angebots?)?[ -]?(date|dated|datum)\b", re.I)
 _UNTIL = re.compile(r"\b(valid|expir\w*|until|due|delivery|g[üu]ltig)\b", re.I)
 
+NO_DATE = "the file does not tell clearly when it was written"
+
 
 @dataclass(frozen=True)
 class Said:
@@ -35,6 +37,7 @@ class Said:
         date: of the quote, YYYY-MM-DD.
         currency: of its amounts.
         rates: USD per unit of a currency.
+        dated: whether the date must be known; else an unclear one is left empty, and said.
     """
 
     vendor: str
@@ -42,6 +45,7 @@ class Said:
     date: str | None = None
     currency: str | None = None
     rates: Mapping[str, float] | None = None
+    dated: bool = True
 
 
 def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
@@ -68,9 +72,8 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
         fix = f"say what one {currency} is in USD: --rate {currency}=..."
         raise InputError(Finding("quote", message, grid.file, fix=fix))
     date = said.date or mapping.date or _date(grid, tables)
-    if date is None:
-        message = "the file does not tell clearly when it was written"
-        raise InputError(Finding("quote", message, grid.file, fix="say it: --date 2026-11-20"))
+    if date is None and said.dated:
+        raise InputError(Finding("quote", NO_DATE, grid.file, fix="say it: --date 2026-11-20"))
     decimal = mapping.decimal or decimal_of(grid, tables)
     lines = [line for line in read_lines(grid, tables, decimal) if not _left_out(line, mapping)]
     matched = settled(products.match(lines, items, mapping.items))
@@ -80,7 +83,7 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
         vendor=said.vendor,
         file=path.name,
         sha256=grid.sha256,
-        date=date,
+        date=date or "",
         currency=currency,
         usd_per_unit=rate,
         decimal=decimal,
@@ -89,7 +92,7 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
         sums=sums,
         prices=prices,
         asked=products.asked(matched, said.vendor, described(grid)),
-        findings=(*wrong, *_remarked(matched), *doubtful),
+        findings=(*wrong, *_remarked(matched), *doubtful, *(() if date else (NO_DATE,))),
     )
 
 

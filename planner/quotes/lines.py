@@ -219,6 +219,8 @@ def _kind(line: _Line) -> LineKind:
                 return "not_understood"
             if not totals and line.optional:
                 return "option"
+            if not totals and line.amount is None and line.odd:
+                break  # such as a price on request
             return "included" if line.amount is None and line.included else kind
     if line.odd and not line.figures.get("amount"):
         line.remarks += (

@@ -152,12 +152,14 @@ def _quoted(
     paid = math.fsum(line.amount or 0.0 for line in bought)
     lists = [line.unit_list for line in bought]
     per_year, included, said = None, None, []
+    cells: list[str] = []
     for line in support:
         where = line.cells.get("amount") or line.cells.get("description") or f"row {line.row}"
         if line.term_years is None:
             said.append(f"{where}: support of {item} has no term, so it is in no price")
         elif line.amount:
             per_year = (per_year or 0.0) + line.amount / line.term_years / quantity * rate
+            cells.append(where)
         else:
             included = max(included or 0.0, line.term_years)
     return Quoted(
@@ -169,6 +171,7 @@ def _quoted(
         support_included_years=included,
         lead_time=lead_time(next((line.lead_time for line in bought if line.lead_time), "")),
         cells=tuple(line.cells.get("amount", f"row {line.row}") for line in bought),
+        support_cells=tuple(cells),
     ), said
 
 

@@ -18,10 +18,12 @@ class BillLine(Record):
     """One line.
 
     ``line`` is the number on the workbook's sheet BOM. A line with a ``parent_line`` is a component
-    of a bundle: its power, height and weight are in its parent's too, and so is its money; sums
-    leave it out. ``quantity`` is in place; ``purchased`` are the units bought, cold ``spares`` and
-    whole packs included, less what is ``installed``. ``extended_list`` and ``extended_net`` are for
-    what is purchased.
+    of a bundle, or what is ordered in one length, ``length_m``, of what its parent counts: its
+    power, height and weight are in its parent's too, and so is its money; sums leave it out.
+    ``quantity`` is in place; ``purchased`` are the units bought, cold ``spares`` and whole packs
+    included, less what is ``installed``. ``extended_list`` and ``extended_net`` are for what is
+    purchased. A quote for a unit may come in from ``unit_list_low`` to ``unit_list_high``, before
+    any discount; the range of a subscription is for what is purchased, less the discount.
     """
 
     line: str
@@ -64,6 +66,13 @@ class BillLine(Record):
     weight_kg: float | None
     role: str | None
     notes: tuple[str, ...]
+    length_m: float | None
+    unit_list_low: float | None = None
+    unit_list_high: float | None = None
+    subscription_per_year_low: float | None = None
+    subscription_per_year_high: float | None = None
+    support_level: str | None = None
+    support_from_years: float | None = None
 
 
 class BillTotals(Record):
@@ -112,6 +121,12 @@ MONEY_OF_LINES = frozenset(
         "price_source",
         "price_date",
         "price_confidence",
+        "unit_list_low",
+        "unit_list_high",
+        "subscription_per_year_low",
+        "subscription_per_year_high",
+        "support_level",
+        "support_from_years",
     }
 )
 """Fields of a line that the customer's edition does not have."""

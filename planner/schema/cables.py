@@ -12,13 +12,15 @@ NetworkOfCable = Literal["compute", "storage", "converged", "in_band", "out_of_b
 class CableEnd:
     """A device, where it stands and its port; a place is None where nobody gives racks.
 
-    ``position_ru`` is the lowest rack unit of the device, None for what has no height.
+    ``position_ru`` is the lowest rack unit of the device, None for what has no height; ``position``
+    where its rack stands, in a hall of several groups of positions.
     """
 
     device: str
     port: str
     rack: int | None = None
     position_ru: float | None = None
+    position: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class Cable:
 
     ``sku`` is None where no cable is listed for such ports. ``length_m`` is the run in whole
     metres, None where the problem gives no ``site.floor``; ``medium`` says what such a length asks
-    for.
+    for, or where parts are bought by length what they are. ``ordered_m`` is then the length as it
+    is sold, and ``counted_as`` the item that the bill counts for it.
     """
 
     number: int
@@ -39,6 +42,8 @@ class Cable:
     part_number: str | None
     length_m: int | None
     medium: str
+    ordered_m: float | None = None
+    counted_as: str | None = None
 
 
 @dataclass(frozen=True)

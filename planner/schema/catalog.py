@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import Field, model_validator
@@ -11,6 +12,7 @@ from planner.schema.base import (
     Capacity,
     Compute,
     Identifier,
+    Length,
     LinkSpeed,
     Model,
     Number,
@@ -185,16 +187,25 @@ class FormLink(Link):
     form: Identifier
 
 
+class Copper(Model):
+    """A copper cable from cage to cage of switches, in place of ``links`` links and their ends."""
+
+    cable: Identifier
+    links: PositiveWhole = 1
+
+
 class PortGroup(Model):
     """One way to use the whole front panel: so many ports of one speed.
 
-    A port of a form that one of ``forms`` is for uses a group that has such a link.
+    A port of a form that one of ``forms`` is for uses a group that has such a link. ``copper`` are
+    the cables that serve between two such switches as far as they reach.
     """
 
     speed_gbit_per_s: LinkSpeed = Field(alias="speed")
     count: PositiveWhole
     link: Link | None = None
     forms: tuple[FormLink, ...] = ()
+    copper: tuple[Copper, ...] = ()
 
     def made_for(self, form: str | None) -> FormLink | None:
         """Return the link for ports of a form, or None."""
@@ -352,6 +363,33 @@ class Media(Model):
     note: Text | None = None
 
 
+class LengthOnOffer(Model):
+    """One length in which a cable is sold, and its part number."""
+
+    length_m: Length = Field(alias="length")
+    part_number: Text | None = None
+
+
+class Lengths(Model):
+    """The lengths in which a cable is sold, from the shortest on; none where it is cut to length.
+
+    ``model`` is its name without a length.
+    """
+
+    model: Text | None = None
+    source: Identifier
+    confidence: Confidence
+    note: Text | None = None
+    offered: tuple[LengthOnOffer, ...] = Field(default=(), max_length=50)
+
+    @model_validator(mode="after")
+    def _rising(self) -> Lengths:
+        lengths = [each.length_m for each in self.offered]
+        if any(a >= b for a, b in pairwise(lengths)):
+            raise ValueError("lengths are listed from the shortest on, each once")
+        return self
+
+
 class ClusterPart(Model):
     """Something that each cluster of a family needs for itself, such as its two switches."""
 
@@ -389,7 +427,11 @@ class Family(Model):
 
 
 class Item(Model):
-    """A product as its vendor describes it."""
+    """A product as its vendor describes it.
+
+    ``reach`` is how long a link of a transceiver or of a cable may be; ``beyond`` is what takes its
+    place, in the same cage or with the same ends, where links are longer.
+    """
 
     id: Identifier
     vendor: Text
@@ -417,6 +459,9 @@ class Item(Model):
     licence: Licence | None = None
     service: ServiceCount | None = None
     media: tuple[Media, ...] = ()
+    reach: Figure[Length] | None = None
+    beyond: Identifier | None = None
+    lengths: Lengths | None = None
     components: tuple[Component, ...] = ()
     extends: Identifier | None = None
     notes: tuple[Text, ...] = ()

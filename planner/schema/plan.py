@@ -39,13 +39,17 @@ def _is_empty(value: object) -> bool:
 
 
 class PriceNote(PlanModel):
-    """Where a unit price comes from."""
+    """Where a unit price comes from, and between what a quote may come in, list and a year's."""
 
     source: str
     date: str
     confidence: str
     book: str
     note: str | None = None
+    low_usd: float | None = None
+    high_usd: float | None = None
+    per_year_low_usd: float | None = Field(default=None, exclude_if=_is_none)
+    per_year_high_usd: float | None = Field(default=None, exclude_if=_is_none)
 
 
 class Line(PlanModel):
@@ -60,6 +64,7 @@ class Line(PlanModel):
     net price, None where it is an amount. Support is paid for ``support_years`` of the term, from
     ``support_from_years`` on, when what the price includes has run out. ``units_per_rack`` is how
     many units stand in one rack; None where a unit takes several racks, or shares them with others.
+    ``support_level`` is the kind of support, where price book or problem name one.
     """
 
     sku: str
@@ -114,11 +119,32 @@ class Line(PlanModel):
     unit_subscription_list_usd: float | None = None
     units_per_rack: int | None = None
     idle: int = 0
+    support_level: str | None = Field(default=None, exclude_if=_is_none)
 
     @property
     def working(self) -> int:
         """Units in the cluster: those in place without owned ones that stand idle."""
         return self.quantity - self.idle
+
+
+class PartByLength(PlanModel):
+    """So many of one part in one length, which is ordered for what a line of the bill counts.
+
+    ``counted_as`` is the SKU of that line: its own, or that of the fibres in whose place copper
+    goes, ``in_place_of`` of them for each. ``length_m`` is as sold, None of a transceiver and of a
+    link whose end has no place. ``unit_net_usd`` is what one costs; the money is in the line.
+    """
+
+    counted_as: str
+    sku: str
+    vendor: str
+    model: str
+    part_number: str | None
+    category: str
+    length_m: float | None
+    quantity: int
+    in_place_of: int = 1
+    unit_net_usd: float | None = None
 
 
 class Totals(PlanModel):
@@ -169,10 +195,23 @@ class Device(PlanModel):
     weight_kg: float | None
 
 
+class RackPlaces(PlanModel):
+    """So many racks in a row at positions of one group, from its position ``first`` on.
+
+    ``hall_first`` is the number of that position in the hall, where groups follow one another.
+    """
+
+    group: str
+    first: int
+    count: int
+    hall_first: int
+
+
 class RackGroup(PlanModel):
     """``count`` racks with the same content, numbered from ``first`` on over the whole plan.
 
-    A product that is a rack of its own stands in it as one device of the rack's height.
+    A product that is a rack of its own stands in it as one device of the rack's height. ``places``
+    are the positions that these racks take in their order, where the hall has groups of them.
     """
 
     first: int
@@ -186,6 +225,16 @@ class RackGroup(PlanModel):
     weight_kg: float | None
     pdus: int
     devices: tuple[Device, ...]
+    places: tuple[RackPlaces, ...] = Field(default=(), exclude_if=_is_empty)
+
+    def position(self, rack: int) -> tuple[str, int] | None:
+        """Return the position of one of the racks: its name, and its number in the hall."""
+        left = rack - self.first
+        for each in self.places:
+            if left < each.count:
+                return f"{each.group}-{each.first + left:02d}", each.hall_first + left
+            left -= each.count
+        return None
 
 
 class FabricReport(PlanModel):
@@ -651,5 +700,6 @@ class Plan(PlanModel):
     not_counted: tuple[str, ...] = ()
     provenance: Provenance
     storage_options: StorageOptions | None = Field(default=None, exclude_if=_is_none)
+    cabling: tuple[PartByLength, ...] = Field(default=(), exclude_if=_is_empty)
     inputs: str | None = Field(default=None, exclude_if=_is_none)
     checksums: dict[str, str] | None = Field(default=None, exclude_if=_is_none)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -56,9 +57,8 @@ Support = Annotated[
     BeforeValidator(_support),
     WithJsonSchema({"type": "string", "examples": ["8 %", "39800 USD"]}),
 ]
-Weeks = Annotated[
-    str, Field(pattern=r"^\d+(-\d+)? (weeks|months)$", examples=["12 weeks", "8-16 weeks"])
-]
+LEAD_TIME = r"^\d+(-\d+)? (weeks|months)$"
+Weeks = Annotated[str, Field(pattern=LEAD_TIME, examples=["12 weeks", "8-16 weeks"])]
 
 
 Date = Annotated[
@@ -84,6 +84,20 @@ def _either_way(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"required": stated}, {"required": ["parts"]}]
 
 
+class SupportLevel(Model):
+    """What support of one level costs, and for how many years it is in the list price."""
+
+    per_year: Support
+    included_years: Years = 0.0
+    note: Text | None = None
+
+
+NO_SUPPORT = "none"
+"""The level of support of what has none."""
+AS_LISTED = "as_listed"
+"""The level of a price that names none."""
+
+
 class Price(Model):
     """The list price of one item, what it costs to keep, and how it is sold.
 
@@ -92,6 +106,9 @@ class Price(Model):
     come in anywhere from ``low`` to ``high``, a subscription from ``per_year_low`` to
     ``per_year_high``; what is not given is the price itself. A price with ``parts`` is their sum:
     amounts, date, source and confidence follow from the rates.
+
+    ``support_levels`` are the kinds of support on offer, of which ``support_level`` is bought where
+    the problem asks for no other; it may also just name what ``support_per_year`` is.
     """
 
     model_config = ConfigDict(json_schema_extra=_either_way)
@@ -115,6 +132,45 @@ class Price(Model):
     per_year_low_usd: Money | None = Field(default=None, alias="per_year_low")
     per_year_high_usd: Money | None = Field(default=None, alias="per_year_high")
     parts: tuple[RateUse, ...] = Field(default=(), max_length=20, strict=False)
+    support_levels: dict[Identifier, SupportLevel] = Field(default={}, max_length=20)
+    support_level: Identifier | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _levels_agree(cls, data: Any, info: ValidationInfo) -> Any:
+        levels = data.get("support_levels") if isinstance(data, dict) else None
+        if info.context is CANONICAL or not isinstance(levels, dict):
+            return data
+        if NO_SUPPORT in levels:
+            raise ValueError(f"'{NO_SUPPORT}' is no support at all; name the level otherwise")
+        if {"support_per_year", "support_included_years"} & set(data):
+            raise ValueError("support_per_year and its years follow from support_levels")
+        if data.get("support_level") not in levels:
+            names = " or ".join(map(str, levels))
+            raise ValueError(f"support_level says which of the levels is usual: {names}")
+        return data
+
+    @property
+    def levels(self) -> Mapping[str, SupportLevel]:
+        """The levels of support on offer, by name."""
+        if self.support_levels or self.support_per_year is None:
+            return self.support_levels
+        support, years = self.support_per_year, self.support_included_years
+        level = SupportLevel.model_construct(per_year=support, included_years=years)
+        return {self.support_level or AS_LISTED: level}
+
+    def at_level(self, name: str | None) -> Price:
+        """Return the price with support of a level; of one that it has not, as it is."""
+        levels = self.levels
+        usual = self.support_level or (AS_LISTED if levels else None)
+        every = {"support_levels": dict(levels), "support_level": usual}
+        if name == NO_SUPPORT:
+            return self.model_copy(update={**every, "support_per_year": None})
+        if name is None or name not in levels:
+            return self
+        level = levels[name]
+        now = {"support_per_year": level.per_year, "support_included_years": level.included_years}
+        return self.model_copy(update={**every, **now})
 
     @model_validator(mode="before")
     @classmethod

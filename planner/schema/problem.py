@@ -48,6 +48,9 @@ Years = Annotated[float, Unit(units.NUMBER, high=50.0, open_low=True)]
 Indifference = Annotated[float, Unit(units.SHARE, high=0.1)]
 BlockingShare = Annotated[float, Unit(units.SHARE, high=0.99, open_low=True)]
 PaidYears = Annotated[float, Unit(units.NUMBER, high=50.0)]
+MOST_SPARES = 100.0
+"""Cold spares of one item for each that is in place, at most."""
+SpareShare = Annotated[float, Unit(units.SHARE, high=MOST_SPARES)]
 MoreThanOne = Annotated[float, Unit(units.NUMBER, low=1.0, high=64.0)]
 Within = Annotated[float, Unit(units.SHARE, high=0.5)]
 Price = Annotated[float, Unit(units.MONEY, open_low=True)]
@@ -68,7 +71,10 @@ class Budget(Model):
 
 
 class Term(Model):
-    """How long the cluster is paid for, and the price of energy."""
+    """How long the cluster is paid for, the price of energy, and which support is paid how long.
+
+    ``support_level`` is that of all items whose prices have it; ``none`` is that of all.
+    """
 
     years: Years
     electricity_usd_per_kwh: EnergyPrice = Field(alias="electricity")
@@ -76,6 +82,7 @@ class Term(Model):
     colocation_usd_per_kw_month: PowerPrice = Field(default=0.0, alias="colocation")
     discount_rate: Share = 0.0
     support_years: PaidYears | None = None
+    support_level: Identifier | None = None
 
 
 class ReadWrite(Model):
@@ -119,7 +126,8 @@ class Storage(Model):
 class Quantity(Model):
     """What the user demands of one item's count, and what is owned of it.
 
-    Installed units stay where they are, in use or idle, unless they are retired.
+    Installed units stay where they are, in use or idle, unless they are retired. ``spares`` is the
+    share of the item that lies in store besides, in place of that of its category.
     """
 
     fixed: Whole | None = None
@@ -129,6 +137,8 @@ class Quantity(Model):
     retire: bool = False
     stock: Whole | None = None
     support_years: PaidYears | None = None
+    support_level: Identifier | None = None
+    spares: SpareShare | None = None
     required: bool = False
     exclude: bool = False
 
@@ -612,6 +622,11 @@ class Problem(Model):
     policy: Policy = Policy.model_construct()
     objective: Objective
     targets: Targets = Targets.model_construct()
+
+    def spare_share(self, item_id: str, category: Category) -> float:
+        """Return the share of an item that lies in store besides: its own, or its category's."""
+        own = self.items[item_id].spares if item_id in self.items else None
+        return self.spares.get(category, 0.0) if own is None else own
 
     @property
     def job(self) -> Job:

@@ -82,7 +82,10 @@ class Asked(Record):
 
 
 class Quoted(Record):
-    """The price of one item of the catalogs as quoted, in USD per unit."""
+    """The price of one item of the catalogs as quoted, in USD per unit.
+
+    ``support_cells`` are those of the support that is counted in it.
+    """
 
     item: str
     quantity: float
@@ -92,10 +95,11 @@ class Quoted(Record):
     support_included_years: float | None
     lead_time: str | None
     cells: tuple[str, ...]
+    support_cells: tuple[str, ...] = ()
 
 
 class Quote(Record):
-    """A quote read from a vendor's file.
+    """A quote read from a vendor's file; its ``date`` is empty where it is not clear.
 
     ``usd_per_unit`` is the rate that amounts were multiplied by; ``columns`` says which column was
     taken for what; ``decimal`` how numbers that are texts are written.

@@ -68,11 +68,15 @@ class RackClasses(Model):
 
 
 class RackPositions(Model):
-    """So many positions of a hall where a rack may draw so much and be so high."""
+    """So many positions of a hall where a rack may draw so much and be so high.
+
+    Positions are numbered group after group; ``name`` is what theirs begin with.
+    """
 
     count: PositiveWhole
     power_kw: Power | None = Field(default=None, alias="power")
     height_ru: RackUnits | None = Field(default=None, alias="height")
+    name: Identifier | None = None
 
     def takes(self, power_kw: float | None, height_ru: float | None) -> bool:
         """Say whether a rack that may draw so much and is so high may stand here."""
@@ -146,9 +150,12 @@ class Floor(Model):
 
     Racks are numbered along the first row, then the next. A cable between racks rises by ``riser``
     above its rack at each end, and runs along rows and across them; ``slack`` is a share more.
+    With ``rows``, how many there are, the longest run is known before anything is placed: links are
+    then planned with modules that reach it, and the bill lists their cables by length.
     """
 
     racks_per_row: PositiveWhole
+    rows: PositiveWhole | None = None
     rack_width_m: Length = Field(alias="rack_width")
     row_pitch_m: Length = Field(alias="row_pitch")
     riser_m: LengthOrZero = Field(alias="riser")
@@ -226,8 +233,22 @@ class Site(Model):
     def _racks_have_a_size(self) -> Site:
         if self.racks is not None and self.rack is None:
             raise ValueError("racks needs rack: {height: 48 RU, power: 45 kW}")
+        if self.floor is not None and self.floor.rows is not None:
+            places = self.floor.rows * self.floor.racks_per_row
+            if self.rack_count is None:
+                raise ValueError("floor.rows needs racks: how many the hall takes")
+            if self.rack_count > places:
+                raise ValueError(f"racks is {self.rack_count}; floor has places for {places}")
         if self.rack is None and self.rack_classes != RackClasses():
             raise ValueError("rack_classes needs rack: {height: 48 RU, power: 45 kW}")
+        return self
+
+    @model_validator(mode="after")
+    def _positions_have_own_names(self) -> Site:
+        named = [group.name for group in self.positions if group.name is not None]
+        for name in named:
+            if named.count(name) > 1:
+                raise ValueError(f"two groups of racks are named {name}; give each its own name")
         return self
 
     @model_validator(mode="after")

@@ -51,13 +51,17 @@ class Verification(Record):
 class Edit(Record):
     """A cell that holds something else than the solved plan had there.
 
-    ``kind`` is what it is an input of: a line (``key`` is the catalog id), a figure of the model or
-    a limit (``key`` is its name).
+    ``kind`` is what it is an input of: a line (``key`` is the catalog id), a line of one's own
+    (``key`` is its section, number and column), a figure of the model or a limit (``key`` is its
+    name).
     """
 
     sheet: str
     cell: str
-    kind: Literal["quantity", "discount", "unit_list", "figure", "limit"]
+    kind: Literal[
+        "quantity", "discount", "unit_list", "installed", "spares", "lead_time", "remark",
+        "own_line", "figure", "limit",
+    ]  # fmt: skip
     key: str
     label: str
     unit: str

@@ -34,6 +34,7 @@ from planner.cli_options import (
     AgainstName,
     MethodName,
     Option,
+    QuantitiesName,
     ReadAsName,
     Stamp,
     TraceFormat,
@@ -210,9 +211,21 @@ UNCERTAIN = Result(
     picture="{stem}.uncertain.{chart}",
     reported=True,
 )
+BIDS = Result(
+    "bids",
+    record="planner.schema.bids:Bids",
+    view="planner.outputs.bids_text:render",
+    sheets=f"{_SHEETS}.bids:sheets",
+    charts="planner.outputs.charts.studies:charts",
+    kept="{stem}.bids",
+    book="{stem}.bids",
+    picture="{stem}.bids",
+    reported=True,
+)
 
 RESULTS = (
     AUDIT,
+    BIDS,
     EXPLANATION,
     ALTERNATIVES,
     COMPARISON,
@@ -287,6 +300,49 @@ _STUDIES = (
             SET, SCENARIO, FOLDER, JSON, GAP, LIMIT, SOLVER, QUIET,
         ),
         results=(ALTERNATIVES,),
+    ),
+    Study(
+        "bid",
+        "Evaluate vendors' quotes as bids on a problem: which limits each keeps, useful work and "
+        "cost over the term, what it lacks, the best mix with proof, and the price at which each "
+        "would win. Exit code 3 where no bid meets every limit.",
+        run="planner.studies.bids:run",
+        options=(
+            argument("files", list[Path], "Problem file (YAML); files after it are bids, too."),
+            option(
+                "quotes", list[Path] | None, "Bids: .xlsx or .csv, as vendors send them.",
+                metavar="FILES",
+            ),
+            option(
+                "quantities", QuantitiesName,
+                "Take quantities as quoted, or plan with the prices alone.",
+                default=QuantitiesName.quoted,
+            ),
+            option(
+                "vendor", list[str] | None, "Who bids; default: the file's name. Repeatable.",
+                metavar="FILE=NAME",
+            ),
+            option(
+                "mapping", list[str] | None,
+                "How a file is laid out, as `planner quote import` writes it. Repeatable.",
+                "--map", metavar="FILE=MAP",
+            ),
+            option(
+                "date", list[str] | None, "Date of a quote where its file does not tell it.",
+                metavar="FILE=DATE",
+            ),
+            option(
+                "currency", list[str] | None,
+                "Currency of a quote where its file does not tell it.", metavar="FILE=CODE",
+            ),
+            option(
+                "rate", list[str] | None, "USD for one unit of a currency. Repeatable.",
+                metavar="CODE=USD",
+            ),
+            SET, SCENARIO, FOLDER, JSON, GAP, EACH_LIMIT, SOLVER, QUIET,
+        ),
+        results=(BIDS,),
+        counts="parts",
     ),
     Study(
         "audit",

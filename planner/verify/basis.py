@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _NOTHING_DEMANDED = Quantity()
+_RACK_UNIT_M = 1.75 * 0.0254
 _WITHOUT_DRAW = ("cable", "rack", "pdu", "software", "service")
 _WITHOUT_HEIGHT = ("transceiver", *_WITHOUT_DRAW)
 DECIDED = ("gpu_system", "storage")
@@ -105,6 +106,46 @@ class Basis:
             return typical
         return min(typical, most)
 
+    def hall_m(self) -> float | None:
+        """Return how long a cable in the hall can get at all, None where its rows are not given.
+
+        It goes up from the bottom of a rack at one corner, over rows and along one, and down to the
+        bottom of the rack at the opposite corner; or through one rack.
+        """
+        floor, rack = self.problem.site.floor, self.problem.site.rack
+        if floor is None or floor.rows is None or rack is None:
+            return None
+        own = self.problem.site.rack_classes
+        high_ru = max(
+            rack.height_ru,
+            *(getattr(own, name).height_ru or 0.0 for name in ("gpu", "storage", "network")),
+            *(
+                item.consumes.rack_units.value / item.consumes.racks.value
+                for item in self.items.values()
+                if item.consumes.racks is not None and item.consumes.rack_units is not None
+            ),
+        )
+        row_m = (floor.racks_per_row - 1) * floor.rack_width_m
+        rows_m = (floor.rows - 1) * floor.row_pitch_m
+        rise_m = floor.riser_m + (high_ru - 1.0) * _RACK_UNIT_M
+        longest = max(row_m + rows_m + 2.0 * rise_m, high_ru * _RACK_UNIT_M + floor.rack_width_m)
+        return longest * (1.0 + floor.slack)
+
+    def through_the_hall(self, sku: str) -> str:
+        """Return the part of links that is bought for one that a catalog names.
+
+        Each that does not reach gives way to the one after it, as long as there is one.
+        """
+        longest = self.hall_m()
+        for _ in self.items if longest is not None else ():
+            item = self.items.get(sku)
+            if item is None or item.beyond is None or item.reach is None:
+                break
+            if longest is None or item.reach.value >= longest:
+                break
+            sku = item.beyond
+        return sku
+
     def rack_power_kw(self, item: Item) -> float | None:
         """Return what a device can draw in its rack, kW: a switch with every transceiver."""
         own = self.unit_it_power_kw(item)
@@ -114,7 +155,8 @@ class Basis:
         for group in item.switch.ports:
             end = None if group.link is None else group.link.switch_end
             if end is not None:
-                each = self.unit_it_power_kw(self.items[end.item]) or 0.0
+                module = self.items[self.through_the_hall(end.item)]
+                each = self.unit_it_power_kw(module) or 0.0
                 fitted = max(fitted, -(-group.count // end.links) * each)
         return own + fitted
 

@@ -55,7 +55,7 @@ class _Counting:
     def __init__(self, basis: Basis, counts: Mapping[str, int]) -> None:
         self.basis, self.problem = basis, basis.problem
         self.counts = {sku: count for sku, count in counts.items() if count > 0}
-        self.bill = Bill()
+        self.bill = Bill(reaching=basis.through_the_hall)
         self.problems: list[str] = []
         self.fabrics: list[Fabric] = []
         self.standing = basis.standing(self.counts)
@@ -159,7 +159,7 @@ class _Counting:
             return
         late = sum(f.switches for f in self.fabrics if f.network in managed)
         late += (pdus(self.basis, room.sets) or 0) - self._own_pdus()
-        self.bill.add(group.link.cable, late)
+        self.bill.add(self.bill.reaching(group.link.cable), late)
 
     def _own_pdus(self) -> int:
         count = pdus(self.basis, self.own.sets)

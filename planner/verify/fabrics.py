@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from planner.schema.catalog import FormLink, Item, Link, LinkEnd, Port, PortGroup
@@ -38,9 +38,10 @@ _REPORTED = (
 
 @dataclass
 class Bill:
-    """Units by item, added up fabric by fabric."""
+    """Units by item, added up fabric by fabric; ``reaching`` names what parts of links are."""
 
     units: Counter[str] = field(default_factory=Counter)
+    reaching: Callable[[str], str] = str
 
     def add(self, sku: str, count: int) -> None:
         """Add units of an item; none leave no trace."""
@@ -50,12 +51,12 @@ class Bill:
     def cables(self, link: Link | None, links: int) -> None:
         """Add the cables of one kind that carry so many links."""
         if link is not None:
-            self.add(link.cable, -(-links // link.links))
+            self.add(self.reaching(link.cable), -(-links // link.links))
 
     def optics(self, end: LinkEnd | None, ports: int, devices: int = 1) -> None:
         """Add the transceivers of so many ports on each of ``devices``."""
         if end is not None:
-            self.add(end.item, -(-ports // end.links) * devices)
+            self.add(self.reaching(end.item), -(-ports // end.links) * devices)
 
     def switch_ends(self, link: Link | None, ports: int, devices: int = 1) -> None:
         """Add the transceivers at the switch end of links."""
@@ -219,7 +220,7 @@ def _build_compute(
     )
     _wire_compute(bill, fabric, group, tree, down)
     if asked.manager.transceiver is not None:
-        bill.add(asked.manager.transceiver, asked.manager.ports)
+        bill.add(bill.reaching(asked.manager.transceiver), asked.manager.ports)
     for sku, units in systems.items():
         port = basis.items[sku].ports.compute
         own = None if port is None else port.transceiver
@@ -549,7 +550,7 @@ def out_of_band(
     switches = -(-ports // (group.count - asked.reserve_ports))
     bill.add(asked.switch, switches)
     if group.link is not None:
-        bill.add(group.link.cable, ports)
+        bill.add(bill.reaching(group.link.cable), ports)
     return [
         Fabric(
             network="out_of_band",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from planner.schema.catalog import Component, Item
-from planner.schema.plan import Line, Plan
+from planner.schema.plan import Line, Plan, PriceNote
+from planner.schema.prices import Price
 from planner.verify.basis import DECIDED, Basis, gpus, nameplate_gb_per_s, usable_tb
 from planner.verify.companions import Companions
 from planner.verify.decisions import Decisions
@@ -17,6 +18,8 @@ from planner.verify.money import (
     purchased,
     spare_parts,
     subscription_usd_per_year,
+    support_asked,
+    support_sold,
     support_usd_per_year,
     support_years,
     unit_money,
@@ -280,14 +283,16 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
     extended = cents(unit.list_usd * bought)
     ledger.one_of(f"{name}.extended_list_usd", line.extended_list_usd, extended)
     ledger.same(f"{name}.extended_net_usd", line.extended_net_usd, net_usd * bought)
-    support = support_usd_per_year(price, net_usd, bought)
+    sold, _ = support_sold(basis, item.id)
+    support = support_usd_per_year(sold, net_usd, bought)
     ledger.one_of(f"{name}.support_usd_per_year", line.support_usd_per_year, support)
     yearly = subscription_usd_per_year(price, unit.discount, bought)
     ledger.one_of(f"{name}.subscription_usd_per_year", line.subscription_usd_per_year, yearly)
     ledger.same(
         f"{name}.unit_subscription_list_usd", line.unit_subscription_list_usd, price.per_year_usd
     )
-    share = getattr(price.support_per_year, "share", None)
+    ledger.equal(f"{name}.support_level", line.support_level, support_asked(basis, item.id))
+    share = getattr(sold, "share", None)
     ledger.same(f"{name}.support_share", line.support_share, share)
     ledger.same(f"{name}.support_years", line.support_years, years)
     # What the price includes may outlast the support that is asked for.
@@ -300,6 +305,27 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
     else:
         ledger.equal(f"{name}.price.date", line.price.date, price.date)
         ledger.equal(f"{name}.price.confidence", line.price.confidence, price.confidence)
+        _check_range(ledger, name, price, line.price)
+
+
+def _check_range(ledger: Ledger, name: str, price: Price, note: PriceNote) -> None:
+    """Check between what a quote may come in; what is not given is the price itself."""
+    yearly = price.per_year_usd
+    ledger.same(
+        f"{name}.price.low_usd",
+        note.low_usd,
+        price.list_usd if price.low_usd is None else price.low_usd,
+    )
+    ledger.same(
+        f"{name}.price.high_usd",
+        note.high_usd,
+        price.list_usd if price.high_usd is None else price.high_usd,
+    )
+    for field in ("per_year_low_usd", "per_year_high_usd"):
+        given = getattr(price, field)
+        stated = yearly if given is None else given
+        end = None if yearly is None else stated
+        ledger.same(f"{name}.price.{field}", getattr(note, field), end)
 
 
 def _check_no_money(ledger: Ledger, name: str, line: Line) -> None:

@@ -20,7 +20,13 @@ def cold_spares(basis: Basis, item: Item, count: int) -> int:
     """Return how many more than ``count`` units lie in store; of bundles their components do."""
     if item.components:
         return 0
-    return at_least(basis.problem.spares.get(item.category, 0.0) * count)
+    return at_least(_kept_in_store(basis, item) * count)
+
+
+def _kept_in_store(basis: Basis, item: Item) -> float:
+    """Return the share of an item that lies in store: what the problem says of it, if anything."""
+    own = basis.demanded(item.id).spares
+    return basis.problem.spares.get(item.category, 0.0) if own is None else own
 
 
 def pack_size(basis: Basis, item: Item) -> int:
@@ -50,8 +56,10 @@ def spare_parts(basis: Basis, counts: Mapping[str, int]) -> dict[str, int]:
     result: dict[str, int] = {}
     for sku, count in counts.items():
         bundle = basis.items[sku]
-        share = basis.problem.spares.get(bundle.category, 0.0)
+        whole = _kept_in_store(basis, bundle)
         for part in bundle.components:
+            own = basis.demanded(part.id).spares
+            share = whole if own is None else own
             spare = at_least(share * part.quantity * count)
             if spare > 0:
                 result[part.id] = result.get(part.id, 0) + spare
@@ -111,9 +119,35 @@ def unit_money(basis: Basis, item: Item, price: Price) -> UnitMoney:
     return UnitMoney(price.list_usd, discount, cents(price.list_usd * (1 - discount)))
 
 
-def support_usd_per_year(price: Price, unit_net_usd: float, purchased: int) -> tuple[float, ...]:
+def support_asked(basis: Basis, sku: str) -> str | None:
+    """Return the level of support that an item is to be bought with, None for no name."""
+    price, term, own = basis.prices.get(sku), basis.problem.term, basis.demanded(sku)
+    offered = set() if price is None else {*price.support_levels, price.support_level}
+    everywhere = None if term is None else term.support_level
+    if own.support_level is not None:
+        return own.support_level
+    if everywhere == "none" or (everywhere is not None and everywhere in offered):
+        return everywhere
+    return None if price is None else price.support_level
+
+
+def support_sold(basis: Basis, sku: str) -> tuple[SupportShare | SupportMoney | None, float]:
+    """Return what support of an item costs, and how many years of it are in its price."""
+    price, level = basis.prices.get(sku), support_asked(basis, sku)
+    if price is None:
+        return None, 0.0
+    if level in price.support_levels:
+        sold = price.support_levels[level]
+        return sold.per_year, sold.included_years
+    if level == "none":
+        return None, price.support_included_years
+    return price.support_per_year, price.support_included_years
+
+
+def support_usd_per_year(
+    support: SupportShare | SupportMoney | None, unit_net_usd: float, purchased: int
+) -> tuple[float, ...]:
     """Return support per year for the purchased units, USD, with every rounding allowed."""
-    support = price.support_per_year
     match support:
         case None:
             return (0.0,)
@@ -146,8 +180,8 @@ def support_years(basis: Basis, sku: str) -> tuple[float, float | None]:
 
     The end is None without a term.
     """
-    price, term, own = basis.prices.get(sku), basis.problem.term, basis.demanded(sku)
-    start = 0.0 if price is None else price.support_included_years
+    term, own = basis.problem.term, basis.demanded(sku)
+    start = support_sold(basis, sku)[1]
     if term is None:
         return start, None
     asked = term.support_years if own.support_years is None else own.support_years

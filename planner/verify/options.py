@@ -18,7 +18,13 @@ from planner.verify.companions import count_companions
 from planner.verify.decisions import Decisions, find_clients
 from planner.verify.job import compute_figures
 from planner.verify.ledger import Ledger
-from planner.verify.money import discount_share, present_years, purchased, support_years
+from planner.verify.money import (
+    discount_share,
+    present_years,
+    purchased,
+    support_sold,
+    support_years,
+)
 from planner.verify.placement import shared_racks
 
 _ENOUGH = 1e-6
@@ -295,7 +301,7 @@ def _unit_usd(basis: Basis, item: Item, counted: str, list_usd: float, yearly_us
     net = list_usd * paid
     if counted == "purchase" or term is None:
         return net
-    support = price.support_per_year
+    support, _ = support_sold(basis, item.id)
     each_year = 0.0
     if support is not None:
         share = getattr(support, "share", None)

@@ -11,6 +11,7 @@ from pathlib import Path
 import openpyxl
 from openpyxl.workbook import Workbook
 
+from planner.assemble.growth import growth
 from planner.inputs import inputs_to_text
 from planner.loader import load
 from planner.outputs.workbook import write
@@ -44,7 +45,13 @@ def book(problem: str, *settings: str) -> Book:
     """Return the workbook of a shipped problem."""
     inputs, plan = load(PROBLEMS / f"{problem}.yaml", settings=settings), solved(problem, *settings)
     stream = io.BytesIO()
-    cells = write(plan, stream, created=datetime(2026, 3, 1), inputs=inputs_to_text(inputs))
+    cells = write(
+        plan,
+        stream,
+        created=datetime(2026, 3, 1),
+        inputs=inputs_to_text(inputs),
+        growth=growth(inputs, plan),
+    )
     return Book(plan, stream.getvalue(), cells)
 
 

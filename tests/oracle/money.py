@@ -80,13 +80,20 @@ class Market:
 
     def purchased(self, item: Item, units: Whole) -> Whole:
         """Return what is bought for so many to use: spares, less installed, in whole packs."""
-        share = 0.0 if item.components else self.problem.spares.get(item.category, 0.0)
+        share = 0.0 if item.components else self._stored(item, item.id)
         return self.ordered(item, units + facility.up(units * share))
 
     def spare_parts(self, bundle: Item, units: Whole) -> dict[str, Whole]:
         """Return the components in store for so many bundles in the cluster."""
-        share = self.problem.spares.get(bundle.category, 0.0)
-        return {p.id: facility.up(share * p.quantity * units) for p in bundle.components if share}
+        shares = [(part, self._stored(bundle, part.id)) for part in bundle.components]
+        return {p.id: facility.up(share * p.quantity * units) for p, share in shares if share}
+
+    def _stored(self, item: Item, part: str) -> float:
+        """Return the share of an item, or of a part of it, that lies in store."""
+        asked = [self.problem.items[key].spares for key in (part, item.id)
+                 if key in self.problem.items]  # fmt: skip
+        said = [share for share in asked if share is not None]
+        return said[0] if said else self.problem.spares.get(item.category, 0.0)
 
     def ordered(self, item: Item, wanted: Whole) -> Whole:
         """Return what is bought where so many are wanted: less what is owned, whole packs."""

@@ -13,16 +13,19 @@ from openpyxl.worksheet.worksheet import Worksheet
 from typer.testing import CliRunner
 
 from planner import api
+from planner.case.money import discount
 from planner.cli import app
 from planner.errors import InputError
 from planner.loader import load
 from planner.quotes.importing import Said, read_quote
 from planner.quotes.numbers import currency_of, date_of, number, style, term_years
 from planner.schema.catalog import Item
+from planner.schema.prices import Discount
 from planner.schema.quote import Quote, QuoteMap
 from tests.world.files import FILES
 
 Write = Callable[[Worksheet], None]
+TEN_PERCENT_OF_ALL = (Discount(discount="10 %", category="storage"),)
 
 
 def item(name: str, model: str, part: str | None = None) -> Item:
@@ -346,6 +349,7 @@ def test_from_a_quote_to_a_plan(tmp_path: Path) -> None:
     problem.write_text(text.replace("  - book.yaml\n", "  - book.yaml\n  - acme.prices.yaml\n"))
     again = load(problem)
     assert again.prices[storage.id].list_usd == 123_456.0
+    assert discount(storage, (*again.discounts, *TEN_PERCENT_OF_ALL)) == 0.0
     assert api.solve(problem).status == "optimal"
     kept = json.loads((tmp_path / "acme.quote.json").read_text("utf-8"))
     assert kept["lines"][0]["cells"]["unit_net"] == "Sheet!E3"

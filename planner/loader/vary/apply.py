@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from planner.errors import Finding, InputError
-from planner.inputs import Change, Document, Inputs, changed
+from planner.inputs import Change, Document, Inputs, changed, with_support
 from planner.limits import SUPPLIES
 from planner.loader import locate
 from planner.loader.catalog_checks import Fault, check_family, check_item
@@ -44,6 +44,8 @@ def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     if prices:
         new = {name: _with_all(inputs.prices[name], made) for name, made in prices.items()}
         inputs = replace(inputs, prices={**inputs.prices, **new})
+        if any("support_level" in change.path for change in changes):
+            inputs = with_support(inputs)
     settings = tuple(change.setting for change in changes) if recorded else ()
     return replace(inputs, overrides=(*inputs.overrides, *settings))
 
@@ -157,6 +159,7 @@ _PLAIN = (
     "storage.rule",
     "storage.rule.*",
     "items.*.support_years",
+    "items.*.spares",
     "jobs.*.checkpoint.max_overlap",
     "jobs.*.checkpoint.max_blocking",
     "jobs.*.checkpoint.drain_slowdown",

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from planner.outputs.charts import frontier, sweep, tornado, uncertain
+from planner.outputs.charts import bids, frontier, sweep, tornado, uncertain
 from planner.outputs.charts.markup import Table
 from planner.outputs.charts.model import Chart
 from planner.outputs.charts.words import capital
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.sweep_rows import Rows
+from planner.schema.bids import Bids
 from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
 
-AnyStudy = Frontier | Sweep | Tornado | Uncertain
+AnyStudy = Bids | Frontier | Sweep | Tornado | Uncertain
 
 
 class Family(Protocol):
@@ -33,6 +34,7 @@ class Family(Protocol):
 
 
 FAMILIES: dict[type[AnyStudy], Family] = {
+    Bids: bids,
     Frontier: frontier,
     Sweep: sweep,
     Tornado: tornado,

@@ -7,7 +7,8 @@ because it loads the spreadsheet writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import io
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import BinaryIO
 
@@ -19,20 +20,24 @@ from planner.outputs.workbook.about import add as _about
 from planner.outputs.workbook.alternatives import add as _alternatives
 from planner.outputs.workbook.bom import add as _bom
 from planner.outputs.workbook.bom.line_notes import add as _line_notes
+from planner.outputs.workbook.bom.line_notes import add_sources as _sources
 from planner.outputs.workbook.book import Book, new_workbook
 from planner.outputs.workbook.checkpoint import add as _checkpoint
 from planner.outputs.workbook.checks import add as _checks
+from planner.outputs.workbook.counts import add as _counts
 from planner.outputs.workbook.fabric import add as _fabric
-from planner.outputs.workbook.inputs import InputCell
+from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.outputs.workbook.notes import add as _notes
 from planner.outputs.workbook.notes import add_assumptions as _assumptions
 from planner.outputs.workbook.notes import add_left_out as _left_out
 from planner.outputs.workbook.notes import add_terms as _terms
+from planner.outputs.workbook.own_lines import add as _own_lines
 from planner.outputs.workbook.power import add as _power
 from planner.outputs.workbook.racks import add as _racks
 from planner.outputs.workbook.sensitivity import add as _sensitivity
 from planner.outputs.workbook.summary import add as _summary
 from planner.outputs.workbook.tco import add as _tco
+from planner.schema.growth import Growth
 from planner.schema.plan import Plan
 
 SHEETS: dict[str, Callable[[Book], None]] = {
@@ -40,11 +45,13 @@ SHEETS: dict[str, Callable[[Book], None]] = {
     "About": _about,
     "BOM": _bom,
     "Line notes": _line_notes,
+    "Own lines": _own_lines,
     "Checkpoint": _checkpoint,
     "Power & Cooling": _power,
     "Racks": _racks,
     "Fabric": _fabric,
     "TCO": _tco,
+    "Counts": _counts,
     "Checks": _checks,
     "Notes": _notes,
 }
@@ -54,6 +61,7 @@ APPENDIX: dict[str, Callable[[Book], None]] = {
     "Alternatives": _alternatives,
     "Sensitivity": _sensitivity,
     "Assumptions": _assumptions,
+    "Sources": _sources,
     "Left out": _left_out,
     "Terms": _terms,
 }
@@ -68,7 +76,7 @@ STUDY_SHEETS = (
 _INSIDE = ("Line notes", "TCO")
 """Sheets of a plan that only the inside sees."""
 
-_FIRST = ("BOM", "Checkpoint", "Checks")
+_FIRST = ("BOM", "Own lines", "Counts", "Checkpoint", "Checks")
 """Sheets whose names the others use; the rest follows in reading order."""
 
 _LAST = ("Summary", "About")
@@ -85,6 +93,7 @@ def write(
     inputs: str | None = None,
     studies: Sequence[tuple[str, Callable[[Book], None]]] = (),
     appendix: bool = False,
+    growth: tuple[Growth, ...] = (),
 ) -> tuple[InputCell, ...]:
     """Write ``plan`` as a workbook; the same plan and date give the same bytes.
 
@@ -104,6 +113,7 @@ def write(
         studies: sheets of studies by name, and what fills them: records that do not recalculate,
             for the inside.
         appendix: write the appendix in place of the plan.
+        growth: how the counts of companions follow the cluster; without it they stay as solved.
 
     Raises:
         ValueError: the plan holds more than one job, or an appendix is asked for the outside.
@@ -118,7 +128,7 @@ def write(
     workbook = new_workbook(stream, plan.problem, created, comments=comments)
     workbook.set_calc_mode("auto")
     book = Book(plan, workbook, created=created, audience=audience, prices=prices,
-                appendix=appendix)  # fmt: skip
+                appendix=appendix, growth=growth)  # fmt: skip
     shown = [name for name in SHEETS if inside or name not in _INSIDE]
     for name in (*_FIRST, *(name for name in shown if name not in (*_FIRST, *_LAST))):
         SHEETS[name](book)
@@ -138,12 +148,35 @@ def write(
     return tuple(book.inputs)
 
 
+def recalculated(
+    plan: Plan,
+    edits: Mapping[tuple[str, str], Scalar],
+    *,
+    created: datetime,
+    growth: tuple[Growth, ...] = (),
+) -> Book:
+    """Return the sheets that formulas rest on, as they are with cells edited.
+
+    Args:
+        plan: what the workbook was made from.
+        edits: what each edited cell holds, by sheet and address.
+        created: the date of the document.
+        growth: as `write` was given it.
+    """
+    workbook = new_workbook(io.BytesIO(), plan.problem, created)
+    book = Book(plan, workbook, created=created, growth=growth)
+    for name in _FIRST:
+        SHEETS[name](book)
+    book.lay(edits)
+    return book
+
+
 def _hide(book: Book) -> None:
-    """Hide what is not for reading: by what a workbook knows itself, and a plan in its appendix.
+    """Hide what is not for reading: workings, by what a workbook knows itself, a plan's appendix.
 
     Outside, what the limits come to stands on the first page; the sheet it is read from is hidden.
     """
-    names = [fingerprint.SHEET, data.SHEET, *(SHEETS if book.appendix else ())]
+    names = [fingerprint.SHEET, data.SHEET, "Counts", *(SHEETS if book.appendix else ())]
     for name in (*names, *(() if book.inside else ("Checks",))):
         sheet = book.workbook.get_worksheet_by_name(name)
         if sheet is not None and name != "About":
@@ -153,7 +186,7 @@ def _hide(book: Book) -> None:
 
 def _put_in_reading_order(workbook: xlsxwriter.Workbook, appendix: bool) -> None:
     """Put sheets in their order, those of studies before the checks."""
-    before = list(SHEETS).index("Checks")
+    before = list(SHEETS).index("Counts")
     names = [*list(SHEETS)[:before], *STUDY_SHEETS, *list(SHEETS)[before:]]
     if appendix:
         names = ["About", *APPENDIX, *STUDY_SHEETS, *(name for name in SHEETS if name != "About")]

@@ -34,6 +34,8 @@ _SHOWS = {
     "Summary": "The answer on one page: what to buy, what it does, what holds it",
     "BOM": "Bill of materials, line by line, with quantities to edit and live totals",
     "Line notes": "Each line of the bill in full: what it is for, what is not known of it",
+    "Sources": "Where the price of each line is from",
+    "Own lines": "Lines of your own: what they cost counts in every total",
     "Checkpoint": "The sizing model, live: inputs, drain, restore, goodput, totals",
     "Power & Cooling": "Power and heat by section and at the meter, feeds and cooling",
     "Racks": "What stands where, rack by rack",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any, BinaryIO
 
 from xlsxwriter import Workbook
-from xlsxwriter.utility import xl_rowcol_to_cell, xl_rowcol_to_cell_fast
+from xlsxwriter.utility import xl_cell_to_rowcol, xl_rowcol_to_cell, xl_rowcol_to_cell_fast
 from xlsxwriter.worksheet import (
     CellBlankTuple,
     CellDatetimeTuple,
@@ -26,6 +26,7 @@ from planner.outputs.words import small_share, status
 from planner.outputs.workbook.evaluate import Evaluator, FormulaError, Scalar
 from planner.outputs.workbook.formats import Formats
 from planner.outputs.workbook.inputs import InputCell
+from planner.schema.growth import Growth
 from planner.schema.plan import JobPlan, Plan
 
 
@@ -130,6 +131,11 @@ _NO_CELLS: dict[int, Any] = {}
 _READS_ITSELF = FormulaError("a formula reads itself")
 
 
+def counted_name(sku: str) -> str:
+    """Return the defined name of the count that follows, of a catalog id or of shared racks."""
+    return f"counted_{sku.replace('.', '_')}"
+
+
 class MismatchError(Exception):
     """A formula comes to something else than the plan says: one of the two is wrong."""
 
@@ -151,8 +157,11 @@ class Book:
         audience: Audience = "internal",
         prices: Prices | None = None,
         appendix: bool = False,
+        growth: tuple[Growth, ...] = (),
     ) -> None:
         self.plan = plan
+        self.growth = growth
+        self.follows = dict.fromkeys(name for each in growth for name in each.counts)
         self.created = created
         self.audience = audience
         self.prices: Prices = "all" if audience == "internal" else prices or PRICES[audience]
@@ -243,6 +252,10 @@ class Book:
         value = self.value(name)
         return value if type(value) is float else None
 
+    def shown(self, cell: InputCell) -> Scalar:
+        """Return what an input holds, or what its formula comes to."""
+        return self.at(cell.sheet, *xl_cell_to_rowcol(cell.cell))
+
     # ---- the grid ----
 
     def at(self, sheet: str, row: int, column: int) -> Scalar:
@@ -296,6 +309,24 @@ class Book:
             for cells in (table.get(row, _NO_CELLS),)
             for column in columns
         ]
+
+    def lay(self, edits: Mapping[tuple[str, str], Scalar]) -> None:
+        """Put other values into cells and forget what formulas came to.
+
+        Args:
+            edits: what each cell holds, by sheet and address; None leaves it blank.
+        """
+        for (name, address), value in edits.items():
+            page, (row, column) = self._sheets[name], xl_cell_to_rowcol(address)
+            if value is None:
+                page.write_blank(row, column, None, self.formats.get("input"))
+            elif isinstance(value, str):
+                page.write_string(row, column, value)
+            else:
+                page.write_number(row, column, float(value))
+        self._areas.clear()
+        for sheet in self._sheets.values():
+            sheet.results.clear()
 
     def address(self, name: str) -> str:
         """Return where the cell of a defined name is."""

@@ -14,11 +14,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic import TypeAdapter
+
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.schema.growth import Growth
 from planner.schema.plan import Plan
 
 SHEET = "Data"
+_GROWTHS = TypeAdapter(tuple[Growth, ...])
 FORMAT = 1
 """Counts up when what is packed changes its meaning."""
 
@@ -39,7 +43,8 @@ class UnreadableError(ValueError):
 class Packed:
     """What a workbook carries of itself: JSON texts of plan and inputs, and when it was written.
 
-    ``studies`` names the sheets that are records of studies, which it does not carry.
+    ``studies`` names the sheets that are records of studies, which it does not carry; ``growth`` is
+    how the counts of companions follow the cluster, as JSON (`growths`).
     """
 
     tool: str
@@ -47,6 +52,7 @@ class Packed:
     plan: str
     inputs: str
     studies: tuple[str, ...] = ()
+    growth: str = "[]"
 
 
 def add(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ()) -> None:
@@ -58,7 +64,9 @@ def add(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ()) -> N
         inputs: the plan's inputs as JSON.
         studies: the names of sheets that are records of studies.
     """
-    packed = Packed(plan.provenance.tool, book.created, plan.model_dump_json(), inputs, studies)
+    text = plan.model_dump_json()
+    growth = _GROWTHS.dump_json(book.growth).decode()
+    packed = Packed(plan.provenance.tool, book.created, text, inputs, studies, growth)
     page = Page(book, SHEET, "Data for planner audit")
     for row, text in enumerate(_SAYS, start=2):
         page.text(row, 0, text, "subtitle")
@@ -67,6 +75,11 @@ def add(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ()) -> N
         page.text(row, 0, chunk, "fixed", align="fill")
     page.finish(0, (FIRST_ROW, 0))
     page.sheet.print_area(0, 0, FIRST_ROW - 1, 0)
+
+
+def growths(packed: Packed) -> tuple[Growth, ...]:
+    """Return how the counts of companions follow the cluster."""
+    return _GROWTHS.validate_json(packed.growth)
 
 
 def pack(packed: Packed) -> str:
@@ -78,6 +91,7 @@ def pack(packed: Packed) -> str:
         "plan": packed.plan,
         "inputs": packed.inputs,
         "studies": packed.studies,
+        "growth": packed.growth,
     }
     return base64.b64encode(zlib.compress(json.dumps(whole).encode(), 6)).decode()
 
@@ -99,7 +113,9 @@ def unpack(chunks: Iterable[str]) -> Packed:
             raise UnreadableError(f"its format is {whole['format']}, this planner reads {FORMAT}")
         created = datetime.fromisoformat(whole["created"])
         studies = tuple(map(str, whole.get("studies", ())))
-        return Packed(whole["tool"], created, whole["plan"], whole["inputs"], studies)
+        growth = whole.get("growth", "[]")
+        _GROWTHS.validate_json(growth)
+        return Packed(whole["tool"], created, whole["plan"], whole["inputs"], studies, growth)
     except (binascii.Error, zlib.error, ValueError, KeyError, TypeError) as error:
         if isinstance(error, UnreadableError):
             raise

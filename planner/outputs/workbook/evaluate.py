@@ -489,8 +489,8 @@ def _of_number(calculate: Callable[..., float]) -> Callable[..., Node]:
     return make
 
 
-def _of_text(calculate: Callable[..., str]) -> Callable[..., Node]:
-    """Return a function of arguments that are whatever they are, with a text as its value."""
+def _of_text(calculate: Callable[..., str | float]) -> Callable[..., Node]:
+    """Return a function of arguments that are whatever they are, with a text or what it spells."""
 
     def make(*arguments: Node) -> Node:
         return lambda places: calculate(*(_scalar(node(places)) for node in arguments))
@@ -658,6 +658,17 @@ def _number_of(value: Scalar) -> float:
     return 0.0 if isinstance(value, str) else to_number(value)
 
 
+def _last(text: str, count: int) -> str:
+    return text[len(text) - count :] if count < len(text) else text
+
+
+def _read_number(value: Scalar) -> float:
+    """Return the number that a text spells; what spells none is an error."""
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d+(\.\d*)?\s*", value):
+        return float(value)
+    return to_number(value)
+
+
 _FUNCTIONS: dict[str, Callable[..., Node]] = {
     "ABS": _of_number(abs),
     "AND": _logical(all),
@@ -684,6 +695,7 @@ _FUNCTIONS: dict[str, Callable[..., Node]] = {
     "POISSON": _of_number(_poisson),
     "PV": _of_number(_present_value),
     "REPT": _of_text(lambda text, count: to_text(text) * int(to_number(count))),
+    "RIGHT": _of_text(lambda text, count: _last(to_text(text), int(to_number(count)))),
     "ROUND": _of_number(_round),
     "ROUNDUP": _of_number(partial(_round, how=ROUND_UP)),
     "ROWS": _size("bottom", "top"),
@@ -695,5 +707,6 @@ _FUNCTIONS: dict[str, Callable[..., Node]] = {
     "SUMIF": _sum_if,
     "SUMPRODUCT": _sum_product,
     "TRIM": _of_text(lambda text: " ".join(filter(None, to_text(text).split(" ")))),
+    "VALUE": _of_text(_read_number),
 }
 """What each function makes of its arguments, which it evaluates itself."""

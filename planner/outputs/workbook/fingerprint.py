@@ -28,6 +28,7 @@ SHEET = "Fingerprint"
 _WATCHED: dict[str, int | None] = {
     "Summary": None,
     "BOM": None,
+    "Own lines": None,
     "Checkpoint": None,
     "Power & Cooling": None,
     "TCO": None,

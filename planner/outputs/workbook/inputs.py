@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
+
+from planner.outputs.text_safety import clean
 
 Scalar = float | str | None
 """What a reader may write into a cell."""
 
-Kind = Literal["quantity", "discount", "unit_list", "figure", "limit", "local"]
-"""What an input is of: a line of the bill (by catalog id), the model (by name), a limit (by name),
-or nothing but its own sheet."""
+Kind = Literal[
+    "quantity", "discount", "unit_list", "installed", "spares", "lead_time", "remark", "own_line",
+    "figure", "limit", "local",
+]  # fmt: skip
+"""What an input is of: a line of the bill (by catalog id), a line of one's own (by place and
+column), the model (by name), a limit (by name), or nothing but its own sheet."""
+
+_LONGEST_PROMPT = 255
 
 
 @dataclass(frozen=True)
 class Range:
     """What a number may be, or the words allowed instead of numbers.
 
-    ``blank`` says that the cell means something when it holds nothing: no limit, not given.
+    ``blank`` says that the cell means something when it holds nothing: no limit, not given. A text
+    of a ``pattern`` reads like its ``example``.
     """
 
     low: float = 0.0
@@ -26,11 +35,27 @@ class Range:
     choices: tuple[str, ...] = ()
     free_text: bool = False
     blank: bool = False
+    pattern: str = ""
+    example: str = ""
 
-    def validation(self) -> dict[str, object] | None:
-        """Return the rule for the spreadsheet, None where anything goes."""
-        if self.free_text:
-            return None
+    def validation(self, prompt: str = "", title: str = "") -> dict[str, object]:
+        """Return the rule for the spreadsheet, with what it says when the cell is selected.
+
+        Args:
+            prompt: what may be written and what it does; what is allowed is added.
+            title: what the cell holds, at most 32 characters of it.
+        """
+        allowed = self.expected()
+        allowed += "; blank is allowed" if self.blank and not self.free_text else ""
+        prompt = clean(prompt)
+        text = f"{prompt}\n{allowed[0].upper()}{allowed[1:]}." if prompt else f"{allowed}."
+        shown = {"input_title": title[:32], "input_message": text[:_LONGEST_PROMPT]}
+        return {**self._rule(), **{key: said for key, said in shown.items() if said}}
+
+    def _rule(self) -> dict[str, object]:
+        """Return the rule without its prompt."""
+        if self.free_text or self.pattern:
+            return {"validate": "any"}
         if self.choices:
             return {"validate": "list", "source": list(self.choices)}
         return {
@@ -46,6 +71,8 @@ class Range:
         """Return what is allowed, in words."""
         if self.free_text:
             return "any text"
+        if self.pattern:
+            return f"a text such as {self.example}"
         if self.choices:
             return "one of " + ", ".join(self.choices)
         kind = "a whole number" if self.whole else "a number"
@@ -57,6 +84,8 @@ class Range:
             return self.blank or self.free_text
         if self.choices:
             return value in self.choices
+        if self.pattern:
+            return isinstance(value, str) and re.fullmatch(self.pattern, value) is not None
         if isinstance(value, str) or not self.low <= value <= self.high:
             return False
         return not self.whole or float(value).is_integer()

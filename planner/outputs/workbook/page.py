@@ -121,9 +121,8 @@ class Page:
         """
         allowed = allowed or Range()
         self.scalar(row, column, value, number, "input")
-        rule = allowed.validation()
-        if rule is not None:
-            self.sheet.data_validation(row, column, row, column, rule)
+        prompt = f"{label}, {unit}" if unit else label
+        self.sheet.data_validation(row, column, row, column, allowed.validation(prompt))
         if name:
             self.define(name, row, column)
         cell = xl_rowcol_to_cell(row, column)

@@ -16,7 +16,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from planner.figures import FIGURES, OBJECTIVES
 from planner.limits import known as known_limit
-from planner.outputs.answer import next_step
+from planner.outputs.comparison_words import next_step
 from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.text_safety import clean

@@ -20,6 +20,7 @@ from planner.outputs.workbook.formats import (
     INTEGER,
     INTEGER_OR_DASH,
     PERCENT,
+    PERCENT_OR_DASH,
     Role,
 )
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -331,6 +332,11 @@ def _sections(page: Page, row: int) -> int:
         row += 1
         page.text(row, _LABEL, block.section)
         _share(page, row, subtotal_name(_CAPEX, block.section), "cross")
+    if book.has("own_net_usd"):
+        row += 1
+        page.text(row, _LABEL, "Own lines")
+        _put_ratio(page, row, _SHARE_COLUMN, f"own_net_usd/{_CAPEX}", PERCENT_OR_DASH, "cross")
+        _put_ratio(page, row, _USD_COLUMN, "own_net_usd", INTEGER_OR_DASH, "cross")
     row += 1
     page.text(row, _LABEL, "Total", "total")
     if book.number(_CAPEX) is not None:

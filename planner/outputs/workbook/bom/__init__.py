@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
@@ -13,6 +12,8 @@ from planner.outputs.workbook.bom.columns import LAST_PRINTED, Columns, find_nee
 from planner.outputs.workbook.bom.rows import (
     ALLOWED,
     NAMED,
+    PROMPTS,
+    SOLVED,
     SPANS,
     BomPage,
     add_line,
@@ -23,22 +24,34 @@ from planner.outputs.workbook.bom.rows import (
     purchased_name,
     quantity_name,
     without_idle,
+    working_name,
 )
-from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_1_OR_DASH, INTEGER, INTEGER_OR_DASH
+from planner.outputs.workbook.book import Book, counted_name
+from planner.outputs.workbook.formats import (
+    DECIMAL_1,
+    DECIMAL_1_OR_DASH,
+    DECIMAL_2_OR_DASH,
+    INTEGER,
+    INTEGER_OR_DASH,
+)
 from planner.outputs.workbook.formulas import gpus_of_system, usable_gpus
 from planner.outputs.workbook.page import FIRST_ROW
+from planner.schema.growth import SHARED_RACKS
 from planner.schema.plan import Line
 
 _HEADER_ROW = FIRST_ROW + 1
 _TOTAL_ROW, _FLAG_ROW = _HEADER_ROW + 1, _HEADER_ROW + 2
 _SPACER_HEIGHT, _FLAGS_HEIGHT = 3, 1
 
-_COMPANIONS = (
-    "Network, optics, racks, power and software, spares and shared racks keep their solved counts",
-    "when GPU systems or storage are edited. What the total is off by is told below, in proportion",
-    "to the power of GPU systems and storage: a fabric grows in steps, planner audit counts it.",
+_FOLLOW = (
+    "When GPU systems or storage are edited, counts of switches, optics, racks, power and software",
+    "follow as the sheet Counts says. Fabrics grow in steps: planner audit counts them anew.",
 )
+_STAY = (
+    "Network, optics, racks, power and software, spares and shared racks keep their solved counts",
+    "when GPU systems or storage are edited: planner audit counts them.",
+)
+_FOLLOWED = ("Compute", "Storage")
 
 
 def add(book: Book) -> None:
@@ -61,6 +74,9 @@ def add(book: Book) -> None:
     if not listed:
         page.text(row, 0, "No lines: " + (book.plan.message or "there is no plan."), "subtitle")
         row += 1
+    if page.own_lines:
+        _add_own_lines(page, row)
+        row += 1
     printed = row - 1
     row += 1
     shared = scope.shared_racks(book.plan)
@@ -73,9 +89,10 @@ def add(book: Book) -> None:
     _job_gpus(page, listed, rows, row + 1)
     _add_lead_time(page, (first, printed), row + 2)
     if scope.complete(book.plan):
-        for offset, text in enumerate(_COMPANIONS if book.inside else (), start=3):
+        said = _FOLLOW if book.follows else _STAY
+        for offset, text in enumerate(said if book.inside else (), start=3):
             page.text(row + offset, 0, text, "subtitle")
-        _add_uncounted(page, listed, tops, row + 3 + len(_COMPANIONS))
+        _add_companions(page, listed, row + 5)
     page.finish(page.columns.index[LAST_PRINTED], (_FLAG_ROW + 1, page.columns.index["quantity"]))
     page.sheet.print_area(0, 0, printed, page.columns.index[LAST_PRINTED])
 
@@ -134,9 +151,10 @@ def _block(page: BomPage, block: Block, top: int, rows: dict[int, int]) -> int:
             add_part(page, row, entry, index, bundle_row)
         row += 1
     for key, allowed in ALLOWED.items():
-        if page.columns.has(key):
+        if page.columns.has(key) and page.opened(key):
             index = page.columns.index[key]
-            page.sheet.data_validation(top + 1, index, row - 1, index, allowed.validation())
+            rule = allowed.validation(PROMPTS[key], page.columns.listed[index].title)
+            page.sheet.data_validation(top + 1, index, row - 1, index, rule)
     # Sums reach down to this thin row, so that a row inserted under the last line counts too.
     page.sheet.set_row(row, _SPACER_HEIGHT)
     page.sheet.set_row(row + 1, _FLAGS_HEIGHT)
@@ -155,6 +173,8 @@ _DASHED = {
 
 KNOWN_PART = "known part"
 """Stands under a total that lacks the figure of at least one line."""
+ABOUT = "about"
+"""Stands for a total whose companions follow an edit, and were not counted anew."""
 
 _A_NUMBER = ">-1E+300"
 """The criterion that every number meets and no text."""
@@ -215,20 +235,38 @@ def _add_total(page: BomPage, listed: Sequence[Block], tops: Sequence[int]) -> N
         added = [page.columns.at(column.key, top) for top in tops]
         if column.key == "racks" and page.book.has("bom_shared_racks"):
             added.append("bom_shared_racks")
+        if column.total in _OWN and page.own_lines:
+            added.append(_OWN[column.total])
         text = "=" + ("+".join(added) or "0")
         number = _DASHED.get(column.key, column.number)
         plan = page.book.total(column.total.removeprefix("bom_"))
         page.formula(_TOTAL_ROW, index, text, number, "total", plan=plan)
         page.define(column.total, _TOTAL_ROW, index)
-        checks = "&".join(
+        lacking = [
             page.columns.at(column.key, row)
             for row, keys in zip(flags, may_lack, strict=True)
             if column.key in keys
-        )
+        ]
+        if column.total in _OWN and page.own_lines:
+            lacking.append("own_flag")
+        checks = "&".join(lacking)
         if checks:
             text = f'=IF({checks}<>"","{KNOWN_PART}","")'
             page.formula(_FLAG_ROW, index, text, role="flag")
         page.define(f"{column.total}_flag", _FLAG_ROW, index)
+
+
+_OWN = {"bom_list_usd": "own_list_usd", "bom_capex_usd": "own_net_usd"}
+"""What lines of one's own add to a total, on the sheet Own lines."""
+
+
+def _add_own_lines(page: BomPage, row: int) -> None:
+    """Write what the lines of the sheet ``Own lines`` come to, which the total counts too."""
+    page.fill(row, ("Own lines, on the sheet of that name",), "heading", page.columns.last + 1)
+    for column in page.columns.summed:
+        if column.total in _OWN:
+            index, text = page.columns.index[column.key], f"={_OWN[column.total]}"
+            page.formula(row, index, text, DECIMAL_2_OR_DASH, "heading", "right")
 
 
 def _add_shared_racks(page: BomPage, racks: int, row: int) -> None:
@@ -240,48 +278,48 @@ def _add_shared_racks(page: BomPage, racks: int, row: int) -> None:
         row: where to write them.
     """
     page.text(row, 0, "Racks that several lines share, as solved", "subtitle")
-    page.number(row, page.columns.index["racks"], racks, INTEGER)
+    column = page.columns.index["racks"]
+    if SHARED_RACKS in page.book.follows:
+        page.formula(row, column, f"={counted_name(SHARED_RACKS)}", INTEGER, plan=float(racks))
+    else:
+        page.number(row, column, racks, INTEGER)
     page.define("bom_shared_racks", row, page.columns.index["racks"])
 
 
-def _add_uncounted(page: BomPage, listed: Sequence[Block], tops: Sequence[int], row: int) -> None:
-    """Say what an edited cluster needs of companions that the total does not count, about.
+def _add_companions(page: BomPage, listed: Sequence[Block], row: int) -> None:
+    """Say whether companions were counted for the cluster as it is, or follow an edit.
 
     Args:
         page: the sheet.
         listed: the sections.
-        tops: rows of their titles, with their sums.
         row: where to write it.
     """
-    core = [subtotal_name("bom_it_power_kw", block.section) for block in listed
-            if block.section in CORE_SECTIONS]  # fmt: skip
-    rest = [top for block, top in zip(listed, tops, strict=True)
-            if block.section not in CORE_SECTIONS]  # fmt: skip
-    solved_kw = math.fsum(page.book.number(name) or 0.0 for name in core)
-    if not rest or not solved_kw:
-        return
-    more = f"(({'+'.join(core)})/{solved_kw:.15g}-1)"
-    # Last digits of a sum are no edit.
-    grown = f"IF(ABS({more})<1E-9,0,{more})"
-    page.text(row, 0, "Not in the total after edits, about", "subtitle")
-    for column in page.columns.summed:
-        cells = [page.columns.at(column.key, top) for top in rest]
-        if column.key == "racks" and page.book.has("bom_shared_racks"):
-            cells.append("bom_shared_racks")
-        text = f"={grown}*({'+'.join(cells)})"
-        page.formula(row, page.columns.index[column.key], text, DECIMAL_1_OR_DASH, plan=0.0)
-    page.text(row + 1, 0, "Companions counted again", "subtitle")
-    text = f'=IF({grown}=0,"as solved","no")'
-    page.formula(row + 1, page.columns.index["quantity"], text, align="right", plan="as solved")
-    flag = f'=IF({grown}=0,"","{KNOWN_PART}")'
-    page.formula(row + 1, page.columns.index["quantity"] + 1, flag, role="flag")
-    page.define("bom_companions_flag", row + 1, page.columns.index["quantity"] + 1)
+    changed = []
+    for section in _FOLLOWED:
+        names = [
+            working_name(entry.line, entry.number)
+            for block in listed
+            for entry in block.entries
+            if block.section == section
+        ]
+        units = sum(e.line.working for b in listed for e in b.entries if b.section == section)
+        if names:
+            changed.append(f"{'+'.join(names)}<>{units}")
+    moved = "about, by the sheet Counts" if page.book.follows else "no"
+    flag = ABOUT if page.book.follows else KNOWN_PART
+    page.text(row, 0, "Companions counted again", "subtitle")
+    index = page.columns.index["quantity"]
+    edited = f"OR({','.join(changed)})" if len(changed) > 1 else changed[0]
+    page.formula(row, index, f'=IF({edited},"{moved}","as solved")', align="right",
+                 plan="as solved")  # fmt: skip
+    page.formula(row, index + 1, f'=IF({edited},"{flag}","")', role="flag")
+    page.define("bom_companions_flag", row, index + 1)
 
 
 def _add_edit_count(
     page: BomPage, listed: Sequence[Block], lines: tuple[int, int], row: int
 ) -> None:
-    """Count the quantities, discounts and prices that differ from the solved plan.
+    """Count the open cells that differ from the solved plan.
 
     Args:
         page: the sheet.
@@ -295,13 +333,11 @@ def _add_edit_count(
     counted = f'({span("solved_quantity", first, last)}<>"")'
     changed = [
         f"SUMPRODUCT({counted}*({span(key, first, last)}<>{span(solved, first, last)}))"
-        for key, solved in (
-            ("quantity", "solved_quantity"),
-            ("discount", "solved_discount"),
-            ("unit_list", "solved_unit_list"),
-        )
+        for key, solved in SOLVED.items()
         if page.columns.has(solved)
     ]
+    if page.columns.has("remark"):
+        changed.append(f'SUMPRODUCT({counted}*({span("remark", first, last)}<>""))')
     page.text(row, 0, "Cells on this sheet that differ from the solved plan", "subtitle")
     text = "=" + "+".join(changed) if listed else "=0"
     page.formula(row, page.columns.index["quantity"], text, INTEGER, plan=0.0)

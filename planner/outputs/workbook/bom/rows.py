@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,11 +16,12 @@ from planner.outputs.numbering import Block, Entry
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.workbook import formulas
 from planner.outputs.workbook.bom.columns import Columns
-from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.book import Book, counted_name
 from planner.outputs.workbook.formats import Role
 from planner.outputs.workbook.inputs import InputCell, Range
 from planner.outputs.workbook.page import Page
 from planner.schema.plan import Line, Plan
+from planner.schema.prices import DAYS_PER_MONTH, LEAD_TIME
 
 PER_UNIT = {
     "gpus": "unit_gpus",
@@ -212,14 +214,42 @@ def needed(line: Line) -> tuple[str, ...]:
     return tuple(keys)
 
 
-ALLOWED = {
-    "quantity": Range(0, 10_000_000, whole=True),
+Open = Literal["quantity", "discount", "unit_list", "installed", "spares", "lead_time", "remark"]
+"""The cells of a line that a reader may change."""
+
+_COUNT = Range(0, 10_000_000, whole=True)
+ALLOWED: dict[Open, Range] = {
+    "quantity": _COUNT,
     "discount": Range(0, 1),
     "unit_list": Range(0, 1e12),
+    "installed": _COUNT,
+    "spares": _COUNT,
+    "lead_time": Range(pattern=LEAD_TIME, example="12 weeks or 8-16 weeks", blank=True),
+    "remark": Range(free_text=True, blank=True),
 }
 """What the inputs of a line may hold."""
 
-UNITS = {"quantity": "units", "discount": "share", "unit_list": "USD"}
+UNITS: dict[Open, str] = {
+    "quantity": "units", "discount": "share", "unit_list": "USD", "installed": "units",
+    "spares": "units", "lead_time": "", "remark": "",
+}  # fmt: skip
+
+PROMPTS: dict[Open, str] = {
+    "quantity": "Units in place. Money, power, racks and the sizing model follow.",
+    "discount": "Off the list price, as a share: 12.5 % is 0.125.",
+    "unit_list": "List price of one unit, USD. Support that is a share of it follows.",
+    "installed": "Units that are owned and stay: so many fewer are bought.",
+    "spares": "Units that lie in store: bought, but not in place.",
+    "lead_time": "From order to delivery. The longest of what is bought counts.",
+    "remark": "A note of your own on this line.",
+}
+"""What a cell says when it is selected."""
+
+SOLVED: dict[Open, str] = {
+    "quantity": "solved_quantity", "discount": "solved_discount", "unit_list": "solved_unit_list",
+    "installed": "solved_installed", "spares": "solved_spares", "lead_time": "solved_lead_time",
+}  # fmt: skip
+"""The column in which each stands as solved; a remark is blank there."""
 
 
 BOUGHT = ("extended_list", "extended_net", "support", "support_paid", "yearly")
@@ -244,6 +274,16 @@ class BomPage(Page):
             found = self.book.formats.get(role, self.columns.number[key])
             self._styles[key, role] = found
         return found
+
+    @property
+    def own_lines(self) -> bool:
+        """Whether the workbook has lines of whoever sends it."""
+        return self.book.money and self.book.job is not None
+
+    def opened(self, key: Open) -> bool:
+        """Return whether a column's cells may be changed in this edition."""
+        inside = key in ("installed", "spares", "lead_time", "remark")
+        return not inside or self.columns.has("solved_lead_time")
 
     def known(self, line: Line) -> dict[str, float | None]:
         """Return what the plan says of a line by column, gathered once."""
@@ -313,22 +353,40 @@ class BomRow:
             self.page.sheet.write_number(self.row, index, value, style)
         self.written.add(index)
 
-    def input(self, key: Literal["quantity", "discount", "unit_list"], line: Line) -> None:
+    def input(self, key: Open, line: Line) -> None:
         """Write a cell that the reader may change; its column's rule is laid over it later."""
-        value = {
+        index = self.page.columns.index.get(key)
+        if index is None:
+            return
+        values: dict[Open, float | str | None] = {
             "quantity": line.quantity,
             "discount": line.discount,
             "unit_list": line.unit_list_usd,
-        }[key]
-        self.put(key, value, "input")
-        if self.has(key):
-            title = self.page.columns.listed[self.page.columns.index[key]].title.lower()
-            label, unit = f"{title} of {line.model}", UNITS[key]
-            cell = self.at(key)
-            inputs = self.page.book.inputs
-            inputs.append(
-                InputCell(self.page.name, cell, key, line.sku, label, unit, value, ALLOWED[key])
-            )
+            "installed": line.installed,
+            "spares": line.spares,
+            "lead_time": line.lead_time,
+        }
+        value = values.get(key)
+        style = self.page.style(key, "input")
+        if isinstance(value, str):
+            self.page.sheet.write_string(self.row, index, value, style)
+            self.written.add(index)
+        else:
+            self.put(key, value, "input")
+        title = self.page.columns.listed[index].title.lower()
+        label, unit, cell = f"{title} of {line.model}", UNITS[key], self.at(key)
+        book = self.page.book
+        if key == "quantity" and self.follows(line):
+            # It follows the cluster until somebody types over it.
+            text = f"={counted_name(line.sku)}"
+            self.page.sheet.write_formula(self.row, index, text, style)
+        book.inputs.append(
+            InputCell(self.page.name, cell, key, line.sku, label, unit, value, ALLOWED[key])
+        )
+
+    def follows(self, line: Line) -> bool:
+        """Return whether the count of a line follows the cluster, on the sheet Counts."""
+        return line.quantity > 0 and line.sku in self.page.book.follows
 
     def work_out(self, key: str, text: str, plan: float | None = None) -> None:
         """Write a formula into a column; what the plan says is held against it."""
@@ -358,16 +416,42 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
     _identity(row, line, entry.label, line.section)
     _counts(row, line)
     _add_money(row, plan, line, known)
-    row.put("lead_days", known["lead_days"])
+    _lead_time(row, line)
     _write_physical(row, known)
     _heat_and_meter(row, known, scope.two_pues(plan))
     _racks(row, line)
     for key, unit_key in PER_UNIT.items():
         _per_unit(row, line, key, unit_key, known)
+    _as_solved(row, line)
+    row.fill()
+
+
+def _as_solved(row: BomRow, line: Line) -> None:
+    """Write what the inputs of a line hold as solved, which edits are told by."""
     row.put("solved_quantity", line.quantity, "fixed")
+    if row.follows(line) and row.has("solved_quantity"):
+        row.work_out("solved_quantity", f"={counted_name(line.sku)}", line.quantity)
     row.put("solved_unit_list", line.unit_list_usd, "fixed")
     row.put("solved_discount", line.discount, "fixed")
-    row.fill()
+    row.put("solved_installed", line.installed, "fixed")
+    row.put("solved_spares", line.spares, "fixed")
+    row.text("solved_lead_time", line.lead_time or "")
+
+
+def _lead_time(row: BomRow, line: Line) -> None:
+    """Write how long delivery takes, and the upper end of it in days; blank counts for none."""
+    told = line.lead_time is None or re.fullmatch(LEAD_TIME, line.lead_time)
+    row.input("remark", line)
+    if not row.has("solved_lead_time") or not told:
+        row.text("lead_time", line.lead_time or "")
+        row.put("lead_days", line.lead_time_days)
+        return
+    row.input("lead_time", line)
+    cell = row.at("lead_time")
+    number = f'SUBSTITUTE(SUBSTITUTE({cell}," weeks","")," months","")'
+    upper = f'VALUE(TRIM(RIGHT(SUBSTITUTE({number},"-",REPT(" ",20)),20)))'
+    days = f'IF(RIGHT({cell},6)="months",{DAYS_PER_MONTH!r},7)'
+    row.work_out("lead_days", f'=IF({cell}="",0,IFERROR({upper}*{days},0))', line.lead_time_days)
 
 
 def add_part(page: BomPage, number: int, entry: Entry, index: int, bundle_row: int) -> None:
@@ -406,7 +490,8 @@ def _identity(row: BomRow, line: Line, number: str, section: str) -> None:
         "sku": line.sku,
     }
     for key, shown in cells.items():
-        row.text(key, shown)
+        if key != "lead_time":
+            row.text(key, shown)
 
 
 _NAME_LENGTH = 46
@@ -425,10 +510,14 @@ def _counts(row: BomRow, line: Line) -> None:
     """Write what is in place, what is spare, and what that means for what is bought."""
     row.input("quantity", line)
     quantity = without_idle(line, row.at("quantity"))
-    row.put("spares", line.spares)
-    row.put("installed", line.installed)
+    if row.has("solved_spares"):
+        row.input("spares", line)
+        row.input("installed", line)
+    else:
+        row.put("spares", line.spares)
+        row.put("installed", line.installed)
     row.put("pack", line.pack)
-    # Spares are as solved; without the thing itself none are bought. Spare parts are all there is.
+    # Without the thing itself no spares are bought. Spare parts are all there is.
     spares = f"+IF({quantity}>0,{row.at('spares')},0)" if row.has("spares") else ""
     if line.quantity == 0 and line.spares:
         spares = f"+{row.at('spares')}"
@@ -542,11 +631,7 @@ def _add_money(row: BomRow, plan: Plan, line: Line, known: dict[str, float | Non
 
 def _unit_money(row: BomRow, line: Line, known: dict[str, float | None]) -> None:
     """Write what a unit costs: from list and discount where the edition shows both."""
-    # A price that is not known may be filled in; one from a price book stays what its source says.
-    if line.unit_list_usd is None:
-        row.input("unit_list", line)
-    else:
-        row.put("unit_list", known["unit_list"])
+    row.input("unit_list", line)
     row.input("discount", line)
     if row.has("discount"):
         unit_list, discount = row.at("unit_list"), row.at("discount")
@@ -554,7 +639,7 @@ def _unit_money(row: BomRow, line: Line, known: dict[str, float | None]) -> None
         row.work_out("unit_net", net, known["unit_net"])
     else:
         row.put("unit_net", known["unit_net"])
-    if line.support_share is None or line.purchased == 0:
+    if line.support_share is None:
         row.put("unit_support", known["unit_support"])
     else:
         row.put("support_share", line.support_share)

@@ -16,13 +16,14 @@ from planner.schema.plan import JobPlan
 
 _COLUMNS = (("Figure", 54), ("Value", 19), ("Unit", 15), ("As solved", 19), ("Note", 88))
 _LABEL, _VALUE, _UNIT, _SOLVED, _NOTE = range(5)
-_EDITED = "EDITED: optimality no longer proven; the result may break limits, see Checks. Cells: "
+_EDITED = "EDITED: optimality no longer proven; the result may break limits, see Checks. "
+_FOLLOWED = "Switches, optics and racks follow by the sheet Counts: planner audit counts them. "
 _TAMPERED = (
     "EDITED: lines or cells other than the blue ones are not as solved; the figures may not hold"
 )
 
 
-_CHANGED = "EDITED: not as offered; the result may break limits, see Summary. Cells: "
+_CHANGED = "EDITED: not as offered; the result may break limits, see Summary. "
 _TOUCHED = "EDITED: lines or cells other than the blue ones are not as offered"
 
 
@@ -49,14 +50,19 @@ def add(book: Book) -> None:
 
 
 def _banner(page: Page) -> None:
-    edits = "(bom_edits+checkpoint_edits+checks_edits)"
+    own = "own_edits+" if page.book.money else ""
+    edits = f"(bom_edits+{own}checkpoint_edits+checks_edits)"
     solved = page.book.as_solved
     text = f'="{solved}"'
     edited, tampered = (_EDITED, _TAMPERED) if page.book.inside else (_CHANGED, _TOUCHED)
     if page.book.job is not None:
         whole = f'IF(fingerprint_differs=0,"{solved}","{tampered}")'
         # What is deleted leaves errors behind, which must not hide the banner.
-        text = f'=IFERROR(IF({edits}>0,"{edited}"&{edits},{whole}),"{tampered}")'
+        followed = ""
+        if page.book.follows and page.book.has("bom_companions_flag"):
+            followed = f'&IF(bom_companions_flag="","","{_FOLLOWED}")' if page.book.inside else ""
+        edited = f'"{edited}"{followed}&"Cells: "&{edits}'
+        text = f'=IFERROR(IF({edits}>0,{edited},{whole}),"{tampered}")'
     page.strip(BANNER_ROW, text, BANNER_BAD, plan=solved)
     page.define("plan_banner", BANNER_ROW, 0)
 

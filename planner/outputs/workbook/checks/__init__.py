@@ -149,7 +149,9 @@ def _verdict(page: Page, row: int, limit: LimitReport, check: Check, number: str
         slack = f"-ABS({slack})"
     both = known(value, allowed)
     page.formula(row, _SLACK, f'=IF({both},{slack},"n/a")', number)
-    good = f'IF({check.flag}="","OK","OK (known part)")' if check.flag else '"OK"'
+    good = f'IF({check.about}="","OK","OK (about)")' if check.about else '"OK"'
+    if check.flag:
+        good = f'IF({check.flag}="",{good},"OK (known part)")'
     holds = f"{slack}>=-{check.tolerance:G}*ABS({allowed})"
     # A limit that was cleared limits nothing; a value that is no number reaches no limit.
     cleared = f"ISBLANK({check.limit or allowed})"

@@ -21,8 +21,9 @@ from planner.sizing.demand import VENDOR_RULES
 class Check:
     """Formulas of a limit's two sides; an empty one stays the planner's number.
 
-    ``flag`` marks a value that is an incomplete sum; ``tolerance`` is relative to the limit;
-    ``applies`` is a condition without which the limit says nothing.
+    ``flag`` marks a value that is an incomplete sum, ``about`` one whose companions were not
+    counted anew; ``tolerance`` is relative to the limit; ``applies`` is a condition without which
+    the limit says nothing.
     """
 
     value: str = ""
@@ -30,6 +31,7 @@ class Check:
     flag: str = ""
     tolerance: float = 1e-9
     applies: str = ""
+    about: str = ""
 
 
 _ASYNC, _SYNC = 'save_mode="async"', 'save_mode="sync"'
@@ -144,8 +146,10 @@ def check_for(book: Book, limit: LimitReport) -> Check:
     check = _check(book, limit)
     row = known(limit.name)
     if row and row.group in ("supply", "ratio") and book.has("bom_companions_flag"):
-        # Companions keep their solved counts.
-        check = replace(check, flag="&".join(filter(None, (check.flag, "bom_companions_flag"))))
+        if book.follows:  # companions follow an edit, and were not counted anew
+            check = replace(check, about="bom_companions_flag")
+        else:  # companions keep their solved counts
+            check = replace(check, flag="&".join(filter(None, (check.flag, "bom_companions_flag"))))
     degraded = _DEGRADED.get(limit.name, "")
     if book.has(degraded):
         check = replace(check, value=degraded)

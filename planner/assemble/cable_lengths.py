@@ -1,0 +1,267 @@
+"""Cables by length: what is ordered for the links of a plan, once it is known where devices stand.
+
+The bill counts one part for each kind of link, so that a purchase is priced before it is placed.
+After that every cable gets the least length on offer that its run needs, and between two switches
+copper goes where it reaches, joins two whole cages and costs no more than the fibres and
+transceivers in whose place it goes. So what is ordered never costs or draws more than what is
+counted: limits that the bill keeps, the order keeps too. See docs/model.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from planner.case.cabling import longest_run_m, part_that_reaches
+from planner.case.money import cents, unit_net_usd
+from planner.inputs import Inputs
+from planner.schema.cables import Cable, CableSchedule
+from planner.schema.catalog import Copper, Item, PortGroup
+from planner.schema.plan import Line, PartByLength, Plan
+
+STEP_M = 5.0
+"""Lengths of cables of which no catalog lists any are told in such steps."""
+
+
+def cut_to_length(
+    inputs: Inputs, cables: Sequence[Cable], between: Mapping[int, PortGroup]
+) -> list[Cable]:
+    """Return the cables as they are ordered.
+
+    Args:
+        inputs: what the plan was made from.
+        cables: the links with the parts that the bill counts.
+        between: the ports of links between switches, by their place in ``cables``.
+    """
+    items = {item.id: item for item in inputs.items}
+    cut = [replace(cable, counted_as=cable.sku) for cable in cables]
+    for rows, copper in _copper(inputs, items, cables, between):
+        item = items[copper.cable]
+        for row in rows:
+            number = cables[rows[0]].number
+            cut[row] = replace(
+                cut[row], sku=item.id, model=_model(item), medium="copper", number=number
+            )
+    longest: dict[tuple[str | None, int], int] = {}
+    for cable in cut:
+        key = cable.sku, cable.number
+        longest[key] = max(longest.get(key, 0), cable.length_m or 0)
+    return [_sold(cable, items, longest[cable.sku, cable.number]) for cable in cut]
+
+
+def _sold(cable: Cable, items: Mapping[str, Item], run_m: int) -> Cable:
+    """Return a cable in the least length on offer that its links need."""
+    if cable.sku is None or cable.length_m is None:
+        return cable
+    lengths, model = items[cable.sku].lengths, _model(items[cable.sku])
+    if lengths is None or not lengths.offered:
+        return replace(cable, model=model, ordered_m=math.ceil(run_m / STEP_M) * STEP_M)
+    fitting = (each for each in lengths.offered if each.length_m >= run_m)
+    least = next(fitting, None)
+    if least is None:
+        return replace(cable, model=model, ordered_m=float(run_m), part_number=None)
+    return replace(cable, model=model, ordered_m=least.length_m, part_number=least.part_number)
+
+
+def _copper(
+    inputs: Inputs,
+    items: Mapping[str, Item],
+    cables: Sequence[Cable],
+    between: Mapping[int, PortGroup],
+) -> Iterator[tuple[list[int], Copper]]:
+    """Yield the links that a copper cable takes together, and which one."""
+    cages: defaultdict[tuple[str, int, str, int], list[int]] = defaultdict(list)
+    for row, group in between.items():
+        each = group.link.switch_end if group.link is not None else None
+        if group.copper and each is not None:
+            lower, upper = cables[row].lower, cables[row].upper
+            key = (
+                lower.device,
+                (int(lower.port) - 1) // each.links,
+                upper.device,
+                (int(upper.port) - 1) // each.links,
+            )
+            cages[key].append(row)
+    for rows in cages.values():
+        group = between[rows[0]]
+        runs = [cables[row].length_m for row in rows]
+        known = [run for run in runs if run is not None]
+        if len(known) == len(runs):
+            best = _cheapest(inputs, items, group, len(rows), max(known))
+            if best is not None:
+                yield rows, best
+
+
+def _cheapest(
+    inputs: Inputs, items: Mapping[str, Item], group: PortGroup, links: int, run_m: int
+) -> Copper | None:
+    """Return the copper cable for so many links of two cages, None where fibres are cheaper."""
+    link = group.link
+    if link is None or link.switch_end is None or link.links != 1:
+        return None
+    run = longest_run_m(inputs)
+    fibre, module = (
+        _net_usd(inputs, items[part_that_reaches(name, items, run)])
+        for name in (link.cable, link.switch_end.item)
+    )
+    if fibre is None or module is None:
+        return None
+    found: tuple[float, Copper] | None = None
+    for copper in group.copper:
+        item = items[copper.cable]
+        lengths = item.lengths.offered if item.lengths is not None else ()
+        reaches = any(each.length_m >= run_m for each in lengths)
+        if item.reach is not None and item.reach.value < run_m:
+            reaches = False
+        net_usd = _net_usd(inputs, item)
+        whole = links == copper.links == link.switch_end.links
+        if whole and reaches and net_usd is not None and net_usd <= links * fibre + 2 * module:
+            if found is None or net_usd < found[0]:
+                found = net_usd, copper
+    return None if found is None else found[1]
+
+
+def _net_usd(inputs: Inputs, item: Item) -> float | None:
+    price = inputs.prices.get(item.id)
+    return None if price is None else unit_net_usd(item, price, inputs.discounts)
+
+
+def parts_by_length(
+    inputs: Inputs, plan: Plan, schedule: CableSchedule
+) -> tuple[PartByLength, ...]:
+    """Return what is ordered for the cables and transceivers that the bill counts.
+
+    Lines of which units are owned are left out: nobody knows the lengths of these.
+
+    Args:
+        inputs: what the plan was made from.
+        plan: a plan with lines.
+        schedule: its cables, cut to length.
+    """
+    if longest_run_m(inputs) is None:
+        return ()
+    items = {item.id: item for item in inputs.items}
+    pulled = {(c.counted_as, c.sku, c.number): c for c in schedule.cables if c.sku is not None}
+    counted: defaultdict[str, Counter[Key]] = defaultdict(Counter)
+    for cable in pulled.values():
+        counted[cable.counted_as or ""][cable.sku or "", cable.part_number, cable.ordered_m] += 1
+    spared: Counter[str] = Counter()
+    found: list[PartByLength] = []
+    for line in plan.lines:
+        if line.category == "cable" and not line.installed:
+            parts = _of_cable(inputs, items, line, counted[line.sku], spared)
+            # Where the schedule has another number of cables, it says so itself.
+            if sum(part.quantity * part.in_place_of for part in parts) == line.quantity:
+                found += parts
+    for line in plan.lines:
+        if line.category == "transceiver" and spared[line.sku] and not line.installed:
+            left = line.quantity - spared[line.sku]
+            found.append(_part(inputs, items[line.sku], line, (line.part_number, None), left, 1))
+    return tuple(found)
+
+
+def _of_cable(
+    inputs: Inputs, items: Mapping[str, Item], line: Line, rows: Counter[Key], spared: Counter[str]
+) -> list[PartByLength]:
+    """Return the parts of one line, copper last; ``spared`` takes the transceivers not needed."""
+    parts = []
+    for (sku, number, length_m), count in sorted(rows.items(), key=lambda row: _key(row[0])):
+        each, module = 1, None
+        if sku != line.sku:
+            each, module = _replaced(inputs, items, line.sku, sku)
+        if module is not None:
+            spared[module] += 2 * count
+        parts.append(_part(inputs, items[sku], line, (number, length_m), count, each))
+    return sorted(parts, key=lambda part: part.sku != line.sku)
+
+
+Key = tuple[str, str | None, float | None]
+"""The SKU, part number and length of a part as it is ordered."""
+
+
+def _key(part: Key) -> tuple[str, float, str]:
+    sku, number, length_m = part
+    return sku, math.inf if length_m is None else length_m, number or ""
+
+
+def _replaced(
+    inputs: Inputs, items: Mapping[str, Item], fibre: str, copper: str
+) -> tuple[int, str | None]:
+    """Return how many fibres a copper cable stands for, and the transceivers that are spared."""
+    run = longest_run_m(inputs)
+    for item in items.values():
+        for group in item.switch.ports if item.switch is not None else ():
+            link = group.link
+            named = [each for each in group.copper if each.cable == copper]
+            if not named or link is None or link.switch_end is None:
+                continue
+            if part_that_reaches(link.cable, items, run) == fibre:
+                return named[0].links, part_that_reaches(link.switch_end.item, items, run)
+    return 1, None
+
+
+def _model(item: Item) -> str:
+    """Return the name of a part without a length."""
+    return item.lengths.model or item.model if item.lengths is not None else item.model
+
+
+def _part(
+    inputs: Inputs,
+    item: Item,
+    line: Line,
+    sold: tuple[str | None, float | None],
+    count: int,
+    in_place_of: int,
+) -> PartByLength:
+    return PartByLength(
+        counted_as=line.sku,
+        sku=item.id,
+        vendor=item.vendor,
+        model=_model(item),
+        part_number=sold[0],
+        category=item.category,
+        length_m=sold[1],
+        quantity=count,
+        in_place_of=in_place_of,
+        unit_net_usd=_net_usd(inputs, item),
+    )
+
+
+def told(plan: Plan, schedule: CableSchedule) -> Iterator[str]:
+    """Yield what the owner of a plan should know of its cables by length.
+
+    Args:
+        plan: a plan with its parts by length.
+        schedule: its cables, cut to length.
+    """
+    if not plan.cabling:
+        return
+    lines = {line.sku: line for line in plan.lines if line.parent is None}
+    copper = [part for part in plan.cabling if part.sku != part.counted_as]
+    fewer = {
+        part.sku: lines[part.sku].quantity - part.quantity
+        for part in plan.cabling
+        if part.category == "transceiver"
+    }
+    if copper:
+        prices = [lines[sku].unit_net_usd or 0.0 for sku in fewer]
+        spared_usd = sum(n * usd for n, usd in zip(fewer.values(), prices, strict=True))
+        for part in copper:
+            fibre_usd = lines[part.counted_as].unit_net_usd or 0.0
+            spared_usd += part.quantity * (part.in_place_of * fibre_usd - (part.unit_net_usd or 0))
+        spared_kw = sum(n * (lines[sku].unit_it_power_kw or 0.0) for sku, n in fewer.items())
+        yield (
+            f"{sum(part.quantity for part in copper):,} copper cables serve between switches: what "
+            f"is ordered costs {cents(spared_usd):,.0f} USD less and draws {spared_kw:,.1f} kW "
+            "less than the bill counts"
+        )
+    long = [c for c in schedule.cables if c.part_number is None and c.ordered_m is not None]
+    for sku in sorted({cable.sku for cable in long if cable.sku is not None}):
+        runs = [cable.length_m or 0 for cable in long if cable.sku == sku]
+        yield (
+            f"{len(runs):,} links are longer than any length on offer of "
+            f"{lines[sku].model}, up to {max(runs):,} m"
+        )
+    yield from (note for note in schedule.notes if "reach" in note)

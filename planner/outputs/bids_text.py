@@ -1,0 +1,370 @@
+"""Bids on the screen: the answer in five lines, then how they compare, what is wrong, what wins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from planner.outputs.blocks import PAGE, Block, Column, Heading, Table, Text, screen
+from planner.outputs.comparison_words import counted, listed
+from planner.outputs.words import money, number, percent, quantity
+from planner.schema.bids import Award, Bid, BidMeasure, Bids, Lack
+from planner.schema.verification import Breach
+
+_MOST_FINDINGS, _MOST_LACKS = 24, 16
+LOT_WORDS = {"gpu_system": "GPU systems", "storage": "storage", "others": "everything else"}
+STATE_WORDS = {"meets": "keeps every limit", "breaks": "breaks limits", "open": "not judged"}
+CHARGE_WORDS = {
+    "service": "service", "support": "support", "freight": "freight", "other": "other",
+    "unknown": "not in the catalogs", "surplus": "more than is needed",
+}  # fmt: skip
+LACK_WORDS = {
+    "units": "not quoted", "more_units": "more than quoted", "support": "support",
+    "subscription": "subscription",
+}  # fmt: skip
+
+
+def render(found: Bids) -> str:
+    """Return the whole screen."""
+    return screen(view(found))
+
+
+def view(found: Bids) -> list[Block]:
+    """Return what an evaluation of bids says."""
+    how = "as quoted" if found.quantities == "quoted" else "free, at the prices quoted"
+    title = f"{found.problem}  ({counted(len(found.bids), 'bid')}, quantities {how})"
+    blocks: list[Block] = [Heading(title), Text(tuple(answer(found)), points=True)]
+    blocks.append(_table(found))
+    blocks += [
+        Text(tuple(broken(found)), title="Limits that are broken", points=True),
+        Text(tuple(to_win(found)), title="What each would have to change to be first", points=True),
+        _mix(found),
+        _lacks(found),
+        Text(tuple(findings(found)), title="Look at this", points=True, most=_MOST_FINDINGS),
+        Text(tuple(_how(found)), title="How it was counted"),
+    ]
+    return blocks
+
+
+def named(bid: Bid) -> str:
+    """Return what a bid goes by."""
+    return f"{bid.key} {bid.vendor}"
+
+
+def value_text(measure: BidMeasure, value: float) -> str:
+    """Return a value of the measure with its unit."""
+    if measure.unit.startswith("USD per"):
+        return f"{number(value, 0 if value >= 1000 else 2)} {measure.unit}"
+    if measure.unit == "USD":
+        return money(value)
+    if measure.name.startswith("usd_per"):
+        return f"{value:.4g} USD"
+    return quantity(value, measure.unit)
+
+
+def ranked(found: Bids) -> list[Bid]:
+    """Return the bids that keep every limit, the first one first."""
+    return sorted((bid for bid in found.bids if bid.rank), key=lambda bid: bid.rank or 0)
+
+
+# The answer.
+
+
+def answer(found: Bids) -> Iterator[str]:
+    """Yield the answer: who is first, who is next, the best mix, who is out, and how it holds."""
+    order = ranked(found)
+    yield _first(found, order)
+    if len(order) > 1:
+        yield _next(found, order)
+    yield _mixed(found)
+    out = [_out(bid) for bid in found.bids if not bid.rank]
+    if out:
+        yield f"without a rank: {'; '.join(out)}"
+    yield _holds(found, order)
+
+
+def _first(found: Bids, order: Sequence[Bid]) -> str:
+    if not order:
+        return "no bid keeps every limit of the problem"
+    first = order[0]
+    figures, measured = first.figures, first.measured
+    assert figures is not None
+    assert measured is not None
+    paid = f"{money(figures.capex_usd)} at once"
+    if figures.tco_usd is not None:
+        paid += f", {money(figures.tco_usd)} over the term"
+    each = figures.usd_per_useful_gpu_hour
+    per_hour = "" if each is None else f", {each:.4g} USD per useful GPU-hour"
+    return (
+        f"{named(first)} is first: {value_text(found.measure, measured)}; {_work(first)} for "
+        f"{paid}{per_hour}"
+    )
+
+
+def _work(bid: Bid) -> str:
+    figures = bid.figures
+    assert figures is not None
+    if figures.useful_pflops is not None:
+        return f"{number(figures.useful_pflops)} useful PFLOP/s"
+    return f"{number(figures.useful_gpus)} useful GPUs"
+
+
+def _next(found: Bids, order: Sequence[Bid]) -> str:
+    behind = [f"{named(bid)} ({_behind(order[0], bid)})" for bid in order[1:]]
+    text = f"then {listed(behind)}"
+    second = order[1]
+    if second.break_even is not None and second.break_even.share is not None:
+        text += f"; {second.key} would be first at {_price(second)}"
+    return text
+
+
+def _behind(first: Bid, bid: Bid) -> str:
+    assert first.measured is not None
+    assert bid.measured is not None
+    share = bid.measured / first.measured - 1.0 if first.measured else 0.0
+    return f"{100.0 * share:+.2f} %"
+
+
+def _price(bid: Bid) -> str:
+    """Return at which price a bid is first."""
+    even = bid.break_even
+    assert even is not None
+    if even.share is None or even.usd is None:
+        return even.reason
+    change = even.usd - bid.quoted_usd
+    more = "more" if change > 0 else "less"
+    return f"{100.0 * even.share:.2f} % of its prices ({money(abs(change))} {more})"
+
+
+def _mixed(found: Bids) -> str:
+    mix = found.mix
+    if mix is None:
+        return f"no mix: {found.mix_reason}"
+    what = "; ".join(f"{LOT_WORDS[award.lot]} of {whom(award)}" for award in mix.awards
+                     if award.counts)  # fmt: skip
+    each = "each planned to its proven best" if mix.proven else "not all planned to a proven best"
+    proof = f"the best of {counted(mix.tried, 'award')} of lots, {each}"
+    if mix.bound is not None:
+        proof += f"; none passes {value_text(found.measure, mix.bound)}"
+    if mix.better is None:
+        return f"the best mix: {what}: {value_text(found.measure, mix.measured)} ({proof})"
+    if mix.bids == tuple(bid.key for bid in found.bids if bid.rank == 1):
+        return f"no mix is better than the first bid alone ({proof})"
+    saved = "" if mix.saves_usd is None else f", {_changed(mix.saves_usd)}"
+    far = "as good as" if mix.better < 5e-5 else f"{100.0 * mix.better:.2f} % better than"
+    return (
+        f"the best mix: {what}: {value_text(found.measure, mix.measured)}, "
+        f"{far} the first bid{saved} ({proof})"
+    )
+
+
+def _changed(saves_usd: float) -> str:
+    return f"{money(abs(saves_usd))} {'less' if saves_usd >= 0 else 'more'} to pay"
+
+
+def whom(award: Award) -> str:
+    """Return which bids have a lot."""
+    return listed(list(award.bids)) if award.bids else "nobody, at the book's prices"
+
+
+def _out(bid: Bid) -> str:
+    if bid.state == "open":
+        return f"{named(bid)} ({bid.open[0].partition(': ')[0] if bid.open else 'not judged'})"
+    broken = [each.label for each in bid.breaches] + list(bid.against)
+    return f"{named(bid)} breaks {listed(broken)}" if broken else f"{named(bid)}: not judged"
+
+
+def _holds(found: Bids, order: Sequence[Bid]) -> str:
+    if not order:
+        return "how ranks hold is not asked where there are none"
+    if len(order) == 1:
+        return "no other bid keeps every limit, wherever prices that are not quoted come in"
+    if found.settled:
+        return (
+            f"{order[0].key} stays first wherever what is not quoted comes in within the book's "
+            "ranges"
+        )
+    shares = [f"{bid.key} in {percent(bid.holding.first)}" for bid in order
+              if bid.holding is not None and bid.holding.first > 0.0]  # fmt: skip
+    return (
+        f"what is not quoted may change it: of {found.draws:,} draws within the ranges of the "
+        f"book's prices first is {listed(shares)}"
+    )
+
+
+# The rest of the screen.
+
+
+def _table(found: Bids) -> Table:
+    known = [bid for bid in found.bids if bid.figures is not None]
+    order = [*ranked(found), *(bid for bid in known if not bid.rank)]
+    figures = [bid.figures for bid in order if bid.figures is not None]
+    work: Column
+    if any(each.useful_pflops is not None for each in figures):
+        work = Column("useful PFLOP/s", tuple(f.useful_pflops for f in figures),
+                      head=("useful", "PFLOP/s"))  # fmt: skip
+    else:
+        work = Column("useful GPUs", tuple(f.useful_gpus for f in figures), head=("useful", "GPUs"))
+    hour = tuple(f.usd_per_useful_gpu_hour for f in figures)
+    columns = [
+        Column("rank", tuple(f"{bid.rank}" if bid.rank else "-" for bid in order)),
+        Column("bid", tuple(named(bid) for bid in order), words=True, gives_way=True),
+        Column("asks, MUSD", tuple(bid.quoted_usd / 1e6 for bid in order),
+               texts=tuple(f"{bid.quoted_usd / 1e6:,.2f}" for bid in order),
+               head=("asks", "MUSD")),
+        Column("lacks, MUSD", tuple(bid.lacks_usd / 1e6 for bid in order),
+               texts=tuple(f"{bid.lacks_usd / 1e6:,.2f}" for bid in order),
+               head=("lacks", "MUSD")),
+        Column("at once, MUSD", tuple(f.capex_usd / 1e6 for f in figures),
+               texts=tuple(f"{f.capex_usd / 1e6:,.2f}" for f in figures),
+               head=("at once", "MUSD")),
+        work,
+    ]  # fmt: skip
+    if any(f.tco_usd is not None for f in figures):
+        tco = [f.tco_usd or 0.0 for f in figures]
+        columns.insert(5, Column("TCO, MUSD", tuple(usd / 1e6 for usd in tco),
+                                 texts=tuple(f"{usd / 1e6:,.2f}" for usd in tco),
+                                 head=("TCO", "MUSD")))  # fmt: skip
+    if any(each is not None for each in hour):
+        columns.append(Column("USD per useful GPU-hour", hour,
+                              texts=tuple("-" if each is None else f"{each:.4f}" for each in hour),
+                              head=("USD per", "GPU-hour")))  # fmt: skip
+    measured = tuple(bid.measured for bid in order)
+    columns.append(
+        Column(found.measure.label, measured,
+               texts=tuple("-" if v is None else f"{v:,.{0 if abs(v) >= 1000 else 3}f}"
+                           for v in measured), head=tuple(_two(found.measure.label)))
+    )  # fmt: skip
+    columns.append(Column("what of limits", tuple(STATE_WORDS[bid.state] for bid in order),
+                          words=True, on=PAGE))  # fmt: skip
+    return Table("Bids", tuple(columns), near="bids", rows="bids")
+
+
+def _two(label: str) -> tuple[str, str]:
+    first, _, rest = label.partition(" ")
+    return first, rest
+
+
+def breach_text(breach: Breach) -> str:
+    """Return what a bid reaches of a limit that it breaks, and by how much that is too far."""
+    sense = "at most" if breach.sense == "<=" else "at least"
+    reached = "not known" if breach.value is None else quantity(breach.value, breach.unit)
+    far = "" if breach.over is None else f", {quantity(breach.over, breach.unit)} "
+    far += "" if breach.over is None else "too much" if breach.sense == "<=" else "too little"
+    return f"{breach.label}: {reached}, {sense} {quantity(breach.limit, breach.unit)}{far}"
+
+
+def broken(found: Bids) -> Iterator[str]:
+    """Yield the limits that bids break, and by how much, and what else they go against."""
+    for bid in found.bids:
+        for breach in bid.breaches:
+            yield f"{bid.key}: {breach_text(breach)}"
+        yield from (f"{bid.key}: {text}" for text in bid.against)
+        if bid.state == "breaks" and not bid.breaches and not bid.against:
+            yield f"{bid.key}: no plan is possible with it"
+
+
+def to_win(found: Bids) -> Iterator[str]:
+    """Yield what each bid would have to change to be first."""
+    for bid in found.bids:
+        even = bid.break_even
+        if even is None:
+            continue
+        if bid.remedy is not None:
+            counts = listed([f"{count:,} {sku}" for sku, count in bid.remedy.counts.items()])
+            value = bid.remedy.measured
+            text = f"{bid.key}: with {counts} it keeps every limit"
+            yield text if value is None else f"{text}: {value_text(found.measure, value)}"
+        elif even.share is None:
+            yield f"{bid.key}: {even.reason}"
+        elif bid.rank == 1:
+            yield f"{bid.key}: stays first up to {_price(bid)}"
+        else:
+            yield f"{bid.key}: first at {_price(bid)}"
+
+
+def _mix(found: Bids) -> Table:
+    mix = found.mix
+    if mix is None:
+        return Table("The best mix", ())
+    awards = [award for award in mix.awards if award.counts]
+    return Table(
+        "The best mix",
+        (
+            Column("lot", tuple(LOT_WORDS[award.lot] for award in awards), words=True),
+            Column("of bid", tuple(whom(award) for award in awards), words=True),
+            Column("units", tuple(_units(award) for award in awards), words=True, gives_way=True),
+        ),
+        notes=(
+            f"{mix.possible} of {counted(mix.tried, 'award')} keep every limit. Lots are taken at "
+            "the prices of whole bids: ask whether they hold in part. Charges of every bid that is "
+            "taken count in full; what nobody of them quotes is at the book's prices.",
+        ),
+        near="bids",
+    )
+
+
+def _units(award: Award) -> str:
+    parts = [f"{count:,} {sku}" for sku, count in award.counts.items()]
+    more = len(parts) - 4
+    return ", ".join(parts[:4]) + (f" and {more} more" if more > 0 else "")
+
+
+def _lacks(found: Bids) -> Table:
+    rows = [(bid, lack) for bid in found.bids for lack in sorted(bid.lacks, key=_by_money)]
+    largest = sorted(rows, key=lambda row: _by_money(row[1]))[:_MOST_LACKS]
+    shown = [row for row in rows if row in largest]
+    more = len(rows) - len(shown)
+    return Table(
+        "What bids lack, counted at the book's rates",
+        (
+            Column("bid", tuple(bid.key for bid, _ in shown), words=True),
+            Column("what", tuple(lack.product for _, lack in shown), words=True, gives_way=True),
+            Column("lacks", tuple(LACK_WORDS[lack.kind] for _, lack in shown), words=True),
+            Column("units", tuple(lack.units for _, lack in shown),
+                   texts=tuple(f"{lack.units:,.6g}" for _, lack in shown)),
+            Column("MUSD", tuple(lack.usd / 1e6 for _, lack in shown),
+                   texts=tuple(f"{lack.usd / 1e6:,.3f}" for _, lack in shown)),
+            Column("low to high", tuple(_span(lack) for _, lack in shown), words=True),
+        ),
+        notes=(f"{more:,} smaller ones stand in the files",) if more > 0 else (),
+        near="bids",
+    )  # fmt: skip
+
+
+def _by_money(lack: Lack) -> float:
+    return -lack.usd
+
+
+def _span(lack: Lack) -> str:
+    if lack.high_usd - lack.low_usd < 0.005:
+        return "no range"
+    return f"{lack.low_usd / 1e6:,.3f} to {lack.high_usd / 1e6:,.3f}"
+
+
+def findings(found: Bids) -> Iterator[str]:
+    """Yield what is wrong in the bids' files, and what counts that is no product of the plan."""
+    for bid in found.bids:
+        yield from (f"{bid.key}: {text}" for text in bid.open)
+        yield from (f"{bid.key}: {bid.file}: {text}" for text in bid.findings)
+        for charge in bid.charges if bid.state != "open" else ():
+            if charge.kind in ("unknown", "surplus", "other"):
+                yield (
+                    f"{bid.key}: {', '.join(charge.cells)}: {charge.label}: "
+                    f"{CHARGE_WORDS[charge.kind]}, counted as {money(charge.usd)}"
+                )
+        if bid.rebate:
+            yield f"{bid.key}: discounts on the whole take {100 * bid.rebate:.3f} % off every price"
+
+
+def _how(found: Bids) -> Iterator[str]:
+    for bid in found.bids:
+        rate = ""
+        if bid.currency != "USD":
+            rate = f", 1 {bid.currency} = {bid.usd_per_unit:.6g} USD as given"
+        dated = f" of {bid.date}" if bid.date else ", not dated"
+        yield f"{bid.key}: {bid.vendor}, {bid.file}{dated}{rate}"
+    yield (
+        f"Ranked by {found.measure.label}. Taxes and options are left out of every bid. Each is "
+        "planned by the problem's objective with what it has of GPU systems and storage; what it "
+        "does not have is the book's. Support over the whole term is counted at the yearly rate."
+    )

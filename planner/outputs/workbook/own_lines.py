@@ -1,0 +1,143 @@
+"""The sheet ``Own lines``: lines that whoever sends the bill adds to it, ten to a section.
+
+What they come to counts in the totals of BOM, in budgets and everything that follows from money.
+They draw nothing and take no space: what does belongs into the problem.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
+
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.formats import (
+    DECIMAL_2,
+    DECIMAL_2_OR_DASH,
+    GENERAL,
+    INTEGER,
+    PERCENT,
+)
+from planner.outputs.workbook.inputs import InputCell, Range
+from planner.outputs.workbook.page import FIRST_ROW, Page
+
+SHEET = "Own lines"
+LINES = 10
+"""Open lines of a section."""
+SECTIONS = (
+    "Compute", "Storage", "Network", "Optics & cables", "Racks & power", "Software", "Services",
+)  # fmt: skip
+EXAMPLES = ("Installation", "Freight")
+"""What lines of a section of services may be for."""
+
+Field = Literal["model", "vendor", "part_number", "quantity", "unit_list", "discount", "remark"]
+_TEXT = Range(free_text=True, blank=True)
+_OPEN: dict[Field, tuple[str, float, str, Range, str]] = {
+    "model": ("Description", 40, GENERAL, _TEXT,
+              "What is added to the bill, such as Installation or Freight."),
+    "vendor": ("Supplier", 16, GENERAL, _TEXT, "Who supplies it."),
+    "part_number": ("Part number", 16, GENERAL, _TEXT, "As the supplier has it."),
+    "quantity": ("Quantity", 9.5, INTEGER, Range(0, 10_000_000, whole=True, blank=True),
+                 "Units; blank counts as 1."),
+    "unit_list": ("Unit list, USD", 13.5, DECIMAL_2, Range(0, 1e12, blank=True),
+                  "List price of one unit, USD. Without it the line does not count."),
+    "discount": ("Discount", 9.5, PERCENT, Range(0, 1, blank=True),
+                 "Off the list price, as a share."),
+    "remark": ("Remark", 30, GENERAL, _TEXT, "A note of your own on this line."),
+}  # fmt: skip
+"""Title, width, number format, what may be written and the prompt of each open column."""
+_SECTION, _NUMBER, _FIRST_OPEN = 0, 1, 2
+_FIELDS = tuple(_OPEN)
+_AT = {field: _FIRST_OPEN + place for place, field in enumerate(_FIELDS)}
+_NET, _LIST_SUM, _NET_SUM = (_FIRST_OPEN + len(_FIELDS) + place for place in range(3))
+_SUMS = (("Unit net, USD", 13.5), ("Extended list, USD", 15), ("Extended net, USD", 15))
+
+_SAYS = (
+    "Lines of your own, ten to a section: what they cost counts in the totals of BOM, in budgets "
+    "and in the TCO. They draw no power and take no space.",
+    "planner audit takes them back as services of the order. Something that draws power or takes "
+    "space belongs into the problem file, as an item under extras.",
+)
+
+
+def key(section: str, number: int, field: str) -> str:
+    """Return what tells an open cell from the others: its section, its line and its column."""
+    return f"{section}|{number}|{field}"
+
+
+def add(book: Book) -> None:
+    """Add the sheet, where the edition shows money and there is a bill to add to."""
+    if not book.money or book.job is None:
+        return
+    page = Page(book, SHEET, "Lines of your own")
+    page.banner()
+    for row, text in enumerate(_SAYS, start=FIRST_ROW - 2):
+        page.text(row, 0, text, "subtitle")
+    head = FIRST_ROW + 1
+    titles = [(title, width) for title, width, *_ in _OPEN.values()]
+    page.headers(head, [("Section", 16), ("Line", 6), *titles, *_SUMS])
+    first, row = head + 1, head + 1
+    for section in SECTIONS:
+        for number in range(1, LINES + 1):
+            _line(page, row, section, number)
+            row += 1
+    _open(page, first, row - 1)
+    _totals(page, first, row)
+    page.finish(_NET_SUM, (head + 1, _AT["quantity"]))
+    page.sheet.fit_to_pages(1, 1)
+
+
+def _line(page: Page, row: int, section: str, number: int) -> None:
+    page.text(row, _SECTION, section, "fixed")
+    page.number(row, _NUMBER, float(number), INTEGER, "fixed")
+    for field, (title, _, form, allowed, _) in _OPEN.items():
+        page.scalar(row, _AT[field], None, form, "input")
+        label = f"{title.partition(',')[0].lower()} of own line {number} of {section}"
+        unit = {"unit_list": "USD", "discount": "share", "quantity": "units"}.get(field, "")
+        cell = xl_rowcol_to_cell(row, _AT[field])
+        name = key(section, number, field)
+        page.book.inputs.append(
+            InputCell(SHEET, cell, "own_line", name, label, unit, None, allowed)
+        )
+    price, discount, count = (
+        xl_rowcol_to_cell(row, _AT[field]) for field in ("unit_list", "discount", "quantity")
+    )
+    net = xl_rowcol_to_cell(row, _NET)
+    bought = f'IF({count}="",1,{count})'
+    page.formula(row, _NET, f'=IF({price}="",0,ROUND({price}*(1-N({discount})),2))',
+                 DECIMAL_2_OR_DASH)  # fmt: skip
+    page.formula(row, _LIST_SUM, f'=IF({price}="",0,ROUND({price}*{bought},2))', DECIMAL_2_OR_DASH)
+    page.formula(row, _NET_SUM, f'=IF({price}="",0,ROUND({net}*{bought},2))', DECIMAL_2_OR_DASH)
+
+
+def _open(page: Page, first: int, last: int) -> None:
+    """Lay the rule and the prompt of each open column over all its lines."""
+    for field, (title, _, _, allowed, prompt) in _OPEN.items():
+        rule = allowed.validation(prompt, title)
+        page.sheet.data_validation(first, _AT[field], last, _AT[field], rule)
+
+
+def _totals(page: Page, first: int, row: int) -> None:
+    """Write the sums, what of them is not known, and how many cells were filled in."""
+    page.fill(row, ("Total of own lines",), "total", _NET_SUM + 1)
+    for name, column in (("own_list_usd", _LIST_SUM), ("own_net_usd", _NET_SUM)):
+        text = f"=SUM({_span(first, row - 1, column)})"
+        page.formula(row, column, text, DECIMAL_2_OR_DASH, "total", plan=0.0)
+        page.define(name, row, column)
+    model, count, price = (
+        _span(first, row - 1, _AT[field]) for field in ("model", "quantity", "unit_list")
+    )
+    named, priceless = f'({model}<>"")+({count}<>"")', f'({price}="")'
+    page.formula(row + 1, _NET_SUM, f'=IF(SUMPRODUCT({priceless}*({named}))>0,"known part","")',
+                 role="flag")  # fmt: skip
+    page.define("own_flag", row + 1, _NET_SUM)
+    cells = f"{xl_rowcol_to_cell(first, _FIRST_OPEN, True, True)}:"
+    cells += xl_rowcol_to_cell(row - 1, _FIRST_OPEN + len(_FIELDS) - 1, True, True)
+    page.text(row + 2, 0, "Cells filled in on this sheet", "subtitle")
+    page.formula(row + 2, _AT["quantity"], f"=COUNTA({cells})", INTEGER, plan=0.0)
+    page.define("own_edits", row + 2, _AT["quantity"])
+
+
+def _span(first: int, last: int, column: int) -> str:
+    letter = xl_col_to_name(column)
+    return f"${letter}${first + 1}:${letter}${last + 1}"

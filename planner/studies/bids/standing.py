@@ -1,0 +1,230 @@
+"""Ranks of bids: at which price each would be first, and how they hold over what is not quoted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.limits import known
+from planner.schema.bids import BidLine, BreakEven, Holding
+from planner.schema.plan import Plan
+from planner.studies.bids.judging import Desk, Judged
+
+STEP = 1e-4
+"""Break-even prices are told to a hundredth of a percent of the bid."""
+MOST, LEAST = 4.0, 1e-3
+"""No price beyond these shares of a bid is asked about."""
+_MOST_TRIES = 24
+DRAWS = 4096
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a bid is ranked by: its value in the measure, and its money."""
+
+    value: float
+    usd: float
+
+
+def score_of(desk: Desk, plan: Plan) -> Score:
+    """Return what a plan is ranked by."""
+    return Score(desk.value(plan), desk.usd(plan))
+
+
+def order(desk: Desk, scores: Sequence[Score]) -> list[int]:
+    """Return the places of scores, the best first.
+
+    Where the measure is the problem's own and no money, values within its indifference of the best
+    count as equal, and the one that costs least comes first.
+    """
+    sign = 1.0 if desk.measure.sense == "minimize" else -1.0
+    left, found = list(range(len(scores))), []
+    while left:
+        best = min(left, key=lambda at: sign * scores[at].value)
+        room = desk.indifferent * abs(scores[best].value)
+        near = [at for at in left if sign * (scores[at].value - scores[best].value) <= room]
+        first = min(near, key=lambda at: scores[at].usd) if desk.indifferent else best
+        found.append(first)
+        left.remove(first)
+    return found
+
+
+def money_alone(found: Judged) -> bool:
+    """Say whether what a bid breaks are limits on money, which a lower price may keep."""
+    rows = [known(breach.name) for breach in found.breaches]
+    return not found.against and all(
+        row is not None and row.path.startswith("budget.") for row in rows
+    )
+
+
+@dataclass
+class Prices:
+    """A bid at other shares of its prices; each is planned once.
+
+    Args:
+        desk: the problem.
+        judged: plans the bid at a share of its prices.
+        others: what the other bids are ranked by, the best first.
+    """
+
+    desk: Desk
+    judged: Callable[[float], Judged]
+    others: Sequence[Score]
+
+    def score(self, share: float) -> Score | None:
+        """Return what the bid is ranked by at a share of its prices; None where it is not."""
+        found = self.judged(share)
+        return score_of(self.desk, found.plan) if found.meets and found.plan else None
+
+    def wins(self, share: float) -> bool:
+        """Say whether the bid is first there."""
+        own = self.score(share)
+        return own is not None and order(self.desk, [*self.others, own])[0] == len(self.others)
+
+
+def break_even(
+    desk: Desk, found: Judged, quoted_usd: float, others: Sequence[Score],
+    judged: Callable[[float], Judged],
+) -> BreakEven:  # fmt: skip
+    """Return the highest price of a whole bid at which it is first.
+
+    The lower its prices the better a bid is, so between a price at which it is first and one at
+    which it is not there is one where that changes. It is sought where a straight line has it.
+
+    Args:
+        desk: the problem.
+        found: the bid as quoted.
+        quoted_usd: what it asks for.
+        others: what the other bids that meet every limit are ranked by, the best first.
+        judged: plans it at a share of its prices.
+    """
+    if found.plan is None or (not found.meets and not money_alone(found)):
+        return _none("no price helps: it breaks other limits than those on money")
+    if not others:
+        return _none("no other bid meets every limit")
+    prices = Prices(desk, judged, others)
+    wins, loses = _bracket(prices)
+    if wins is None:
+        return _none("at no price")
+    if loses is None:
+        return _none("at any price up to four times its own")
+    for _ in range(_MOST_TRIES):
+        if loses - wins <= STEP:
+            break
+        wins, loses = _closer(prices, wins, loses)
+    return BreakEven(share=wins, usd=quoted_usd * wins, not_at=loses)
+
+
+def _none(reason: str) -> BreakEven:
+    return BreakEven(share=None, usd=None, not_at=None, reason=reason)
+
+
+def _bracket(prices: Prices) -> tuple[float | None, float | None]:
+    """Return a share at which the bid is first and a larger one at which it is not."""
+    if prices.wins(1.0):
+        return (1.0, None) if prices.wins(MOST) else (1.0, MOST)
+    return (LEAST, 1.0) if prices.wins(LEAST) else (None, 1.0)
+
+
+def _closer(prices: Prices, wins: float, loses: float) -> tuple[float, float]:
+    """Return a smaller bracket: about where a line through both ends meets the target."""
+    low, high = prices.score(wins), prices.score(loses)
+    middle = 0.5 * (wins + loses)
+    if low is not None and high is not None and prices.desk.in_money and high.value != low.value:
+        part = (prices.others[0].value - low.value) / (high.value - low.value)
+        guess = wins + part * (loses - wins)
+        for share in (guess - 0.45 * STEP, guess + 0.45 * STEP):
+            if wins < share < loses:
+                wins, loses = (share, loses) if prices.wins(share) else (wins, share)
+        middle = 0.5 * (wins + loses)
+    if loses - wins > STEP:
+        wins, loses = (middle, loses) if prices.wins(middle) else (wins, middle)
+    return wins, loses
+
+
+# How ranks hold where the book's prices come in elsewhere within their ranges.
+
+
+@dataclass(frozen=True)
+class Money:
+    """The money of a bid over the book's prices: ``fixed``, and by product from low to high.
+
+    ``work`` is what it is divided by in a measure of money; ``value`` the value in any other.
+    """
+
+    fixed: float
+    spans: Mapping[str, tuple[float, float]]
+    work: float
+    value: float
+
+    def drawn(self, skus: Sequence[str], draws: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the money in each of some draws, each a share of every product's range."""
+        usd = np.full(len(draws), self.fixed)
+        for at, sku in enumerate(skus):
+            if sku in self.spans:
+                low, high = self.spans[sku]
+                usd += low + draws[:, at] * (high - low)
+        return usd
+
+
+def money_of(desk: Desk, found: Judged, lines: Sequence[BidLine]) -> Money:
+    """Return what of a bid's money the book's prices decide."""
+    assert found.plan is not None
+    whole, value = desk.usd(found.plan), desk.value(found.plan)
+    open_ = [line for line in lines if line.high_usd - line.low_usd > 0.005]
+    at_list = math.fsum(line.usd + line.years_usd for line in open_)
+    spans = {line.sku: (line.low_usd, line.high_usd) for line in open_}
+    return Money(whole - at_list, spans, whole / value if value else 1.0, value)
+
+
+def holdings(desk: Desk, bids: Mapping[str, Money]) -> tuple[dict[str, Holding], bool | None]:
+    """Return how the rank of each bid holds, and whether the first is first whatever comes.
+
+    The book's prices are drawn evenly from low to high, each by itself and the same for every bid;
+    plans stay as they are. Whether the first stays first is settled exactly: money is linear in
+    prices, so the least lead over each other bid lies in a corner of the ranges.
+
+    Args:
+        desk: the problem.
+        bids: the bids that meet every limit, by key, the first one first.
+    """
+    if not bids:
+        return {}, None
+    keys = list(bids)
+    skus = sorted({sku for each in bids.values() for sku in each.spans})
+    draws: NDArray[np.float64] = np.random.default_rng(_SEED).random((DRAWS, len(skus)))
+    money = [bids[key].drawn(skus, draws).tolist() for key in keys]
+    ranks: list[list[int]] = [[] for _ in keys]
+    for drawn in zip(*money, strict=True):
+        scores = [Score(usd / bids[key].work if desk.in_money else bids[key].value, usd)
+                  for key, usd in zip(keys, drawn, strict=True)]  # fmt: skip
+        for rank, at in enumerate(order(desk, scores), 1):
+            ranks[at].append(rank)
+    found = {
+        key: Holding(first=own.count(1) / DRAWS, best_rank=min(own), worst_rank=max(own))
+        for key, own in zip(keys, ranks, strict=True)
+    }
+    first, *rest = keys
+    return found, all(_always_ahead(desk, bids[first], bids[key]) for key in rest)
+
+
+def _always_ahead(desk: Desk, one: Money, other: Money) -> bool:
+    """Say whether a bid is before another one wherever the book's prices come in."""
+    works = (one.work, other.work) if desk.in_money else (1.0, 1.0)
+    if not desk.in_money:
+        far = abs(one.value - other.value) > desk.indifferent * abs(one.value)
+        if far or not desk.indifferent:
+            return order(desk, [Score(one.value, 0.0), Score(other.value, 0.0)])[0] == 0
+    lead = other.fixed / works[1] - one.fixed / works[0]
+    for sku in one.spans.keys() | other.spans.keys():
+        low_one, high_one = one.spans.get(sku, (0.0, 0.0))
+        low_other, high_other = other.spans.get(sku, (0.0, 0.0))
+        ends = (low_other / works[1] - low_one / works[0],
+                high_other / works[1] - high_one / works[0])  # fmt: skip
+        lead += min(ends)
+    return lead > 0.0

@@ -1,0 +1,174 @@
+"""`planner bid` as it is used: its screen, its files, and what it says of wrong input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from planner.quotes.answers import QUESTIONS
+from planner.schema.bids import Bids
+from tests.bids.material import five, plain, write_problem
+from tests.world.commands import Ran, ran
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("bids")
+    write_problem(where)
+    five(where)
+    return where
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path) -> Ran:
+    first, *others = ("anvil.xlsx", "bolt.csv", "crate.xlsx", "dray.csv", "ember.xlsx")
+    words = ["bid", str(folder / "problem.yaml"), "--quotes", str(folder / first)]
+    words += [str(folder / name) for name in others]
+    named = ["--vendor", "anvil.xlsx=ANVIL Systems", "--rate", "EUR=1.1"]
+    return ran(*words, *named, "-o", str(folder / "out"), "-q")
+
+
+def test_five_files_become_a_ranked_report(done: Ran) -> None:
+    assert done.code == 0
+    assert "A ANVIL Systems is first" in done.out
+    answer = done.out.split("\n\n")[1]
+    assert answer.count("\n  - ") + 1 == 5
+    assert "C: discounts on the whole take 5.000 % off every price" in done.out
+    assert "1 EUR = 1.1 USD as given" in done.out
+
+
+def test_the_record_is_what_the_schema_says(folder: Path, done: Ran) -> None:
+    text = (folder / "out" / "problem.bids.json").read_text("utf-8")
+    found = Bids.model_validate_json(text)
+    assert [bid.key for bid in found.bids] == ["A", "B", "C", "D", "E"]
+    assert json.loads(text)["kind"] == "bids"
+    assert done.code == 0
+
+
+def test_the_workbook_has_bids_lines_and_cells(folder: Path, done: Ran) -> None:
+    assert done.code == 0
+    book = openpyxl.load_workbook(folder / "out" / "problem.bids.xlsx")
+    assert book.sheetnames == ["Bids", "Bid lines", "Audit trail"]
+    texts = {str(cell.value) for row in book["Audit trail"].rows for cell in row if cell.value}
+    assert {"Sheet!F7", "F4", "bolt.csv", "support per year of gpu_box"} <= texts
+    rows = [[cell.value for cell in row] for row in book["Bids"].rows]
+    first = next(row for row in rows if row[0] == "rank")
+    assert first[2:7] == [1, 3, 4, 2, None]
+    lines = [[cell.value for cell in row] for row in book["Bid lines"].rows]
+    boxes = next(row for row in lines if row[1] == "Boxes Box 8")
+    assert boxes[2:7] == [60, 60, 250_000, 15_000_000, "quoted"]
+
+
+def test_a_page_of_it(folder: Path, done: Ran) -> None:
+    assert done.code == 0
+    page = folder / "bids.html"
+    shown = ran("report", str(folder / "out" / "problem.bids.json"), "--file", str(page))
+    assert shown.code == 0
+    text = page.read_text("utf-8")
+    assert "A ANVIL Systems is first" in text
+    assert "What bids lack" in text
+    assert "<svg" in text
+
+
+def test_without_a_bid_that_keeps_every_limit_the_exit_code_is_3(folder: Path) -> None:
+    words = ["bid", str(folder / "problem.yaml"), str(folder / "dray.csv"), "--set",
+             "site.facility_power=100 kW"]  # fmt: skip
+    shown = ran(*words)
+    assert shown.code == 3
+    assert "no bid keeps every limit" in shown.out
+    assert "power at the meter: 746" in shown.out
+
+
+def test_a_bid_without_a_date_is_read_and_said(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "late.csv").write_text(
+        "Part Number,Description,Qty,Unit Price USD,Total\n"
+        "BX-8-100,Box 8,40,250000,10000000\nQK-1-PRO,Quick 1,4,150000,600000\n"
+        ",,Total,,10600000\n"
+    )
+    shown = ran("bid", str(folder / "problem.yaml"), str(tmp_path / "late.csv"))
+    assert shown.code == 0
+    assert "the file does not tell clearly when it was written" in shown.out
+
+
+def wrong(folder: Path, *words: str) -> str:
+    shown = ran("bid", *words)
+    assert shown.code == 2
+    assert shown.err.count("\n") == 1
+    return shown.err
+
+
+def test_what_is_wrong_is_said(folder: Path, tmp_path: Path) -> None:
+    problem, dray, bolt = (str(folder / n) for n in ("problem.yaml", "dray.csv", "bolt.csv"))
+    assert "there is no bid to evaluate" in wrong(folder, problem)
+    assert "is no problem file" in wrong(folder, dray, problem)
+    assert "is given twice" in wrong(folder, problem, dray, dray)
+    assert "no rate is given" in wrong(folder, problem, bolt)
+    assert "'x.csv' is none of the bids' files" in wrong(
+        folder, problem, dray, "--vendor", "x.csv=ACME"
+    )
+    assert "two bids are called 'ACME'" in wrong(
+        folder, problem, dray, bolt, "--vendor", "ACME", "--rate", "EUR=1.1"
+    )
+    assert "--date is given twice without a file" in wrong(
+        folder, problem, dray, "--date", "2026-11-01", "--date", "2026-11-02"
+    )
+    assert "'soon' is no date" in wrong(folder, problem, dray, "--date", "dray.csv=soon")
+    assert "'EUR:1' is no rate" in wrong(folder, problem, dray, "--rate", "EUR:1")
+    many = [str(plain(tmp_path / f"b{n}.xlsx", ("BX-8-100", 1, 1.0))) for n in range(27)]
+    assert "27 bids, and 26 are compared at most" in wrong(folder, problem, *many)
+
+
+def test_an_answer_to_a_request_is_a_bid_with_a_product_that_no_catalog_has(
+    folder: Path, tmp_path: Path
+) -> None:
+    """The request goes out, is filled in, and is planned with what the vendor tells of it."""
+    problem = str(folder / "problem.yaml")
+    assert ran("rfq", problem, "-o", str(tmp_path)).code == 0
+    path = tmp_path / "problem.rfq.xlsx"
+    book = openpyxl.load_workbook(path)
+    quote, products = book["Quote"], book["Products"]
+    quote["C2"], quote["C4"] = "5 Nov 2026", "USD"
+    rows = {str(quote.cell(row, 1).value): row for row in range(7, 60)}
+    at = next(row for text, row in rows.items() if text.endswith("Storage")) + 1
+    heads = {quote.cell(6, column).value: column for column in range(1, 20)}
+    line = {"Line": "2.1", "Part Number": "F7", "Description": "Fast storage appliance", "Qty": 2,
+            "Unit Net Price": 80_000, "Ext. Net Price": 160_000}  # fmt: skip
+    for label, value in line.items():
+        quote.cell(at, heads[label]).value = value
+    total = next(row for row in range(7, 60) if quote.cell(row, 3).value == "Total")
+    quote.cell(total, heads["Ext. Net Price"]).value = 160_000
+    told = {"Part Number": "F7", "Model": "Fast 7", "Category": "storage", "Power max kW": 2.5,
+            "Rack Units": 2, "Read GB/s": 120, "Write GB/s": 90, "Usable TB": 400,
+            "Ports": "4 x 200 Gb/s storage"}  # fmt: skip
+    for column, question in enumerate(QUESTIONS, 1):
+        products.cell(2, column).value = told.get(question.label)
+    answer = tmp_path / "fast.xlsx"
+    book.save(answer)
+    shown = ran("bid", problem, str(answer), str(folder / "anvil.xlsx"), "-o", str(tmp_path))
+    assert shown.code == 0
+    assert "it is planned with the figures that its vendor states" in " ".join(shown.out.split())
+    found = Bids.model_validate_json((tmp_path / "problem.bids.json").read_text("utf-8"))
+    fast = next(line for line in found.bids[0].lines if line.section == "Storage")
+    assert (fast.sku, fast.needed, fast.usd) == ("fast_f7", 2, 160_000.0)
+    products.cell(2, [q.label for q in QUESTIONS].index("Usable TB") + 1).value = None
+    book.save(answer)
+    shown = ran("bid", problem, str(answer))
+    assert shown.code == 3
+    assert "which has to tell provides.usable" in " ".join(shown.out.split())
+
+
+def test_a_mapping_names_products_of_one_file(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "ember.yaml").write_text(
+        "quote_map: Ember\nitems: {EM-ST-9: quick_store}\n", "utf-8"
+    )
+    words = ["bid", str(folder / "problem.yaml"), str(folder / "ember.xlsx"), "--rate", "EUR=1.1"]
+    shown = ran(*words, "--map", f"ember.xlsx={tmp_path / 'ember.yaml'}")
+    assert shown.code == 0
+    assert "A ember is first" in shown.out
+    (tmp_path / "bad.yaml").write_text("quote_map: Ember\nitems: {EM-ST-9: nothing}\n", "utf-8")
+    assert "which no catalog in use has" in wrong(
+        folder, *words[1:], "--map", f"ember.xlsx={tmp_path / 'bad.yaml'}"
+    )

@@ -1,0 +1,172 @@
+"""Support by line: which level, for how many years, what it costs, and what nobody sells."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner import api
+from planner.inputs import Change, Inputs, changed, inputs_from_text, inputs_to_text
+from planner.loader.vary.apply import applied
+from planner.outputs.bill import bill
+from planner.schema.plan import Plan
+from planner.verify import recheck
+from tests.world.commands import ran
+from tests.world.files import BOOK, CATALOG, PROBLEM
+from tests.world.files import changed as edited
+
+LEVELS = """\
+    support_level: business
+    support_levels:
+      business: {per_year: 8 %}
+      critical: {per_year: 50000 USD, included_years: 1}
+"""
+TERM = "term: {years: 4, electricity: 0.1 USD/kWh, support_years: 3%s}\n"
+
+
+def written(tmp_path: Path, *, term: str = "", items: str = "", book: str = LEVELS) -> Path:
+    problem = re.sub(r"^(term|items):.*\n(  .*\n)*", "", PROBLEM, flags=re.MULTILINE)
+    own = f"items:\n  gpu_box: {{{items}}}\n" if items else ""
+    (tmp_path / "problem.yaml").write_text(problem + TERM % term + own, "utf-8")
+    (tmp_path / "own.yaml").write_text(CATALOG, "utf-8")
+    prices = edited(BOOK, "    support_per_year: 8 %\n  quick_store:", book + "  quick_store:")
+    (tmp_path / "book.yaml").write_text(prices, "utf-8")
+    return tmp_path / "problem.yaml"
+
+
+def solved(path: Path) -> tuple[Inputs, Plan]:
+    inputs = api.load(path)
+    return inputs, api.solve_inputs(inputs)
+
+
+@pytest.mark.parametrize(
+    ("term", "items", "level", "each_usd", "since", "years"),
+    [
+        ("", "", "business", 22_800.0, 0.0, 3.0),
+        (", support_level: critical", "", "critical", 50_000.0, 1.0, 2.0),
+        ("", "support_level: critical", "critical", 50_000.0, 1.0, 2.0),
+        ("", "support_level: critical, support_years: 4", "critical", 50_000.0, 1.0, 3.0),
+        (", support_level: critical", "support_level: business", "business", 22_800.0, 0.0, 3.0),
+        ("", "support_level: none", "none", 0.0, 0.0, 3.0),
+        (", support_level: none", "", "none", 0.0, 0.0, 3.0),
+    ],
+)
+def test_level_and_term_by_line(
+    tmp_path: Path,
+    term: str,
+    items: str,
+    level: str,
+    each_usd: float,
+    since: float,
+    years: float,
+) -> None:
+    inputs, plan = solved(written(tmp_path, term=term, items=items))
+    line = next(line for line in plan.lines if line.sku == "gpu_box")
+    assert line.unit_net_usd == 285_000.0  # after the discount of the book
+    assert line.support_level == level
+    assert line.support_usd_per_year == each_usd * line.purchased
+    assert (line.support_from_years, line.support_years) == (since, years)
+    assert plan.totals is not None
+    yearly = sum(one.support_usd_per_year or 0.0 for one in plan.lines)
+    assert plan.totals.support_usd_per_year == pytest.approx(yearly)
+    energy = plan.totals.energy_usd_per_year or 0.0
+    spans = sum((one.support_usd_per_year or 0) * (one.support_years or 0) for one in plan.lines)
+    assert plan.totals.tco_usd == pytest.approx((plan.totals.capex_usd or 0) + 4 * energy + spans)
+    assert recheck(inputs, plan).disagreements == ()
+    row = next(row for row in bill(plan).lines if row.sku == "gpu_box")
+    assert row.support_level == level
+    assert row.support_per_year == line.support_usd_per_year
+    assert row.support_from_years == (since if each_usd else None)
+    outside = next(row for row in bill(plan, "customer").lines if row.sku == "gpu_box")
+    assert outside.support_level is None
+
+
+def test_a_price_without_levels_has_none_to_name(tmp_path: Path) -> None:
+    _, plan = solved(written(tmp_path, book="    support_per_year: 8 %\n"))
+    assert {line.support_level for line in plan.lines} == {None}
+    named = "    support_per_year: 8 %\n    support_level: nbd\n"
+    _, plan = solved(written(tmp_path, book=named))
+    line = next(line for line in plan.lines if line.sku == "gpu_box")
+    assert (line.support_level, line.support_share) == ("nbd", 0.08)
+
+
+@pytest.mark.parametrize("level", ["critical", "business", "none"])
+def test_a_level_changed_in_memory_is_that_of_the_file(tmp_path: Path, level: str) -> None:
+    path = written(tmp_path)
+    asked = api.load(path, settings=(f"items.gpu_box.support_level={level}",))
+    before = api.load(path)
+    for moved in (
+        changed(before, "items.gpu_box.support_level", level),
+        applied(before, [Change("items.gpu_box.support_level", level, level)]),
+        inputs_from_text(inputs_to_text(asked)),
+        changed(
+            changed(before, "items.gpu_box.support_level", "none"),
+            "items.gpu_box.support_level",
+            level,
+        ),
+    ):
+        price, other = moved.prices["gpu_box"], asked.prices["gpu_box"]
+        assert price.support_per_year == other.support_per_year
+        if level != "none":
+            assert price.support_included_years == other.support_included_years
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"support_level": "business"}, {"support_level": None}, {"support_usd_per_year": 1.0},
+     {"support_from_years": 0.0}],
+)  # fmt: skip
+def test_another_level_in_the_plan_is_caught(tmp_path: Path, change: dict[str, Any]) -> None:
+    inputs, plan = solved(written(tmp_path, items="support_level: critical"))
+    lines = tuple(
+        line.model_copy(update=change) if line.sku == "gpu_box" else line for line in plan.lines
+    )
+    found = recheck(inputs, plan.model_copy(update={"lines": lines})).disagreements
+    assert any(f"lines.gpu_box.{next(iter(change))}" in text for text in found), found
+
+
+def test_prices_at_another_level_than_asked_are_caught(tmp_path: Path) -> None:
+    inputs, plan = solved(written(tmp_path, items="support_level: critical"))
+    cheap = inputs.prices["gpu_box"].at_level("business")
+    wrong = replace(inputs, prices={**inputs.prices, "gpu_box": cheap})
+    assert recheck(wrong, plan).disagreements == (), "the level that is asked for counts"
+    cheaper = api.solve_inputs(changed(inputs, "items.gpu_box.support_level", "business"))
+    assert recheck(inputs, cheaper).disagreements
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (
+            {"items": "support_level: gold"},
+            r"problem.yaml:\d+: .*the price of 'gpu_box' has no level of support 'gold'; "
+            r"expected business or critical or none",
+        ),
+        (
+            {"term": ", support_level: gold"},
+            r"problem.yaml:\d+: .*no price has a level of support 'gold'; expected .*critical",
+        ),
+        (
+            {"book": LEVELS.replace("level: business", "level: gold")},
+            r"book.yaml:\d+: .*support_level says which of the levels is usual: business or",
+        ),
+        (
+            {"book": LEVELS + "    support_per_year: 8 %\n"},
+            r"book.yaml:\d+: .*support_per_year and its years follow from support_levels",
+        ),
+        (
+            {"book": LEVELS.replace("business", "none")},
+            r"book.yaml:\d+: .*'none' is no support at all; name the level otherwise",
+        ),
+    ],
+)
+def test_levels_that_nobody_sells_are_refused(
+    tmp_path: Path, more: dict[str, str], says: str
+) -> None:
+    done = ran("solve", str(written(tmp_path, **more)), "-o", str(tmp_path))
+    assert done.code == 2
+    assert re.search(says, done.err.replace("\n", " ")), done.err
