@@ -195,7 +195,7 @@ def _bill(plan: Plan, kind: BillFormat, edition: Edition) -> bytes:
 def _workbook(
     plan: Plan, inputs: Inputs, carried: str, edition: Edition, studies: Studies
 ) -> bytes:
-    from planner.assemble.growth import growth
+    from planner.assemble.live import live
     from planner.outputs import workbook
 
     stream = io.BytesIO()
@@ -207,13 +207,13 @@ def _workbook(
         prices=edition.prices,
         inputs=carried if edition.audience == "internal" else None,
         studies=studies,
-        growth=growth(inputs, plan),
+        live=live(inputs, plan),
     )
     return stream.getvalue()
 
 
 def _appendix(plan: Plan, inputs: Inputs, studies: Studies) -> bytes:
-    from planner.assemble.growth import growth
+    from planner.assemble.live import live
     from planner.outputs import workbook
 
     stream = io.BytesIO()
@@ -223,7 +223,7 @@ def _appendix(plan: Plan, inputs: Inputs, studies: Studies) -> bytes:
         created=created_today(),
         studies=studies,
         appendix=True,
-        growth=growth(inputs, plan),
+        live=live(inputs, plan),
     )
     return stream.getvalue()
 

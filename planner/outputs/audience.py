@@ -220,6 +220,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
         _names(
             "id gpu_type precision gpu_cap gpu_limit_w power_share rated_it_power_kw throughput "
             "throughput_low throughput_high rate_tflops rate_gpus tensor pipeline context "
+            "experts expert_tensor expert_parameters "
             "min_replicas option_factor"
         ),
         removed=dict.fromkeys(

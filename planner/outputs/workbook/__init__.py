@@ -37,7 +37,8 @@ from planner.outputs.workbook.racks import add as _racks
 from planner.outputs.workbook.sensitivity import add as _sensitivity
 from planner.outputs.workbook.summary import add as _summary
 from planner.outputs.workbook.tco import add as _tco
-from planner.schema.growth import Growth
+from planner.outputs.workbook.ways import add as _ways
+from planner.schema.live import Live
 from planner.schema.plan import Plan
 
 SHEETS: dict[str, Callable[[Book], None]] = {
@@ -47,6 +48,7 @@ SHEETS: dict[str, Callable[[Book], None]] = {
     "Line notes": _line_notes,
     "Own lines": _own_lines,
     "Checkpoint": _checkpoint,
+    "Ways": _ways,
     "Power & Cooling": _power,
     "Racks": _racks,
     "Fabric": _fabric,
@@ -76,7 +78,7 @@ STUDY_SHEETS = (
 _INSIDE = ("Line notes", "TCO")
 """Sheets of a plan that only the inside sees."""
 
-_FIRST = ("BOM", "Own lines", "Counts", "Checkpoint", "Checks")
+_FIRST = ("BOM", "Own lines", "Counts", "Ways", "Checkpoint", "Checks")
 """Sheets whose names the others use; the rest follows in reading order."""
 
 _LAST = ("Summary", "About")
@@ -93,7 +95,7 @@ def write(
     inputs: str | None = None,
     studies: Sequence[tuple[str, Callable[[Book], None]]] = (),
     appendix: bool = False,
-    growth: tuple[Growth, ...] = (),
+    live: Live | None = None,
 ) -> tuple[InputCell, ...]:
     """Write ``plan`` as a workbook; the same plan and date give the same bytes.
 
@@ -113,7 +115,8 @@ def write(
         studies: sheets of studies by name, and what fills them: records that do not recalculate,
             for the inside.
         appendix: write the appendix in place of the plan.
-        growth: how the counts of companions follow the cluster; without it they stay as solved.
+        live: what figures follow an edit by: the counts of companions, the ways to run the job;
+            without it they stay as solved.
 
     Raises:
         ValueError: the plan holds more than one job, or an appendix is asked for the outside.
@@ -124,11 +127,13 @@ def write(
     if appendix and not inside:
         raise ValueError("the appendix is for the inside")
     plan = for_audience(plan, audience, prices)
+    if live is not None and not inside:
+        live = Live(growth=live.growth)  # rates and curves stay inside
     comments = "budgetary" if inside else "indicative"
     workbook = new_workbook(stream, plan.problem, created, comments=comments)
     workbook.set_calc_mode("auto")
     book = Book(plan, workbook, created=created, audience=audience, prices=prices,
-                appendix=appendix, growth=growth)  # fmt: skip
+                appendix=appendix, live=live)  # fmt: skip
     shown = [name for name in SHEETS if inside or name not in _INSIDE]
     for name in (*_FIRST, *(name for name in shown if name not in (*_FIRST, *_LAST))):
         SHEETS[name](book)
@@ -153,7 +158,7 @@ def recalculated(
     edits: Mapping[tuple[str, str], Scalar],
     *,
     created: datetime,
-    growth: tuple[Growth, ...] = (),
+    live: Live | None = None,
 ) -> Book:
     """Return the sheets that formulas rest on, as they are with cells edited.
 
@@ -161,12 +166,15 @@ def recalculated(
         plan: what the workbook was made from.
         edits: what each edited cell holds, by sheet and address.
         created: the date of the document.
-        growth: as `write` was given it.
+        live: as `write` was given it.
     """
     workbook = new_workbook(io.BytesIO(), plan.problem, created)
-    book = Book(plan, workbook, created=created, growth=growth)
+    book = Book(plan, workbook, created=created, live=live)
     for name in _FIRST:
         SHEETS[name](book)
+    # The banner asks for it, after it has counted what was edited.
+    book.sheet(fingerprint.SHEET).write_number(0, 0, 0)
+    book.define("fingerprint_differs", f"{fingerprint.SHEET}!$A$1")
     book.lay(edits)
     return book
 

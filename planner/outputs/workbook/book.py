@@ -26,7 +26,7 @@ from planner.outputs.words import small_share, status
 from planner.outputs.workbook.evaluate import Evaluator, FormulaError, Scalar
 from planner.outputs.workbook.formats import Formats
 from planner.outputs.workbook.inputs import InputCell
-from planner.schema.growth import Growth
+from planner.schema.live import Live
 from planner.schema.plan import JobPlan, Plan
 
 
@@ -157,11 +157,12 @@ class Book:
         audience: Audience = "internal",
         prices: Prices | None = None,
         appendix: bool = False,
-        growth: tuple[Growth, ...] = (),
+        live: Live | None = None,
     ) -> None:
         self.plan = plan
-        self.growth = growth
-        self.follows = dict.fromkeys(name for each in growth for name in each.counts)
+        self.live = live or Live()
+        self.growth = self.live.growth
+        self.follows = dict.fromkeys(name for each in self.growth for name in each.counts)
         self.created = created
         self.audience = audience
         self.prices: Prices = "all" if audience == "internal" else prices or PRICES[audience]
