@@ -58,6 +58,15 @@ class AudienceName(StrEnum):
 
     internal = "internal"
     customer = "customer"
+    partner = "partner"
+
+
+class PricesName(StrEnum):
+    """Which prices a customer's files show."""
+
+    none = "none"
+    net = "net"
+    list_and_net = "list+net"
 
 
 # Choices that the registry names; only a literal would tell mypy which they are.
@@ -114,9 +123,21 @@ def solve(
     audience: Annotated[
         AudienceName,
         typer.Option(
-            help="Whom the files are for; the customer's hold no money. The screen is internal."
+            help="Whom the files are for: all of it, net prices, or net prices and discounts. "
+            "The screen is internal."
         ),
     ] = AudienceName.internal,
+    prices: Annotated[
+        PricesName | None,
+        typer.Option(help="Which prices a customer's files show; net ones by default."),
+    ] = None,
+    appendix: Annotated[
+        bool,
+        typer.Option(
+            "--appendix",
+            help="Write PROBLEM.appendix.xlsx too: sensitivity, alternatives, sources, studies.",
+        ),
+    ] = False,
     study: Annotated[
         list[StudyKind] | None,
         typer.Option(
@@ -136,12 +157,14 @@ def solve(
     ] = False,
 ) -> None:
     """Find the best plan; print it, and write PROBLEM.xlsx and PROBLEM.plan.json.
-    With --audience customer: PROBLEM.customer.xlsx alone, without money.
+    With --audience customer: PROBLEM.customer.xlsx alone, with net prices and nothing internal.
     """
     options = running_options(solver, gap, time_limit, save_model=save_model, state_seconds=verbose)
     from planner import api
     from planner.commands.report import tell
-    from planner.commands.solve import FOR_THE_PLAN, deliver, sheets
+    from planner.commands.solve import FOR_THE_PLAN, check_edition, deliver, sheets
+
+    check_edition(audience.value, None if prices is None else prices.value, appendix=appendix)
 
     inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
     search = FOR_THE_PLAN if study else api.FOR_THE_SEARCH
@@ -159,6 +182,8 @@ def solve(
         cables=cables,
         netbox=netbox,
         audience=audience.value,
+        prices=None if prices is None else prices.value,
+        appendix=appendix,
         studies=list(sheets(inputs, plan, options, [kind.value for kind in study or ()])),
     )
     tell(written, quiet=quiet)
