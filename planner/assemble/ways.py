@@ -145,6 +145,9 @@ def _spread(item: Item, job: Job, choice: Choice) -> dict[str, Any]:
         "tensor": option.tensor,
         "pipeline": option.pipeline,
         "context": option.context,
+        "experts": option.experts,
+        "expert_tensor": option.expert_tensor,
+        "expert_parameters": option.expert_parameters,
         "option_factor": option.factor,
         "min_replicas": figures.least_replicas(item, job.spread(option)) or 1,
     }

@@ -201,6 +201,8 @@ def _replica(draft: Draft, value: float | None) -> None:
     if value is None:
         draft.change_job(parallelisms=None)
         return
+    if was is not None and was.expert_parameters is not None and round(value) != was.replica_gpus:
+        raise EditError("the GPUs of a replica with experts follow from the problem's degrees")
     groups, rest = divmod(round(value), 1 if was is None else was.tensor)
     if rest or not groups:
         assert was is not None

@@ -392,7 +392,8 @@ class WayPlan(PlanModel):
     ``curve``; None at full power. ``rate_tflops`` was measured on ``rate_gpus`` GPUs, says
     ``rate_source``; None where the rate is the peak times an MFU. A replica is spread over
     ``tensor`` times ``pipeline`` times ``context`` GPUs, which leaves ``option_factor`` of the
-    rate; at least ``min_replicas`` hold its state.
+    rate; at least ``min_replicas`` hold its state. Of a mixture of experts ``expert_parameters``
+    are spread over ``experts`` groups of ``expert_tensor`` GPUs (None: of ``tensor``) in a stage.
     """
 
     id: str
@@ -418,6 +419,9 @@ class WayPlan(PlanModel):
     context: int = 1
     min_replicas: int = 1
     option_factor: float = 1.0
+    experts: int = Field(default=1, exclude_if=_is_one)
+    expert_tensor: int | None = Field(default=None, exclude_if=_is_none)
+    expert_parameters: float | None = Field(default=None, exclude_if=_is_none)
 
 
 class JobPlan(PlanModel):
