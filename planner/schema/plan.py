@@ -519,6 +519,12 @@ class JobPlan(PlanModel):
         return tuple(way.id for way in self.ways)
 
     @property
+    def spares_move(self) -> bool:
+        """Whether the job waits for spares of a common pool whose number the plan decided."""
+        repair = self.repair
+        return repair is not None and repair.decided and not (repair.in_rack or repair.shrunk)
+
+    @property
     def losses(self) -> dict[str, float]:
         """Where wall-clock time goes, by cause; repairs where the problem states them."""
         causes = Loss.model_fields if self.repair else set(Loss.model_fields) - {"waiting"}
@@ -533,6 +539,23 @@ class JobPlan(PlanModel):
         """Return the most GPUs that the job can use of so many systems of a type."""
         step = self.replica_gpus if self.whole_replicas and self.replica_gpus else 1
         return systems * self.usable_gpus_by_type[sku] // step * step
+
+    def most_gpus_beside(self, systems: int, spares: int, system_gpus: int) -> int:
+        """Return the most GPUs that the job can use where so many spare units stand by.
+
+        Args:
+            systems: GPU systems of its type in the cluster.
+            spares: units of repair that it leaves.
+            system_gpus: all GPUs of one system.
+        """
+        assert self.repair is not None
+        sku, unit = self.gpu_type, self.repair.unit_gpus
+        if self.repair.unit == "system":
+            return self.most_gpus(sku, max(0, systems - spares))
+        whole = self.replica_gpus if self.whole_replicas else None
+        step = whole or self.usable_gpus_by_type[sku]
+        left = max(0, systems * (system_gpus // unit) - spares) * unit
+        return min(self.most_gpus(sku, systems), left // step * step)
 
 
 class LimitReport(PlanModel):
