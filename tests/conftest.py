@@ -43,8 +43,9 @@ LONGEST = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--all`."""
+    """Add `--all` and `--every`."""
     parser.addoption("--all", action="store_true", help="run the exhaustive tests too")
+    parser.addoption("--every", action="store_true", help="every draw of random families as well")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,25 +60,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Thin the families of exhaustive tests without `--all`; put the longest files first.
 
     A family is a function with all its parameters. `@pytest.mark.exhaustive` keeps a few of it,
-    `@pytest.mark.exhaustive(keep=N)` so many.
+    `@pytest.mark.exhaustive(keep=N)` so many. Of a family with `most=N`, whose parameters are draws
+    of one kind, `--all` runs so many and `--every` all.
     """
-    if not config.getoption("--all"):
+    if not config.getoption("--every"):
         families: dict[str, list[pytest.Item]] = {}
         for item in items:
             if item.get_closest_marker("exhaustive"):
                 families.setdefault(item.nodeid.split("[")[0], []).append(item)
-        left_out = {item.nodeid for family in families.values() for item in _thinned(family)}
+        whole = config.getoption("--all")
+        thinned = (_thinned(family, whole=whole) for family in families.values())
+        left_out = {item.nodeid for family in thinned for item in family}
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
         items[:] = [item for item in items if item.nodeid not in left_out]
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
-def _thinned(family: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests of a family that are left out: all but a few at equal distances."""
+def _thinned(family: list[pytest.Item], *, whole: bool) -> list[pytest.Item]:
+    """Return the tests of a family that are left out: all but some at equal distances."""
     marker = family[0].get_closest_marker("exhaustive")
     assert marker is not None
-    keep = marker.kwargs.get("keep", KEPT)
+    few, most = marker.kwargs.get("keep", KEPT), marker.kwargs.get("most", len(family))
+    keep = most if whole else min(few, most)
     if keep >= len(family):
         return []
     kept = {place * len(family) // keep for place in range(keep)}

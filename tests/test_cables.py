@@ -398,3 +398,30 @@ def pulled_as(schedule: CableSchedule) -> Counter[str]:
     for (counted, sku, _), links in one.items():
         many[counted or ""] += 1 if counted == sku else links
     return many
+
+
+def test_lengths_and_ends_follow_positions_where_the_hall_has_groups(tmp_path: Path) -> None:
+    """Systems stand behind the 20 weak positions of the network, though their racks come first."""
+    from tests.outputs.test_netbox import tables
+
+    groups = "racks: [{count: 20, power: 20 kW, name: west}, {count: 40, power: 60 kW}]"
+    text = SUPERPOD.replace("  racks: 60\n", f"  {groups}\n  {FLOOR}\n")
+    text = text.replace("  rack:\n", "  rack_classes: {network: {power: 20 kW}}\n  rack:\n")
+    path = tmp_path / "problem.yaml"
+    path.write_text(text, "utf-8")
+    inputs = api.load(path)
+    plan = api.solve_inputs(inputs)
+    found = cable_schedule(inputs, plan)
+    system = next(c for c in found.cables if c.lower.device == "nvidia_dgx_h100-001")
+    assert (system.lower.rack, system.lower.position) == (1, "group 2-01")
+    assert (system.upper.position or "").startswith("west-")
+    place = int((system.upper.position or "").removeprefix("west-"))
+    row, along = divmod(place - 1, 10)
+    way = (2 - row) * 3 + abs(0 - along) * 0.6 + 2 * 1.5
+    way += ((48 - 1) + (48 - (system.upper.position_ru or 0))) * 0.04445
+    assert system.length_m == -(-way * 1.1 // 1)
+    first = rows(csv_bytes(found))[0]
+    assert first["from_position"] == "group 2-01"
+    racks = tables(plan, found)["6-racks"]
+    assert racks[0]["facility_id"] == "group 2-01"
+    assert len({rack["facility_id"] for rack in racks}) == len(racks)

@@ -65,6 +65,11 @@ TABLES = (
            (1024, 256, 128, 0))),
     Table("DGX SuperPOD GB200, RA-11338-001 V01, Table 3", "nvidia_gb200_nvl72", "nvidia_qm9700",
           MANAGER, ((16, 64, 48, 18), (32, 128, 96, 36), (64, 256, 192, 72), (128, 512, 384, 144))),
+    Table("DGX SuperPOD GB200, a unit alone, in two tiers, as restated by a comparison of the four",
+          "nvidia_gb200_nvl72", "nvidia_qm9700", "single_switch: false", ((8, 32, 9, 0),)),
+    Table("DGX SuperPOD GB300 RA as restated: 18 spines for 32 leaves; 128 and 72 for 16 units",
+          "nvidia_gb300_nvl72", "nvidia_q3400", "single_switch: false",
+          ((32, 32, 18, 0), (128, 128, 72, 0))),
     Table("Enterprise RA 2-8-9-800 (HGX B300, 4 nodes a unit), 1 to 4 units",
           "supermicro_hgx_b300_8u_air", "nvidia_sn5610",
           "planes: 2, single_switch: false, leaf_pair: true",
@@ -78,7 +83,7 @@ LEAVES_ALONE = Table(
     "nvidia_gb300_nvl72", "nvidia_q3400", "single_switch: false",
     ((8, 8, 0, 0), (16, 16, 0, 0), (64, 64, 0, 0)),
 )  # fmt: skip
-"""Nobody restates its spines."""
+"""Its spines are restated for 4 and 16 units alone."""
 
 
 @cache

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
 import pytest
 
 from planner import api
+from planner.assemble.positions import spread
 from planner.errors import InputError, VerificationError
 from planner.levers.problem import cluster_levers
 from planner.schema.plan import LimitReport, Plan
@@ -156,7 +160,7 @@ def with_positions(seed: int) -> Case | None:
     return replace(case, problem=case.problem.model_copy(update={"site": changed}))
 
 
-@pytest.mark.exhaustive(keep=6)
+@pytest.mark.exhaustive(keep=6, most=40)
 @pytest.mark.parametrize("seed", range(120))
 def test_random_halls_agree_with_enumeration(seed: int) -> None:
     case = with_positions(seed)
@@ -168,3 +172,98 @@ def test_random_halls_agree_with_enumeration(seed: int) -> None:
     except InputError:  # what is demanded fits no position
         return
     assert found == [] or "is demanded but cannot be planned" in found[0]
+
+
+def stand(plan: Plan) -> list[tuple[str, int, str, int, int]]:
+    return [
+        (rack.rack_class, each.count, each.group, each.first, each.hall_first)
+        for rack in plan.racks
+        for each in rack.places
+    ]
+
+
+def test_weak_racks_leave_the_strong_positions() -> None:
+    request = hall(group(3, "12 kW") | {"name": "east"}, group(2, "5 kW"), storage="5 kW")
+    plan = solved(request)
+    assert stand(plan) == [
+        ("gpu", 3, "east", 1, 1),
+        ("storage", 2, "group 2", 1, 4),
+    ]
+    assert [rack.position(rack.first) for rack in plan.racks] == [("east-01", 1), ("group 2-01", 4)]
+    assert plan.racks[0].position(4) is None
+    assert plan.racks[1].position(5) == ("group 2-02", 5)
+
+
+def test_racks_move_up_where_others_need_their_positions() -> None:
+    # Kind 1 may stand in the weak group alone, which kind 0 took first.
+    assert spread([2, 2], [{0, 1}, {0}], [2, 3], [0, 1]) == [Counter({1: 2}), Counter({0: 2})]
+    assert spread([3], [{0}], [2], [0]) == [Counter({0: 2})], "one has no position"
+
+
+@pytest.mark.exhaustive(keep=30)
+@pytest.mark.parametrize("seed", range(300))
+def test_all_stand_where_enumeration_finds_a_way(seed: int) -> None:
+    random = Random(seed)
+    groups = range(random.randint(1, 3))
+    room = [random.randint(0, 3) for _ in groups]
+    counts = [random.randint(0, 3) for _ in range(random.randint(1, 3))]
+    allowed = [{g for g in groups if random.random() < 0.6} for _ in counts]
+    order = random.sample(list(groups), len(groups))
+    found = spread(counts, allowed, room, order)
+    ways = [
+        [
+            Counter({g: n for g, n in zip(groups, each, strict=True) if n})
+            for each in itertools.product(range(count + 1), repeat=len(groups))
+            if sum(each) <= count
+        ]
+        for count in counts
+    ]
+
+    def holds(way: Sequence[Counter[int]]) -> bool:
+        inside = all(set(own) <= may for own, may in zip(way, allowed, strict=True))
+        return inside and all(sum(own[g] for own in way) <= room[g] for g in groups)
+
+    assert holds(found)
+    most = max(sum(own.total() for own in way) for way in itertools.product(*ways) if holds(way))
+    assert sum(own.total() for own in found) == most
+
+
+def test_positions_that_cannot_be_are_caught() -> None:
+    request = hall(group(3, "12 kW"), group(2, "5 kW"), storage="5 kW")
+    inputs, plan = inputs_of(request.case()), solved(request)
+    first = plan.racks[0]
+
+    def refused(**changes: object) -> str:
+        place = first.places[0].model_copy(update=changes)
+        racks = (first.model_copy(update={"places": (place,)}), *plan.racks[1:])
+        with pytest.raises(VerificationError) as caught:
+            verify(inputs, plan.model_copy(update={"racks": racks}))
+        return str(caught.value)
+
+    assert "group 2 does not take such a rack" in refused(group="group 2")
+    assert "no position group 1-04" in refused(first=2, hall_first=2)
+    assert "places: racks" in refused(count=2)
+    assert "hall_first" in refused(hall_first=2)
+    assert "no position attic-01" in refused(group="attic")
+    bare = tuple(rack.model_copy(update={"places": ()}) for rack in plan.racks)
+    with pytest.raises(VerificationError, match="places: racks"):
+        verify(inputs, plan.model_copy(update={"racks": bare}))
+    second = plan.racks[1].model_copy(
+        update={"places": (plan.racks[1].places[0].model_copy(update={"count": 1}),) * 2}
+    )
+    with pytest.raises(VerificationError, match="taken twice"):
+        verify(inputs, plan.model_copy(update={"racks": (first, second)}))
+
+
+def test_two_groups_of_one_name_are_refused() -> None:
+    named = [group(2, "5 kW") | {"name": "a"}, group(2, "9 kW") | {"name": "a"}]
+    with pytest.raises(ValueError, match="two groups of racks are named a; give each its own"):
+        inputs_of(hall(*named).case())
+
+
+def test_halls_without_groups_have_no_places() -> None:
+    request = hall(group(4, "12 kW"))
+    request.site["racks"] = 4
+    plan = solved(request)
+    assert {rack.places for rack in plan.racks} == {()}
+    assert "places" not in plan.racks[0].model_dump()

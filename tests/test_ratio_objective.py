@@ -59,7 +59,7 @@ def ratio_case(seed: int, name: str, case: Case | None = None) -> Case:
     return replace(case, problem=problem.model_copy(update=update))
 
 
-@pytest.mark.exhaustive(keep=2)
+@pytest.mark.exhaustive(keep=2, most=5)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_the_least_ratio_is_that_of_the_enumeration(chunk: int) -> None:
     start = FIRST_SEED + chunk * SEEDS_PER_CHUNK
@@ -78,7 +78,7 @@ def test_the_least_ratio_is_that_of_the_enumeration(chunk: int) -> None:
     assert solved >= 4
 
 
-@pytest.mark.exhaustive(keep=2)
+@pytest.mark.exhaustive(keep=2, most=5)
 @pytest.mark.parametrize("levers", [with_levers, repaired_case])
 @pytest.mark.parametrize("chunk", range(5))
 def test_the_least_ratio_with_levers_is_that_of_the_enumeration(

@@ -45,7 +45,11 @@ class _Device:
 
 @dataclass
 class _Build:
-    """A plan's devices as they are named and placed, and the cables so far."""
+    """A plan's devices as they are named and placed, and the cables so far.
+
+    ``hall`` are the numbers of racks' positions, where they are not those of the racks; ``run_m``
+    is the longest run in the hall, where that is known.
+    """
 
     inputs: Inputs
     case: Case
@@ -57,6 +61,7 @@ class _Build:
     notes: list[str] = field(default_factory=list)
     switches: dict[str, list[_Device]] = field(default_factory=lambda: defaultdict(list))
     run_m: float | None = None
+    hall: dict[int, int] = field(default_factory=dict)
     between: dict[int, PortGroup] = field(default_factory=dict)
 
     def part(self, item_id: str) -> str:
@@ -104,11 +109,34 @@ def cable_schedule(inputs: Inputs, plan: Plan, case: Case | None = None) -> Cabl
             _out_of_band(build, fabric, systems | others)
     if inputs.problem.site.floor is None:
         build.notes.append("no lengths: the problem gives no site.floor")
+    positions = _positions(plan)
+    build.cables = [
+        replace(
+            cable, lower=_standing(cable.lower, positions), upper=_standing(cable.upper, positions)
+        )
+        for cable in build.cables
+    ]
     notes = (*build.notes, *_too_long(build), *_unlike_the_bill(build, plan))
     cables = build.cables
     if build.run_m is not None:
         cables = cut_to_length(inputs, cables, build.between)
     return CableSchedule(tuple(cables), notes)
+
+
+def _positions(plan: Plan) -> dict[int, tuple[str, int]]:
+    """Return the position of each rack, where the hall has groups of them: name and number."""
+    found = {}
+    for group in plan.racks:
+        for rack in range(group.first, group.first + group.count):
+            position = group.position(rack)
+            if position is not None:
+                found[rack] = position
+    return found
+
+
+def _standing(end: CableEnd, positions: Mapping[int, tuple[str, int]]) -> CableEnd:
+    known = positions.get(end.rack) if end.rack is not None else None
+    return end if known is None else replace(end, position=known[0])
 
 
 def _placed(inputs: Inputs, plan: Plan, case: Case) -> _Build:
@@ -128,6 +156,7 @@ def _placed(inputs: Inputs, plan: Plan, case: Case) -> _Build:
         items={item.id: item for item in inputs.items},
         places={sku: iter(sorted(found)) for sku, found in places.items()},
         run_m=cabling.longest_run_m(inputs),
+        hall={rack: number for rack, (_, number) in _positions(plan).items()},
     )
 
 
@@ -197,7 +226,8 @@ def _length_m(lower: CableEnd, upper: CableEnd, build: _Build) -> float | None:
         apart_ru = abs((lower.position_ru or 0.0) - (upper.position_ru or 0.0))
         return cabling.inside_m(floor, apart_ru)
     up_ru = sum(_up_ru(build, end) for end in (lower, upper))
-    return cabling.between_m(floor, cabling.across_m(floor, lower.rack, upper.rack), up_ru)
+    one, other = (build.hall.get(rack, rack) for rack in (lower.rack, upper.rack))
+    return cabling.between_m(floor, cabling.across_m(floor, one, other), up_ru)
 
 
 def _up_ru(build: _Build, end: CableEnd) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from planner.assemble.positions import placed
 from planner.case import Case, figures
 from planner.case.model import Offer
 from planner.inputs import Inputs
@@ -40,7 +41,7 @@ def rack_groups(inputs: Inputs, case: Case, operation: Run) -> tuple[RackGroup, 
         if count and offer.rack_use is not None:
             racks += _own(inputs, offer, known[offer.id], count, pdus)
     racks += _companions(inputs, case, operation, known)
-    return tuple(_numbered(racks))
+    return placed(inputs, tuple(_numbered(racks)))
 
 
 def _own(

@@ -30,6 +30,7 @@ from planner.schema.plan import (
     PriceNote,
     Provenance,
     RackGroup,
+    RackPlaces,
     Repair,
     ShrunkPlan,
     Site,
@@ -102,12 +103,12 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "price": None,
         },
     ),
-    NextStep: Rule(removed=dict.fromkeys(NextStep.model_fields)),
-    StepNeed: Rule(removed=dict.fromkeys(StepNeed.model_fields)),
     PartByLength: Rule(
         _names("counted_as sku vendor model part_number category length_m quantity in_place_of"),
         removed={"unit_net_usd": None},
     ),
+    NextStep: Rule(removed=dict.fromkeys(NextStep.model_fields)),
+    StepNeed: Rule(removed=dict.fromkeys(StepNeed.model_fields)),
     StorageOptions: Rule(removed=dict.fromkeys(StorageOptions.model_fields)),
     StorageOption: Rule(removed=dict.fromkeys(StorageOption.model_fields)),
     OptionItem: Rule(removed=dict.fromkeys(OptionItem.model_fields)),
@@ -135,9 +136,10 @@ RULES: Mapping[type[PlanModel], Rule] = {
     RackGroup: Rule(
         _names(
             "first count rack_class product height_ru power_limit_kw weight_limit_kg "
-            "it_power_kw weight_kg pdus devices"
+            "it_power_kw weight_kg pdus devices places"
         )
     ),
+    RackPlaces: Rule(_names("group first count hall_first")),
     FabricReport: Rule(
         _names(
             "network switch_sku serves planes tiers units radix leaf_switches spine_switches "

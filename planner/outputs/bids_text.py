@@ -150,11 +150,20 @@ def _mixed(found: Bids) -> str:
     if mix.bids == tuple(bid.key for bid in found.bids if bid.rank == 1):
         return f"no mix is better than the first bid alone ({proof})"
     saved = "" if mix.saves_usd is None else f", {_changed(mix.saves_usd)}"
-    far = "as good as" if mix.better < 5e-5 else f"{100.0 * mix.better:.2f} % better than"
+    worse = "behind" if mix.better < 0.0 else "better than"
+    far = f"{100.0 * abs(mix.better):.2f} % {worse}"
+    far = "as good as" if abs(mix.better) < 5e-5 else far
     return (
         f"the best mix: {what}: {value_text(found.measure, mix.measured)}, "
-        f"{far} the first bid{saved} ({proof})"
+        f"{far} the first bid{_which_lacks(found) if mix.better < 0.0 else ''}{saved} ({proof})"
     )
+
+
+def _which_lacks(found: Bids) -> str:
+    """Return which lots the first bid does not have, and takes at the book's prices."""
+    lots = [line.product for bid in found.bids if bid.rank == 1 for line in bid.lines
+            if line.priced_by == "book" and line.section in ("Compute", "Storage")]  # fmt: skip
+    return f", which takes {listed(lots[:2])} at the book's prices" if lots else ""
 
 
 def _changed(saves_usd: float) -> str:
@@ -295,7 +304,7 @@ def _mix(found: Bids) -> Table:
             Column("units", tuple(_units(award) for award in awards), words=True, gives_way=True),
         ),
         notes=(
-            f"{mix.possible} of {counted(mix.tried, 'award')} keep every limit. Lots are taken at "
+            f"Of {counted(mix.tried, 'award')} {mix.possible} keep every limit. Lots are taken at "
             "the prices of whole bids: ask whether they hold in part. Charges of every bid that is "
             "taken count in full; what nobody of them quotes is at the book's prices.",
         ),

@@ -12,6 +12,7 @@ from planner.schema.cables import Cable, CableSchedule
 COLUMNS = (
     "cable", "network", "from_device", "from_rack", "from_ru", "from_port", "to_device", "to_rack",
     "to_ru", "to_port", "sku", "model", "part_number", "medium", "length_m", "ordered_m",
+    "from_position", "to_position",
 )  # fmt: skip
 """The columns, in order."""
 
@@ -38,6 +39,8 @@ def cells(cable: Cable) -> tuple[Value, ...]:
         cable.medium,
         cable.length_m,
         cable.ordered_m,
+        lower.position,
+        upper.position,
     )
 
 

@@ -34,7 +34,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     ),
     "6-racks": (
         "site", "name", "status", "role", "width", "u_height", "max_weight", "weight_unit",
-        "description",
+        "description", "facility_id",
     ),
     "7-devices": (
         "name", "role", "manufacturer", "device_type", "status", "site", "rack", "position", "face",
@@ -52,6 +52,7 @@ COLORS = {"gpu_system": "4caf50", "storage": "2196f3", "switch": "ff9800", "pdu"
 """What NetBox paints a role with; others are grey."""
 _CLASSES = {"gpu": "4caf50", "storage": "2196f3", "network": "ff9800"}
 _MOST_NAME = 64
+_MOST_ID = 50
 
 Row = dict[str, object]
 
@@ -169,7 +170,7 @@ def _types(kinds: Iterable[_Kind]) -> Iterator[Row]:
 
 def _racks(group: RackGroup) -> Iterator[Row]:
     for rack in range(group.first, group.first + group.count):
-        limit = group.weight_limit_kg
+        limit, position = group.weight_limit_kg, group.position(rack)
         power = group.power_limit_kw
         yield {
             "site": SITE,
@@ -182,6 +183,7 @@ def _racks(group: RackGroup) -> Iterator[Row]:
             "weight_unit": None if limit is None else "kg",
             "description": f"{group.it_power_kw:.4g} kW"
             + ("" if power is None else f" of at most {power:.4g} kW"),
+            "facility_id": None if position is None else position[0][:_MOST_ID],
         }
 
 

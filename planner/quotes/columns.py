@@ -70,7 +70,7 @@ class Header:
 
 def plain(text: str) -> str:
     """Return the words of a header, without what stands in brackets and without currencies."""
-    text = re.sub(r"\(.*?\)|\[.*?\]", " ", text.lower())
+    text = re.sub(r"\(.*?\)|\[.*?\]|_", " ", text.lower())
     text = re.sub(r"\b(usd|eur|gbp|jpy|cny|krw|inr|chf|us\$)\b|[$€£¥₩₹%]", " ", text)
     return " ".join(re.sub(r"[^\w#/éèäöüß ]+", " ", text).split())
 

@@ -53,9 +53,9 @@ def match(
 ) -> tuple[QuoteLine, ...]:
     """Return the lines, each with the item of the catalogs that it is.
 
-    By what the mapping says of its part number or description; by its part number; or by name: all
-    words of exactly one product's name stand in the line. A part number or name of several items
-    decides nothing.
+    By what the mapping says of its part number or description; by its part number, which may be
+    the id in the catalogs; or by name: all words of exactly one product's name stand in the line. A
+    part number or name of several items decides nothing.
 
     Args:
         lines: the lines as read.
@@ -82,6 +82,8 @@ def _matched(
     for text in (line.part_number, line.description):
         if text and _bare(text) in told:
             return _is(line, told[_bare(text)], "mapping")
+    if line.part_number in words:  # an export of a plan's own bill
+        return _is(line, line.part_number, "part_number")
     parts = {_bare(word) for word in (line.part_number, *line.description.split())}
     found = {item for part in parts if len(part) >= _LEAST_PART for item in by_part.get(part, ())}
     if len(found) == 1:

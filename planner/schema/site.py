@@ -68,11 +68,15 @@ class RackClasses(Model):
 
 
 class RackPositions(Model):
-    """So many positions of a hall where a rack may draw so much and be so high."""
+    """So many positions of a hall where a rack may draw so much and be so high.
+
+    Positions are numbered group after group; ``name`` is what theirs begin with.
+    """
 
     count: PositiveWhole
     power_kw: Power | None = Field(default=None, alias="power")
     height_ru: RackUnits | None = Field(default=None, alias="height")
+    name: Identifier | None = None
 
     def takes(self, power_kw: float | None, height_ru: float | None) -> bool:
         """Say whether a rack that may draw so much and is so high may stand here."""
@@ -237,6 +241,14 @@ class Site(Model):
                 raise ValueError(f"racks is {self.rack_count}; floor has places for {places}")
         if self.rack is None and self.rack_classes != RackClasses():
             raise ValueError("rack_classes needs rack: {height: 48 RU, power: 45 kW}")
+        return self
+
+    @model_validator(mode="after")
+    def _positions_have_own_names(self) -> Site:
+        named = [group.name for group in self.positions if group.name is not None]
+        for name in named:
+            if named.count(name) > 1:
+                raise ValueError(f"two groups of racks are named {name}; give each its own name")
         return self
 
     @model_validator(mode="after")

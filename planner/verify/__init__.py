@@ -23,7 +23,7 @@ from planner.verify.limits import Found, check_limits
 from planner.verify.lines import check_lines
 from planner.verify.objective import check_objective, check_status
 from planner.verify.options import check_next_step, check_options
-from planner.verify.placement import check_placement, shared_racks
+from planner.verify.placement import check_placement, check_places, shared_racks
 from planner.verify.totals import check_ratios, check_totals
 from planner.verify.ways import check_ways, with_option
 
@@ -140,6 +140,7 @@ def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pla
     check_lines(ledger, basis, decisions, companions, plan)
     check_fabrics(ledger, basis, companions.fabrics, plan)
     check_placement(ledger, basis, decisions, companions, plan)
+    check_places(ledger, basis, plan)
     check_cabling(ledger, basis, plan)
     totals = check_totals(ledger, basis, decisions, companions, plan)
     figures = check_job(ledger, basis, decisions, plan)

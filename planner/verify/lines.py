@@ -49,6 +49,7 @@ _NOTHING_OF_ITS_OWN = (
     "unit_subscription_list_usd",
     "support_years",
     "support_from_years",
+    "support_level",
     "lead_time_days",
     "rack_class",
     "price",

@@ -200,6 +200,55 @@ def _check_most(ledger: Ledger, name: str, value: float, limit: float | None) ->
         ledger.fail(f"{name}: {value:.12g} is more than {limit:.12g}, which one rack allows")
 
 
+def check_places(ledger: Ledger, basis: Basis, plan: Plan) -> None:
+    """Require a position of the hall for every rack that may be there, and none for two.
+
+    Args:
+        ledger: takes the disagreements.
+        basis: the problem and the catalogs.
+        plan: the plan to check.
+    """
+    groups = basis.problem.site.positions
+    names = [group.name or f"group {n}" for n, group in enumerate(groups, 1)]
+    taken: set[int] = set()
+    for rack in plan.racks:
+        name = f"racks.{rack.first}.places"
+        if not groups:
+            ledger.require(rack.places == (), f"{name}: the hall has no such positions")
+            continue
+        standing = sum(each.count for each in rack.places)
+        within = all(limit.slack >= 0 for limit in plan.limits if limit.limit is not None)
+        if within:
+            ledger.equal(f"{name}: racks", standing, rack.count)
+        for each in rack.places:
+            if each.group not in names or each.first < 1 or each.count < 1:
+                ledger.fail(f"{name}: no position {each.group}-{each.first:02d}")
+                continue
+            number = names.index(each.group)
+            group = groups[number]
+            before = sum(other.count for other in groups[:number])
+            last = each.first + each.count - 1
+            ledger.require(last <= group.count, f"{name}: no position {each.group}-{last:02d}")
+            ledger.equal(f"{name}.hall_first", each.hall_first, before + each.first)
+            power_kw, height_ru = _asked(basis, rack)
+            fits = group.power_kw is None or (power_kw is not None and power_kw <= group.power_kw)
+            low = group.height_ru is None or height_ru <= group.height_ru
+            ledger.require(fits and low, f"{name}: {each.group} does not take such a rack")
+            here = set(range(each.hall_first, each.hall_first + each.count))
+            ledger.require(not here & taken, f"{name}: a position of {each.group} is taken twice")
+            taken |= here
+
+
+def _asked(basis: Basis, rack: RackGroup) -> tuple[float | None, float]:
+    """Return what a rack asks of its position: the draw and the height of its class or its own."""
+    if not rack.product:
+        return rack.power_limit_kw, rack.height_ru
+    item = basis.items[rack.devices[0].sku]
+    spread = item.consumes.racks.value if item.consumes.racks is not None else 1
+    draw_kw, height_ru = basis.unit_it_power_kw(item), basis.unit_rack_units(item)
+    return (draw_kw or 0.0) / spread, (height_ru or 0.0) / spread
+
+
 def _check_positions(ledger: Ledger, name: str, group: RackGroup) -> None:
     """Devices stand above one another, from position 1 to the top."""
     spans = sorted(

@@ -96,7 +96,7 @@ def audits(trials: dict[str, Trial]) -> dict[str, Audit]:
     return {name: audit(trial.path, solve_again=False) for name, trial in trials.items()}
 
 
-@pytest.mark.exhaustive(keep=2)
+@pytest.mark.exhaustive(keep=2, most=8)
 @needs_office
 @pytest.mark.parametrize("name", NAMES)
 def test_every_edit_is_read(name: str, trials: dict[str, Trial], audits: dict[str, Audit]) -> None:

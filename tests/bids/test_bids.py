@@ -186,6 +186,18 @@ def test_a_broken_limit_is_told_with_how_far(
     assert breach.over == pytest.approx(abs(value - breach.limit))
 
 
+def test_a_bid_that_comes_too_late(tmp_path: Path) -> None:
+    inputs = problem(tmp_path, {"objective:": "targets: {max_lead_time: 60 days}\nobjective:"})
+    rows = [
+        ("Quote date: 2026-11-10, USD",),
+        ("Part Number", "Description", "Qty", "Unit Price", "Total", "Lead Time"),
+        ("BX-8-100", "Box 8", 40, 250_000.0, 10_000_000.0, "20 - 26 weeks"),
+        ("QK-1-PRO", "Quick 1", 4, 150_000.0, 600_000.0, "4 weeks"),
+    ]
+    bid = judged(inputs, [xlsx(tmp_path / "a.xlsx", rows)]).bids[0]
+    assert [(each.name, each.value) for each in bid.breaches] == [("lead_time", 26 * 7.0)]
+
+
 def test_only_limits_that_must_be_are_broken(tmp_path: Path) -> None:
     """Too little capacity and too much power: the interval still keeps the drains short."""
     changes = {"keep_last: 3": "keep_last: 900", "facility_power: 2 MW": "facility_power: 500 kW"}

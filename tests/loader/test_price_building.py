@@ -12,9 +12,10 @@ import pytest
 from planner.api import load, solve
 from planner.commands.catalog import check
 from planner.errors import InputError
-from planner.inputs import inputs_from_text, inputs_to_text
+from planner.inputs import Change, inputs_from_text, inputs_to_text
 from planner.loader.market import load_catalogs, load_prices
 from planner.loader.price_building import is_old, latest_day
+from planner.loader.vary.apply import applied
 from planner.schema.prices import Price
 from tests.world.files import FILES
 
@@ -224,3 +225,17 @@ def test_ranges_follow_the_confidence_where_a_price_says_none(tmp_path: Path) ->
     )
     assert price_of(problem).range_usd == (59_000, 66_000)
     assert price_of(write(tmp_path, STATED)).range_usd == (60_000, 60_000)
+
+
+def test_a_built_price_that_is_set_in_memory_tells_no_old_parts(tmp_path: Path) -> None:
+    problem = write(tmp_path, "    parts: [{rate: flash}]\n    note: of this spring\n")
+    inputs = load(problem)
+    assert "built of" in (inputs.prices["quick_store"].note or "")
+    for path, value in (("list", 90_000.0), ("high", 300_000.0)):
+        moved = applied(inputs, [Change(f"prices.quick_store.{path}", value, str(value))])
+        price = moved.prices["quick_store"]
+        assert price.note == f"{path} set for this run, not built of parts"
+        assert price.parts == ()
+        assert getattr(price, f"{path}_usd") == value
+    packed = applied(inputs, [Change("prices.quick_store.pack", 4, "4")]).prices["quick_store"]
+    assert packed.note == inputs.prices["quick_store"].note, "the sum is what it was"

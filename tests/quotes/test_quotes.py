@@ -90,6 +90,15 @@ def test_products_are_told_by_part_number_and_by_whole_names(tmp_path: Path) -> 
     assert quote.lines[0].cells["amount"] == "Sheet!F2"
 
 
+def test_an_export_with_ids_and_underscores(tmp_path: Path) -> None:
+    text = "sku,description,quantity,unit_net,extended_net\nbox_turbo,x,2,30,60\n,Total,,,60\n"
+    quote = quoted(csv(tmp_path / "q.csv", text))
+    assert [(line.item, line.matched_by) for line in quote.lines][:1] == [
+        ("box_turbo", "part_number")
+    ]
+    assert quote.prices[0].net_usd == 30.0
+
+
 def test_a_name_of_two_products_decides_nothing(tmp_path: Path) -> None:
     rows = [HEAD, [1, "", "Store Box 100 Turbo or QM9700 switch of Store Box 100", 1, 1.0, 1.0]]
     (line,) = quoted(xlsx(tmp_path / "q.xlsx", rows)).lines

@@ -88,7 +88,7 @@ def test_a_job_that_shrinks_keeps_more_of_its_time(plan: Plan) -> None:
     assert units.running == pytest.approx([1.0, *(left / tenth for left in range(tenth, 0, -1))])
 
 
-@pytest.mark.exhaustive(keep=3)
+@pytest.mark.exhaustive(keep=3, most=12)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_plans_keep_what_they_state(seed: int) -> None:
     case = repaired_case(seed, wide=False)

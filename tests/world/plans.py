@@ -176,7 +176,16 @@ def _line(
         support_usd_per_year=round(price.support_usd_per_year(net), 2) * purchased,
         support_share=getattr(price.support_per_year, "share", None),
         unit_subscription_list_usd=price.per_year_usd,
-        price=PriceNote(source="sheet", date="2026-03", confidence="medium", book="hand"),
+        price=PriceNote(
+            source="sheet",
+            date="2026-03",
+            confidence="medium",
+            book="hand",
+            low_usd=price.list_usd if price.low_usd is None else price.low_usd,
+            high_usd=price.list_usd if price.high_usd is None else price.high_usd,
+            per_year_low_usd=_or(price.per_year_low_usd, price.per_year_usd),
+            per_year_high_usd=_or(price.per_year_high_usd, price.per_year_usd),
+        ),
         lead_time=price.lead_time,
         racks=racks[0],
         units_per_rack=racks[1],
@@ -572,3 +581,7 @@ def _group(inputs: Inputs, line: Line, devices: list[Device], first: int) -> Rac
         weight_kg=sum(known) if len(known) == len(weights) else None, pdus=0,
         devices=tuple(devices),
     )  # fmt: skip
+
+
+def _or(given: float | None, otherwise: float | None) -> float | None:
+    return otherwise if given is None or otherwise is None else given

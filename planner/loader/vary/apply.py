@@ -19,6 +19,7 @@ from planner.loader.checks import check_problem
 from planner.loader.vary.place import CATALOG, PRICES
 from planner.schema.base import CANONICAL
 from planner.schema.catalog import Figure
+from planner.schema.prices import Price
 from planner.schema.problem import Problem
 
 Parts = dict[str, list[Change]]
@@ -42,12 +43,27 @@ def applied(inputs: Inputs, changes: Iterable[Change], *, recorded: bool = False
     if items:
         inputs = _with_figures(inputs, items)
     if prices:
-        new = {name: _with_all(inputs.prices[name], made) for name, made in prices.items()}
+        new = {name: _priced(inputs.prices[name], made) for name, made in prices.items()}
         inputs = replace(inputs, prices={**inputs.prices, **new})
         if any("support_level" in change.path for change in changes):
             inputs = with_support(inputs)
     settings = tuple(change.setting for change in changes) if recorded else ()
     return replace(inputs, overrides=(*inputs.overrides, *settings))
+
+
+def _priced(price: Price, changes: Iterable[Change]) -> Price:
+    """Return a price with values replaced; a sum that is stated is no sum of parts any more."""
+    changed_price: Price = _with_all(price, changes)
+    sums = [each.path.split(".")[2] for each in changes if each.path.count(".") == 2]
+    stated = [name for name in sums if name in _SUMS]
+    if not price.parts or not stated:
+        return changed_price
+    note = f"{' and '.join(stated).replace('_', ' ')} set for this run, not built of parts"
+    return changed_price.model_copy(update={"parts": (), "note": note})
+
+
+_SUMS = ("list", "low", "high", "per_year", "per_year_low", "per_year_high")
+"""What is added up where a price has parts."""
 
 
 def _outside(change: Change) -> bool:

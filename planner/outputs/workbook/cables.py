@@ -14,7 +14,7 @@ _TITLES = (
     ("Cable", 8.0), ("Network", 24.0), ("From", 28.0), ("Rack", 7.0), ("RU", 6.0), ("Port", 13.0),
     ("To", 28.0), ("Rack", 7.0), ("RU", 6.0), ("Port", 9.0), ("SKU", 22.0), ("Model", 30.0),
     ("Part number", 19.0), ("Medium", 22.0), ("Length, m", 10.0),
-    ("Ordered, m", 10.0),
+    ("Ordered, m", 10.0), ("From position", 14.0), ("To position", 14.0),
 )  # fmt: skip
 _NETWORK = 1
 

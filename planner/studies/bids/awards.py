@@ -40,18 +40,14 @@ def best_mix(desk: Desk, tenders: Sequence[Tender], best: Judged | None) -> tupl
         best: the best bid by itself, where one meets every limit.
     """
     try:
-        choices = list(_choices(desk, tenders))
+        choices = list(_choices(desk, tenders, book=False))
+        found, proven = _planned(desk, choices)
+        if not found:  # a lot that bids have may still have to come from elsewhere
+            choices = list(_choices(desk, tenders, book=True))
+            found, proven = _planned(desk, choices)
     except InputError as error:
         return None, error.findings[0].message
-    found: list[tuple[float, Choice, Judged]] = []
-    bounds: list[float] = []
-    proven = True
-    for choice in choices:
-        judged = _judge(desk, choice)
-        proven = proven and judged.proven
-        if judged.plan is not None and judged.meets:
-            found.append((desk.value(judged.plan), choice, judged))
-            bounds += [] if judged.bound is None else [judged.bound]
+    bounds = [judged.bound for _, _, judged in found if judged.bound is not None]
     if not found:
         return None, f"none of {len(choices)} awards of lots meets every limit"
     least = desk.measure.sense == "minimize"
@@ -83,31 +79,47 @@ def best_mix(desk: Desk, tenders: Sequence[Tender], best: Judged | None) -> tupl
     ), ""
 
 
-def _judge(desk: Desk, choice: Choice) -> Judged:
-    prices = offered(desk, choice.taken, choice.lots, choice.owners)
-    return desk.judge(choice.taken, prices, choice.lots, whole=False)
+def _planned(
+    desk: Desk, choices: Sequence[Choice]
+) -> tuple[list[tuple[float, Choice, Judged]], bool]:
+    """Return the awards that keep every limit, and whether all were planned to a proof."""
+    found, proven = [], True
+    for choice in choices:
+        prices = offered(desk, choice.taken, choice.lots, choice.owners)
+        judged = desk.judge(choice.taken, prices, choice.lots, whole=False, broken=False)
+        proven = proven and judged.proven
+        if judged.plan is not None and judged.meets:
+            found.append((desk.value(judged.plan), choice, judged))
+    return found, proven
 
 
-def _choices(desk: Desk, tenders: Sequence[Tender]) -> Iterator[Choice]:
+def _choices(desk: Desk, tenders: Sequence[Tender], *, book: bool) -> Iterator[Choice]:
     """Yield every award to be tried.
+
+    Args:
+        desk: the problem.
+        tenders: the bids.
+        book: whether a lot may be bought at the book's prices though there are bids on it.
 
     Raises:
         InputError: there are too many.
     """
-    for number, choice in enumerate(_every(desk, tenders)):
+    for number, choice in enumerate(_every(desk, tenders, book=book)):
         if number == MOST_AWARDS:
             message = f"more than {MOST_AWARDS} awards of lots are possible: give fewer bids"
             raise InputError(Finding("bids", message))
         yield choice
 
 
-def _every(desk: Desk, tenders: Sequence[Tender]) -> Iterator[Choice]:
+def _every(desk: Desk, tenders: Sequence[Tender], *, book: bool) -> Iterator[Choice]:
     """Yield who has each lot, alone and with those who ask less for something else."""
     having: dict[str, list[Tender | None]] = {
         category: [t for t in tenders if t.lot(category)] for category in LOTS
     }
-    for system in having["gpu_system"] or [None]:
-        for storage in having["storage"] or [None]:
+    for lot in having.values():
+        lot += [None] if book or not lot else []
+    for system in having["gpu_system"]:
+        for storage in having["storage"]:
             pairs = (("gpu_system", system), ("storage", storage))
             owners = {category: tender for category, tender in pairs if tender is not None}
             lots = {

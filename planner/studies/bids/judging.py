@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -16,6 +16,7 @@ from planner.case import Case, figures, resolve
 from planner.case.money import cents, discount, support_factor, support_usd_per_year, unit_net_usd
 from planner.errors import InputError
 from planner.figures import OBJECTIVES
+from planner.infeasible import clash
 from planner.inputs import Inputs, applied
 from planner.levers import Lever, levers
 from planner.optimizer.joint import Certificate, optimise
@@ -41,6 +42,8 @@ from planner.verify import recheck, verify
 
 Money = Literal["tco", "capex"]
 _OF_JOB = ("jobs.", "storage.")
+_WORK = 1500.0
+"""How much work it may take to find which limits clash."""
 LATE = "the time limit was reached before a plan was found"
 
 
@@ -142,6 +145,7 @@ class Desk:
         lots: Counts,
         *,
         whole: bool,
+        broken: bool = True,
     ) -> Judged:
         """Return what comes of offers: planned, with every limit that is broken.
 
@@ -150,15 +154,16 @@ class Desk:
             prices: what is asked for products, and by whom.
             lots: the counts of the lots that they have.
             whole: whether everything quoted is paid for, needed or not.
+            broken: whether to tell which limits are broken; without, there is no plan then.
         """
         charges = [(tender, charge) for tender in tenders for charge in tender.charges]
-        found = self._judged(tenders, prices, lots, charges)
+        found = self._judged(tenders, prices, lots, charges, broken=broken)
         if found.plan is None:
             return found
         priced, surplus = self._settled(found, prices, whole=whole)
         if priced == prices and not surplus:
             return found
-        return self._judged(tenders, priced, lots, [*charges, *surplus])
+        return self._judged(tenders, priced, lots, [*charges, *surplus], broken=broken)
 
     def _settled(
         self, found: Judged, prices: Mapping[str, tuple[Price, Tender]], *, whole: bool
@@ -191,6 +196,8 @@ class Desk:
         prices: Mapping[str, tuple[Price, Tender]],
         lots: Counts,
         charges: Sequence[tuple[Tender, BidCharge]],
+        *,
+        broken: bool,
     ) -> Judged:
         against = tuple(_against(self.inputs, lots))
         asked = laid_over(_let_in(self.inputs, lots), prices, lots, charges)
@@ -202,7 +209,9 @@ class Desk:
         if plan is not None:
             proven = plan.status == "optimal"
             return replace(bare, plan=plan, bound=bound, case=case, proven=proven)
-        return replace(bare, why=why, proven=False) if why == LATE else self._broken(bare, why)
+        if why == LATE or not broken:
+            return replace(bare, why=why, proven=why != LATE)
+        return self._broken(bare, why)
 
     def _planned(self, inputs: Inputs) -> tuple[Plan | None, float | None, Case | None, str]:
         """Return the best plan of inputs, what no plan passes, the case, or why there is none."""
@@ -232,7 +241,7 @@ class Desk:
         """
         pinned = self._pinned(bare)
         if pinned is None:
-            return replace(bare, why=why)
+            return replace(bare, against=(*bare.against, self._clashing(bare, why)))
         every = _movable(pinned.inputs)
         given_up = [lever for lever in every if not lever.path.startswith(_OF_JOB)]
         found = self._without(pinned, given_up)
@@ -243,6 +252,19 @@ class Desk:
                 again = None if found is None else self._without(pinned, fewer)
                 given_up, found = (given_up, found) if again is None else (fewer, again)
         return replace(bare, why=why) if found is None else found
+
+    def _clashing(self, bare: Judged, why: str) -> str:
+        """Return which limits cannot hold together with products whose counts are free."""
+        lots = {item.id for item in bare.inputs.items if item.category in LOTS}
+        clashing = [
+            lever
+            for lever in clash(bare.inputs, solver=self.options.solver, work=_WORK)
+            if not _is_of(lever, lots)  # that others are not on offer
+        ]
+        if not clashing:
+            return f"{why} with its products in any numbers"
+        labels = ", ".join(f"{lever.label} ({lever.path})" for lever in clashing)
+        return f"with its products in any numbers these limits cannot hold together: {labels}"
 
     def _without(self, pinned: Judged, given_up: Sequence[Lever]) -> Judged | None:
         """Return the most useful work without some limits, held against all; None for none."""
@@ -540,11 +562,12 @@ def _lacking(inputs: Inputs, lot: Mapping[str, int | None]) -> Iterator[str]:
 def _movable(inputs: Inputs) -> list[Lever]:
     """Return every limit of a problem but the counts of lots, which are given."""
     lots = {item.id for item in inputs.items if item.category in LOTS}
-    return [
-        lever
-        for lever in levers(inputs)
-        if not (lever.path.startswith("items.") and lever.path.split(".")[1] in lots)
-    ]
+    return [lever for lever in levers(inputs) if not _is_of(lever, lots)]
+
+
+def _is_of(lever: Lever, skus: Collection[str]) -> bool:
+    """Say whether a limit is one on the count of some products."""
+    return lever.path.startswith("items.") and lever.path.split(".")[1] in skus
 
 
 def _loosened(inputs: Inputs, given_up: Sequence[Lever]) -> Inputs:

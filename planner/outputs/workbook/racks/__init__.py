@@ -150,7 +150,7 @@ def _group(page: Page, group: RackGroup, row: int) -> None:
     for column in range(LAST_COLUMN + 1):
         page.text(row, column, "", "heading")
     page.text(row, _CLASS, group.rack_class, "heading", "center")
-    page.text(row, _DEVICE, f"  {_kind(group)}", "heading")
+    page.text(row, _DEVICE, f"  {_kind(group)}{_standing(group)}", "heading")
     last = group.first + group.count - 1
     page.number(row, _DEVICES, len(group.devices), INTEGER, "heading")
     figures = (
@@ -172,6 +172,16 @@ def _kind(group: RackGroup) -> str:
     if group.product:
         return "a product that is a rack"
     return "in this rack" if group.count == 1 else "in each of these racks"
+
+
+def _standing(group: RackGroup) -> str:
+    """Return at which positions racks stand, where the hall has groups of them."""
+    spans = [
+        f"{each.group}-{each.first:02d}"
+        + (f" to {each.first + each.count - 1:02d}" if each.count > 1 else "")
+        for each in group.places
+    ]
+    return f", at {', '.join(spans)}" if spans else ""
 
 
 def _devices(page: Page, run: Run, models: dict[str, str], row: int) -> None:
