@@ -139,8 +139,8 @@ def _mixed(found: Bids) -> str:
     mix = found.mix
     if mix is None:
         return f"no mix: {found.mix_reason}"
-    what = "; ".join(f"{LOT_WORDS[award.lot]} of {whom(award)}" for award in mix.awards
-                     if award.counts)  # fmt: skip
+    what = "; ".join(f"{LOT_WORDS[award.lot]} {'of ' if award.bids else ''}{whom(award)}"
+                     for award in mix.awards if award.counts)  # fmt: skip
     each = "each planned to its proven best" if mix.proven else "not all planned to a proven best"
     proof = f"the best of {counted(mix.tried, 'award')} of lots, {each}"
     if mix.bound is not None:
@@ -172,7 +172,7 @@ def _changed(saves_usd: float) -> str:
 
 def whom(award: Award) -> str:
     """Return which bids have a lot."""
-    return listed(list(award.bids)) if award.bids else "nobody, at the book's prices"
+    return listed(list(award.bids)) if award.bids else "at the book's prices"
 
 
 def _out(bid: Bid) -> str:

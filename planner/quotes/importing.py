@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,20 +63,18 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
     mapping = said.mapping
     grid = _chosen(read(path), mapping)
     tables = headers(grid, mapping.columns)
-    currency = said.currency or mapping.currency or _currency(grid, tables)
+    decimal = mapping.decimal or decimal_of(grid, tables)
+    lines = [line for line in read_lines(grid, tables, decimal) if not _left_out(line, mapping)]
+    currency = said.currency or mapping.currency or _currency(grid, tables) or _commonest(lines)
     if currency is None:
         message = "the file names no currency, or several"
         raise InputError(Finding("quote", message, grid.file, fix="say it: --currency EUR"))
-    rate = 1.0 if currency == "USD" else (said.rates or {}).get(currency)
-    if rate is None:
-        message = f"prices are in {currency}, and no rate is given"
-        fix = f"say what one {currency} is in USD: --rate {currency}=..."
-        raise InputError(Finding("quote", message, grid.file, fix=fix))
+    rate = _rate(currency, said, grid)
+    if said.currency is None and mapping.currency is None:
+        lines = [_in_one_currency(line, currency, said, grid) for line in lines]
     date = said.date or mapping.date or _date(grid, tables)
     if date is None and said.dated:
         raise InputError(Finding("quote", NO_DATE, grid.file, fix="say it: --date 2026-11-20"))
-    decimal = mapping.decimal or decimal_of(grid, tables)
-    lines = [line for line in read_lines(grid, tables, decimal) if not _left_out(line, mapping)]
     matched = settled(products.match(lines, items, mapping.items))
     sums, wrong = check_sums(matched)
     prices, doubtful = products.prices(matched, rate)
@@ -94,6 +93,42 @@ def read_quote(path: Path, said: Said, items: Mapping[str, Item]) -> Quote:
         asked=products.asked(matched, said.vendor, described(grid)),
         findings=(*wrong, *_remarked(matched), *doubtful, *(() if date else (NO_DATE,))),
     )
+
+
+def _rate(currency: str, said: Said, grid: Grid) -> float:
+    """Return what one unit of a currency is in USD.
+
+    Raises:
+        InputError: nobody says so.
+    """
+    rate = 1.0 if currency == "USD" else (said.rates or {}).get(currency)
+    if rate is None:
+        message = f"prices are in {currency}, and no rate is given"
+        fix = f"say what one {currency} is in USD: --rate {currency}=..."
+        raise InputError(Finding("quote", message, grid.file, fix=fix))
+    return rate
+
+
+def _commonest(lines: Iterable[QuoteLine]) -> str | None:
+    """Return the currency that most lines name in a column of their own."""
+    named = Counter(line.currency for line in lines if line.currency)
+    return named.most_common(1)[0][0] if named else None
+
+
+def _in_one_currency(line: QuoteLine, currency: str, said: Said, grid: Grid) -> QuoteLine:
+    """Return a line in the currency of the quote, where it is in another one, and say so."""
+    if line.currency in ("", currency):
+        return line
+    factor = _rate(line.currency, said, grid) / _rate(currency, said, grid)
+    figures = {name: getattr(line, name) for name in ("unit_list", "unit_net", "amount")}
+    changed = {name: value * factor for name, value in figures.items() if value is not None}
+    if "amount" not in changed:
+        return line
+    remark = (
+        f"{line.amount:,.2f} {line.currency} is {changed['amount']:,.2f} {currency} at the rates "
+        "given"
+    )
+    return line.model_copy(update={**changed, "remarks": (*line.remarks, remark)})
 
 
 def _chosen(grid: Grid, mapping: QuoteMap) -> Grid:

@@ -14,7 +14,15 @@ from dataclasses import dataclass, field
 
 from planner.quotes.columns import Header
 from planner.quotes.grid import Cell, Grid, Row
-from planner.quotes.numbers import INCLUDED, NOTHING, Decimal, number, style, term_years
+from planner.quotes.numbers import (
+    INCLUDED,
+    NOTHING,
+    Decimal,
+    currency_of,
+    number,
+    style,
+    term_years,
+)
 from planner.schema.quote import LineKind, QuoteField, QuoteLine, QuoteSum
 
 CENT = 0.011
@@ -44,6 +52,10 @@ _WORDS = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _PATTERNS)
 _OPTIONAL = re.compile(
     r"\b(option(s|al)?|alternative(s|ly)?|not included in total|optionen)\b", re.I
 )
+_COUNTED_IN = re.compile(
+    r"^x\s*(?=\d)|(?<=\d)\s*(x|ea|each|pcs?|pieces?|units?|stk|st|stück|nos?|sets?|lots?)\.?$", re.I
+)
+"""What people write beside a quantity: "2 ea", "x 4"."""
 _COUNTED = frozenset({"item", "service", "support", "freight", "discount"})
 
 
@@ -164,7 +176,7 @@ def _line(row: Row, header: Header, section: str, decimal: Decimal) -> _Line:
         line.texts["description"] = next(
             (cell.text for cell in row.cells.values() if isinstance(cell.value, str)
              and number(cell.text, decimal) is None), "")  # fmt: skip
-    line.optional = bool(_OPTIONAL.search(f"{section} | {' '.join(row.texts)}"))
+    line.optional = bool(_OPTIONAL.search(f"{row.sheet} | {section} | {' '.join(row.texts)}"))
     return line
 
 
@@ -174,7 +186,8 @@ def _take(line: _Line, name: QuoteField, cell: Cell, decimal: Decimal) -> None:
     if isinstance(cell.value, datetime.date):
         line.odd[name] = text
         return
-    value = cell.value if isinstance(cell.value, float) else number(text, decimal)
+    bare = _COUNTED_IN.sub("", text) if name == "quantity" else text
+    value = cell.value if isinstance(cell.value, float) else number(bare, decimal)
     if value is not None and name == "discount":
         value = value / 100.0 if "%" in text or abs(value) > 1.0 else value
     if value is not None:
@@ -289,6 +302,7 @@ def _record(line: _Line) -> QuoteLine:
         hidden=line.row.hidden,
         cells=dict(sorted(line.cells.items())),
         remarks=tuple(line.remarks),
+        currency=currency_of(line.texts.get("currency", "")) or "",
     )
 
 

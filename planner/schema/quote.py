@@ -30,6 +30,7 @@ class QuoteLine(Record):
     """One row of a quote.
 
     Amounts are in the quote's currency; ``cells`` names the cell that each figure was read from.
+    ``currency`` is that of the line itself where it names one, and ``remarks`` what it says there.
     ``hidden`` rows are not seen by who opens the file. ``remarks`` say what is odd about it.
     """
 
@@ -52,6 +53,7 @@ class QuoteLine(Record):
     hidden: bool
     cells: dict[str, str]
     remarks: tuple[str, ...]
+    currency: str = ""
 
 
 class QuoteSum(Record):

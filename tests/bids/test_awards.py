@@ -88,8 +88,10 @@ def _value(inputs: Inputs, system: Offer, store: Offer, taken: list[Offer]) -> f
     helpers = [offer.lines["helper"][1] for offer in taken if "helper" in offer.lines]
     if helpers:
         asked["helper"] = min(helpers)
-    prices = {sku: price.model_copy(update={"list_usd": asked[sku]}) if sku in asked else price
-              for sku, price in inputs.prices.items()}  # fmt: skip
+    prices = dict(inputs.prices)
+    for sku, usd in asked.items():
+        at = {"list_usd": usd, "low_usd": None, "high_usd": None}
+        prices[sku] = prices[sku].model_copy(update=at)
     rules = {sku: Quantity(fixed=counts[sku]) if sku in counts else Quantity(max=0)
              for sku in LOTS}  # fmt: skip
     off = tuple(Discount(discount="0 %", item=sku) for sku in asked)
@@ -113,7 +115,7 @@ def _value(inputs: Inputs, system: Offer, store: Offer, taken: list[Offer]) -> f
     return (plan.totals.tco_usd + freight) / plan.jobs[0].useful_pflops
 
 
-@pytest.mark.exhaustive(keep=4)
+@pytest.mark.exhaustive(keep=3, most=8)
 @pytest.mark.parametrize("seed", range(16))
 def test_the_mix_is_the_best_of_all_awards(seed: int, tmp_path: Path) -> None:
     changes = {"capex: 60 MUSD": "capex: 9 MUSD"} if seed % 3 == 0 else {}

@@ -99,6 +99,48 @@ def test_an_export_with_ids_and_underscores(tmp_path: Path) -> None:
     assert quote.prices[0].net_usd == 30.0
 
 
+def test_lines_in_several_currencies(tmp_path: Path) -> None:
+    rows = [
+        [*HEAD, "Currency"],
+        [1, "SB-100-A", "box", 2, 10.0, 20.0, "EUR"],
+        [2, "SB-100-T", "box", 1, 33.0, 33.0, "USD"],
+        [3, "920-9B210-00FN-0M0", "switch", 1, 5.0, 5.0, "EUR"],
+        ["", "", "Total", None, None, 55.0, "EUR"],
+    ]
+    path = xlsx(tmp_path / "q.xlsx", rows)
+    quote = quoted(path, currency=None, rates={"EUR": 1.1})
+    assert (quote.currency, quote.sums[0].agrees) == ("EUR", True)
+    assert {each.item: each.net_usd for each in quote.prices} == pytest.approx(
+        {"box_small": 11.0, "box_turbo": 33.0, "leaf": 5.5}
+    )
+    assert any("33.00 USD is 30.00 EUR at the rates given" in each for each in quote.findings)
+    with pytest.raises(InputError, match="prices are in EUR, and no rate is given"):
+        quoted(path, currency=None)
+    # who says the currency says it of every line
+    assert quoted(path, currency="USD").prices[0].net_usd == 10.0
+
+
+@pytest.mark.parametrize("text", ["2", "2 ea", "2 pcs.", "x 2", "2 Stk", "2 units", "2x"])
+def test_quantities_as_people_write_them(tmp_path: Path, text: str) -> None:
+    rows = [HEAD, [1, "SB-100-A", "box", text, 10.0, 20.0]]
+    assert quoted(xlsx(tmp_path / "q.xlsx", rows)).lines[0].quantity == 2.0
+
+
+def test_a_sheet_of_options_counts_where_the_total_counts_it(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in ([*HEAD], [1, "SB-100-A", "box", 2, 10.0, 20.0], ["", "", "Total", None, None, 20]):
+        sheet.append(row)
+    more = book.create_sheet("Options")
+    more.append(HEAD)
+    more.append([1, "SB-100-T", "box", 1, 30.0, 30.0])
+    book.save(tmp_path / "q.xlsx")
+    quote = quoted(tmp_path / "q.xlsx")
+    assert [line.kind for line in quote.lines] == ["item", "total", "option"]
+    assert {each.item for each in quote.prices} == {"box_small"}
+
+
 def test_a_name_of_two_products_decides_nothing(tmp_path: Path) -> None:
     rows = [HEAD, [1, "", "Store Box 100 Turbo or QM9700 switch of Store Box 100", 1, 1.0, 1.0]]
     (line,) = quoted(xlsx(tmp_path / "q.xlsx", rows)).lines

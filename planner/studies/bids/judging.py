@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
@@ -12,15 +12,16 @@ from planner.api import Options
 from planner.assemble import assemble
 from planner.audit.draft import Draft
 from planner.audit.evaluate import case_of
-from planner.case import Case, figures, resolve
+from planner.case import Case, resolve
 from planner.case.money import cents, discount, support_factor, support_usd_per_year, unit_net_usd
-from planner.errors import InputError
+from planner.errors import InputError, VerificationError
 from planner.figures import OBJECTIVES
 from planner.infeasible import clash
-from planner.inputs import Inputs, applied
-from planner.levers import Lever, levers
+from planner.inputs import Inputs
+from planner.levers import Lever
 from planner.optimizer.joint import Certificate, optimise
 from planner.optimizer.objective import measure, natural
+from planner.optimizer.operate import run_at
 from planner.outputs.words import product
 from planner.schema.bids import (
     BidCharge,
@@ -38,6 +39,7 @@ from planner.schema.problem import Objective, Quantity
 from planner.schema.verification import Breach
 from planner.sizing.facility import discounted_years
 from planner.studies.bids.tenders import LOTS, Counts, Tender, laid_over, price_of
+from planner.studies.bids.wanted import against, is_of, item_of, lacking, let_in, loosened, movable
 from planner.verify import recheck, verify
 
 Money = Literal["tco", "capex"]
@@ -199,12 +201,12 @@ class Desk:
         *,
         broken: bool,
     ) -> Judged:
-        against = tuple(_against(self.inputs, lots))
-        asked = laid_over(_let_in(self.inputs, lots), prices, lots, charges)
-        bare = Judged(asked, lots, tuple(tenders), tuple(charges), against=against)
-        lacking = [text for lot in lots.values() for text in _lacking(asked, lot)]
-        if lacking:
-            return replace(bare, why="; ".join(lacking))
+        refused = tuple(against(self.inputs, lots))
+        asked = laid_over(let_in(self.inputs, lots), prices, lots, charges)
+        bare = Judged(asked, lots, tuple(tenders), tuple(charges), against=refused)
+        missing = [text for lot in lots.values() for text in lacking(asked, lot)]
+        if missing:
+            return replace(bare, why="; ".join(missing))
         plan, bound, case, why = self._planned(asked)
         if plan is not None:
             proven = plan.status == "optimal"
@@ -242,7 +244,7 @@ class Desk:
         pinned = self._pinned(bare)
         if pinned is None:
             return replace(bare, against=(*bare.against, self._clashing(bare, why)))
-        every = _movable(pinned.inputs)
+        every = movable(pinned.inputs)
         given_up = [lever for lever in every if not lever.path.startswith(_OF_JOB)]
         found = self._without(pinned, given_up)
         if found is None:
@@ -259,7 +261,7 @@ class Desk:
         clashing = [
             lever
             for lever in clash(bare.inputs, solver=self.options.solver, work=_WORK)
-            if not _is_of(lever, lots)  # that others are not on offer
+            if not is_of(lever, lots)  # that others are not on offer
         ]
         if not clashing:
             return f"{why} with its products in any numbers"
@@ -269,7 +271,7 @@ class Desk:
     def _without(self, pinned: Judged, given_up: Sequence[Lever]) -> Judged | None:
         """Return the most useful work without some limits, held against all; None for none."""
         self.solved += 1
-        loose = _loosened(pinned.inputs, given_up)
+        loose = loosened(pinned.inputs, given_up)
         options = self.options
         try:
             case = resolve(loose)
@@ -315,7 +317,7 @@ class Desk:
     def _line(self, found: Judged, line: Line, offered: tuple[Price, Tender] | None) -> BidLine:
         goods = None if offered is None else offered[1].goods[line.sku]
         usd, price = line.extended_net_usd or 0.0, found.inputs.prices.get(line.sku)
-        item, off = _item(found.inputs, line.sku), found.inputs.discounts
+        item, off = item_of(found.inputs, line.sku), found.inputs.discounts
         years = 0.0 if price is None else self._years_usd(item, price, off) * line.purchased
         low, high = self._range(found, line, book=goods is None)
         by: PricedBy = "book" if goods is None else "quote"
@@ -363,7 +365,7 @@ class Desk:
         price = found.inputs.prices.get(line.sku)
         if price is None:
             return 0.0, 0.0
-        item, off = _item(found.inputs, line.sku), found.inputs.discounts
+        item, off = item_of(found.inputs, line.sku), found.inputs.discounts
         ends = []
         for at in (0, 1):
             yearly = price.per_year_range_usd[at] if price.per_year_usd is not None else None
@@ -392,7 +394,7 @@ class Desk:
         """Yield support and subscription of a quoted product that are the book's."""
         price = found.inputs.prices[line.sku]
         without = price.model_copy(update={"per_year_usd": None})
-        item, off = _item(found.inputs, line.sku), found.inputs.discounts
+        item, off = item_of(found.inputs, line.sku), found.inputs.discounts
         support = self._years_usd(item, without, off) * line.needed
         if support and price.support_source != "quote":
             yield Lack(sku=line.sku, product=line.product, kind="support", units=line.needed,
@@ -464,136 +466,25 @@ def figures_of(plan: Plan) -> BidFigures:
     )
 
 
-def _item(inputs: Inputs, sku: str) -> Item:
-    return next(item for item in inputs.items if item.id == sku)
-
-
-# What an offer goes against that is no limit of a plan: it is let in, and said.
-
-
-def _against(inputs: Inputs, lots: Counts) -> Iterator[str]:
-    problem = inputs.problem
-    for category, lot in lots.items():
-        for sku, count in lot.items():
-            item = _item(inputs, sku)
-            unwanted = figures.not_wanted(item, problem)
-            if unwanted is not None:
-                yield f"{item.model}: {unwanted}"
-            if count is not None:
-                yield from _out_of_bounds(item, count, problem.items.get(sku, Quantity()))
-        if None in lot.values():
-            continue
-        for other in inputs.items:
-            rule = problem.items.get(other.id, Quantity())
-            if other.category == category and other.id not in lot and rule.least > rule.in_place:
-                yield f"items.{other.id} asks for at least {rule.least}, none is offered"
-    families = {_item(inputs, sku).family for sku in lots.get("storage", {})}
-    most, counted = problem.storage.max_families, None not in lots.get("storage", {}).values()
-    if counted and len(families) > most:
-        yield f"{len(families)} storage families, at most {most} (storage.max_families)"
-
-
-def _out_of_bounds(item: Item, count: int, rule: Quantity) -> Iterator[str]:
-    least, most = item.min_units, item.max_units
-    for words, value, wrong in (
-        ("the vendor sells at least", None if least is None else least.value, -1),
-        ("the vendor's limit is", None if most is None else most.value, 1),
-        (f"items.{item.id}.min asks for", rule.min, -1),
-        (f"items.{item.id}.max allows", rule.max, 1),
-        (f"items.{item.id}.fixed asks for", rule.fixed, 0),
-    ):
-        if value is not None and (count != value if wrong == 0 else wrong * (count - value) > 0):
-            yield f"{count:,} {item.model}, and {words} {value:,}"
-
-
-def _let_in(inputs: Inputs, lots: Counts) -> Inputs:
-    """Return the problem with the products of offers let in, whatever their counts."""
-    problem = inputs.problem
-    consider, policy = problem.consider, problem.policy
-    rules = dict(problem.items)
-    mine = {sku for lot in lots.values() for sku in lot}
-    fixed = {sku for lot in lots.values() for sku, count in lot.items() if count is not None}
-    offers = [item for item in inputs.items if item.id in mine]
-    systems = [item.id for item in offers if item.category == "gpu_system"]
-    families = [item.family for item in offers if item.family is not None]
-    vendors = [item.vendor for item in offers]
-    lifecycles = [item.lifecycle for item in offers]
-    consider = consider.model_copy(update={
-        "gpu_systems": _with(consider.gpu_systems, systems),
-        "storage_families": _with(consider.storage_families, families),
-        "vendors": _with(consider.vendors, vendors),
-        "lifecycle": _with(consider.lifecycle, lifecycles),
-    })  # fmt: skip
-    forbidden = tuple(vendor for vendor in policy.forbid_vendors if vendor not in vendors)
-    policy = policy.model_copy(update={"forbid_vendors": forbidden})
-    for sku in mine & rules.keys():
-        rules[sku] = rules[sku].model_copy(update={"exclude": False})
-    storage = problem.storage
-    if fixed & set(_skus(lots, "storage")):
-        most = max(storage.max_families, len(set(families)))
-        storage = storage.model_copy(update={"max_families": most})
-    changes = {"consider": consider, "policy": policy, "items": rules, "storage": storage}
-    free = {"min_units": None, "max_units": None}
-    items = tuple(item.model_copy(update=free) if item.id in fixed else item
-                  for item in inputs.items)  # fmt: skip
-    return replace(inputs, problem=problem.model_copy(update=changes), items=items)
-
-
-def _skus(lots: Counts, category: str) -> tuple[str, ...]:
-    return tuple(lots.get(category, {}))
-
-
-def _with(names: tuple[str, ...] | None, more: Sequence[str]) -> tuple[str, ...] | None:
-    return None if names is None else tuple(dict.fromkeys((*names, *more)))
-
-
-def _lacking(inputs: Inputs, lot: Mapping[str, int | None]) -> Iterator[str]:
-    """Yield what is not known of products that are offered."""
-    for sku in lot:
-        item = _item(inputs, sku)
-        missing = figures.missing_figure(item, inputs)
-        if missing is not None:
-            yield f"{item.model}: {missing}"
-
-
-# Limits that are broken: a plan without them, held against them.
-
-
-def _movable(inputs: Inputs) -> list[Lever]:
-    """Return every limit of a problem but the counts of lots, which are given."""
-    lots = {item.id for item in inputs.items if item.category in LOTS}
-    return [lever for lever in levers(inputs) if not _is_of(lever, lots)]
-
-
-def _is_of(lever: Lever, skus: Collection[str]) -> bool:
-    """Say whether a limit is one on the count of some products."""
-    return lever.path.startswith("items.") and lever.path.split(".")[1] in skus
-
-
-def _loosened(inputs: Inputs, given_up: Sequence[Lever]) -> Inputs:
-    """Return the problem without some limits, for as much useful work as there can be.
-
-    Args:
-        inputs: the problem with every count of a lot given.
-        given_up: the limits.
-    """
-    loose = applied(inputs, [change for lever in given_up for change in lever.off])
-    goal = loose.problem.objective
-    if goal.maximize is None:
-        goal = Objective(maximize="useful_gpus")
-    most = goal.model_copy(update={"indifference": 0.0})
-    return replace(loose, problem=loose.problem.model_copy(update={"objective": most}))
-
-
-def _evaluated(bare: Judged, answer: Certificate, plan: Plan, options: Options) -> Judged:
-    """Return the plan of an operation that breaks limits, with these."""
-    assert answer.operation is not None
+def _evaluated(bare: Judged, answer: Certificate, plan: Plan, options: Options) -> Judged | None:
+    """Return the plan of an operation that breaks limits, with these; None where nothing runs."""
+    run = answer.operation
+    assert run is not None
     counts = {line.sku: line.quantity for line in plan.lines if line.parent is None}
     case = case_of(Draft(bare.inputs, plan, counts))
-    value = measure(case, case.objective)(answer.operation)
-    shown = Certificate("feasible", answer.operation, value, None, None, 0, 0.0, late=False)
+    units = {offer.id: run.units.get(offer.id, 0) for offer in case.offers()}
+    run = run_at(case, run.mode, units, run.used, run.gpus, run.interval_s, run.ways, run.every)
+    if run is None:
+        return None
+    value = measure(case, case.objective)(run)
+    shown = Certificate("feasible", run, value, None, None, 0, 0.0, late=False)
     broken = assemble(bare.inputs, case, shown, solver=options.solver, gap=options.gap)
-    names = {name for name, _ in recheck(bare.inputs, broken).breaches}
+    checked = recheck(bare.inputs, broken)
+    if checked.disagreements:
+        raise VerificationError(checked.disagreements)
+    names = {name for name, _ in checked.breaches}
+    reported = {limit.name for limit in broken.limits}
+    others = tuple(text for name, text in checked.breaches if name not in reported)
     breaches = tuple(
         Breach(
             name=limit.name,
@@ -607,4 +498,5 @@ def _evaluated(bare: Judged, answer: Certificate, plan: Plan, options: Options) 
         for limit in broken.limits
         if limit.name in names
     )
-    return replace(bare, plan=broken, case=case, breaches=breaches)
+    more = (*bare.against, *others)
+    return replace(bare, plan=broken, case=case, breaches=breaches, against=more)

@@ -367,7 +367,7 @@ def traced(tender: Tender) -> Iterator[TraceRow]:
             currency=quote.currency,
             usd_per_unit=rate,
             usd=None if line.amount is None else line.amount * rate,
-            became=_became(line, tender, support.get(place(line))),
+            became="; ".join((_became(line, tender, support.get(place(line))), *line.remarks)),
         )
 
 
