@@ -111,6 +111,11 @@ def test_optimiser_finds_the_enumerated_best(chunk: int) -> None:
     assert not wrong, "\n".join(f"seed {seed}: {said}" for seed, said in wrong.items())
 
 
+def test_room_and_wear_are_of_one_type_where_several_are_in_use() -> None:
+    """Of two types the one with the larger part has the larger drives."""
+    assert faults(with_levels(95_047)) == []
+
+
 PROBLEM = "local_level"
 
 
