@@ -29,7 +29,7 @@ from planner.cli_options import (
     running_options,
 )
 from planner.commands import EXIT_CODES, running
-from planner.errors import PlannerError, StoppedError
+from planner.errors import Finding, InputError, PlannerError, StoppedError
 from planner.studies.registry import BESIDE_PLANS, SCHEMAS, STUDIES, Study
 from planner.terminal import discard, follow, open_closed_streams, say
 
@@ -171,12 +171,20 @@ def check(
     problem: ProblemFile,
     set_: Settings = None,
     scenario: Scenario = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="An example: list the settings that are still as it has them.", metavar="EXAMPLE"
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Validate a problem with its catalogs and prices; list every finding."""
     from planner.commands.problem import report_findings
 
-    text, faulty = report_findings(problem, tuple(set_ or ()), scenario, as_json=as_json)
+    text, faulty = report_findings(
+        problem, tuple(set_ or ()), scenario, against=against, as_json=as_json
+    )
     say(text)
     raise typer.Exit(2 if faulty else 0)
 
@@ -259,17 +267,51 @@ def schema(
     say(document(name.value), nl=False)
 
 
+def _asked(words: str) -> Any:
+    return typer.Option(help=words, show_default=False, rich_help_panel="Your own problem")
+
+
 @app.command()
 def init(
-    example: Annotated[str, typer.Argument(help="A shipped example problem.")] = "10MW",
+    example: Annotated[
+        str | None, typer.Argument(help="A shipped example to copy.", show_default=False)
+    ] = None,
+    name: Annotated[str | None, _asked("Name of the problem and its file.")] = None,
+    power: Annotated[str | None, _asked("Power at the meter: '3 MW'.")] = None,
+    pue: Annotated[str | None, _asked("Power at the meter by IT power; 1.25.")] = None,
+    racks: Annotated[str | None, _asked("Racks that the room takes.")] = None,
+    rack_power: Annotated[str | None, _asked("Power of a rack: '130 kW'.")] = None,
+    budget: Annotated[str | None, _asked("What may be spent at once: '60 MUSD'.")] = None,
+    model: Annotated[str | None, _asked("Parameters of the model to train: '405 B'.")] = None,
+    tokens: Annotated[str | None, _asked("Tokens to train it on: '15 T'.")] = None,
+    vendors: Annotated[str | None, _asked("Who may sell: 'DDN, VAST'.")] = None,
+    own: Annotated[list[str] | None, _asked("ITEM=UNITS that is owned. Repeatable.")] = None,
+    prices: Annotated[str | None, _asked("Price book: a file, or a shipped one.")] = None,
     output: Output = Path(),
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
-    """Write a shipped example problem to start from."""
-    from planner.commands.files import write_example
+    """Write a problem to start from: your own, of a few answers, or a shipped example.
 
-    path = write_example(example, output, force=force)
+    Without any of them it asks on a terminal, and copies 10MW elsewhere.
+    """
+    from planner.commands.files import write_example
+    from planner.commands.new_problem import Answers, ask, write_problem
+
+    answers = Answers(name, power, pue, racks, rack_power, budget, model, tokens, vendors,
+                      tuple(own or ()), prices)  # fmt: skip
+    if example is not None and answers.any:
+        message = f"an example ({example}) is copied as it is; answers make a problem of your own"
+        raise InputError(Finding("usage", message, fix="give one or the other"))
+    asks = sys.stdin.isatty() and sys.stdout.isatty()
+    if example is None and (answers.any or asks):
+        path = write_problem(ask(answers, _prompt) if asks else answers, output, force=force)
+    else:
+        path = write_example(example or "10MW", output, force=force)
     say(f"wrote {path}; next: planner solve {path}", err=True)
+
+
+def _prompt(words: str, otherwise: str) -> str:
+    return str(typer.prompt(words, default=otherwise, show_default=bool(otherwise)))
 
 
 CatalogFiles = Annotated[

@@ -156,7 +156,7 @@ def weights_gb_per_gpu(job: Job, precision: Precision | None = None) -> float | 
     asked = job.training.precisions if precision is None else (precision,)
     each = min(WEIGHT_BYTES[name] for name in asked)
     parallel = job.parallelism
-    return each * job.parameters / (parallel.tensor * parallel.pipeline) / 1e9
+    return each * parallel.parameters_per_gpu(job.parameters) / 1e9
 
 
 def job_size(job: Job) -> tuple[float, float]:

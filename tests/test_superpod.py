@@ -6,6 +6,7 @@ import pytest
 
 from planner import api
 from planner.schema.plan import Line, Plan
+from planner.shipped import problem_files
 
 SUPERPOD = """\
 name: DGX SuperPOD of 127 DGX H100
@@ -97,3 +98,21 @@ def test_management_ports_of_the_superpod(superpod: Plan) -> None:
     assert line_of(superpod, "cable_cat6").quantity == (
         fabric.endpoints + fabric.leaf_switches + beside
     )
+
+
+@pytest.mark.parametrize(("power", "ends"), [("30 MW", True), ("20 MW", False)])
+def test_a_plan_that_the_largest_fabric_ends_says_so(power: str, ends: bool) -> None:
+    """Of NVL72 with switches of 64 ports the published design ends at 16 units of 8 racks."""
+    settings = (
+        f"site.facility_power={power}",
+        "site.racks=5000",
+        "budget.capex=10 BUSD",
+        "consider.gpu_systems=[nvidia_gb200_nvl72]",
+    )
+    plan = api.solve(problem_files()["10MW"], settings=settings)
+    (racks,) = (line.quantity for line in plan.lines if line.sku == "nvidia_gb200_nvl72")
+    said = [text for text in plan.warnings if "is the largest that Quantum-2 QM9700 makes" in text]
+    assert (racks == 128, bool(said)) == (ends, ends)
+    if said:
+        assert plan.warnings[0] == said[0]
+        assert "128 systems, whatever power, racks and money allow" in said[0]

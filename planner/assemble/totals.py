@@ -109,7 +109,7 @@ def job_plan(inputs: Inputs, case: Case, operation: Run) -> JobPlan:
         max_blocking=job.max_blocking,
         whole_replicas=job.whole_replicas,
         tensor_gpus=case.in_use(o.used, o.ways)[0][1].tensor_gpus,
-        per_system_gpus=asked.gpus.per_system,
+        per_system_gpus=asked.gpus.most_of(case.in_use(o.used, o.ways)[0][0].id),
         usable_gpus_by_type={s.id: way.usable_gpus for s, way in case.in_use(o.used, o.ways)},
         idle_gpus=sum(s.gpus * o.used.get(s.id, 0) for s in case.systems) - o.gpus,
         local=local_plan(inputs, case, o) if o.mode == "local" else None,

@@ -20,10 +20,13 @@ from planner.schema.levels import DEFAULT_FAILURES
 from planner.schema.plan import Assumption, FabricReport, JobPlan, Line
 from planner.schema.repair import Repair
 from planner.sizing.checkpoint import BYTES_PER_PARAMETER
+from planner.sizing.fabric import compute_sizes
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW
 
 BOUND_CLOSE_FROM = 0.98
 """Availability from which on the bound is close where spares stand in each rack."""
+FULL_FROM = 0.98
+"""Share of its systems from which on the largest fabric is what ends a plan."""
 
 # What the plan rests on: every input that matters, with value, unit, source and confidence.
 
@@ -300,6 +303,24 @@ def _other_switches(inputs: Inputs, fabrics: Sequence[FabricReport]) -> Iterator
             )
 
 
+def _largest_fabric(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]:
+    """Say where a compute fabric is the largest that its switches make, and full: what ends a plan
+    then is no limit of the problem."""
+    models = {item.id: item.model for item in inputs.items}
+    for fabric in case.companions.fabrics:
+        if fabric.design is None:
+            continue
+        most = fabric.sizes[-1].capacity
+        larger = compute_sizes(fabric.design, most + 1)[-1].capacity > most
+        used = total(fabric.amount, case.companions.values(operation.units))
+        if not larger and used > FULL_FROM * most:
+            yield (
+                f"the compute fabric is the largest that {models[fabric.switch]} makes in three "
+                f"tiers: {most:,} systems, whatever power, racks and money allow; more take a "
+                "switch with more ports (network.compute.switches)"
+            )
+
+
 def _consoles_on_reserve(case: Case, operation: Run) -> Iterator[str]:
     """Say where more consoles use free ports of management switches than there are."""
     companions = case.companions
@@ -379,6 +400,7 @@ def warnings(
     lines = [line for line in bill if line.parent is None]
     groups = (
         _hours(case),
+        _largest_fabric(inputs, case, operation),
         _prices(lines),
         way_warnings(inputs, case, operation),
         _support(lines),

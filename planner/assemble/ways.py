@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planner.case import Case, System, figures
+from planner.case import Case, System, figures, resolve
 from planner.case.choices import FULL, Choice, peak_tflops
 from planner.inputs import Inputs, needs_flops
 from planner.optimizer.operate import Run
 from planner.paths import job_path
 from planner.schema.catalog import Item
-from planner.schema.plan import WayPlan
+from planner.schema.live import WayRow, Ways
+from planner.schema.plan import Plan, WayPlan
 from planner.schema.problem import Job
 
 OWN_CURVE = "the problem's own curve (jobs[].power.curve)"
@@ -144,9 +145,57 @@ def _spread(item: Item, job: Job, choice: Choice) -> dict[str, Any]:
         "tensor": option.tensor,
         "pipeline": option.pipeline,
         "context": option.context,
+        "experts": option.experts,
+        "expert_tensor": option.expert_tensor,
+        "expert_parameters": option.expert_parameters,
         "option_factor": option.factor,
         "min_replicas": figures.least_replicas(item, job.spread(option)) or 1,
     }
+
+
+def way_table(inputs: Inputs, plan: Plan) -> Ways | None:
+    """Return the ways in which a plan's job may run on its GPU systems with the same replicas.
+
+    None where the problem says nothing of how the job runs, or it runs on several types: one cell
+    cannot choose for both.
+    """
+    if not plan.jobs or len(plan.jobs[0].ways) != 1:
+        return None
+    job, case = plan.jobs[0], resolve(inputs)
+    system = next(each for each in case.systems if each.id == job.gpu_type)
+    taken = system.way(job.way_ids)
+    item, asked_job = _item(inputs, system.id), inputs.problem.job
+    every = {each.id_of(item, asked_job): each for each in figures.choices_on(item, inputs)}
+    law = case.job.scale
+    mfu = (case.job.mfu or 0.0) / (job.mfu or 1.0)
+    rows = []
+    for way in system.ways:
+        choice = every[way.id]
+        if choice.option != every[taken.id].option:
+            continue
+        share = 1.0 if law is None else law.share(job.gpus_used, way.bubble)
+        rated, usual = figures.it_power_kw(item, inputs), figures.typical_power_kw(item, inputs)
+        most = None if rated is None else choice.point.power * rated
+        tdp = item.gpu.tdp
+        rows.append(
+            WayRow(
+                id=way.id,
+                label=f"{choice.precision} at {100.0 * choice.point.gpu_cap:.4g} % power",
+                gpu_cap=choice.point.gpu_cap,
+                gpu_limit_w=None if tdp is None else 1000.0 * choice.point.gpu_cap * tdp.value,
+                power_kw=most,
+                typical_kw=most if usual is None or most is None else min(usual, most),
+                tflops_per_gpu=way.tflops_per_gpu * share * mfu,
+            )
+        )
+    return Ways(
+        sku=system.id,
+        chosen=next(row.label for row in rows if row.id == taken.id),
+        rows=tuple(rows),
+        gpus_used=job.gpus_used,
+        exponent=0.0 if law is None or law.table else law.exponent,
+        bubble=0.0 if law is None or law.table or law.exponent else taken.bubble,
+    )
 
 
 def _item(inputs: Inputs, sku: str) -> Item:

@@ -30,7 +30,7 @@ from planner.outputs import workbook
 from planner.outputs.plan_json import from_bytes
 from planner.outputs.workbook import STUDY_SHEETS
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.data import growths
+from planner.outputs.workbook.data import live_of
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Breach
@@ -67,7 +67,8 @@ def audit(path: Path, options: Options | None = None, *, solve_again: bool = Tru
         added_sheets=added,
     )
     sheet = Listed.of(opened, solved, edits, cells)
-    draft = apply(opened.name, inputs, solved, edits, sheet.quantities)
+    live = live_of(opened.packed)
+    draft = apply(opened.name, inputs, solved, edits, sheet.quantities, live)
     best = _best(found, draft, options or Options()) if solve_again or not edits else None
     return _judged(found, opened, written, draft, best, sheet)
 
@@ -106,7 +107,7 @@ def _written(opened: Opened, plan: Plan) -> tuple[Workbook, tuple[InputCell, ...
         created=packed.created,
         inputs=packed.inputs,
         studies=studies,
-        growth=growths(packed),
+        live=live_of(packed),
     )
     stream.seek(0)
     return load_bytes(stream), cells
@@ -178,9 +179,11 @@ def _breaches(edited: Plan, checked: Recheck) -> tuple[Breach, ...]:
 
 def _same_inputs(found: Audit) -> bool:
     """Return whether what is best is what it was: only decisions and remarks were edited."""
-    decided = {"gpus_idle"}
-    if found.solved.jobs[0].interval_policy == "optimal":
+    decided, job = {"gpus_idle", "way"}, found.solved.jobs[0]
+    if job.interval_policy == "optimal":
         decided.add("interval_s")
+    if job.spares_move:
+        decided.add("spares")
     return all(edit.kind in ("quantity", "remark") or edit.key in decided for edit in found.edits)
 
 

@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from planner.case.model import Way
 from planner.errors import Finding, InputError
 from planner.inputs import Inputs, changed
 from planner.limits import COUNTED_IN, named, path_of
 from planner.outputs.workbook.inputs import Scalar
 from planner.schema.catalog import Figure, Item
 from planner.schema.levels import FailureRate
+from planner.schema.live import Live
 from planner.schema.plan import JobPlan, Plan
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import MOST_SPARES, Extra, FixedInterval, Problem, Quantity, Term
@@ -33,7 +35,8 @@ class Draft:
 
     ``quantities`` holds the units in place by catalog id, companions included; ``spares`` the cold
     spares that were typed in; ``own_lines`` what was written of lines that were added, by section
-    and number.
+    and number. ``standing`` units stand by as spares, where the plan decides them; the job runs in
+    the ways ``way_ids``, and ``ways`` are the ids of those to choose from, by their labels.
     """
 
     inputs: Inputs
@@ -45,6 +48,9 @@ class Draft:
     term: dict[str, float | None] = field(default_factory=dict)
     spares: dict[str, int] = field(default_factory=dict)
     own_lines: dict[tuple[str, int], dict[str, Scalar]] = field(default_factory=dict)
+    standing: int | None = None
+    way_ids: tuple[str, ...] = ()
+    ways: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def problem(self) -> Problem:
@@ -55,6 +61,20 @@ class Draft:
     def job(self) -> JobPlan:
         """The job of the solved plan."""
         return self.plan.jobs[0]
+
+    def most_gpus(self, way: Way, systems: int) -> int:
+        """Return the GPUs in use that the workbook leaves of so many systems of the job's type."""
+        if self.standing is None:
+            return way.most_gpus(systems) - self.gpus_idle
+        job = self.job
+        line = next(x for x in self.plan.lines if x.sku == job.gpu_type and x.parent is None)
+        each = line.gpus // line.working
+        solved = job.most_gpus_beside(line.working, job.repair.spares if job.repair else 0, each)
+        usable = {job.gpu_type: way.usable_gpus}
+        replica = {"replica_gpus": way.replica_gpus, "usable_gpus_by_type": usable}
+        job = job.model_copy(update=replica)
+        most = job.most_gpus_beside(systems, self.standing, each)
+        return most - (solved - self.job.gpus_used)
 
     def working(self, sku: str) -> int:
         """Return the units of an item in the cluster: owned ones that stood idle still do."""
@@ -181,6 +201,8 @@ def _replica(draft: Draft, value: float | None) -> None:
     if value is None:
         draft.change_job(parallelisms=None)
         return
+    if was is not None and was.expert_parameters is not None and round(value) != was.replica_gpus:
+        raise EditError("the GPUs of a replica with experts follow from the problem's degrees")
     groups, rest = divmod(round(value), 1 if was is None else was.tensor)
     if rest or not groups:
         assert was is not None
@@ -256,6 +278,20 @@ def _repair(name: str) -> Setter:
     return set_it
 
 
+def _spares(draft: Draft, value: float) -> None:
+    """Set the spares that stand by: a decision, or what the problem asks for."""
+    if draft.job.spares_move:
+        draft.standing = round(value)
+    else:
+        _repair("spares")(draft, value)
+
+
+def _way(draft: Draft, value: str) -> None:
+    if value not in draft.ways:
+        raise EditError(f"'{value}' is no way in which the job may run")
+    draft.way_ids = (draft.ways[value],)
+
+
 FIGURES: dict[str, Setter] = {
     "checkpoint_gb": _job("size_gb", "checkpoint"),
     "save_mode": _mode,
@@ -267,7 +303,8 @@ FIGURES: dict[str, Setter] = {
     "hardware_share": _repair("share"),
     "repair_s": _repair("time_s"),
     "swap_s": _repair("swap_s"),
-    "spares": _repair("spares"),
+    "spares": _spares,
+    "way": _way,
     "restore_fan_out": _job("fan_out", "restore"),
     "bytes_per_parameter": _job("bytes_per_parameter"),
     "checkpoints_held": _held,
@@ -388,6 +425,7 @@ def apply(
     plan: Plan,
     edits: Sequence[Edit],
     quantities: Mapping[str, int],
+    live: Live | None = None,
 ) -> Draft:
     """Return the problem with the edits, and what the workbook decides.
 
@@ -397,11 +435,12 @@ def apply(
         plan: the solved plan.
         edits: what was changed.
         quantities: the units in place as the edited workbook lists them, by catalog id.
+        live: what the workbook carries besides its plan.
 
     Raises:
         InputError: an edit does not fit the problem.
     """
-    job = plan.jobs[0]
+    job, live = plan.jobs[0], live or Live()
     draft = Draft(
         inputs=inputs,
         plan=plan,
@@ -409,6 +448,9 @@ def apply(
         mode=job.mode,
         interval_s=job.interval_s,
         gpus_idle=_usable(plan) - job.gpus_used,
+        standing=job.repair.spares if job.repair is not None and job.spares_move else None,
+        way_ids=job.way_ids,
+        ways={} if live.ways is None else {row.label: row.id for row in live.ways.rows},
     )
     # The sheet holds size and bytes apart; the problem would derive the one from the other.
     if any(edit.key in ("checkpoint_gb", "bytes_per_parameter") for edit in edits):

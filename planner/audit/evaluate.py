@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from openpyxl.workbook import Workbook
 
 from planner.assemble import assemble
-from planner.assemble.growth import enlarged
+from planner.assemble.live import enlarged
 from planner.audit.draft import Draft
 from planner.audit.reader import Opened
 from planner.case import Case
@@ -21,9 +21,9 @@ from planner.optimizer.operate import Run, Running, run_at
 from planner.optimizer.purchase import bill
 from planner.outputs import scope
 from planner.outputs.workbook import recalculated
-from planner.outputs.workbook.data import growths
+from planner.outputs.workbook.data import live_of
 from planner.outputs.workbook.inputs import InputCell
-from planner.schema.growth import SHARED_RACKS
+from planner.schema.live import SHARED_RACKS
 from planner.schema.plan import Plan
 from planner.schema.verification import Edit, Shortage, Stale
 from planner.verify import Recheck, recheck
@@ -58,7 +58,7 @@ class Listed:
         """
         typed = {(edit.sheet, edit.cell): edit.after for edit in edits}
         packed = opened.packed
-        book = recalculated(plan, typed, created=packed.created, growth=growths(packed))
+        book = recalculated(plan, typed, created=packed.created, live=live_of(packed))
 
         def counts(kind: str) -> dict[str, int]:
             shown = ((cell.key, book.shown(cell)) for cell in cells if cell.kind == kind)
@@ -147,12 +147,12 @@ def _operation(case: Case, draft: Draft) -> Run:
         if units[offer.id]:
             raise NothingRunsError(f"more of {offer.id} than is installed, and nothing may use it")
     used = _used(case, draft, units)
-    ways = draft.job.way_ids
+    ways = draft.way_ids
     running = case.in_use(used, ways)
     gpus = sum(way.most_gpus(used[s.id]) for s, way in running)
     if len(running) == 1:
         ((system, way),) = running
-        gpus = way.most_gpus(units[system.id]) - draft.gpus_idle
+        gpus = draft.most_gpus(way, units[system.id])
     _check_whole(case, running, used, gpus)
     local = draft.plan.jobs[0].local
     mode: Mode = "sync" if draft.mode == "sync" else "async"
@@ -215,8 +215,8 @@ def _used(case: Case, draft: Draft, units: Mapping[str, int]) -> dict[str, int]:
     if not types:
         raise NothingRunsError("no GPU system of a type that the job uses is left")
     if len(job.gpu_types) == 1:
-        way = types[0].way(job.way_ids)
-        gpus = way.most_gpus(units[types[0].id]) - draft.gpus_idle
+        way = types[0].way(draft.way_ids)
+        gpus = draft.most_gpus(way, units[types[0].id])
         return {types[0].id: max(0, way.systems_for(gpus))}
     solved = {line.sku: line.working for line in draft.plan.lines}
     idle = {s.id: solved[s.id] - job.systems_by_type.get(s.id, 0) for s in types}

@@ -214,13 +214,15 @@ def host_copy_gb_per_s(item: Item, job: Job) -> float | None:
     return item.local.host_copy.value
 
 
-def usable_gpus(gpus: int, job: Job) -> int:
+def usable_gpus(item: Item, job: Job) -> int:
     """Return the GPUs of one system that the job can use; 0 where a tensor group does not fit."""
+    assert item.provides.gpus is not None
+    gpus, most = item.provides.gpus.value, job.gpus.most_of(item.id)
     if not job.whole_replicas:
-        return min(gpus, job.gpus.per_system or gpus)
+        return min(gpus, most or gpus)
     assert job.parallelism is not None
     tensor, replica = job.parallelism.tensor, job.parallelism.replica_gpus
-    return sizing.usable_gpus(gpus, tensor, replica, job.gpus.per_system)
+    return sizing.usable_gpus(gpus, tensor, replica, most)
 
 
 def spare_unit(item: Item, usable_gpus: int, job: Job) -> SpareUnit:
@@ -399,7 +401,7 @@ def least_replicas(item: Item, job: Job) -> int | None:
         return 1 if parallel is None else parallel.min_replicas
     if item.gpu.memory is None or job.parameters is None:
         return parallel.min_replicas
-    asked, per_gpu = parallel.memory, job.parameters / (parallel.tensor * parallel.pipeline)
+    asked, per_gpu = parallel.memory, parallel.parameters_per_gpu(job.parameters)
     held = MemoryNeed(asked.held, asked.shared, asked.activations_gb, asked.usable)
     least = held.least_replicas(per_gpu, item.gpu.memory.value)
     return None if least is None else max(parallel.min_replicas, least)
@@ -418,10 +420,10 @@ def _no_memory(item: Item, job: Job) -> str | None:
 
 def _no_domain(item: Item, job: Job) -> str | None:
     """Return why a tensor group finds no place within one system, or None where it does."""
-    if item.provides.gpus is None or usable_gpus(item.provides.gpus.value, job):
+    if item.provides.gpus is None or usable_gpus(item, job):
         return None
     assert job.parallelism is not None
-    gpus = min(item.provides.gpus.value, job.gpus.per_system or item.provides.gpus.value)
+    gpus = min(item.provides.gpus.value, job.gpus.most_of(item.id) or item.provides.gpus.value)
     return (
         f"a tensor group of {job.parallelism.tensor} GPUs does not fit into the {gpus} that the "
         f"job uses of one system ({job_path('parallelism')})"
@@ -435,7 +437,7 @@ def _no_pool(item: Item, job: Job) -> str | None:
         return None
     if repair.spares == "open" and repair.when_short == "wait":
         return None
-    unit = spare_unit(item, usable_gpus(item.provides.gpus.value, job), job)
+    unit = spare_unit(item, usable_gpus(item, job), job)
     if not unit.in_rack:
         return None
     if repair.when_short == "shrink":

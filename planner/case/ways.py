@@ -22,7 +22,7 @@ def ways_of(item: Item, inputs: Inputs) -> tuple[Way, ...]:
 def _way(item: Item, job: Job, choice: Choice) -> Way:
     assert item.provides.gpus is not None
     name, job = choice.id_of(item, job), job.spread(choice.option)
-    usable = figures.usable_gpus(item.provides.gpus.value, job)
+    usable = figures.usable_gpus(item, job)
     parallel = job.parallelism
     replica = parallel.replica_gpus if parallel else None
     bubble = bubble_of(job)
@@ -66,5 +66,5 @@ def bubble_of(job: Job) -> float:
     scale, parallel = job.training.scale, job.parallelism
     if scale is None or scale.micro_batches is None or parallel is None:
         return 0.0
-    replica = parallel.replica_gpus
-    return pipeline_bubble(parallel.pipeline, replica, scale.micro_batches, scale.interleave)
+    each = parallel.batch_gpus
+    return pipeline_bubble(parallel.pipeline, each, scale.micro_batches, scale.interleave)

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from planner import shipped
 from planner.case import figures, resolve
-from planner.errors import Finding, InputError, listed
-from planner.loader import load, load_with_findings, scenario_names
+from planner.errors import Finding, InputError, did_you_mean, listed
+from planner.loader import load, load_with_findings, scenario_names, yaml12
 from planner.outputs.size_screen import render
+from planner.paths import steps_of
 from planner.sizing_report import size_report
 
 
 def report_findings(
-    path: Path, settings: tuple[str, ...], scenario: str | None, *, as_json: bool
+    path: Path,
+    settings: tuple[str, ...],
+    scenario: str | None,
+    *,
+    against: str | None = None,
+    as_json: bool,
 ) -> tuple[str, bool]:
-    """Return the findings as text or JSON, and whether any of them is an error."""
+    """Return the findings as text or JSON, and whether any of them is an error.
+
+    Args:
+        path: the problem file.
+        settings: ``path=value`` changes laid over it.
+        scenario: a named scenario of the file.
+        against: an example; settings that the file has as the example has them are findings.
+        as_json: whether to return the findings as JSON.
+
+    Raises:
+        InputError: there is no such example.
+    """
     items, findings = _findings(path, settings, scenario)
     if scenario is None and not any(finding.severity == "error" for finding in findings):
         for name in scenario_names(path):
@@ -24,9 +43,13 @@ def report_findings(
             wrong = [finding for finding in more if finding.severity == "error"]
             findings += [replace(f, message=f"scenario {name}: {f.message}") for f in wrong]
     faulty = any(finding.severity == "error" for finding in findings)
+    same = [] if against is None else _left_as_in(against, path)
     if as_json:
-        return json.dumps([asdict(finding) for finding in findings], indent=2), faulty
-    lines = listed(findings)
+        return json.dumps([asdict(finding) for finding in (*findings, *same)], indent=2), faulty
+    lines = [
+        *listed(findings),
+        *(f"{one.file}:{one.line}: {one.path}: {one.message}" for one in same),
+    ]
     errors = sum(finding.severity == "error" for finding in findings)
     if not faulty:
         lines.append(f"{path}: valid; {items} catalog items; {_count(len(findings), 'warning')}")
@@ -35,6 +58,44 @@ def report_findings(
             f"{path}: {_count(errors, 'error')}, {_count(len(findings) - errors, 'warning')}"
         )
     return "\n".join(lines), faulty
+
+
+def _left_as_in(example: str, path: Path) -> list[Finding]:
+    """Return a finding for each setting that a file has from the example it was made of."""
+    known = shipped.problem_files()
+    if example not in known:
+        hint = did_you_mean(example, list(known)) or "examples: " + ", ".join(known)
+        raise InputError(Finding("not-found", f"no example named '{example}'", fix=hint))
+    document, theirs = yaml12.read(path), dict(_leaves("", yaml12.read(known[example]).data))
+    same = [
+        (name, value)
+        for name, value in _leaves("", document.data)
+        if name in theirs and theirs[name] == value
+    ]
+    return [
+        Finding(
+            "as-shipped",
+            f"as in {example}: {value}",
+            document.file,
+            document.line(steps_of(name)),
+            name,
+            severity="warning",
+        )
+        for name, value in same
+    ]
+
+
+def _leaves(path: str, value: object) -> Iterator[tuple[str, object]]:
+    """Yield the settings below a place in a file, each with its path."""
+    if isinstance(value, dict):
+        parts: Iterable[tuple[object, object]] = value.items()
+    elif isinstance(value, (list, tuple)) and any(isinstance(each, dict) for each in value):
+        parts = enumerate(value)
+    else:
+        yield path, value
+        return
+    for name, part in parts:
+        yield from _leaves(f"{path}.{name}" if path else str(name), part)
 
 
 def _findings(

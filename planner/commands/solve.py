@@ -161,7 +161,7 @@ def _bill(plan: Plan, kind: BillFormat, audience: Audience) -> bytes:
 def _workbook(
     plan: Plan, inputs: Inputs, carried: str, audience: Audience, studies: Studies
 ) -> bytes:
-    from planner.assemble.growth import growth
+    from planner.assemble.live import live
     from planner.outputs import workbook
 
     stream = io.BytesIO()
@@ -172,7 +172,7 @@ def _workbook(
         audience=audience,
         inputs=carried if audience == "internal" else None,
         studies=studies,
-        growth=growth(inputs, plan),
+        live=live(inputs, plan),
     )
     return stream.getvalue()
 

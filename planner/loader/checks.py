@@ -326,6 +326,12 @@ def _references(inputs: Inputs) -> Iterator[Finding]:
                 hint = did_you_mean(name, choices) or _known(choices)
                 path = f"consider.{key}.{index}"
                 yield _finding(inputs, "unknown-id", path, f"no {what} '{name}'", hint)
+    by_type = inputs.problem.job.gpus.per_system
+    for name in by_type if isinstance(by_type, dict) else ():
+        if name not in systems:
+            hint = did_you_mean(name, systems) or _known(systems)
+            path = job_path(f"gpus.per_system.{name}")
+            yield _finding(inputs, "unknown-id", path, f"no GPU system '{name}'", hint)
 
 
 def _known(names: list[str]) -> str:
@@ -532,6 +538,7 @@ def _gpus(inputs: Inputs) -> Iterator[Contradiction]:
         tensor, pipeline = smallest.tensor, smallest.pipeline
         need, context = smallest.replica_gpus, smallest.context
         more = f" x context {context}" if context > 1 else ""
+        more += f", experts over {smallest.expert_gpus}" if smallest.expert_gpus > 1 else ""
         message = f"one replica takes {need} GPUs (tensor {tensor} x pipeline {pipeline}{more})"
         yield path, f"{message}, and at most {most} may be used", f"raise it to {need} or more"
     if targets.min_gpus is not None and targets.min_gpus > most:
@@ -615,11 +622,13 @@ def _memory(inputs: Inputs) -> Iterator[Contradiction]:
 def _domains(inputs: Inputs) -> Iterator[Contradiction]:
     """Yield tensor groups that no GPU system on offer holds within itself."""
     job = inputs.problem.job
-    sizes = [item.provides.gpus.value for item in _systems(inputs) if item.provides.gpus]
+    systems = [item for item in _systems(inputs) if item.provides.gpus]
+    sizes = [item.provides.gpus.value for item in systems if item.provides.gpus]
     if not job.whole_replicas or job.parallelism is None or not sizes or len(job.options) > 1:
         return
     largest, tensor = max(sizes), job.parallelism.tensor
-    most = min(largest, job.gpus.per_system or largest)
+    used = (job.gpus.most_of(item.id) for item in systems)
+    most = max(min(size, each or size) for size, each in zip(sizes, used, strict=True))
     if tensor > most:
         why = f"the largest has {largest}" if most == largest else f"the job uses {most} of each"
         message = f"a tensor group of {tensor} GPUs fits into no system on offer: {why}"

@@ -10,7 +10,15 @@ from planner.case import Way
 from planner.optimizer import purchase
 from planner.optimizer.context import Build
 from planner.optimizer.master import Bounds, Master
-from planner.optimizer.model import OVERDRAWN, Linear, LogMoney, Ratio, Variable, evaluate
+from planner.optimizer.model import (
+    NEAR_WHOLE,
+    OVERDRAWN,
+    Chord,
+    Linear,
+    Table,
+    Variable,
+    evaluate,
+)
 from planner.optimizer.objective import LOGARITHMIC
 from planner.optimizer.operate import Run
 from planner.optimizer.solver import Outcome
@@ -197,24 +205,28 @@ def _counts_n(build: Build) -> bool:
     """Say whether the GPUs in use matter by their logarithm: of a job that goes on with fewer
     replicas it is the logarithm of those that run that does, unless something asks for both."""
     case = build.case
-    asked = (case.job.scale, case.limits.min_goodput)
-    return build.log_running is None or any(each is not None for each in asked)
+    if build.log_running is None or case.job.fan_out != "broadcast":
+        return True
+    return case.job.scale is not None or case.limits.min_goodput is not None
 
 
-def overdraws(master: Master, outcome: Outcome) -> list[Ratio | LogMoney]:
+def overdraws(master: Master, outcome: Outcome) -> list[Chord]:
     """Return the chords that allow the master more than their curves do."""
     chords = master.build.model.chords
     return [chord for chord in chords if chord.overdrawn(outcome.values) > OVERDRAWN]
 
 
-def split_chord(
-    master: Master, chord: Ratio | LogMoney, node: Node, at: float, least: float
-) -> list[Node]:
-    """Split a range where its chord pretends too much: it is exact at the ends."""
+def split_chord(master: Master, chord: Chord, node: Node, at: float, least: float) -> list[Node]:
+    """Split a range where its chord pretends too much: it is exact at the ends, or at one count."""
     variable = chord.divided
     _, low, high = node.bounds.get(variable.name, (variable, *master.original(variable)))
     if chord.width(low, high) < LEAST_WIDTH:
         return []
+    if isinstance(chord, Table):
+        whole = float(math.ceil(at - NEAR_WHOLE))
+        ends = ((low, whole - 1.0), (whole, whole), (whole + 1.0, high))
+        found = [_part(master, node, variable, low=one, high=other) for one, other in ends]
+        return [part for part in found if part is not None]
     margin = least * (high - low)
     point = min(max(at, low + margin), high - margin)
     parts = [_part(master, node, variable, high=point), _part(master, node, variable, low=point)]
@@ -222,7 +234,7 @@ def split_chord(
 
 
 def split(
-    master: Master, goal: Goal, node: Node, outcome: Outcome, overdrawn: list[Ratio | LogMoney]
+    master: Master, goal: Goal, node: Node, outcome: Outcome, overdrawn: list[Chord]
 ) -> list[Node]:
     """Split shared racks where there are too few for the purchase and no prices say so; useful work
     or money where a chord pretends too much; else the GPUs in use."""

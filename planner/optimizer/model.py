@@ -329,6 +329,78 @@ class LogMoney:
         return math.log(high / low)
 
 
+class Chord(Protocol):
+    """What one row keeps between two bounds of a variable, and the search splits: it fits better
+    the closer these are."""
+
+    name: str
+    chord: Row
+
+    @property
+    def divided(self) -> Variable:
+        """The variable whose bounds the row is between."""
+
+    @property
+    def ends(self) -> tuple[Linear, Linear]:
+        """What is least where the variable is, and most where it is most."""
+
+    def between(self, low: float, high: float) -> tuple[dict[str, float], float]:
+        """Return the row between two bounds: its factors and its right-hand side."""
+
+    def overdrawn(self, values: dict[str, float]) -> float:
+        """Return by how much, as a share, the values go beyond what is true of them."""
+
+    def width(self, low: float, high: float) -> float:
+        """Return how far apart two bounds are."""
+
+
+NEAR_WHOLE = 1e-5
+"""Solvers' whole numbers are so near to one."""
+
+
+@dataclass
+class Table:
+    """``low <= values[count]`` of whole counts: no concave function of them.
+
+    ``chord`` keeps ``low`` below a line above the values between the bounds of the count; exact
+    where one count is left.
+    """
+
+    name: str
+    low: Variable
+    count: Variable
+    values: tuple[float, ...]
+    chord: Row
+
+    @property
+    def divided(self) -> Variable:
+        """The variable whose bounds the row is between."""
+        return self.count
+
+    @property
+    def ends(self) -> tuple[Linear, Linear]:
+        """What is least where the variable is, and most where it is most."""
+        return self.count + 0, self.count + 0
+
+    def between(self, low: float, high: float) -> tuple[dict[str, float], float]:
+        """Return the row between two bounds: its factors and its right-hand side."""
+        first, last = math.ceil(low - NEAR_WHOLE), math.floor(high + NEAR_WHOLE)
+        slope = 0.0
+        if first < last:
+            slope = (self.values[last] - self.values[first]) / (last - first)
+        most = max(self.values[at] - slope * at for at in range(first, max(first, last) + 1))
+        return {self.low.name: 1.0, self.count.name: -slope}, most
+
+    def overdrawn(self, values: dict[str, float]) -> float:
+        """Return by how much, as a share, the values go beyond those of the count."""
+        at = math.ceil(values[self.count.name] - NEAR_WHOLE)
+        return values[self.low.name] / max((1.0 + 1e-6) * self.values[at], 1e-9) - 1.0
+
+    def width(self, low: float, high: float) -> float:
+        """Return how many counts there are between two bounds beyond the first."""
+        return max(0.0, math.floor(high + NEAR_WHOLE) - math.ceil(low - NEAR_WHOLE))
+
+
 @dataclass
 class Shared:
     """``racks >= least(kinds)``: the least racks that hold so many of each kind, kept by prices.
@@ -352,7 +424,7 @@ class Model:
         self.rows: list[Row] = []
         self.links: list[Cuttable] = []
         self.sheets: list[Sheet] = []
-        self.chords: list[Ratio | LogMoney] = []
+        self.chords: list[Chord] = []
         self.shared: Shared | None = None
         self.cuts = 0
 
@@ -443,6 +515,11 @@ class Model:
         chord = self.row(f"chord_log_{name}", spent - log, "<=", high)
         self.chords.append(LogMoney(name, spent, log, chord))
         return log
+
+    def table(self, name: str, low: Variable, count: Variable, values: tuple[float, ...]) -> None:
+        """Add ``low <= values[count]`` of a whole count."""
+        chord = self.row(f"table_{name}", low + 0.0 * count, "<=", max(values))
+        self.chords.append(Table(name, low, count, values, chord))
 
     def share(
         self, name: str, racks: Variable, kinds: tuple[Variable, ...], packing: Packing

@@ -22,6 +22,7 @@ from dataclasses import replace
 
 from planner.case import Case, System, Way
 from planner.case.model import Job
+from planner.figures import RATIOS
 from planner.optimizer.branch import Found, Goal, Node, solve
 from planner.optimizer.master import Master
 from planner.optimizer.model import Variable
@@ -113,6 +114,7 @@ def flags_of(master: Master) -> list[Variable]:
     or checkpoints have a local level, and the job runs on one type."""
     build = master.build
     several = len(build.case.ways) > len(build.case.systems) or build.mode == "local"
+    several = several or build.case.objective in RATIOS
     if not several or build.case.job.max_types > 1:
         return []
     return [build.way_used[way.id] for way in build.case.ways]

@@ -184,6 +184,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "id gpu_type precision gpu_cap gpu_limit_w power_share rated_it_power_kw throughput "
             "throughput_low throughput_high curve curve_confidence curve_note rate_tflops "
             "rate_gpus rate_source rate_confidence rate_note tensor pipeline context "
+            "experts expert_tensor expert_parameters "
             "min_replicas option_factor"
         )
     ),

@@ -191,6 +191,7 @@ def _money(audit: Audit, edited: Plan) -> Iterator[str]:
     """Say what the edits cost, and what the workbook's own counts would."""
     if not audit.edits or edited.totals is None or audit.solved.totals is None:
         return
+    yield from _against(audit.solved, edited)
     now, before = edited.totals.capex_usd, audit.solved.totals.capex_usd
     if now is not None and before is not None and abs(now - before) >= 0.005:
         yield f"It costs {money(abs(now - before))} {'more' if now > before else 'less'} at once."
@@ -200,6 +201,27 @@ def _money(audit: Audit, edited: Plan) -> Iterator[str]:
             f"With the counts that the workbook lists the bill is {money(listed)}; with what the "
             f"cluster needs it is {money(now)}."
         )
+
+
+def _against(solved: Plan, edited: Plan) -> Iterator[str]:
+    """Say what changed in money, watts and work, where anything did."""
+    before, now = solved.totals, edited.totals
+    if before is None or now is None:
+        return
+    work = (solved.jobs[0].useful_pflops, edited.jobs[0].useful_pflops)
+    changes = (
+        ("capex", before.capex_usd, now.capex_usd, money, 0.005),
+        ("TCO", before.tco_usd, now.tco_usd, money, 0.005),
+        ("power at the meter", before.facility_power_kw, now.facility_power_kw,
+         lambda kw: quantity(kw, "kW"), 0.05),
+        ("useful work", *work, lambda rate: quantity(rate, "PFLOP/s"), 0.05),
+    )  # fmt: skip
+    said = [
+        f"{name} {'+' if new > old else '-'}{told(abs(new - old))}"
+        for name, old, new, told, least in changes
+        if old is not None and new is not None and abs(new - old) >= least
+    ]
+    yield f"Against the solved plan: {', '.join(said) or 'the same money, power and work'}."
 
 
 def _standing(audit: Audit, edited: Plan) -> str:

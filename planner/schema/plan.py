@@ -392,7 +392,8 @@ class WayPlan(PlanModel):
     ``curve``; None at full power. ``rate_tflops`` was measured on ``rate_gpus`` GPUs, says
     ``rate_source``; None where the rate is the peak times an MFU. A replica is spread over
     ``tensor`` times ``pipeline`` times ``context`` GPUs, which leaves ``option_factor`` of the
-    rate; at least ``min_replicas`` hold its state.
+    rate; at least ``min_replicas`` hold its state. Of a mixture of experts ``expert_parameters``
+    are spread over ``experts`` groups of ``expert_tensor`` GPUs (None: of ``tensor``) in a stage.
     """
 
     id: str
@@ -418,6 +419,9 @@ class WayPlan(PlanModel):
     context: int = 1
     min_replicas: int = 1
     option_factor: float = 1.0
+    experts: int = Field(default=1, exclude_if=_is_one)
+    expert_tensor: int | None = Field(default=None, exclude_if=_is_none)
+    expert_parameters: float | None = Field(default=None, exclude_if=_is_none)
 
 
 class JobPlan(PlanModel):
@@ -515,6 +519,12 @@ class JobPlan(PlanModel):
         return tuple(way.id for way in self.ways)
 
     @property
+    def spares_move(self) -> bool:
+        """Whether the job waits for spares of a common pool whose number the plan decided."""
+        repair = self.repair
+        return repair is not None and repair.decided and not (repair.in_rack or repair.shrunk)
+
+    @property
     def losses(self) -> dict[str, float]:
         """Where wall-clock time goes, by cause; repairs where the problem states them."""
         causes = Loss.model_fields if self.repair else set(Loss.model_fields) - {"waiting"}
@@ -529,6 +539,23 @@ class JobPlan(PlanModel):
         """Return the most GPUs that the job can use of so many systems of a type."""
         step = self.replica_gpus if self.whole_replicas and self.replica_gpus else 1
         return systems * self.usable_gpus_by_type[sku] // step * step
+
+    def most_gpus_beside(self, systems: int, spares: int, system_gpus: int) -> int:
+        """Return the most GPUs that the job can use where so many spare units stand by.
+
+        Args:
+            systems: GPU systems of its type in the cluster.
+            spares: units of repair that it leaves.
+            system_gpus: all GPUs of one system.
+        """
+        assert self.repair is not None
+        sku, unit = self.gpu_type, self.repair.unit_gpus
+        if self.repair.unit == "system":
+            return self.most_gpus(sku, max(0, systems - spares))
+        whole = self.replica_gpus if self.whole_replicas else None
+        step = whole or self.usable_gpus_by_type[sku]
+        left = max(0, systems * (system_gpus // unit) - spares) * unit
+        return min(self.most_gpus(sku, systems), left // step * step)
 
 
 class LimitReport(PlanModel):

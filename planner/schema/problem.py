@@ -278,20 +278,35 @@ HotSpares = Annotated[
 ]
 
 
+def _per_system_kind(value: object) -> str:
+    return "types" if isinstance(value, dict) else "all"
+
+
+PerSystem = Annotated[
+    Annotated[PositiveWhole, Tag("all")]
+    | Annotated[dict[Text, PositiveWhole], Field(min_length=1), Tag("types")],
+    Discriminator(_per_system_kind),
+]
+
+
 class GpuRange(Model):
     """Bounds on the GPUs in use, and in what steps they are used.
 
     ``whole`` is in replicas where the job gives ``parallelism``, unless systems are asked for:
     those count GPUs, too, that no replica holds. ``per_system`` is the most GPUs of one system
-    that the job uses, such as 64 of a rack of 72.
+    that the job uses, such as 64 of a rack of 72: of every type, or by type.
     """
 
     min: PositiveWhole | None = None
     max: PositiveWhole | None = None
     hot_spares: HotSpares = 0
     whole: Literal["systems", "replicas"] | None = None
-    per_system: PositiveWhole | None = None
+    per_system: PerSystem | None = None
     max_types: PositiveWhole = 1
+
+    def most_of(self, sku: str) -> int | None:
+        """Return the most GPUs of one system of a type that the job uses, None where all."""
+        return self.per_system.get(sku) if isinstance(self.per_system, dict) else self.per_system
 
     @property
     def hot(self) -> tuple[int, float]:
@@ -304,6 +319,11 @@ class GpuRange(Model):
     def _ordered(self) -> GpuRange:
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min {self.min} is more than max {self.max}")
+        if isinstance(self.per_system, dict) and self.max_types > 1:
+            raise ValueError(
+                "per_system by type needs one GPU type per job; give one number for all types, "
+                "or leave max_types out"
+            )
         return self
 
 
@@ -421,6 +441,12 @@ class Job(Model):
             raise ValueError(
                 "needs parallelism: {tensor: 8, pipeline: 64} for one_replica, whole replicas, "
                 "sharded_optimizer or every_replica"
+            )
+        inside = max((option.expert_parameters or 0.0 for option in self.options), default=0.0)
+        if self.parameters is not None and inside > self.parameters:
+            raise ValueError(
+                f"expert_parameters {inside / 1e9:g} B are more than the parameters, "
+                f"{self.parameters / 1e9:g} B, of which they are a part"
             )
         names = [option.name for option in self.options]
         if len(set(names)) < len(names):

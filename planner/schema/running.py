@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import lcm
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -37,13 +38,21 @@ class ReplicaMemory(Model):
 class Parallelism(Model):
     """How a replica is spread over GPUs: tensor, pipeline and context degrees.
 
-    Their product is the GPUs that hold one replica. At least ``min_replicas`` run; where ``memory``
-    is given, at least as many as its shared part needs. ``factor`` is what is left of the rate.
+    Their product is the GPUs that hold one replica. With a mixture of experts, of which
+    ``expert_parameters`` are in the experts, these are spread over ``experts`` groups of
+    ``expert_tensor`` GPUs (of ``tensor`` where it is not given) in each pipeline stage, and the
+    others over tensor and context: a replica is the smallest group of GPUs that is whole in both.
+
+    At least ``min_replicas`` run; where ``memory`` is given, at least as many as its shared part
+    needs. ``factor`` is what is left of the rate.
     """
 
     tensor: PositiveWhole
     pipeline: PositiveWhole
     context: PositiveWhole = 1
+    experts: PositiveWhole = 1
+    expert_tensor: PositiveWhole | None = None
+    expert_parameters: Count | None = None
     min_replicas: PositiveWhole = 1
     factor: PositiveShare = 1.0
     memory: ReplicaMemory | None = None
@@ -51,18 +60,59 @@ class Parallelism(Model):
     @property
     def replica_gpus(self) -> int:
         """GPUs that hold one replica of the model."""
+        return self.pipeline * lcm(self.tensor * self.context, self.expert_gpus)
+
+    @property
+    def batch_gpus(self) -> int:
+        """GPUs that a micro-batch passes through."""
         return self.tensor * self.pipeline * self.context
+
+    @property
+    def expert_gpus(self) -> int:
+        """GPUs of a pipeline stage that hold its experts; 1 where there are none."""
+        if self.experts == 1 and self.expert_parameters is None:
+            return 1
+        return self.experts * (self.expert_tensor or self.tensor)
+
+    def parameters_per_gpu(self, parameters: float) -> float:
+        """Return how many of so many parameters a GPU holds, of those in experts its part."""
+        inside = self.expert_parameters or 0.0
+        each = (parameters - inside) / self.tensor + inside / self.expert_gpus
+        return each / self.pipeline
 
     @property
     def plain(self) -> bool:
         """Whether nothing is said but degrees."""
-        return self.min_replicas == 1 and self.factor == 1.0 and self.memory is None
+        return (
+            self.min_replicas == 1
+            and self.factor == 1.0
+            and self.memory is None
+            and self.expert_parameters is None
+        )
 
     @property
     def name(self) -> str:
         """What tells this option from others: 't8p16'."""
         context = f"c{self.context}" if self.context > 1 else ""
-        return f"t{self.tensor}p{self.pipeline}{context}"
+        experts = f"e{self.experts}" if self.expert_parameters is not None else ""
+        if self.expert_tensor is not None and self.expert_tensor != self.tensor:
+            experts += f"x{self.expert_tensor}"
+        return f"t{self.tensor}p{self.pipeline}{context}{experts}"
+
+    @model_validator(mode="after")
+    def _experts_are_known(self) -> Parallelism:
+        asked = self.experts > 1 or self.expert_tensor is not None
+        if asked and self.expert_parameters is None:
+            raise ValueError(
+                "experts need expert_parameters: how many of the parameters are in experts, "
+                "such as expert_parameters: 650 B"
+            )
+        if self.tensor % (self.expert_tensor or self.tensor):
+            raise ValueError(
+                f"expert_tensor {self.expert_tensor} does not divide tensor {self.tensor}; "
+                "give 1, or a divisor of tensor"
+            )
+        return self
 
 
 def _options_kind(value: object) -> str:

@@ -17,7 +17,7 @@ from planner.verify.fabrics import plug
 from planner.verify.ledger import Ledger
 from planner.verify.money import owned, purchased
 from planner.verify.racks import place
-from planner.verify.ways import Pace
+from planner.verify.ways import Pace, gpus_of_replica, share_per_gpu
 
 _WEIGHT_BYTES = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}
 # One buffered thread per GPU: 8 GB/s with 8 threads on 8 GPUs (S. Kartik and C. Tartow, VAST Data,
@@ -167,8 +167,7 @@ def _holds_the_weights(basis: Basis, item: Item) -> bool:
         return True
     bytes_each = min(_WEIGHT_BYTES[name] for name in job.training.precisions)
     weights_gb = job.parameters * bytes_each / 1e9
-    gpus = job.parallelism.tensor * job.parallelism.pipeline
-    return weights_gb <= memory.value * gpus * (1.0 + 1e-8)
+    return weights_gb * share_per_gpu(job) <= memory.value * (1.0 + 1e-8)
 
 
 def _holds_a_tensor_group(basis: Basis, item: Item) -> bool:
@@ -176,8 +175,7 @@ def _holds_a_tensor_group(basis: Basis, item: Item) -> bool:
     job = basis.problem.job
     if job.parallelism is None or job.gpus.whole == "systems" or item.provides.gpus is None:
         return True
-    most = min(item.provides.gpus.value, job.gpus.per_system or item.provides.gpus.value)
-    return job.parallelism.tensor <= most
+    return job.parallelism.tensor <= _most_gpus(job, item.id, item.provides.gpus.value)
 
 
 def _considered(basis: Basis, item: Item) -> bool:
@@ -302,7 +300,7 @@ def _describe(basis: Basis, decisions: Decisions, sku: str) -> _Type:
     write = _per_system(given.write, item, "write", gpus)
     read = _per_system(given.read, item, "read", gpus)
     write_factor, read_factor = _client_factors(basis, decisions)
-    usable = usable_gpus(basis.problem.job, gpus)
+    usable = usable_gpus(basis.problem.job, item.id, gpus)
     return _Type(usable, decisions.counts[sku], write * write_factor, read * read_factor)
 
 
@@ -323,16 +321,24 @@ def replica_gpus(job: Job) -> int | None:
     """Return the GPUs of a replica where only whole replicas may run, else None."""
     if job.parallelism is None or job.gpus.whole == "systems":
         return None
-    return job.parallelism.tensor * job.parallelism.pipeline * job.parallelism.context
+    return gpus_of_replica(job.parallelism)
 
 
-def usable_gpus(job: Job, gpus: int) -> int:
+def _most_gpus(job: Job, sku: str, gpus: int) -> int:
+    """Return the most GPUs of a system of so many that may be used."""
+    asked = job.gpus.per_system
+    if isinstance(asked, dict):
+        asked = asked.get(sku)
+    return gpus if asked is None else min(gpus, asked)
+
+
+def usable_gpus(job: Job, sku: str, gpus: int) -> int:
     """Return the GPUs of a system of so many that the job can use.
 
     Whole replicas where one fits into the system, which is an NVLink domain, else whole tensor
     groups; whole systems where replicas do not matter.
     """
-    most = gpus if job.gpus.per_system is None else min(gpus, job.gpus.per_system)
+    most = _most_gpus(job, sku, gpus)
     replica = replica_gpus(job)
     if replica is None or job.parallelism is None:
         return most

@@ -25,7 +25,7 @@ from planner.verify.decisions import (
 )
 from planner.verify.ledger import Ledger, at_least, close
 from planner.verify.levels import check_levels, copy_s, find_levels, shortest_worn_s
-from planner.verify.ways import as_sold, slowest
+from planner.verify.ways import as_sold, gpus_of_replica, slowest
 
 SECONDS_PER_DAY = 86400
 EXPORT_BYTES_PER_PARAMETER = 2
@@ -196,8 +196,7 @@ def _mended(
 
 
 def _replica_gpus(job: Job) -> int:
-    parallel = job.parallelism
-    return 1 if parallel is None else parallel.tensor * parallel.pipeline * parallel.context
+    return 1 if job.parallelism is None else gpus_of_replica(job.parallelism)
 
 
 def bytes_per_parameter(job: Job, size_gb: float) -> float:
@@ -353,12 +352,16 @@ def _check_replicas(ledger: Ledger, basis: Basis, decisions: Decisions, stated: 
     ledger.equal("jobs.whole_replicas", stated.whole_replicas, replica is not None)
     tensor = None if job.parallelism is None else job.parallelism.tensor
     ledger.equal("jobs.tensor_gpus", stated.tensor_gpus, tensor)
-    ledger.equal("jobs.per_system_gpus", stated.per_system_gpus, job.gpus.per_system)
+    asked = job.gpus.per_system
+    if isinstance(asked, dict):
+        (sku,) = decisions.gpu_types
+        asked = asked.get(sku)
+    ledger.equal("jobs.per_system_gpus", stated.per_system_gpus, asked)
     sizes = {}
     for sku in decisions.gpu_types:
         provided = basis.items[sku].provides.gpus
         sizes[sku] = 0 if provided is None else provided.value
-    usable = {sku: usable_gpus(job, size) for sku, size in sizes.items()}
+    usable = {sku: usable_gpus(job, sku, size) for sku, size in sizes.items()}
     ledger.equal("jobs.usable_gpus_by_type", stated.usable_gpus_by_type, usable)
     used = systems_by_type(decisions, stated)
     if len(used) > 1 and not stated.systems_by_type:

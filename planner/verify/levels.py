@@ -117,7 +117,7 @@ def _drives(
         local, provided = item.local, item.provides.gpus
         if local.write is None or local.capacity is None or provided is None:
             continue
-        gpus = usable_gpus(basis.problem.job, provided.value)
+        gpus = usable_gpus(basis.problem.job, sku, provided.value)
         held = min(gpus, writers) if one_replica else gpus
         part_gb = checkpoint_gb(basis.problem.job) / writers * held * copies
         endurance = None if local.endurance is None else local.endurance.value

@@ -276,7 +276,7 @@ def _unit(basis: Basis, decisions: Decisions, *, by_tray: bool) -> _Unit:
     whole = job.parallelism is not None and job.gpus.whole != "systems"
     tensor = job.parallelism.tensor if whole and job.parallelism is not None else 1
     spans = tray < size and tray % tensor != 0
-    return _Unit(tray, size // tray, usable_gpus(job, size), spans)
+    return _Unit(tray, size // tray, usable_gpus(job, sku, size), spans)
 
 
 def _in_each(unit: _Unit) -> int:

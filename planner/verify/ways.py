@@ -79,13 +79,43 @@ def with_option(ledger: Ledger, basis: Basis, plan: Plan) -> Basis:
     job = basis.problem.job
     if len(job.options) < 2 or not plan.jobs:
         return basis
-    said = {(way.tensor, way.pipeline, way.context) for way in plan.jobs[0].ways}
+    said = {_spread_of(way) for way in plan.jobs[0].ways}
     for option in job.options:
-        if said == {(option.tensor, option.pipeline, option.context)}:
+        if said == {_spread_of(option)}:
             jobs = (job.model_copy(update={"parallelisms": option}),)
             return replace(basis, problem=basis.problem.model_copy(update={"jobs": jobs}))
     ledger.fail(f"jobs.ways: no option of the problem spreads a replica as {sorted(said, key=str)}")
     return basis
+
+
+def _spread_of(said: WayPlan | Parallelism) -> tuple[int | None, ...]:
+    """Return the degrees of an option, or those that a plan says."""
+    inside = said.experts, said.expert_tensor or said.tensor
+    if said.experts == 1 and (isinstance(said, WayPlan) or said.expert_parameters is None):
+        inside = 1, said.tensor
+    return said.tensor, said.pipeline, said.context, *inside
+
+
+def gpus_of_replica(option: Parallelism) -> int:
+    """Return the GPUs of one replica: whole groups that hold what is in experts and what is not."""
+    stage = option.tensor * option.context
+    group = option.experts * (option.expert_tensor or option.tensor)
+    if option.expert_parameters is None:
+        group = 1
+    return option.pipeline * (stage * group // math.gcd(stage, group))
+
+
+def share_per_gpu(job: Job) -> float:
+    """Return the share of the parameters that one GPU of a replica holds."""
+    option = job.parallelism
+    if option is None:
+        return 1.0
+    stages = option.tensor * option.pipeline
+    if option.expert_parameters is None or not job.parameters:
+        return 1.0 / stages
+    inside = option.expert_parameters / job.parameters
+    over = option.experts * (option.expert_tensor or option.tensor) * option.pipeline
+    return (1.0 - inside) / stages + inside / over
 
 
 def _degrees(option: Parallelism) -> Parallelism:
@@ -157,6 +187,9 @@ def _check_spread(ledger: Ledger, basis: Basis, item: Item, way: WayPlan) -> flo
     ledger.equal(f"{name}.tensor", way.tensor, option.tensor)
     ledger.equal(f"{name}.pipeline", way.pipeline, option.pipeline)
     ledger.equal(f"{name}.context", way.context, option.context)
+    ledger.equal(f"{name}.experts", way.experts, option.experts)
+    ledger.equal(f"{name}.expert_tensor", way.expert_tensor, option.expert_tensor)
+    ledger.same(f"{name}.expert_parameters", way.expert_parameters, option.expert_parameters)
     ledger.same(f"{name}.option_factor", way.option_factor, option.factor)
     least = least_replicas(item, job, option)
     if least is None:
@@ -171,7 +204,7 @@ def least_replicas(item: Item, job: Job, option: Parallelism) -> int | None:
     least, asked, memory = option.min_replicas, option.memory, item.gpu.memory
     if asked is None or memory is None or job.parameters is None:
         return least
-    each = job.parameters / option.tensor / option.pipeline / 1e9
+    each = job.parameters * share_per_gpu(job.spread(option)) / 1e9
     room_gb = memory.value * asked.usable - asked.activations_gb - each * asked.held
     return None if room_gb <= 0 else max(least, at_least(each * asked.shared / room_gb))
 
@@ -181,7 +214,7 @@ def _check_least(ledger: Ledger, basis: Basis, stated: JobPlan) -> None:
     option = basis.problem.job.parallelism
     for way in stated.ways if option is not None else ():
         assert option is not None
-        gpus = option.tensor * option.pipeline * option.context * way.min_replicas
+        gpus = gpus_of_replica(option) * way.min_replicas
         if stated.gpus_used < gpus:
             ledger.fail(f"jobs.gpus_used: {way.min_replicas} replicas take {gpus} GPUs")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import openpyxl
 from openpyxl.workbook import Workbook
 
-from planner.assemble.growth import growth
+from planner.assemble.live import live
 from planner.inputs import inputs_to_text
 from planner.loader import load
 from planner.outputs.workbook import write
@@ -50,7 +50,7 @@ def book(problem: str, *settings: str) -> Book:
         stream,
         created=datetime(2026, 3, 1),
         inputs=inputs_to_text(inputs),
-        growth=growth(inputs, plan),
+        live=live(inputs, plan),
     )
     return Book(plan, stream.getvalue(), cells)
 

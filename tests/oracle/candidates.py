@@ -146,7 +146,9 @@ def _holds_a_tensor_group(item: Item, job: Job) -> bool:
     """Return whether the GPUs of one system that the job may use hold a tensor group."""
     if job.parallelism is None or job.gpus.whole == "systems" or item.provides.gpus is None:
         return True
-    most = [item.provides.gpus.value, job.gpus.per_system]
+    asked = job.gpus.per_system
+    limit = asked.get(item.id) if isinstance(asked, dict) else asked
+    most = [item.provides.gpus.value, limit]
     return all(job.parallelism.tensor <= gpus for gpus in most if gpus is not None)
 
 

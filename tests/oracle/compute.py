@@ -123,7 +123,7 @@ def _uses(
     job: Job, systems: Sequence[Candidate], most: Sequence[int]
 ) -> Iterator[tuple[tuple[int, ...], int]]:
     """Yield systems in use per type and GPUs in use, of at most so many systems."""
-    sizes = [usable_gpus(_gpus(system.item), job) for system in systems]
+    sizes = [usable_gpus(system.item, job) for system in systems]
     if job.parallelism is None or job.gpus.whole == "systems":
         for used in product(*(range(1, count + 1) for count in most)):
             yield used, sum(g * n for g, n in zip(sizes, used, strict=True))
@@ -138,12 +138,16 @@ def _uses(
         yield used, sum(replicas) * replica
 
 
-def usable_gpus(size: int, job: Job) -> int:
-    """Return the GPUs of a system of so many that the job can fill, by trying every number.
+def usable_gpus(item: Item, job: Job) -> int:
+    """Return the GPUs of a system that the job can fill, by trying every number.
 
     In steps of a replica where one fits into the system, else of a tensor group.
     """
-    most = min(size, job.gpus.per_system or size)
+    most, asked = _gpus(item), job.gpus.per_system
+    if isinstance(asked, dict):
+        asked = asked.get(item.id)
+    if asked is not None and asked < most:
+        most = asked
     if job.parallelism is None or job.gpus.whole == "systems":
         return most
     replica = job.parallelism.replica_gpus
@@ -197,7 +201,7 @@ def _clients_gb_per_s(
     if job.parallelism is None:
         raise ValueError("one replica needs parallelism")
     replica = job.parallelism.replica_gpus
-    pairs = [(usable_gpus(_gpus(item), job), r) for item, r in zip(items, rates, strict=True)]
+    pairs = [(usable_gpus(item, job), r) for item, r in zip(items, rates, strict=True)]
     return min(math.ceil(replica / gpus) * rate for gpus, rate in pairs)
 
 
@@ -241,6 +245,6 @@ def _mended(
     if job.repair is None:
         return Mended(0, 1.0, 1.0)
     (item,) = items
-    usable = usable_gpus(_gpus(item), job)
+    usable = usable_gpus(item, job)
     found = mended(item, job, usable, bought[0], used[0], gpus, rate)
     return Mended(0, 0.0, 0.0) if found is None else found

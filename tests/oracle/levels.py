@@ -56,7 +56,7 @@ def near(problem: Problem, choice: Compute) -> Near | None:
         drives, gpus = item.local, item.provides.gpus
         if drives.write is None or drives.capacity is None or gpus is None:
             return None
-        held = usable_gpus(gpus.value, job)
+        held = usable_gpus(item, job)
         if job.checkpoint.writers == "one_replica":
             held = min(held, _writers(job, choice))
         part_tb = local.copies * checkpoint_gb(job) * held / _writers(job, choice) / 1000.0

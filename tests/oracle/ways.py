@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from planner.schema.catalog import Item, Precision
 from planner.schema.problem import Job, Problem
+from planner.schema.running import Parallelism
 from tests.oracle import facility
 from tests.oracle.facility import Catalog
 
@@ -43,12 +44,20 @@ def least_replicas(item: Item, job: Job) -> int | None:
     asked, memory = spread.memory, item.gpu.memory
     if asked is None or memory is None or job.parameters is None:
         return spread.min_replicas
-    billions = job.parameters / 1e9 / (spread.tensor * spread.pipeline)
+    billions = parameters_held(job, spread) / 1e9
     for count in range(spread.min_replicas, 10_000):
         each = asked.held + asked.shared / count
         if each * billions + asked.activations_gb <= asked.usable * memory.value * (1.0 + 1e-12):
             return count
     return None
+
+
+def parameters_held(job: Job, spread: Parallelism) -> float:
+    """Return how many parameters a GPU of a replica holds, those in experts by themselves."""
+    experts = spread.expert_parameters or 0.0
+    others = (job.parameters or 0.0) - experts
+    groups = spread.experts * (spread.expert_tensor or spread.tensor)
+    return (others / spread.tensor + experts / groups) / spread.pipeline
 
 
 def least_share(item: Item, problem: Problem, catalog: Catalog) -> float:
@@ -115,7 +124,8 @@ def _left(job: Job, gpus: float) -> float:
         return math.exp(-law.exponent * math.log(gpus))
     if law.micro_batches is not None:
         assert job.parallelism is not None
-        stages, replica = job.parallelism.pipeline, job.parallelism.replica_gpus
+        stages = job.parallelism.pipeline
+        replica = stages * job.parallelism.tensor * job.parallelism.context
         each = law.micro_batches * replica / gpus  # micro-batches of a replica in a step
         return each / (each + (stages - 1) / law.interleave)
     rows = [(math.log(row.gpus), math.log(row.share)) for row in law.table or ()]
@@ -134,5 +144,5 @@ def _fits(item: Item, job: Job, precision: Precision) -> bool:
     if job.parameters is None or job.parallelism is None or item.gpu.memory is None:
         return True
     each = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5}[precision]
-    need_gb = each * job.parameters / (job.parallelism.tensor * job.parallelism.pipeline) / 1e9
+    need_gb = each * parameters_held(job, job.parallelism) / 1e9
     return need_gb <= item.gpu.memory.value * (1.0 + 1e-8)

@@ -184,10 +184,12 @@ def _add_way(build: Build, repair: Repair, system: System, way: Way) -> Linear:
         repair.load(way.failures_per_gpu_day, way.step_gpus),
         shortest_growth_s(build) / repair.repair_s,
     )  # fmt: skip
-    hull = Hull.of(work(units, most))
+    values = work(units, most)
+    hull = Hull.of(values)
     running = model.var(f"running__{way.id}", 0.0, hull.top(float(most)))
     model.row(f"running_{way.id}", running - build.gpus_in(system, way), "<=", 0.0)
     model.link(f"work_{way.id}", running, at_hand + 0, hull, (0.0, float(most)), seeds=9)
+    model.table(f"work_{way.id}", running, at_hand, values)
     return running
 
 
@@ -198,6 +200,7 @@ def shortest_growth_s(build: Build) -> float:
         assert job.levels is not None
         return job.levels.local_restart_s
     size, (_, write), (_, read) = job.checkpoint_gb, build.write_range, build.read_range
-    once = min(job.fan_out_terms(way.replica_gpus)[0] for way in build.case.ways)
+    terms = [job.fan_out_terms(way.replica_gpus) for way in build.case.ways]
+    times = min(once + each * build.gpus_range[0] for once, each in terms)
     drain_s = size / write if build.mode == "async" else 0.0
-    return job.restart_s + drain_s + once * size / read
+    return job.restart_s + drain_s + times * size / read

@@ -34,7 +34,8 @@ from planner.outputs.workbook.racks import add as _racks
 from planner.outputs.workbook.sensitivity import add as _sensitivity
 from planner.outputs.workbook.summary import add as _summary
 from planner.outputs.workbook.tco import add as _tco
-from planner.schema.growth import Growth
+from planner.outputs.workbook.ways import add as _ways
+from planner.schema.live import Live
 from planner.schema.plan import Plan
 
 SHEETS: dict[str, Callable[[Book], None]] = {
@@ -44,6 +45,7 @@ SHEETS: dict[str, Callable[[Book], None]] = {
     "Line notes": _line_notes,
     "Own lines": _own_lines,
     "Checkpoint": _checkpoint,
+    "Ways": _ways,
     "Power & Cooling": _power,
     "Racks": _racks,
     "Fabric": _fabric,
@@ -63,7 +65,7 @@ STUDY_SHEETS = (
 )  # fmt: skip
 """Sheets that studies may add."""
 
-_FIRST = ("BOM", "Own lines", "Counts", "Checkpoint", "Checks")
+_FIRST = ("BOM", "Own lines", "Counts", "Ways", "Checkpoint", "Checks")
 """Sheets whose names the others use; the rest follows in reading order."""
 
 _LAST = ("Summary", "Cover")
@@ -78,7 +80,7 @@ def write(
     audience: Audience = "internal",
     inputs: str | None = None,
     studies: Sequence[tuple[str, Callable[[Book], None]]] = (),
-    growth: tuple[Growth, ...] = (),
+    live: Live | None = None,
 ) -> tuple[InputCell, ...]:
     """Write ``plan`` as a workbook; the same plan and date give the same bytes.
 
@@ -93,7 +95,8 @@ def write(
             inside carries it.
         studies: sheets of studies by name, and what fills them: records that do not recalculate,
             for the inside.
-        growth: how the counts of companions follow the cluster; without it they stay as solved.
+        live: what figures follow an edit by: the counts of companions, the ways to run the job;
+            without it they stay as solved.
 
     Raises:
         ValueError: the plan holds more than one job.
@@ -101,10 +104,12 @@ def write(
     if len(plan.jobs) > 1:
         raise ValueError(f"a workbook shows one job, the plan holds {len(plan.jobs)}")
     plan = for_audience(plan, audience)
+    if live is not None and audience != "internal":
+        live = Live(growth=live.growth)  # rates and curves stay inside
     comments = "budgetary" if audience == "internal" else "indicative"
     workbook = new_workbook(stream, plan.problem, created, comments=comments)
     workbook.set_calc_mode("auto")
-    book = Book(plan, workbook, created=created, audience=audience, growth=growth)
+    book = Book(plan, workbook, created=created, audience=audience, live=live)
     between = (name for name in SHEETS if name not in (*_FIRST, *_LAST))
     for name in (*_FIRST, *between):
         SHEETS[name](book)
@@ -127,7 +132,7 @@ def recalculated(
     edits: Mapping[tuple[str, str], Scalar],
     *,
     created: datetime,
-    growth: tuple[Growth, ...] = (),
+    live: Live | None = None,
 ) -> Book:
     """Return the sheets that formulas rest on, as they are with cells edited.
 
@@ -135,12 +140,15 @@ def recalculated(
         plan: what the workbook was made from.
         edits: what each edited cell holds, by sheet and address.
         created: the date of the document.
-        growth: as `write` was given it.
+        live: as `write` was given it.
     """
     workbook = new_workbook(io.BytesIO(), plan.problem, created)
-    book = Book(plan, workbook, created=created, growth=growth)
+    book = Book(plan, workbook, created=created, live=live)
     for name in _FIRST:
         SHEETS[name](book)
+    # The banner asks for it, after it has counted what was edited.
+    book.sheet(fingerprint.SHEET).write_number(0, 0, 0)
+    book.define("fingerprint_differs", f"{fingerprint.SHEET}!$A$1")
     book.lay(edits)
     return book
 

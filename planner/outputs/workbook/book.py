@@ -25,7 +25,7 @@ from planner.outputs.words import status
 from planner.outputs.workbook.evaluate import Evaluator, FormulaError, Scalar
 from planner.outputs.workbook.formats import Formats
 from planner.outputs.workbook.inputs import InputCell
-from planner.schema.growth import Growth
+from planner.schema.live import Live
 from planner.schema.plan import JobPlan, Plan
 
 
@@ -152,11 +152,12 @@ class Book:
         *,
         created: datetime,
         audience: Audience = "internal",
-        growth: tuple[Growth, ...] = (),
+        live: Live | None = None,
     ) -> None:
         self.plan = plan
-        self.growth = growth
-        self.follows = dict.fromkeys(name for each in growth for name in each.counts)
+        self.live = live or Live()
+        self.growth = self.live.growth
+        self.follows = dict.fromkeys(name for each in self.growth for name in each.counts)
         self.created = created
         self.audience = audience
         self.workbook = workbook

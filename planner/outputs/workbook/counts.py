@@ -17,7 +17,7 @@ from planner.outputs.workbook.bom.rows import working_name
 from planner.outputs.workbook.book import Book, counted_name
 from planner.outputs.workbook.formats import DECIMAL_2, DECIMAL_3_OR_DASH, INTEGER
 from planner.outputs.workbook.page import FIRST_ROW, Page, names
-from planner.schema.growth import SHARED_RACKS, Growth
+from planner.schema.live import SHARED_RACKS, Growth
 from planner.schema.plan import Plan
 
 SHEET = "Counts"

@@ -14,15 +14,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from pydantic import TypeAdapter
-
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.page import FIRST_ROW, Page
-from planner.schema.growth import Growth
+from planner.schema.live import Live
 from planner.schema.plan import Plan
 
 SHEET = "Data"
-_GROWTHS = TypeAdapter(tuple[Growth, ...])
 FORMAT = 1
 """Counts up when what is packed changes its meaning."""
 
@@ -43,8 +40,8 @@ class UnreadableError(ValueError):
 class Packed:
     """What a workbook carries of itself: JSON texts of plan and inputs, and when it was written.
 
-    ``studies`` names the sheets that are records of studies, which it does not carry; ``growth`` is
-    how the counts of companions follow the cluster, as JSON (`growths`).
+    ``studies`` names the sheets that are records of studies, which it does not carry; ``live`` is
+    what figures follow an edit by, as JSON (`live_of`).
     """
 
     tool: str
@@ -52,7 +49,7 @@ class Packed:
     plan: str
     inputs: str
     studies: tuple[str, ...] = ()
-    growth: str = "[]"
+    live: str = "{}"
 
 
 def add(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ()) -> None:
@@ -65,8 +62,8 @@ def add(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ()) -> N
         studies: the names of sheets that are records of studies.
     """
     text = plan.model_dump_json()
-    growth = _GROWTHS.dump_json(book.growth).decode()
-    packed = Packed(plan.provenance.tool, book.created, text, inputs, studies, growth)
+    live = book.live.model_dump_json()
+    packed = Packed(plan.provenance.tool, book.created, text, inputs, studies, live)
     page = Page(book, SHEET, "Data for planner audit")
     for row, text in enumerate(_SAYS, start=2):
         page.text(row, 0, text, "subtitle")
@@ -77,9 +74,9 @@ def add(book: Book, plan: Plan, inputs: str, studies: tuple[str, ...] = ()) -> N
     page.sheet.print_area(0, 0, FIRST_ROW - 1, 0)
 
 
-def growths(packed: Packed) -> tuple[Growth, ...]:
-    """Return how the counts of companions follow the cluster."""
-    return _GROWTHS.validate_json(packed.growth)
+def live_of(packed: Packed) -> Live:
+    """Return what the figures of a workbook follow an edit by."""
+    return Live.model_validate_json(packed.live)
 
 
 def pack(packed: Packed) -> str:
@@ -91,7 +88,7 @@ def pack(packed: Packed) -> str:
         "plan": packed.plan,
         "inputs": packed.inputs,
         "studies": packed.studies,
-        "growth": packed.growth,
+        "live": packed.live,
     }
     return base64.b64encode(zlib.compress(json.dumps(whole).encode(), 6)).decode()
 
@@ -113,9 +110,8 @@ def unpack(chunks: Iterable[str]) -> Packed:
             raise UnreadableError(f"its format is {whole['format']}, this planner reads {FORMAT}")
         created = datetime.fromisoformat(whole["created"])
         studies = tuple(map(str, whole.get("studies", ())))
-        growth = whole.get("growth", "[]")
-        _GROWTHS.validate_json(growth)
-        return Packed(whole["tool"], created, whole["plan"], whole["inputs"], studies, growth)
+        live = Live.model_validate_json(whole.get("live", "{}")).model_dump_json()
+        return Packed(whole["tool"], created, whole["plan"], whole["inputs"], studies, live)
     except (binascii.Error, zlib.error, ValueError, KeyError, TypeError) as error:
         if isinstance(error, UnreadableError):
             raise

@@ -24,7 +24,8 @@ class Range:
     """What a number may be, or the words allowed instead of numbers.
 
     ``blank`` says that the cell means something when it holds nothing: no limit, not given. A text
-    of a ``pattern`` reads like its ``example``.
+    of a ``pattern`` reads like its ``example``. ``listed`` is the range of cells in which choices
+    stand, where they are too long for a rule.
     """
 
     low: float = 0.0
@@ -35,6 +36,7 @@ class Range:
     blank: bool = False
     pattern: str = ""
     example: str = ""
+    listed: str = ""
 
     def validation(self, prompt: str = "", title: str = "") -> dict[str, object]:
         """Return the rule for the spreadsheet, with what it says when the cell is selected.
@@ -54,7 +56,7 @@ class Range:
         if self.free_text or self.pattern:
             return {"validate": "any"}
         if self.choices:
-            return {"validate": "list", "source": list(self.choices)}
+            return {"validate": "list", "source": self.listed or list(self.choices)}
         return {
             "validate": "integer" if self.whole else "decimal",
             "criteria": "between",

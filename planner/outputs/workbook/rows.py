@@ -25,7 +25,8 @@ class Input:
     """A cell the reader may change.
 
     ``low`` and ``high`` bound a number; ``choices`` are the words allowed instead of numbers. A
-    ``locked`` one is a figure of the plan that formulas use and nobody may change.
+    ``locked`` one is a figure of the plan that formulas use and nobody may change; ``listed`` is
+    the range of cells in which the choices stand.
     """
 
     name: str
@@ -39,12 +40,13 @@ class Input:
     choices: tuple[str, ...] = ()
     whole: bool = False
     locked: bool = False
+    listed: str = ""
 
     @property
     def allowed(self) -> Range:
         """What the cell may hold."""
         blank = self.note in (NO_LIMIT, NOT_GIVEN)
-        return Range(self.low, self.high, self.whole, self.choices, blank=blank)
+        return Range(self.low, self.high, self.whole, self.choices, blank=blank, listed=self.listed)
 
 
 @dataclass(frozen=True)

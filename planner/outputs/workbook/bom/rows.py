@@ -398,6 +398,10 @@ class BomRow:
             self.written.add(index)
 
 
+NO_WAY: Mapping[str, str] = {}
+BY_WAY = {"unit_power": "way_power_kw", "unit_typical": "way_typical_kw"}
+"""Figures of the GPU system that the chosen way gives, and the names of its cells."""
+
 PART_OF = "in line "
 """What the section of a component begins with; sums over a section leave it out."""
 
@@ -417,8 +421,10 @@ def add_line(page: BomPage, number: int, entry: Entry) -> None:
     _counts(row, line)
     _add_money(row, plan, line, known)
     _lead_time(row, line)
-    _write_physical(row, known)
-    _heat_and_meter(row, known, scope.two_pues(plan))
+    ways = page.book.live.ways
+    by_way = BY_WAY if ways is not None and ways.sku == line.sku else NO_WAY
+    _write_physical(row, known, by_way)
+    _heat_and_meter(row, known, scope.two_pues(plan), by_way)
     _racks(row, line)
     for key, unit_key in PER_UNIT.items():
         _per_unit(row, line, key, unit_key, known)
@@ -530,29 +536,42 @@ def _counts(row: BomRow, line: Line) -> None:
     row.work_out("purchased", f"={text}", line.purchased)
 
 
-def _write_physical(row: BomRow, known: dict[str, float | None]) -> None:
+def _write_physical(
+    row: BomRow, known: dict[str, float | None], by_way: Mapping[str, str] = NO_WAY
+) -> None:
     """Write power, heat, height and weight, each per unit and for the line."""
     for key, unit_key in (
         ("power", "unit_power"),
         ("rack_units", "unit_rack_units"),
         ("weight", "unit_weight"),
     ):
-        _each_and_all(row, key, unit_key, known)
+        _each_and_all(row, key, unit_key, known, by_way)
     power = row.at("power")
     row.work_out("heat", f'=IF(ISNUMBER({power}),{power}*{BTU_PER_H_PER_KW},"")', known["heat"])
 
 
-def _each_and_all(row: BomRow, key: str, unit_key: str, known: dict[str, float | None]) -> None:
+def _each_and_all(
+    row: BomRow,
+    key: str,
+    unit_key: str,
+    known: dict[str, float | None],
+    by_way: Mapping[str, str],
+) -> None:
+    """Write what one unit takes and what all do; ``by_way`` names what the chosen way gives."""
     row.put(unit_key, known[unit_key])
+    if unit_key in by_way and known[unit_key] is not None:  # as the way that is chosen draws
+        row.work_out(unit_key, f"={by_way[unit_key]}", known[unit_key])
     unit = row.at(unit_key)
     row.work_out(key, f'=IF(ISNUMBER({unit}),{row.at("quantity")}*{unit},"")', known.get(key))
 
 
-def _heat_and_meter(row: BomRow, known: dict[str, float | None], two_pues: bool) -> None:
+def _heat_and_meter(
+    row: BomRow, known: dict[str, float | None], two_pues: bool, by_way: Mapping[str, str]
+) -> None:
     """Write the typical draw, where the heat goes, and the draw at the meter."""
     power = row.at("power")
     if row.has("typical"):
-        _each_and_all(row, "typical", "unit_typical", known)
+        _each_and_all(row, "typical", "unit_typical", known, by_way)
     factor = "pue"
     if row.has("liquid"):
         share = row.at("liquid_share")

@@ -59,7 +59,9 @@ def _banner(page: Page) -> None:
 def _inputs(page: Page, job: JobPlan, row: int) -> int:
     """Write the inputs and the count of those that were edited; return the next free row."""
     first = row
-    for heading, rows in input_sections(page.book.plan, job, money=page.book.money):
+    for heading, rows in input_sections(
+        page.book.plan, job, page.book.live.ways, money=page.book.money
+    ):
         row = _heading(page, heading, row)
         for entry in rows:
             _input(page, entry, row)
@@ -108,7 +110,7 @@ def _results(page: Page, job: JobPlan, row: int) -> None:
     sections: list[Results] = [
         *model_sections(book.plan, job),
         *degraded_sections(book.plan, job),
-        *goodput_sections(book.plan, job),
+        *goodput_sections(book.plan, job, book.live.ways),
         totals(book),
         workings(job),
     ]

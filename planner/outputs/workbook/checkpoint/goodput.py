@@ -9,17 +9,25 @@ from planner.outputs.workbook.bom.rows import working_name
 from planner.outputs.workbook.checkpoint import levels
 from planner.outputs.workbook.formats import DECIMAL_1, INTEGER, PERCENT_2
 from planner.outputs.workbook.rows import Result, Results
+from planner.outputs.workbook.ways import scale
+from planner.schema.live import Ways
 from planner.schema.plan import JobPlan, Plan, Repair, ShrunkPlan
 
 
-def goodput_sections(plan: Plan, job: JobPlan) -> list[Results]:
-    """Return the results under their headings; they rest on those of `model_sections`."""
+def goodput_sections(plan: Plan, job: JobPlan, ways: Ways | None) -> list[Results]:
+    """Return the results under their headings; they rest on those of `model_sections`.
+
+    Args:
+        plan: the plan.
+        job: its job.
+        ways: the ways in which the job may run, where they stand on a sheet.
+    """
     waiting = () if job.repair is None else _waiting(plan, job, job.repair)
     return [
         *([("Waiting for repairs", waiting)] if waiting else []),
         ("Goodput: the share of wall-clock time that is kept progress", _goodput(job)),
         ("Where the rest goes (sums to 1 - goodput)", _loss(job)),
-        ("Useful work", _useful(job)),
+        ("Useful work", (*_rate(job, ways), *_useful(job))),
     ]
 
 
@@ -47,9 +55,11 @@ def _waiting(plan: Plan, job: JobPlan, repair: Repair) -> tuple[Result, ...]:
                    plan=1.0 - repair.availability),
         ]  # fmt: skip
         return tuple(rows)
+    spares = "spares"
     if repair.decided:
+        spares = "units_standing_by"
         rows.append(
-            Result("spares", FIGURES["repair.spares"].heading, "units",
+            Result(spares, "Units standing by", "units",
                    _standing_by(plan, job, repair), "units on BOM less those in use", INTEGER,
                    plan=repair.spares)
         )  # fmt: skip
@@ -61,7 +71,7 @@ def _waiting(plan: Plan, job: JobPlan, repair: Repair) -> tuple[Result, ...]:
         return (*rows, *_shrinking(repair, repair.shrunk))
     rows += [
         Result("time_waiting", FIGURES["loss.waiting"].heading, "share",
-               formulas.waiting("spares", "repair_load"),
+               formulas.waiting(spares, "repair_load"),
                "Erlang's loss formula with as many places as spares, and one more", _PRECISE,
                plan=1.0 - repair.availability),
     ]  # fmt: skip
@@ -162,6 +172,18 @@ def _loss(job: JobPlan) -> tuple[Result, ...]:
                f"{levels.log_of(job, name, log)}*loss_per_log)",
                "its part of -ln(goodput), scaled to 1 - goodput", PERCENT_2, plan=value)
         for name, label, value, log in parts
+    )  # fmt: skip
+
+
+def _rate(job: JobPlan, ways: Ways | None) -> tuple[Result, ...]:
+    """Return the rate of a GPU in the way that is chosen, where it is no input."""
+    if ways is None:
+        return ()
+    text, how = f"way_tflops_per_gpu{scale(ways)}", "of the way that is chosen, on the sheet Ways"
+    plan = job.tflops_per_gpu * job.rate_share
+    return (
+        Result("tflops_per_gpu", "Rate of one GPU in the chosen way", "TFLOP/s", text, how,
+               DECIMAL_1, cross=True, plan=plan),
     )  # fmt: skip
 
 

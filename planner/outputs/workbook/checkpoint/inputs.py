@@ -20,17 +20,20 @@ from planner.outputs.workbook.formats import (
     SMALL,
 )
 from planner.outputs.workbook.rows import NO_LIMIT, NOT_GIVEN, Input, Inputs
-from planner.schema.plan import JobPlan, Plan, Repair
+from planner.outputs.workbook.ways import chosen_from
+from planner.schema.live import Ways
+from planner.schema.plan import JobPlan, Line, Plan, Repair
 
 FanOutKind = Literal["broadcast", "sharded_optimizer", "every_replica"]
 
 
-def input_sections(plan: Plan, job: JobPlan, *, money: bool) -> list[Inputs]:
+def input_sections(plan: Plan, job: JobPlan, ways: Ways | None, *, money: bool) -> list[Inputs]:
     """Return the inputs under their headings.
 
     Args:
         plan: the plan.
         job: its job.
+        ways: the ways in which the job may run, where they stand on a sheet.
         money: whether this edition shows any.
     """
     return [
@@ -47,7 +50,7 @@ def input_sections(plan: Plan, job: JobPlan, *, money: bool) -> list[Inputs]:
         ),
         (
             "Inputs: training and cost" if money else "Inputs: training and site",
-            (*_training(job), *_prices(plan, money=money)),
+            (*_training(job, ways), *_prices(plan, money=money)),
         ),
     ]
 
@@ -98,17 +101,19 @@ def _restore(job: JobPlan) -> tuple[Input, ...]:
 
 
 def _repair(repair: Repair) -> tuple[Input, ...]:
+    # What a job loses that goes on with fewer replicas is no formula of the sheet.
+    fixed = repair.shrunk is not None
     rows = [
         Input("hardware_share", FIGURES["repair.hardware_share"].heading, "share",
-              repair.hardware_share, PERCENT, low=1e-6, high=1.0),
+              repair.hardware_share, PERCENT, low=1e-6, high=1.0, locked=fixed),
         Input("repair_s", FIGURES["repair.repair_s"].heading, "s", repair.repair_s, DECIMAL_1,
-              f"one {repair.unit}, {FIGURES['repair.repair_s'].note}", low=1e-3),
+              f"one {repair.unit}, {FIGURES['repair.repair_s'].note}", low=1e-3, locked=fixed),
         Input("swap_s", FIGURES["repair.swap_s"].heading, "s", repair.swap_s, DECIMAL_1,
               FIGURES["repair.swap_s"].note),
     ]  # fmt: skip
     if not repair.in_rack and not repair.decided:
         rows.append(Input("spares", FIGURES["repair.spares"].heading, "units", repair.spares,
-                          INTEGER, whole=True))  # fmt: skip
+                          INTEGER, whole=True, locked=fixed))  # fmt: skip
     return tuple(rows)
 
 
@@ -141,10 +146,7 @@ def _limits(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
 
 def _cluster(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
     return (
-        Input("gpus_idle", "GPUs that the job could use but does not", "GPUs",
-              job_gpus(plan) - job.gpus_used, INTEGER,
-              "GPUs in use = GPUs of the bill of materials that the job can use, less these",
-              whole=True),
+        *_left(plan, job),
         Input("replica_gpus", FIGURES["replica_gpus"].heading, "GPUs", job.replica_gpus, INTEGER,
               _given(job.replica_gpus), low=1, high=1e7, whole=True),
         *_clients(
@@ -162,6 +164,31 @@ def _cluster(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
         Input("ingest_per_gpu_gb_per_s", "Training data read per GPU in use", "GB/s",
               job.ingest_gb_per_s / job.gpus_used, DECIMAL_3),
     )  # fmt: skip
+
+
+def _left(plan: Plan, job: JobPlan) -> tuple[Input, ...]:
+    """Return what the job leaves of the GPUs it could use: spares standing by, or a number."""
+    if not job.spares_move or job.repair is None:
+        return (
+            Input("gpus_idle", "GPUs that the job could use but does not", "GPUs",
+                  job_gpus(plan) - job.gpus_used, INTEGER,
+                  "GPUs in use = GPUs of the bill of materials that the job can use, less these",
+                  whole=True),
+        )  # fmt: skip
+    line = system_line(plan, job)
+    most = job.most_gpus_beside(line.working, job.repair.spares, line.gpus // line.working)
+    note = f"units of {job.repair.unit_gpus} GPUs; GPUs in use = the most that these leave"
+    return (
+        Input("spares", FIGURES["repair.spares"].heading, "units", job.repair.spares, INTEGER,
+              note, whole=True),
+        Input("gpus_besides", "GPUs that the job leaves besides its spares", "GPUs",
+              most - job.gpus_used, INTEGER, "as solved", locked=True),
+    )  # fmt: skip
+
+
+def system_line(plan: Plan, job: JobPlan) -> Line:
+    """Return the line of the GPU system that the job runs on."""
+    return next(line for line in plan.lines if line.sku == job.gpu_type and line.parent is None)
 
 
 def _clients(kind: str, name: str, who: str, each_gb_per_s: float) -> tuple[Input, ...]:
@@ -186,19 +213,35 @@ def _storage(plan: Plan) -> tuple[Input, ...]:
     )  # fmt: skip
 
 
-def _training(job: JobPlan) -> tuple[Input, ...]:
+def _rate(job: JobPlan, ways: Ways | None) -> tuple[Input, ...]:
+    """Return the rate of a GPU, or the way in which the job runs, which gives it."""
+    if ways is not None and len(ways.rows) > 1:
+        choices = tuple(row.label for row in ways.rows)
+        return (
+            Input("way", "Way in which the job runs", "", ways.chosen, GENERAL,
+                  "precision and power cap: a row of the sheet Ways", choices=choices,
+                  listed=chosen_from(ways)),
+        )  # fmt: skip
+    if ways is not None:
+        return ()
     note = "of every type in use" if len(job.gpu_types) > 1 else ""
     if job.rate_share != 1.0:
         note = (
             f"{job.tflops_per_gpu:,.1f} times {job.rate_share:.2%}, which the power set point and "
             f"the law of scale leave at {job.gpus_used:,} GPUs"
         )
-    measured = any(way.rate_tflops is not None for way in job.ways)
-    of_rate = "the measured rate by the peak" if measured else _given(job.mfu)
     rate = job.tflops_per_gpu * job.rate_share
     return (
         Input("tflops_per_gpu", FIGURES["tflops_per_gpu"].heading, "TFLOP/s", rate, DECIMAL_1,
               note, low=1e-6, locked=job.rate_share != 1.0),
+    )  # fmt: skip
+
+
+def _training(job: JobPlan, ways: Ways | None) -> tuple[Input, ...]:
+    measured = any(way.rate_tflops is not None for way in job.ways)
+    of_rate = "the measured rate by the peak" if measured else _given(job.mfu)
+    return (
+        *_rate(job, ways),
         Input("mfu", FIGURES["mfu"].heading, "share", job.mfu, PERCENT, of_rate, low=1e-6,
               high=1.0, locked=measured),
         Input("tokens_trillion", FIGURES["tokens"].heading, "trillions", _in(job.tokens, 1e12),

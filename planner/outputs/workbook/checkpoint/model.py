@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 from planner.figures import FIGURES
+from planner.outputs.numbering import blocks
+from planner.outputs.workbook.bom.rows import working_name
 from planner.outputs.workbook.checkpoint.levels import local_results, of_levels, remote_interval
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
@@ -35,15 +37,35 @@ def model_sections(plan: Plan, job: JobPlan) -> list[Results]:
 
 def _gpus(plan: Plan, job: JobPlan) -> tuple[Result, ...]:
     per_system, words = _per_system(plan.lines, job, None)
+    in_use = ("MAX(0,bom_job_gpus-gpus_idle)",
+              "GPUs on BOM that the job can use, less those it does not")  # fmt: skip
+    if job.spares_move:
+        in_use = (f"MAX(0,{_beside_spares(plan, job)}-gpus_besides)",
+                  "the most that the spares standing by leave of the systems on BOM")  # fmt: skip
     return (
-        Result("gpus_in_use", FIGURES["gpus_used"].heading, "GPUs",
-               "MAX(0,bom_job_gpus-gpus_idle)",
-               "GPUs on BOM that the job can use, less those it does not", INTEGER, cross=True,
+        Result("gpus_in_use", FIGURES["gpus_used"].heading, "GPUs", *in_use, INTEGER, cross=True,
                plan=job.gpus_used),
         Result("systems_in_use", FIGURES["systems_used"].heading, "systems",
                f"ROUNDUP(MAX(0,gpus_in_use/{per_system}-1E-9),0)",
                f"GPUs in use / {words} per system, rounded up", INTEGER, plan=job.systems_used),
     )  # fmt: skip
+
+
+def _beside_spares(plan: Plan, job: JobPlan) -> str:
+    """Return the formula of the most GPUs in use that leave the spares standing by."""
+    assert job.repair is not None
+    entry = next(entry for block in blocks(plan) for entry in block.entries
+                 if entry.line.sku == job.gpu_type)  # fmt: skip
+    line = entry.line
+    systems = working_name(line, entry.number)
+    usable = usable_gpus(job, line)
+    step = f"IF(ISNUMBER(replica_gpus),replica_gpus,{usable})" if job.whole_replicas else usable
+    if job.repair.unit == "system":
+        return f"INT(MAX(0,{systems}-spares)*{usable}/{step}+1E-9)*{step}"
+    unit = job.repair.unit_gpus
+    each = line.gpus // line.working // unit
+    left = f"INT(MAX(0,{systems}*{each}-spares)*{unit}/{step}+1E-9)*{step}"
+    return f"MIN(bom_job_gpus,{left})"
 
 
 def _per_system(lines: tuple[Line, ...], job: JobPlan, acting: int | None) -> tuple[str, str]:

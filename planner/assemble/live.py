@@ -1,7 +1,8 @@
-"""How many switches, cables, racks and the like a plan needs with more or fewer units than it has.
+"""What a workbook carries beside a plan so that its figures follow an edit.
 
-Exact at the steps that are worked out, each with a bill of its own; what lies between them is left
-to whoever reads them.
+How many switches, cables, racks and the like a plan needs with more or fewer units than it has:
+exact at the steps that are worked out, each with a bill of its own; what lies between them is left
+to whoever reads them. And what each way of running the job draws and does.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Literal, TypeVar
 
+from planner.assemble.ways import way_table
 from planner.case import Case, resolve
 from planner.case.model import Offer
 from planner.case.resolve import with_companions
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.optimizer.purchase import Bill, bill
-from planner.schema.growth import SHARED_RACKS, Growth
+from planner.schema.live import SHARED_RACKS, Growth, Live
 from planner.schema.plan import Line, Plan
 
 _SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
@@ -47,6 +49,11 @@ def enlarged(inputs: Inputs, counts: Mapping[str, int]) -> Case:
         storage=tuple(grown(item) for item in case.storage),
     )
     return replace(case, companions=with_companions(inputs, larger).companions)
+
+
+def live(inputs: Inputs, plan: Plan) -> Live:
+    """Return what the workbook of a plan carries for its figures to follow."""
+    return Live(growth=growth(inputs, plan), ways=way_table(inputs, plan))
 
 
 def growth(inputs: Inputs, plan: Plan) -> tuple[Growth, ...]:
@@ -133,4 +140,4 @@ def _own_racks(case: Case, spent: Bill, lines: list[Line]) -> Iterator[int]:
         yield round(spent.counts.get(f"racks.{line.sku}", 0.0))
 
 
-__all__ = ["enlarged", "growth"]
+__all__ = ["enlarged", "growth", "live"]

@@ -1,0 +1,338 @@
+"""A problem of one's own: what matters is asked for, all the rest is written out with a comment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from string import Template
+
+from planner import units
+from planner.case import figures
+from planner.errors import Finding, InputError, did_you_mean
+from planner.inputs import Inputs
+from planner.loader import load_with_findings
+from planner.schema.catalog import Item
+from planner.whole_files import write_all
+
+CATALOGS = "gpu_systems, storage_ddn, storage_vast, storage_weka, storage_netapp, network, facility"
+"""Shipped catalogs of a problem of one's own."""
+STATE_BYTES = 6.0
+"""Bytes per parameter that the GPUs of a replica hold besides the optimizer, which is sharded."""
+STATE_GB_PER_GPU = 48.0
+"""What of it a GPU is given: 60 % of the 80 GB of the smallest GPU on offer."""
+_TENSOR = 8
+_DEEPEST = 64
+
+
+TEMPLATE = """\
+# Written by planner init. What is marked as answered is yours; change what you know better.
+name: $name
+site:
+  facility_power: $power   # answered: at the meter
+  pue: $pue                # power at the meter by IT power
+  racks: $racks            # answered: positions for racks
+  rack:
+    height: 48 RU
+    power: $rack_power             # answered
+    whole_rack_power: $rack_power  # what a product that is a rack of its own may draw
+    item: rack_48u
+    pdu: {item: pdu_raritan_px3_5878, redundancy: N+1}
+  cooling: {cdu: cdu_coolit_chx2000, redundancy: N+1}   # for what is cooled by liquid
+${budget}term: {years: 4, electricity: 0.08 USD/kWh}   # an assumption, for the cost over the years
+catalogs: [$catalogs]
+prices: $prices           # of a vendor's quote `planner quote import` makes such a book
+${considered}${installed}spares: {storage: 2 %, switch: 2 %, transceiver: 2 %, cable: 2 %}
+network:                  # leave it out where somebody else builds it; it is not counted then
+  # of compute switches a GPU system takes the first that fits its ports
+  compute: {switches: [nvidia_qm9700, nvidia_q3400, nvidia_sn5600]}
+  # one Ethernet fabric for storage and for everything else
+  storage: {switch: nvidia_sn5600, carries_in_band: true}
+  out_of_band: {switch: nvidia_sn2201}
+storage:
+  rule: demand            # by what the job needs; light, good and best are vendors' rules
+  # of nameplate bandwidth; production has shown 0.16 to 0.40 for writes
+  delivered_fraction: {read: 0.8, write: 0.8}
+  fill_limit: 85 %
+  max_families: 1         # storage of one family
+jobs:
+  - name: train
+    parameters: $parameters   # answered
+    # bytes of a checkpoint: BF16 weights 2, FP32 master copy 4, Adam's moments 4 + 4
+    bytes_per_parameter: mixed_adam
+    # $replica GPUs hold a replica: $bytes bytes per parameter besides the sharded optimizer are
+    # $gigabytes GB a GPU
+    parallelism: {tensor: $tensor, pipeline: $stages}
+    checkpoint:
+      mode: async         # GPUs go on while storage drains it
+      stall: 5 s          # 0.3 to 7 s are reported
+      writers: all
+      max_overlap: 10 %   # a drain may take this share of the interval
+      interval: {policy: optimal, min: 1 min, max: 4 h}
+      keep_last: 10
+    restore: {max_time: 5 min, fan_out: broadcast, restart: 10 min}
+    failures: llama3      # 419 interruptions of 16,384 GPUs in 54 days (arXiv 2407.21783)
+    # 78 % of them were hardware (the same paper); a day to mend it is an assumption
+    repair: {share: 78 %, time: 24 h, unit: tray}
+    # one MFU for every type of GPU is an assumption; `model` takes measured rates
+    training: {${tokens}mfu: 40 %}
+    dataset: 60 TB        # on the same storage
+# of plans within 0.5 % of the best the cheapest is taken
+objective: {maximize: goodput, indifference: 0.5 %}
+"""
+"""A problem of one's own; comments stand above where a line would be long."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What matters, in the words of a problem file; None where it was not answered."""
+
+    name: str | None = None
+    power: str | None = None
+    pue: str | None = None
+    racks: str | None = None
+    rack_power: str | None = None
+    budget: str | None = None
+    parameters: str | None = None
+    tokens: str | None = None
+    vendors: str | None = None
+    owned: tuple[str, ...] = ()
+    prices: str | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether anything was answered."""
+        return any(getattr(self, field.name) for field in fields(self))
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing to ask: its flag, its words, its dimension, and what holds without an answer."""
+
+    flag: str
+    words: str
+    dimension: units.Dimension | None = None
+    otherwise: str | None = None
+    needed: bool = False
+
+
+QUESTIONS: Mapping[str, Question] = {
+    "name": Question("--name", "Name of the problem and its file", otherwise="my-cluster"),
+    "power": Question("--power", "Power at the meter (3 MW)", units.POWER, needed=True),
+    "pue": Question("--pue", "PUE: power at the meter by IT power", units.NUMBER, otherwise="1.25"),
+    "racks": Question("--racks", "Racks that the room takes (24)", units.COUNT, needed=True),
+    "rack_power": Question("--rack-power", "Power of a rack (130 kW)", units.POWER, needed=True),
+    "budget": Question("--budget", "Budget to buy, or none (60 MUSD)", units.MONEY),
+    "parameters": Question(
+        "--model", "Parameters of the model to train (405 B)", units.COUNT, needed=True
+    ),
+    "tokens": Question("--tokens", "Tokens to train it on, or none (15 T)", units.COUNT),
+    "vendors": Question("--vendors", "Who may sell, or anybody (DDN, VAST)"),
+    "owned": Question("--own", "Units owned, as ITEM=UNITS, or none (nvidia_dgx_h100=8)"),
+    "prices": Question("--prices", "Price book: a file, or a shipped one",
+                       otherwise="estimates_2026"),
+}  # fmt: skip
+
+
+def ask(answers: Answers, prompt: Callable[[str, str], str]) -> Answers:
+    """Return the answers with what is missing asked for.
+
+    Args:
+        answers: what the flags gave.
+        prompt: asks a question, with what an empty answer stands for, and returns the answer.
+    """
+    found: dict[str, object] = {}
+    for name, question in QUESTIONS.items():
+        given = getattr(answers, name)
+        if given:
+            found[name] = given
+            continue
+        text = prompt(question.words, question.otherwise or "").strip()
+        if name == "owned":
+            found[name] = tuple(part for part in re.split(r"[\s,]+", text) if part)
+        else:
+            found[name] = text or None
+    return Answers(**found)  # type: ignore[arg-type]
+
+
+def write_problem(answers: Answers, folder: Path, *, force: bool) -> Path:
+    """Write a complete problem file of the answers; return its path.
+
+    Args:
+        answers: what matters.
+        folder: where the file goes.
+        force: replace a file that is there.
+
+    Raises:
+        InputError: an answer is missing or cannot be read, nothing on offer fits it, or the file is
+            there already.
+    """
+    values = _checked(answers)
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", values["name"]).strip("-.")
+    if not stem:
+        message = f"--name: no file can be named {values['name']!r}"
+        raise InputError(Finding("value", message, fix="use letters and digits"))
+    target = folder / f"{stem}.yaml"
+    if target.exists() and not force:
+        fix = "choose another --name or folder (-o), or --force to replace it"
+        raise InputError(Finding("exists", "the file is there already", str(target), fix=fix))
+    owned = _owned(answers.owned)
+    draft = target.with_name(f".{stem}.draft.yaml")
+    write_all({draft: _text(values, owned, None, None).encode()})
+    try:
+        inputs, findings = load_with_findings(draft)
+    except InputError as error:  # nobody knows the draft
+        found = (replace(each, file=None, line=None) for each in error.findings)
+        raise InputError(*found) from None
+    finally:
+        draft.unlink()
+    wrong = [finding for finding in findings if finding.severity == "error"]
+    if wrong:
+        raise InputError(*(replace(each, file=None, line=None) for each in wrong))
+    chosen = _chosen(inputs, values.get("vendors"), owned)
+    write_all({target: _text(values, owned, *chosen).encode()})
+    return target
+
+
+def _checked(answers: Answers) -> dict[str, str]:
+    """Return the answers that there are, each of which its unit can be read of."""
+    values = {}
+    for name, question in QUESTIONS.items():
+        given = getattr(answers, name) or question.otherwise
+        if name == "owned":
+            continue
+        if not given and question.needed:
+            missing = [q.flag for n, q in QUESTIONS.items()
+                       if q.needed and not getattr(answers, n)]  # fmt: skip
+            message = f"not given: {', '.join(missing)}"
+            raise InputError(Finding("missing", message, fix=f"for example {_example()}"))
+        if not given:
+            continue
+        if question.dimension is not None:
+            fix = question.dimension.hint()
+            try:
+                if units.parse(given, question.dimension) <= 0.0:
+                    message = f"{question.flag}: {given} is nothing to plan for"
+                    raise InputError(Finding("value", message, fix=fix))
+            except ValueError as error:
+                raise InputError(Finding("value", f"{question.flag}: {error}", fix=fix)) from None
+        values[name] = given
+    return values
+
+
+def _example() -> str:
+    return "planner init --power '3 MW' --racks 24 --rack-power '130 kW' --model '405 B'"
+
+
+def _owned(given: Sequence[str]) -> dict[str, int]:
+    owned = {}
+    for one in given:
+        name, _, count = one.partition("=")
+        if not (count.isascii() and count.isdigit() and int(count) > 0):
+            message = f"--own: {one!r} is no item with a number of units"
+            raise InputError(Finding("value", message, fix="for example nvidia_dgx_h100=8"))
+        owned[name.strip()] = int(count)
+    return owned
+
+
+def _chosen(
+    inputs: Inputs, vendors: str | None, owned: Mapping[str, int]
+) -> tuple[list[str], list[str]]:
+    """Return the GPU systems and the families of storage to choose from, by id.
+
+    Raises:
+        InputError: a vendor or an owned item is not known, or nothing is left to choose from.
+    """
+    known = {item.id: item for item in inputs.items}
+    for name in owned:
+        if name not in known:
+            raise InputError(
+                Finding("not-found", f"--own: no item '{name}'", fix=did_you_mean(name, [*known]))
+            )
+    offers = [
+        item
+        for item in inputs.items
+        if item.category in ("gpu_system", "storage")
+        and (item.id in owned or _on_offer(item, inputs))
+    ]
+    asked = [part.strip() for part in (vendors or "").split(",") if part.strip()]
+    sellers = sorted({item.vendor for item in offers})
+    meant = {name for part in asked for name in _sellers(part, sellers)}
+    chosen = []
+    for category, what in (("gpu_system", "GPU system"), ("storage", "storage")):
+        here = [item for item in offers if item.category == category]
+        named = {item.vendor for item in here} & meant
+        left = [item for item in here if not named or item.vendor in named or item.id in owned]
+        if not left:
+            raise InputError(Finding("empty", f"no {what} on offer has a price and all figures"))
+        chosen.append(left)
+    systems, storage = chosen
+    return [item.id for item in systems], sorted({str(item.family) for item in storage})
+
+
+def _on_offer(item: Item, inputs: Inputs) -> bool:
+    wanted = figures.not_wanted(item, inputs.problem) is None
+    return wanted and figures.lacking(item, inputs) is None
+
+
+def _sellers(part: str, sellers: Sequence[str]) -> list[str]:
+    """Return the vendors that a word means: their name, or how it begins."""
+    found = [name for name in sellers if name.casefold().startswith(part.casefold())]
+    if not found:
+        fix = did_you_mean(part, list(sellers)) or f"known: {', '.join(sellers)}"
+        raise InputError(Finding("not-found", f"--vendors: nobody is called '{part}'", fix=fix))
+    return found
+
+
+def pipeline_of(parameters: float) -> int:
+    """Return into how many stages a replica is cut so that its state fits, 8 GPUs to a stage."""
+    stages = 1
+    while STATE_BYTES * parameters / 1e9 / (_TENSOR * stages) > STATE_GB_PER_GPU:
+        if stages == _DEEPEST:
+            break
+        stages *= 2
+    return stages
+
+
+def _text(
+    values: Mapping[str, str],
+    owned: Mapping[str, int],
+    systems: Sequence[str] | None,
+    families: Sequence[str] | None,
+) -> str:
+    """Return the problem file; without choices everything on offer is considered."""
+    parameters = units.parse(values["parameters"], units.COUNT)
+    stages = pipeline_of(parameters)
+    considered, installed = "", ""
+    if systems is not None and families is not None:
+        considered = (
+            "consider:                 # what has a price and every figure, of whom may sell\n"
+            f"  gpu_systems: [{', '.join(systems)}]\n"
+            f"  storage_families: [{', '.join(families)}]\n"
+        )
+    if owned:
+        rows = [f"  {name}: {{installed: {count}}}\n" for name, count in owned.items()]
+        installed = "items:                    # answered: what stands there already\n"
+        installed += "".join(rows)
+    budget = values.get("budget")
+    return Template(TEMPLATE).substitute(
+        values,
+        name=_quoted(values["name"]),
+        budget=f"budget: {{capex: {budget}}}   # answered: what may be paid at once\n"
+        if budget
+        else "",
+        considered=considered,
+        installed=installed,
+        tokens=f"tokens: {values['tokens']}, " if "tokens" in values else "",
+        catalogs=CATALOGS,
+        tensor=_TENSOR,
+        stages=stages,
+        replica=_TENSOR * stages,
+        bytes=f"{STATE_BYTES:g}",
+        gigabytes=f"{STATE_BYTES * parameters / 1e9 / (_TENSOR * stages):,.0f}",
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'

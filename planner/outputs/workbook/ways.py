@@ -1,0 +1,85 @@
+"""The sheet ``Ways``: how the job may run on its GPU systems, each with its draw and its rate.
+
+The cell ``way`` on Checkpoint chooses a row by its name; power, rate and all that follows are those
+of the row.
+"""
+
+from __future__ import annotations
+
+from xlsxwriter.utility import xl_rowcol_to_cell
+
+from planner.outputs.workbook.book import Book
+from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_3, INTEGER, PERCENT
+from planner.outputs.workbook.page import FIRST_ROW, Page
+from planner.schema.live import Ways
+
+SHEET = "Ways"
+
+_COLUMNS = (
+    ("Way", 24), ("Chosen", 9), ("GPU power cap", 11), ("Cap of one GPU, W", 12),
+    ("System, kW", 12), ("System, typical kW", 12), ("Rate of one GPU, TFLOP/s", 14),
+)  # fmt: skip
+_LABEL, _CHOSEN, _CAP, _WATTS, _KW, _TYPICAL, _RATE = range(len(_COLUMNS))
+_FIRST = FIRST_ROW + 2
+_NAMES = {_WATTS: "way_gpu_limit_w", _KW: "way_power_kw", _TYPICAL: "way_typical_kw",
+          _RATE: "way_tflops_per_gpu"}  # fmt: skip
+_SAYS = (
+    "Choose a way by its name in the cell of Checkpoint. Cap the GPUs as it says: racks, PDUs and "
+    "CDUs are those of the rated power.",
+)
+
+
+def chosen_from(ways: Ways) -> str:
+    """Return the range of the names to choose from, for the rule of a cell."""
+    last = _FIRST + len(ways.rows) - 1
+    return f"={SHEET}!{_cell(_FIRST, _LABEL)}:{_cell(last, _LABEL)}"
+
+
+def add(book: Book) -> None:
+    """Add the sheet, and name what the chosen way draws and does; left out where none is known."""
+    ways = book.live.ways
+    if ways is None or book.job is None:
+        return
+    page = Page(book, SHEET, "Ways to run the job")
+    page.banner()
+    page.text(FIRST_ROW - 1, 0, _SAYS[0], "subtitle")
+    page.headers(_FIRST - 1, _COLUMNS, 42)
+    several = len(ways.rows) > 1
+    for row, way in enumerate(ways.rows, start=_FIRST):
+        page.text(row, _LABEL, way.label)
+        if several:
+            text = f"=IF(way={_cell(row, _LABEL)},1,0)"
+            page.formula(row, _CHOSEN, text, INTEGER, "cross")
+        else:
+            page.number(row, _CHOSEN, 1.0, INTEGER)
+        page.number(row, _CAP, way.gpu_cap, PERCENT)
+        page.number(row, _WATTS, way.gpu_limit_w, INTEGER)
+        page.number(row, _KW, way.power_kw, DECIMAL_3)
+        page.number(row, _TYPICAL, way.typical_kw, DECIMAL_3)
+        page.number(row, _RATE, way.tflops_per_gpu, DECIMAL_1)
+    total = _FIRST + len(ways.rows)
+    page.fill(total, ("As chosen",), "total", len(_COLUMNS))
+    chosen = _span(_CHOSEN, total - 1)
+    for column, name in _NAMES.items():
+        text = f"=SUMPRODUCT({chosen},{_span(column, total - 1)})"
+        page.formula(total, column, text, DECIMAL_3, "total")
+        page.define(name, total, column)
+    page.finish(_RATE, (_FIRST, 1))
+
+
+def scale(ways: Ways) -> str:
+    """Return the formula of what other counts of GPUs in use leave of the rate, as a factor."""
+    if ways.exponent:
+        return f"*(gpus_in_use/{ways.gpus_used})^-{ways.exponent!r}"
+    if ways.bubble:
+        solved = 1.0 + ways.bubble * ways.gpus_used
+        return f"*{solved!r}/(1+{ways.bubble!r}*gpus_in_use)"
+    return ""
+
+
+def _cell(row: int, column: int) -> str:
+    return f"{xl_rowcol_to_cell(row, column, True, True)}"
+
+
+def _span(column: int, last: int) -> str:
+    return f"{_cell(_FIRST, column)}:{_cell(last, column)}"
