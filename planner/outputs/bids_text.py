@@ -308,6 +308,7 @@ def _mix(found: Bids) -> Table:
             f"Of {counted(mix.tried, 'award')} {mix.possible} keep every limit. Lots are taken at "
             "the prices of whole bids: ask whether they hold in part. Charges of every bid that is "
             "taken count in full; what nobody of them quotes is at the book's prices.",
+            found.mix_reason,
         ),
         near="bids",
     )
