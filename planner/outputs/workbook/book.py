@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any, BinaryIO
 
 from xlsxwriter import Workbook
+from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_cell_to_rowcol, xl_rowcol_to_cell, xl_rowcol_to_cell_fast
 from xlsxwriter.worksheet import (
     CellBlankTuple,
@@ -73,6 +74,10 @@ class Sheet(Worksheet):  # type: ignore[misc]
             self.fh.write(f"{head}><f>{text}</f><v>{cell.value}</v></c>")
         else:
             super()._write_cell(row, col, cell)
+
+    def blanks(self, row: int, columns: Iterable[int], style: Format) -> None:
+        """Give empty cells of a row a look; within the columns and rows that hold something."""
+        self.table[row].update(dict.fromkeys(columns, CellBlankTuple(style)))
 
     def held(self, cell: Any) -> Scalar:
         """Return the number or text that a cell of it holds, None where it holds neither."""
@@ -270,18 +275,29 @@ class Book:
         place = (sheet, top, left, bottom, right)
         found = self._areas.get(place)
         if found is None:
-            page, columns = self._sheets[sheet], range(left, right + 1)
-            found = []
-            for row in range(top, bottom + 1):
-                cells = page.table.get(row, _NO_CELLS)
-                found += [
-                    None
-                    if (cell := cells.get(column)) is None or type(cell) is CellBlankTuple
-                    else self._shown(page, row, column, cell)
-                    for column in columns
-                ]
+            found = self._values(self._sheets[sheet], range(top, bottom + 1), left, right)
             if self._complete:
                 self._areas[place] = found
+        return found
+
+    def _values(self, page: Sheet, rows: range, left: int, right: int) -> list[Scalar]:
+        """Return what the cells of some rows show; most are numbers, or formulas worked out."""
+        table, results, columns = page.table, page.results, range(left, right + 1)
+        found: list[Scalar] = []
+        add = found.append
+        for row in rows:
+            cells = table.get(row, _NO_CELLS)
+            for column in columns:
+                cell = cells.get(column)
+                kind = type(cell)
+                if cell is None or kind is CellBlankTuple:
+                    add(None)
+                elif kind is CellNumberTuple:
+                    add(float(cell.number))
+                else:
+                    known = results.get((row, column)) if kind is CellFormulaTuple else None
+                    shown = known if type(known) is float else None
+                    add(self._shown(page, row, column, cell) if shown is None else shown)
         return found
 
     def _shown(self, page: Sheet, row: int, column: int, cell: Any) -> Scalar:
