@@ -14,6 +14,7 @@ import pytest
 from planner import api
 from planner.assemble.cables import cable_schedule
 from planner.case.cabling import longest_run_m
+from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.outputs.bill import bill, json_bytes
 from planner.outputs.cables import COLUMNS, csv_bytes
@@ -324,6 +325,20 @@ def test_a_hall_beyond_the_reach_of_multimode_is_planned_with_single_mode(
     assert plan.totals.it_power_kw == pytest.approx(near.totals.it_power_kw + more_kw)
     media = {c.medium for c in cable_schedule(far, plan).cables if c.network == "compute"}
     assert media == {"single mode", "copper", "as billed"}
+
+
+def test_what_stands_in_and_has_no_price_is_refused_with_the_reason(
+    by_length: tuple[Inputs, Plan],
+) -> None:
+    far = in_hall(by_length[0], 6, 20.0)
+    prices = {sku: price for sku, price in far.prices.items() if sku != "nvidia_mfp7e30"}
+    says = (
+        r"'nvidia_mfp7e30' comes with this plan, but has no price in the price books; give its "
+        r"price in a book of your own; it stands in for nvidia_mfp7e10, which reaches 50 m, and "
+        r"runs in the hall \(site.floor\) get as long as 124 m"
+    )
+    with pytest.raises(InputError, match=says):
+        api.solve_inputs(replace(far, prices=prices))
 
 
 def test_runs_beyond_every_length_and_reach_are_told(by_length: tuple[Inputs, Plan]) -> None:

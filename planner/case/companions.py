@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from planner.case import figures
 from planner.case.builder import CompanionsBuilder
+from planner.case.cabling import longest_run_m
 from planner.case.fabrics import (
     add_compute,
     add_console_cables,
@@ -192,7 +193,19 @@ def _refuse_unusable(inputs: Inputs, item: Item, *, priced: bool) -> None:
     elif figures.needs_power(inputs.problem) and figures.it_power_kw(item, inputs) is None:
         message, fix = "has no power draw", "give consumes.it_power in a catalog of your own"
     if message is not None and fix is not None:
-        raise refusal(inputs, item.id, message, fix)
+        raise refusal(inputs, item.id, message, f"{fix}{_because_of_the_hall(inputs, item)}")
+
+
+def _because_of_the_hall(inputs: Inputs, item: Item) -> str:
+    """Return why a part of links is there that no switch names: what it stands in for."""
+    run_m = longest_run_m(inputs)
+    for other in inputs.items if run_m is not None else ():
+        if other.beyond == item.id and other.reach is not None and run_m is not None:
+            return (
+                f"; it stands in for {other.id}, which reaches {other.reach.value:g} m, and runs "
+                f"in the hall (site.floor) get as long as {run_m:.0f} m"
+            )
+    return ""
 
 
 def _add_extras(builder: CompanionsBuilder) -> None:
