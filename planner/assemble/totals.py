@@ -239,7 +239,7 @@ def _units_out(o: Run, unit: SpareUnit, load: float) -> float | None:
 
 
 def _replicas(way: Way, o: Run) -> tuple[int, int, int]:
-    return o.gpus // way.step_gpus, way.step_gpus, way.min_replicas
+    return o.gpus // way.step_gpus, way.step_gpus, way.least_running
 
 
 def _grow_s(case: Case, o: Run) -> float:
@@ -256,7 +256,7 @@ def _shrunk(case: Case, o: Run, way: Way, repair: RepairNumbers) -> ShrunkPlan |
     return ShrunkPlan(
         running=1.0 - o.shrunk.idle,
         failing=o.shrunk.failing,
-        least_replicas=way.min_replicas,
+        least_replicas=way.least_running,
         restarts_per_year=o.shrunk.restarts * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
         restart_s=_grow_s(case, o),
         short_h_per_year=o.shrunk.short * HOURS_PER_YEAR,

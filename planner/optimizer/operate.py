@@ -407,7 +407,7 @@ def _mended(
     if not repair.shrinks:
         waiting = repair.waiting(way.spare_unit, spares, gpus, rate)
         return spares, waiting, repair.swap_factor(mtti_s(rate, gpus)), None
-    replicas = (gpus // way.step_gpus, way.step_gpus, way.min_replicas)
+    replicas = (gpus // way.step_gpus, way.step_gpus, way.least_running)
     shrunk = repair.shrunk(way.spare_unit, spares, replicas, rate)
     return spares, 0.0, repair.swap_factor(mtti_s(rate, gpus * shrunk.failing)), shrunk
 
