@@ -12,6 +12,7 @@ from planner import api
 from planner.api import Options
 from planner.inputs import Inputs
 from planner.schema.bids import Bid, Bids, Quantities
+from planner.schema.catalog import Family
 from planner.schema.problem import Quantity
 from planner.studies.bids import evaluate
 from planner.studies.bids.asking import read_bids
@@ -236,6 +237,30 @@ def test_what_the_problem_does_not_want_is_let_in_and_said(
     assert (bid.state, bid.rank) == ("breaks", None)
     assert words in bid.against
     assert bid.figures is not None
+
+
+def test_more_units_than_a_file_system_holds(tmp_path: Path) -> None:
+    inputs = problem(tmp_path)
+    one = {"value": 3, "source": "sheet", "confidence": "high"}
+    families = tuple(
+        Family.model_validate({**family.model_dump(exclude_none=True), "max_units": one})
+        for family in inputs.families
+    )
+    lines = (("BX-8-100", 40, 250_000.0), ("QK-1-PRO", 4, 150_000.0))
+    limited = replace(inputs, families=families)
+    bid = judged(limited, [plain(tmp_path / "a.xlsx", *lines)]).bids[0]
+    assert (bid.state, bid.against) == (
+        "breaks", ("4 units in one QuickFS, and the vendor's limit is 3",),
+    )  # fmt: skip
+    assert bid.figures is not None
+
+
+def test_what_the_job_cannot_run_on_at_all(tmp_path: Path) -> None:
+    """A replica takes 32 GPUs: three boxes of 8 hold none, whatever limits are given up."""
+    lines = (("BX-8-100", 3, 250_000.0), ("QK-1-PRO", 4, 150_000.0))
+    bid = judged(problem(tmp_path), [plain(tmp_path / "a.xlsx", *lines)]).bids[0]
+    assert (bid.state, bid.rank, bid.figures) == ("breaks", None, None)
+    assert bid.against == ("the job cannot run on it as quoted",)
 
 
 def test_two_file_systems_where_one_is_allowed(tmp_path: Path) -> None:

@@ -253,7 +253,9 @@ class Desk:
                 fewer = [each for each in given_up if each is not lever]
                 again = None if found is None else self._without(pinned, fewer)
                 given_up, found = (given_up, found) if again is None else (fewer, again)
-        return replace(bare, why=why) if found is None else found
+        if found is not None:
+            return found
+        return replace(bare, why=why, against=(*bare.against, "the job cannot run on it as quoted"))
 
     def _clashing(self, bare: Judged, why: str) -> str:
         """Return which limits cannot hold together with products whose counts are free."""

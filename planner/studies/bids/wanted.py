@@ -56,10 +56,23 @@ def against(inputs: Inputs, lots: Counts) -> Iterator[str]:
             rule = problem.items.get(other.id, Quantity())
             if other.category == category and other.id not in lot and rule.least > rule.in_place:
                 yield f"items.{other.id} asks for at least {rule.least}, none is offered"
-    families = {item_of(inputs, sku).family for sku in lots.get("storage", {})}
-    most, counted = problem.storage.max_families, None not in lots.get("storage", {}).values()
-    if counted and len(families) > most:
-        yield f"{len(families)} storage families, at most {most} (storage.max_families)"
+    yield from _families(inputs, lots.get("storage", {}))
+
+
+def _families(inputs: Inputs, lot: Mapping[str, int | None]) -> Iterator[str]:
+    """Yield where a lot of storage has more file systems, or more units in one, than can be."""
+    counts: dict[str | None, int] = {}
+    for sku, count in lot.items():
+        if count is not None:
+            family = item_of(inputs, sku).family
+            counts[family] = counts.get(family, 0) + count
+    most = inputs.problem.storage.max_families
+    if len(counts) > most:
+        yield f"{len(counts)} storage families, at most {most} (storage.max_families)"
+    for one in inputs.families:
+        largest, units = one.max_units, counts.get(one.id, 0)
+        if largest is not None and units > largest.value:
+            yield f"{units:,} units in one {one.name}, and the vendor's limit is {largest.value:,}"
 
 
 def _out_of_bounds(item: Item, count: int, rule: Quantity) -> Iterator[str]:
@@ -105,7 +118,11 @@ def let_in(inputs: Inputs, lots: Counts) -> Inputs:
     free = {"min_units": None, "max_units": None}
     items = tuple(item.model_copy(update=free) if item.id in fixed else item
                   for item in inputs.items)  # fmt: skip
-    return replace(inputs, problem=problem.model_copy(update=changes), items=items)
+    mine_too = {item.family for item in offers if item.id in fixed}
+    held = tuple(family.model_copy(update={"max_units": None}) if family.id in mine_too else family
+                 for family in inputs.families)  # fmt: skip
+    changed = problem.model_copy(update=changes)
+    return replace(inputs, problem=changed, items=items, families=held)
 
 
 def _skus(lots: Counts, category: str) -> tuple[str, ...]:
