@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any, BinaryIO
 
 from xlsxwriter import Workbook
+from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_cell_to_rowcol, xl_rowcol_to_cell, xl_rowcol_to_cell_fast
 from xlsxwriter.worksheet import (
     CellBlankTuple,
@@ -19,9 +21,9 @@ from xlsxwriter.worksheet import (
     Worksheet,
 )
 
-from planner.outputs.audience import Audience, Prices
+from planner.outputs.audience import PRICES, Audience, Prices
 from planner.outputs.text_safety import clean
-from planner.outputs.words import status
+from planner.outputs.words import small_share, status
 from planner.outputs.workbook.evaluate import Evaluator, FormulaError, Scalar
 from planner.outputs.workbook.formats import Formats
 from planner.outputs.workbook.inputs import InputCell
@@ -73,6 +75,10 @@ class Sheet(Worksheet):  # type: ignore[misc]
         else:
             super()._write_cell(row, col, cell)
 
+    def blanks(self, row: int, columns: Iterable[int], style: Format) -> None:
+        """Give empty cells of a row a look; within the columns and rows that hold something."""
+        self.table[row].update(dict.fromkeys(columns, CellBlankTuple(style)))
+
     def held(self, cell: Any) -> Scalar:
         """Return the number or text that a cell of it holds, None where it holds neither."""
         kind = type(cell)
@@ -120,6 +126,8 @@ def new_workbook(stream: BinaryIO, title: str, created: datetime, **properties: 
     return workbook
 
 
+_SOLVED = re.compile(r"\b[Ss]olved\b")
+
 CHECKED = False
 """Whether numbers of the plan are held against formulas; the tests set it."""
 
@@ -152,6 +160,8 @@ class Book:
         *,
         created: datetime,
         audience: Audience = "internal",
+        prices: Prices | None = None,
+        appendix: bool = False,
         live: Live | None = None,
     ) -> None:
         self.plan = plan
@@ -160,6 +170,8 @@ class Book:
         self.follows = dict.fromkeys(name for each in self.growth for name in each.counts)
         self.created = created
         self.audience = audience
+        self.prices: Prices = "all" if audience == "internal" else prices or PRICES[audience]
+        self.appendix = appendix
         self.workbook = workbook
         self.formats = Formats(workbook)
         self.inputs: list[InputCell] = []
@@ -179,14 +191,20 @@ class Book:
         return found
 
     @property
-    def prices(self) -> Prices:
-        """Which prices this edition shows."""
-        return "all" if self.audience == "internal" else "none"
+    def inside(self) -> bool:
+        """Whether this edition stays in the house: it says how the plan was made and from what."""
+        return self.audience == "internal"
 
     @property
     def money(self) -> bool:
-        """Whether this edition shows money: prices, discounts, costs, budgets."""
-        return self.audience == "internal"
+        """Whether this edition shows all of money: sources of prices, rates, budgets, TCO."""
+        return self.inside
+
+    def worded(self, text: str) -> str:
+        """Return a text of the planner's own as the edition has it: outside nothing is solved."""
+        if self.inside or "olved" not in text:
+            return text
+        return _SOLVED.sub(lambda found: "Offered" if found[0][0] == "S" else "offered", text)
 
     @property
     def job(self) -> JobPlan | None:
@@ -204,7 +222,9 @@ class Book:
         plan, gap = self.plan, self.plan.objective.gap
         if not plan.lines:
             return f"No plan: {plan.status}"
-        proven = "" if gap is None else f", proof within {gap:.2g} of the best possible (relative)"
+        if not self.inside:
+            return "As offered"
+        proven = f" (proof to {small_share(gap)})" if gap else ""
         return f"As solved: {status(plan)}{proven}"
 
     def define(self, name: str, reference: str) -> None:
@@ -255,18 +275,29 @@ class Book:
         place = (sheet, top, left, bottom, right)
         found = self._areas.get(place)
         if found is None:
-            page, columns = self._sheets[sheet], range(left, right + 1)
-            found = []
-            for row in range(top, bottom + 1):
-                cells = page.table.get(row, _NO_CELLS)
-                found += [
-                    None
-                    if (cell := cells.get(column)) is None or type(cell) is CellBlankTuple
-                    else self._shown(page, row, column, cell)
-                    for column in columns
-                ]
+            found = self._values(self._sheets[sheet], range(top, bottom + 1), left, right)
             if self._complete:
                 self._areas[place] = found
+        return found
+
+    def _values(self, page: Sheet, rows: range, left: int, right: int) -> list[Scalar]:
+        """Return what the cells of some rows show; most are numbers, or formulas worked out."""
+        table, results, columns = page.table, page.results, range(left, right + 1)
+        found: list[Scalar] = []
+        add = found.append
+        for row in rows:
+            cells = table.get(row, _NO_CELLS)
+            for column in columns:
+                cell = cells.get(column)
+                kind = type(cell)
+                if cell is None or kind is CellBlankTuple:
+                    add(None)
+                elif kind is CellNumberTuple:
+                    add(float(cell.number))
+                else:
+                    known = results.get((row, column)) if kind is CellFormulaTuple else None
+                    shown = known if type(known) is float else None
+                    add(self._shown(page, row, column, cell) if shown is None else shown)
         return found
 
     def _shown(self, page: Sheet, row: int, column: int, cell: Any) -> Scalar:

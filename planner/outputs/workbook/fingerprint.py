@@ -7,6 +7,10 @@ that states the plan, two copies lie here. In the first every number ``v`` stand
 sum of all ``p``, moves by ``p`` times the relative change of any cell, and two changes do not make
 up for one another. In the second texts stand as they are and are compared one by one.
 
+A sheet of very many rows is not copied cell by cell. Its numbers are summed by column, each row by
+a weight of its own, and compared with what that comes to; of its texts the columns that hold any
+lie here.
+
 Only functions that work on ranges and operators are used, so that every spreadsheet program agrees;
 what it takes for an error (a reference to a deleted row) counts as a difference.
 """
@@ -44,6 +48,11 @@ _CLOSE = 1e-9
 """Relative to a single cell: far more than programs differ by in their last digits."""
 _AS_GOOD_AS_ZERO = 1e-9
 _GOLDEN = 0.6180339887498949
+_MOST_COPIED = 500
+"""Rows of a sheet that are copied cell by cell at most."""
+_CLOSE_SUM = 1e-11
+"""Relative to what is summed: a cent in a column of a thousand million, and more than programs
+differ by in the last digits of sums."""
 _A_NUMBER = "-"
 """Stands for a number among the texts, which it never equals; 0 would equal a blank cell."""
 
@@ -96,6 +105,10 @@ def add(book: Book) -> None:
     top = last + 4
     for row, area in enumerate(areas, start=first):
         page.text(row, 0, area.name)
+        if area.rows > _MOST_COPIED:
+            page.formula(row, 1, _by_column(page, area, top), INTEGER, plan=0.0)
+            top += area.rows + 1
+            continue
         count = _copy(page, area, top)
         page.formula(row, 1, _compared(area, count, top), INTEGER, plan=0.0)
         top += 2 * area.rows + 1
@@ -151,20 +164,75 @@ def _compared(area: _Area, count: _Count, top: int) -> str:
     live = f"{name}!{_span(FIRST_ROW, area.last_row, area.last_column)}"
     weights = _span(top, top + area.rows - 1, area.last_column)
     texts = _span(top + area.rows, top + 2 * area.rows - 1, area.last_column)
-    # No more digits than every program keeps when it saves the file.
-    # A program without ISFORMULA for ranges finds none, in the cell of a known formula either.
-    formulas = f"SUMPRODUCT(1*_xlfn.ISFORMULA({live}))"
-    expected = f"{count.formulas}*_xlfn.ISFORMULA(bom_edits)"
+    *sizes, formulas = _whole(area, count.filled, count.numbers, count.formulas)
     holds = (
-        f"ROWS({live})={area.rows}",
-        f"COLUMNS({live})={area.last_column + 1}",
-        f"COUNTA({live})={count.filled}",
-        f"COUNT({live})={count.numbers}",
+        *sizes,
+        # No more digits than every program keeps when it saves the file.
         f"ABS(SUMPRODUCT({live},{weights})-{count.total:.13g})<={_CLOSE:G}",
         f"SUMPRODUCT(1*({live}<>{texts}))={count.unlike}",
-        f"{formulas}={expected}",
+        formulas,
     )
     return f"=IFERROR(IF(AND({','.join(holds)}),0,1),1)"
+
+
+def _by_column(page: Page, area: _Area, top: int) -> str:
+    """Return the formula that is 1 where a large area differs from what is known of its columns.
+
+    Weights of its rows are written from row ``top`` on, and copies of the columns that hold texts.
+    """
+    columns = area.last_column + 1
+    sums, sizes, unlike = ([0.0] * columns for _ in range(3))
+    texts: dict[int, list[tuple[int, str]]] = {}
+    filled = numbers = formulas = 0
+    for row, column, value, computed in area.cells():
+        filled += 1
+        formulas += computed
+        if isinstance(value, (int, float)):
+            weighed = (1.0 + row * _GOLDEN % 1.0) * value
+            sums[column] += weighed
+            sizes[column] += abs(weighed)
+            unlike[column] += abs(value) >= _AS_GOOD_AS_ZERO
+            numbers += 1
+        elif computed or "\n" in str(value):
+            unlike[column] += value not in (None, "")
+        else:
+            texts.setdefault(column, []).append((row - FIRST_ROW + top, str(value)))
+    for place in range(area.rows):
+        weight = 1.0 + (FIRST_ROW + place) * _GOLDEN % 1.0
+        page.number(top + place, columns, weight, GENERAL, "fixed")
+    last = top + area.rows - 1
+    weights = _column(columns, top, last)
+    live = f"{quote_sheetname(area.name)}!"
+    holds = _whole(area, filled, numbers, formulas)
+    for column, (total, size) in enumerate(zip(sums, sizes, strict=True)):
+        cells = f"{live}{_column(column, FIRST_ROW, area.last_row)}"
+        if size:
+            found = f"SUMPRODUCT({cells},{weights})-{total:.15g}"
+            holds.append(f"ABS({found})<={size * _CLOSE_SUM:.3G}")
+        if column in texts:
+            for row, text in texts[column]:
+                page.text(row, column, text, "fixed")
+            compared = f"SUMPRODUCT(1*({cells}<>{_column(column, top, last)}))"
+            holds.append(f"{compared}={unlike[column]:.0f}")
+    return f"=IFERROR(IF(AND({','.join(holds)}),0,1),1)"
+
+
+def _whole(area: _Area, filled: int, numbers: int, formulas: int) -> list[str]:
+    """Return the conditions that a sheet has so many rows, columns, cells, numbers and formulas."""
+    live = f"{quote_sheetname(area.name)}!{_span(FIRST_ROW, area.last_row, area.last_column)}"
+    return [
+        f"ROWS({live})={area.rows}",
+        f"COLUMNS({live})={area.last_column + 1}",
+        f"COUNTA({live})={filled}",
+        f"COUNT({live})={numbers}",
+        # A program without ISFORMULA for ranges finds none, in the cell of a known formula either.
+        f"SUMPRODUCT(1*_xlfn.ISFORMULA({live}))={formulas}*_xlfn.ISFORMULA(bom_edits)",
+    ]
+
+
+def _column(column: int, first: int, last: int) -> str:
+    start = xl_rowcol_to_cell(first, column, row_abs=True, col_abs=True)
+    return f"{start}:{xl_rowcol_to_cell(last, column, row_abs=True, col_abs=True)}"
 
 
 def _span(first: int, last: int, last_column: int) -> str:

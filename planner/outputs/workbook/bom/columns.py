@@ -135,6 +135,7 @@ class Columns:
         self.width = {column.key: column.width for column in self.listed}
         self.summed = tuple(column for column in self.listed if column.total)
         self.last = len(self.listed) - 1
+        self.every = frozenset(range(len(self.listed)))
 
     def has(self, key: str) -> bool:
         """Return whether the column is there."""

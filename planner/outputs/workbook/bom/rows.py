@@ -271,7 +271,8 @@ class BomPage(Page):
         """Return the look of a column's cells in a role, looked up once."""
         found = self._styles.get((key, role))
         if found is None:
-            found = self.book.formats.get(role, self.columns.number[key])
+            align = "center" if key == "lead_time" else ""
+            found = self.book.formats.get(role, self.columns.number[key], align)
             self._styles[key, role] = found
         return found
 
@@ -328,10 +329,9 @@ class BomRow:
     def fill(self) -> None:
         """Give every cell that holds nothing the look of the row."""
         style = self.page.book.formats.get("part" if self.role == "part" else "line")
-        blank = self.page.sheet.write_blank
-        for column in range(self.page.columns.last + 1):
-            if column not in self.written:
-                blank(self.row, column, None, style)
+        self.page.book.sheet(self.page.name).blanks(
+            self.row, self.page.columns.every - self.written, style
+        )
 
     def has(self, key: str) -> bool:
         """Return whether the plan needs this column."""
