@@ -296,7 +296,14 @@ def test_random_plans_keep_what_they_state(seed: int) -> None:
     assert found.predicted == pytest.approx(plan.jobs[0].goodput, rel=1e-6)
     room = 2.0 * (found.goodput.high - found.goodput.mean) + 0.003 * found.predicted
     expected = found.predicted + plan.jobs[0].goodput_understated
-    assert found.goodput.mean == pytest.approx(expected, abs=room)
+    assert found.goodput.mean > expected - room
+    repair = plan.jobs[0].repair
+    assert repair is not None
+    grown = told(plan).running / repair.availability - 1.0  # at most so much is counted too much
+    if told(plan).restart_s <= 0.1 * plan.jobs[0].mtti_s:
+        assert found.goodput.mean < (1.0 + grown) * expected + room
+    warned = any("restarts with more replicas are counted" in text for text in plan.warnings)
+    assert warned == (told(plan).running - repair.availability > 0.003)
 
 
 # What is refused, and what is caught.

@@ -23,6 +23,8 @@ from planner.sizing.checkpoint import BYTES_PER_PARAMETER
 from planner.sizing.fabric import compute_sizes
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, FIRST_ORDER_VALID_BELOW
 
+GROWN_CLOSE_UP_TO = 0.003
+"""Where restarts to grow take no more of the work, formula and simulation agree as closely."""
 BOUND_CLOSE_FROM = 0.98
 """Availability from which on the bound is close where spares stand in each rack."""
 FULL_FROM = 0.98
@@ -534,6 +536,12 @@ def _mended(job: JobPlan, asked: Repair | None) -> Iterator[str]:
             "fewer replicas go on where units are short: each with the batch it had, so the batch "
             "of a step is smaller meanwhile; stall, restore and rate are taken as with all of them"
         )
+        grown = job.repair.shrunk.running - job.repair.availability
+        if grown > GROWN_CLOSE_UP_TO:
+            yield (
+                f"restarts with more replicas are counted in full, {grown:.1%} of the work: too "
+                "high where units come back during another restart, or failures strike often"
+            )
     if asked.unit == "tray" and job.repair.unit == "system":
         yield f"whole systems of {job.gpu_type} are swapped: the catalog states no trays of it"
 
