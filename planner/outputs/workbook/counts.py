@@ -47,7 +47,7 @@ def add(book: Book) -> None:
         return
     page = Page(book, SHEET, "Counts that follow the cluster")
     page.banner()
-    for row, text in enumerate(_SAYS, start=FIRST_ROW - 1):
+    for row, text in enumerate(_SAYS if book.inside else (), start=FIRST_ROW - 1):
         page.text(row, 0, text, "subtitle")
     listed = list(book.follows)
     row = head = FIRST_ROW + 2
