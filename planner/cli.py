@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from planner import __version__
+from planner import __version__, completion
 from planner.cli_options import (
     AsJson,
     ChosenSolver,
@@ -37,7 +37,6 @@ app = typer.Typer(
     name="planner",
     help="Decide what to buy for an AI training cluster, to a proven gap.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -59,6 +58,15 @@ class AudienceName(StrEnum):
 
     internal = "internal"
     customer = "customer"
+    partner = "partner"
+
+
+class PricesName(StrEnum):
+    """Which prices a customer's files show."""
+
+    none = "none"
+    net = "net"
+    list_and_net = "list+net"
 
 
 # Choices that the registry names; only a literal would tell mypy which they are.
@@ -115,9 +123,21 @@ def solve(
     audience: Annotated[
         AudienceName,
         typer.Option(
-            help="Whom the files are for; the customer's hold no money. The screen is internal."
+            help="Whom the files are for: all of it, net prices, or net prices and discounts. "
+            "The screen is internal."
         ),
     ] = AudienceName.internal,
+    prices: Annotated[
+        PricesName | None,
+        typer.Option(help="Which prices a customer's files show; net ones by default."),
+    ] = None,
+    appendix: Annotated[
+        bool,
+        typer.Option(
+            "--appendix",
+            help="Write PROBLEM.appendix.xlsx too: sensitivity, alternatives, sources, studies.",
+        ),
+    ] = False,
     study: Annotated[
         list[StudyKind] | None,
         typer.Option(
@@ -137,12 +157,14 @@ def solve(
     ] = False,
 ) -> None:
     """Find the best plan; print it, and write PROBLEM.xlsx and PROBLEM.plan.json.
-    With --audience customer: PROBLEM.customer.xlsx alone, without money.
+    With --audience customer: PROBLEM.customer.xlsx alone, with net prices and nothing internal.
     """
     options = running_options(solver, gap, time_limit, save_model=save_model, state_seconds=verbose)
     from planner import api
     from planner.commands.report import tell
-    from planner.commands.solve import FOR_THE_PLAN, deliver, sheets
+    from planner.commands.solve import FOR_THE_PLAN, check_edition, deliver, sheets
+
+    check_edition(audience.value, None if prices is None else prices.value, appendix=appendix)
 
     inputs = api.load(problem, settings=tuple(set_ or ()), scenario=scenario)
     search = FOR_THE_PLAN if study else api.FOR_THE_SEARCH
@@ -160,6 +182,8 @@ def solve(
         cables=cables,
         netbox=netbox,
         audience=audience.value,
+        prices=None if prices is None else prices.value,
+        appendix=appendix,
         studies=list(sheets(inputs, plan, options, [kind.value for kind in study or ()])),
     )
     tell(written, quiet=quiet)
@@ -267,14 +291,19 @@ def schema(
     say(document(name.value), nl=False)
 
 
-def _asked(words: str) -> Any:
-    return typer.Option(help=words, show_default=False, rich_help_panel="Your own problem")
+def _asked(words: str, **more: Any) -> Any:
+    return typer.Option(help=words, show_default=False, **more)
 
 
 @app.command()
 def init(
     example: Annotated[
-        str | None, typer.Argument(help="A shipped example to copy.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="A shipped example to copy.",
+            show_default=False,
+            autocompletion=completion.examples,
+        ),
     ] = None,
     name: Annotated[str | None, _asked("Name of the problem and its file.")] = None,
     power: Annotated[str | None, _asked("Power at the meter: '3 MW'.")] = None,
@@ -285,7 +314,10 @@ def init(
     model: Annotated[str | None, _asked("Parameters of the model to train: '405 B'.")] = None,
     tokens: Annotated[str | None, _asked("Tokens to train it on: '15 T'.")] = None,
     vendors: Annotated[str | None, _asked("Who may sell: 'DDN, VAST'.")] = None,
-    own: Annotated[list[str] | None, _asked("ITEM=UNITS that is owned. Repeatable.")] = None,
+    own: Annotated[
+        list[str] | None,
+        _asked("ITEM=UNITS that is owned. Repeatable.", autocompletion=completion.owned),
+    ] = None,
     prices: Annotated[str | None, _asked("Price book: a file, or a shipped one.")] = None,
     output: Output = Path(),
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
@@ -339,7 +371,10 @@ def catalog_list(
 
 @catalog_app.command("show")
 def catalog_show(
-    item: Annotated[str, typer.Argument(help="Item id.", show_default=False)],
+    item: Annotated[
+        str,
+        typer.Argument(help="Item id.", show_default=False, autocompletion=completion.items),
+    ],
     files: CatalogFiles = None,
     as_json: AsJson = False,
 ) -> None:
@@ -456,6 +491,49 @@ def _leave(code: int) -> NoReturn:
             reader_left = isinstance(error, BrokenPipeError)  # as with `| head`
             code = code if reader_left else 2
     os._exit(code)
+
+
+EXAMPLES = {
+    "solve": "planner solve 10MW.yaml --set budget.capex='150 MUSD' --lines",
+    "check": "planner check 10MW.yaml --against 10MW",
+    "size": "planner size 10MW.yaml --gpus 4096",
+    "compare": "planner compare 10MW.yaml --rules",
+    "alternatives": "planner alternatives 10MW.yaml --within '1 %'",
+    "bid": "planner bid 10MW.yaml --quotes acme.xlsx --quotes beta.csv",
+    "audit": "planner audit 10MW.xlsx",
+    "verify": "planner verify 10MW.plan.json",
+    "explain": "planner explain 10MW.yaml --why-not ddn_ai400x2",
+    "characterize": "planner characterize hall.csv --problem 10MW.yaml --gpus 4096",
+    "synthesize": "planner synthesize 10MW.plan.json --length '3 d'",
+    "simulate": "planner simulate 10MW.plan.json --replications 100",
+    "sweep": "planner sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW",
+    "frontier": "planner frontier 10MW.yaml --against power",
+    "tornado": "planner tornado 10MW.yaml",
+    "uncertain": "planner uncertain 10MW.yaml --samples 64",
+    "report": "planner report 10MW.plan.json 10MW.sweep.json --file 10MW.html",
+    "schema": "planner schema problem",
+    "init": "planner init --power '3 MW' --racks 24 --rack-power '130 kW' --model '405 B'",
+    "rfq": "planner rfq 10MW.yaml",
+    "catalog list": "planner catalog list --unplannable",
+    "catalog show": "planner catalog show ddn_ai400x2_turbo",
+    "catalog check": "planner catalog check my_storage.yaml",
+    "quote import": "planner quote import acme.xlsx --vendor ACME",
+}
+"""A command as it is mostly given; it ends the command's help."""
+
+
+def _help_in_full() -> None:
+    """Have lists of commands tell their first sentence whole, and commands end in an example."""
+    for name, application in (("", app), ("catalog ", catalog_app), ("quote ", quote_app)):
+        for command in application.registered_commands:
+            assert command.callback is not None
+            own = command.name or command.callback.__name__.replace("_", "-")
+            said = " ".join((command.help or inspect.getdoc(command.callback) or "").split())
+            command.short_help = said.split(". ")[0].rstrip(".") + "."
+            command.epilog = f"Example: {EXAMPLES[f'{name}{own}']}"
+
+
+_help_in_full()
 
 
 def _settle_in() -> None:

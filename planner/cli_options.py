@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from planner import completion
 from planner.errors import Finding, InputError
 
 if TYPE_CHECKING:
@@ -142,9 +143,15 @@ Settings = Annotated[
         help="Change a value: --set site.facility_power='12 MW'; @FILE for a file of them. "
         "Repeatable.",
         metavar="PATH=VALUE",
+        autocompletion=completion.settings,
     ),
 ]
-Scenario = Annotated[str | None, typer.Option(help="Lay a named scenario of the file over it.")]
+Scenario = Annotated[
+    str | None,
+    typer.Option(
+        help="Lay a named scenario of the file over it.", autocompletion=completion.scenarios
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no messages.")]
 Output = Annotated[

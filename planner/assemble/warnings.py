@@ -308,7 +308,7 @@ def _largest_fabric(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]
     then is no limit of the problem."""
     models = {item.id: item.model for item in inputs.items}
     for fabric in case.companions.fabrics:
-        if fabric.design is None:
+        if fabric.design is None or not fabric.sizes:
             continue
         most = fabric.sizes[-1].capacity
         larger = compute_sizes(fabric.design, most + 1)[-1].capacity > most

@@ -112,9 +112,13 @@ def open_workbook(path: Path) -> Opened:
 
 
 def _not_ours(name: str, cells: Workbook) -> Finding:
-    if {"Cover", "BOM", "Checkpoint"} <= set(cells.sheetnames):
+    if {"Sensitivity", "Assumptions", "Left out"} <= set(cells.sheetnames):
+        message = "the workbook is the appendix of a plan, which follows no edit of the plan"
+        return Finding("workbook", message, name, fix="audit the plan's own workbook, PROBLEM.xlsx")
+    if {"About", "BOM", "Checkpoint"} <= set(cells.sheetnames):
         message = (
-            f"the workbook has no sheet '{SHEET}': it is a customer's edition, or it was removed"
+            f"the workbook has no sheet '{SHEET}': it is an edition for the outside, or it was "
+            "removed"
         )
         return Finding("workbook", message, name, fix="audit the internal edition")
     if STUDIES & set(cells.sheetnames):
@@ -210,12 +214,12 @@ def _clipped(name: str, found: list[Finding]) -> list[Finding]:
 
 def _swapped(opened: Opened, written: Workbook) -> Iterator[Finding]:
     """Yield that the packed plan is of another workbook: title and input hash are others."""
-    cover = opened.cells["Cover"] if "Cover" in opened.cells.sheetnames else None
-    hashes = {cell.value for cell in filled(written["Cover"]) if _is_hash(cell.value)}
+    cover = opened.cells["About"] if "About" in opened.cells.sheetnames else None
+    hashes = {cell.value for cell in filled(written["About"]) if _is_hash(cell.value)}
     if cover is None or not hashes:
         return
     there = {cell.value for cell in filled(cover) if _is_hash(cell.value)}
-    if there and not there & hashes and cover["A1"].value != written["Cover"]["A1"].value:
+    if there and not there & hashes and cover["A1"].value != written["About"]["A1"].value:
         message = "the sheet belongs to another workbook"
         fix = "audit a copy in which that sheet is as planner wrote it"
         yield Finding("workbook", message, opened.name, path=DATA, fix=fix)

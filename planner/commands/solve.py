@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, time
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from planner.errors import Finding, InputError
 from planner.inputs import Inputs, inputs_to_text
 from planner.loader.price_building import today
 from planner.outputs import answer, plan_json
-from planner.outputs.audience import Audience
+from planner.outputs.audience import Audience, Prices
 from planner.outputs.comparison_words import listed as listed_words
 from planner.schema.plan import Plan
 from planner.studies.registry import BESIDE_PLANS, load
@@ -49,6 +50,8 @@ def deliver(
     cables: bool = False,
     netbox: bool = False,
     audience: Audience = "internal",
+    prices: Prices | None = None,
+    appendix: bool = False,
     studies: Studies = (),
 ) -> list[Path]:
     """Print ``plan`` and write its files; return what was written.
@@ -67,8 +70,11 @@ def deliver(
         bills: formats of the bill to write beside the workbook.
         netbox: write the files that NetBox imports.
         cables: write the cable schedule, too, and its sheet into the internal workbook.
-        audience: whom the files are for; the customer gets no plan as JSON.
-        studies: further sheets of the internal workbook, by name, and what fills them.
+        audience: whom the files are for; outside there is no plan as JSON.
+        prices: which prices they show, by default those of the audience.
+        appendix: write the appendix beside the plan's workbook.
+        studies: further sheets of the internal workbook, or of its appendix where there is one, by
+            name, and what fills them.
 
     Raises:
         InputError: a file cannot be written.
@@ -84,7 +90,8 @@ def deliver(
             studies = (*studies, sheet)
         if netbox:
             extra |= _netbox(inputs, plan, path, audience)
-        contents = _contents(plan, inputs, carried, path, bills, audience, studies) | extra
+        edition = Edition(audience, prices, appendix)
+        contents = _contents(plan, inputs, carried, path, bills, edition, studies) | extra
         write_all(contents)
         written = list(contents)
     text = plan_json.to_bytes(plan, carried).decode() if as_json else answer.render(plan, parts)
@@ -98,22 +105,49 @@ def listed(paths: Sequence[Path]) -> str:
     return listed_words(names)
 
 
+def check_edition(audience: Audience, prices: Prices | None, *, appendix: bool) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        InputError: prices are asked for where an edition shows its own, or an appendix outside.
+    """
+    if prices is not None and audience != "customer":
+        message = f"--prices is for --audience customer, this is the {audience} edition"
+        fix = "leave it out; internal shows everything, partner net prices and discounts"
+        raise InputError(Finding("audience", message, fix=fix))
+    if appendix and audience != "internal":
+        message = f"--appendix holds sources and prices, this is the {audience} edition"
+        raise InputError(Finding("audience", message, fix="write it with --audience internal"))
+
+
+@dataclass(frozen=True)
+class Edition:
+    """Whom files are for, which prices they show, and if an appendix is written."""
+
+    audience: Audience
+    prices: Prices | None
+    appendix: bool
+
+
 def _contents(
     plan: Plan,
     inputs: Inputs,
     carried: str,
     path: Path,
     bills: Collection[BillFormat],
-    audience: Audience,
+    edition: Edition,
     studies: Studies,
 ) -> dict[Path, bytes]:
-    folder, stem = path.parent, path.name
+    folder, stem, audience = path.parent, path.name, edition.audience
     name = stem if audience == "internal" else f"{stem}.{audience}"
-    contents = {folder / f"{name}.xlsx": _workbook(plan, inputs, carried, audience, studies)}
+    own, further = ((), studies) if edition.appendix else (studies, ())
+    contents = {folder / f"{name}.xlsx": _workbook(plan, inputs, carried, edition, own)}
+    if edition.appendix:
+        contents[folder / f"{name}.appendix.xlsx"] = _appendix(plan, inputs, further)
     if audience == "internal":
         contents[folder / f"{name}.plan.json"] = plan_json.to_bytes(plan, carried)
     for kind in sorted(set(bills)):
-        contents[folder / f"{name}.bill.{kind}"] = _bill(plan, kind, audience)
+        contents[folder / f"{name}.bill.{kind}"] = _bill(plan, kind, edition)
     return contents
 
 
@@ -151,15 +185,15 @@ def _netbox(inputs: Inputs, plan: Plan, path: Path, audience: Audience) -> dict[
     return {path.parent / f"{name}.netbox-{key}.csv": data for key, data in contents.items()}
 
 
-def _bill(plan: Plan, kind: BillFormat, audience: Audience) -> bytes:
+def _bill(plan: Plan, kind: BillFormat, edition: Edition) -> bytes:
     from planner.outputs.bill import bill, csv_bytes, json_bytes
 
     to_bytes = {"csv": csv_bytes, "json": json_bytes}[kind]
-    return to_bytes(bill(plan, audience))
+    return to_bytes(bill(plan, edition.audience, edition.prices), edition.prices)
 
 
 def _workbook(
-    plan: Plan, inputs: Inputs, carried: str, audience: Audience, studies: Studies
+    plan: Plan, inputs: Inputs, carried: str, edition: Edition, studies: Studies
 ) -> bytes:
     from planner.assemble.live import live
     from planner.outputs import workbook
@@ -169,9 +203,26 @@ def _workbook(
         plan,
         stream,
         created=created_today(),
-        audience=audience,
-        inputs=carried if audience == "internal" else None,
+        audience=edition.audience,
+        prices=edition.prices,
+        inputs=carried if edition.audience == "internal" else None,
         studies=studies,
+        live=live(inputs, plan),
+    )
+    return stream.getvalue()
+
+
+def _appendix(plan: Plan, inputs: Inputs, studies: Studies) -> bytes:
+    from planner.assemble.live import live
+    from planner.outputs import workbook
+
+    stream = io.BytesIO()
+    workbook.write(
+        plan,
+        stream,
+        created=created_today(),
+        studies=studies,
+        appendix=True,
         live=live(inputs, plan),
     )
     return stream.getvalue()

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from planner.figures import objective_label
 from planner.limits import of_group
 from planner.outputs import console, rivals_text, scope
-from planner.outputs.comparison_words import listed
+from planner.outputs.comparison_words import listed, next_step
 from planner.outputs.words import duration, money, number, percent, product, quantity, size, wrapped
-from planner.schema.plan import JobPlan, LimitReport, Line, NextStep, Plan, StepNeed, Totals
+from planner.schema.plan import JobPlan, LimitReport, Line, Plan, Totals
 from planner.terminal import width
 
 PARTS = ("lines", "run", "network", "notes", "proof")
@@ -161,21 +161,6 @@ def _reached(limit: LimitReport) -> str:
     if limit.sense == ">=":
         return value if value == most else f"{value}, at least {most}"
     return f"{value.removesuffix(' ' + limit.unit)} of {most}"
-
-
-def next_step(plan: Plan, step: NextStep) -> str:
-    """Return what the fewest GPU systems more that the job can use would need and give."""
-    goal = plan.objective
-    models = {line.sku: product(line) for line in plan.lines}
-    gain = step.value - (goal.value or 0.0)
-    amount = money(gain) if goal.unit == "USD" else f"{gain:,.3g} {goal.unit}"
-    needs = listed([_need(need) for need in step.needs])
-    return f"{step.systems:,} {models[step.sku]} more would need {needs} and give {amount}"
-
-
-def _need(need: StepNeed) -> str:
-    value = quantity(need.value, need.unit)
-    return value if need.unit == "racks" else f"{value} of {need.label}"
 
 
 def _storage(plan: Plan, job: JobPlan) -> str:

@@ -1,15 +1,17 @@
-"""Whom an output is for: the customer's edition of a plan holds no money, by construction."""
+"""Whom an output is for, and what of a plan it may show: by a list of what passes, field by field.
+
+Inside everything is shown. A partner sees net prices and discounts, a customer net prices, list and
+net ones, or none; neither sees where a figure is from, what else was looked at, how the plan was
+found, a limit or rate of money, or any text that speaks of such things.
+"""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from planner.outputs.text_safety import clean
+from planner.outputs.inside_words import OutsideWords
 from planner.schema.base import PlanModel
 from planner.schema.plan import (
     Assumption,
@@ -41,35 +43,59 @@ from planner.schema.plan import (
 )
 from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
 
+Audience = Literal["internal", "customer", "partner"]
+Prices = Literal["none", "net", "list+net", "discount", "all"]
+"""Which prices an edition shows: none, net ones, list and net ones, discounts too, or everything
+that is money, as inside."""
+
+PRICES: Mapping[Audience, Prices] = {"internal": "all", "customer": "net", "partner": "discount"}
+"""What each audience sees unless it is said otherwise."""
+
 
 @dataclass(frozen=True)
 class Rule:
     """What becomes of the fields of one part of a plan.
 
     ``kept`` pass as they are, parts of a plan in them by their own rules; ``texts`` pass where they
-    do not speak of money, else what is given here stands instead (a list loses such entries);
-    ``removed`` never pass.
+    say nothing that stays inside, else what is given here stands instead (a list loses such
+    entries); ``removed`` never pass, but for what ``priced`` names where the edition shows such
+    prices.
     """
 
     kept: frozenset[str] = frozenset()
     texts: Mapping[str, object] = field(default_factory=dict)
     removed: Mapping[str, object] = field(default_factory=dict)
+    priced: Mapping[Prices, frozenset[str]] = field(default_factory=dict)
+
+    def passes(self, name: str, prices: Prices) -> bool:
+        """Return whether a field that is removed passes all the same, as a price."""
+        return name in self.priced.get(prices, frozenset())
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_NET = _names("unit_net_usd extended_net_usd support_usd_per_year subscription_usd_per_year")
+_LIST = _NET | _names("unit_list_usd extended_list_usd")
+_DISCOUNT = _LIST | _names("discount unit_subscription_list_usd support_share")
+_SUMS = _names("capex_usd support_usd_per_year subscriptions_usd_per_year capex_by_section_usd")
+
 RULES: Mapping[type[PlanModel], Rule] = {
     Plan: Rule(
         _names(
             "schema_version status objective site lines totals jobs limits fabrics racks "
-            "assumptions not_considered not_counted idle provenance cabling"
+            "not_counted idle provenance cabling"
         ),
-        {"problem": "Plan", "description": None, "message": None, "warnings": ()},
-        # It names budgets, and what else the buyer could give up; the inputs hold every price.
-        # Whose storage could do it as well is what the buyer negotiates with.
+        {"problem": "Plan", "message": None},
+        # Free text of the inside, where figures are from, what was looked at and lost. What stands
+        # in the way names budgets, and what else the buyer could give up; the inputs hold every
+        # price; whose storage could do it as well is what the buyer negotiates with.
         {
+            "description": None,
+            "warnings": (),
+            "assumptions": (),
+            "not_considered": (),
             "infeasibility": None,
             "inputs": None,
             "checksums": None,
@@ -79,15 +105,24 @@ RULES: Mapping[type[PlanModel], Rule] = {
     ),
     Line: Rule(
         _names(
-            "sku site period parent section vendor model part_number quantity installed purchased "
-            "lead_time lead_time_days unit_it_power_kw it_power_kw unit_heat_btu_per_h "
+            "sku site period parent section quantity installed purchased "
+            "lead_time_days unit_it_power_kw it_power_kw unit_heat_btu_per_h "
             "heat_btu_per_h unit_rack_units rack_units racks unit_weight_kg weight_kg gpus "
-            "read_gb_per_s write_gb_per_s usable_tb category role unit spares pack liquid_share "
+            "read_gb_per_s write_gb_per_s usable_tb category spares pack liquid_share "
             "facility_power_kw unit_typical_power_kw typical_power_kw rack_class "
             "units_per_rack idle"
         ),
-        {"description": None, "notes": ()},
         {
+            "vendor": "",
+            "model": "item",
+            "part_number": None,
+            "description": None,
+            "role": None,
+            "unit": "each",
+            "lead_time": None,
+        },
+        {
+            "notes": (),
             "unit_list_usd": None,
             "discount": 0.0,
             "unit_net_usd": None,
@@ -102,6 +137,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "support_level": None,
             "price": None,
         },
+        {"net": _NET, "list+net": _LIST, "discount": _DISCOUNT},
     ),
     PartByLength: Rule(
         _names("counted_as sku vendor model part_number category length_m quantity in_place_of"),
@@ -131,6 +167,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "usd_per_million_tokens": None,
             "capex_by_section_usd": {},
         },
+        priced={"net": _SUMS, "list+net": _SUMS, "discount": _SUMS},
     ),
     Device: Rule(_names("sku position_ru rack_units it_power_kw weight_kg")),
     RackGroup: Rule(
@@ -182,11 +219,20 @@ RULES: Mapping[type[PlanModel], Rule] = {
     WayPlan: Rule(
         _names(
             "id gpu_type precision gpu_cap gpu_limit_w power_share rated_it_power_kw throughput "
-            "throughput_low throughput_high curve curve_confidence curve_note rate_tflops "
-            "rate_gpus rate_source rate_confidence rate_note tensor pipeline context "
+            "throughput_low throughput_high rate_tflops rate_gpus tensor pipeline context "
             "experts expert_tensor expert_parameters "
             "min_replicas option_factor"
-        )
+        ),
+        removed=dict.fromkeys(
+            (
+                "curve",
+                "curve_confidence",
+                "curve_note",
+                "rate_source",
+                "rate_confidence",
+                "rate_note",
+            )
+        ),
     ),
     LocalPlan: Rule(
         _names(
@@ -198,24 +244,39 @@ RULES: Mapping[type[PlanModel], Rule] = {
     FailureClass: Rule(_names("share recovers level"), {"name": "class"}),
     StallPlan: Rule(_names("overhead_s gpu_gb copy_gb_per_s copy_s")),
     LimitReport: Rule(
-        _names("name label value sense limit unit slack binding exact"), {"source": None}
+        _names("name label value sense limit unit slack binding exact"), removed={"source": None}
     ),
     ObjectiveReport: Rule(
-        _names(
-            "name sense value unit bound gap log_value log_bound gap_asked best given_away "
-            "indifference"
-        ),
-        removed={"best_capex_usd": None},
+        _names("name sense value unit"),
+        removed={
+            "bound": None,
+            "gap": None,
+            "log_value": None,
+            "log_bound": None,
+            "gap_asked": 0.0,
+            "best": None,
+            "given_away": None,
+            "indifference": 0.0,
+            "best_capex_usd": None,
+        },
     ),
-    Assumption: Rule(
-        _names("name label value unit date confidence"), {"source": "not shown", "note": None}
-    ),
-    NotConsidered: Rule(_names("sku"), {"reason": "not on offer"}),
-    IdleUnits: Rule(_names("sku units"), {"reason": "", "fix": ""}),
+    # No assumption and nothing that was left aside passes: see `Plan`.
+    Assumption: Rule(removed=dict.fromkeys(Assumption.model_fields)),
+    NotConsidered: Rule(removed=dict.fromkeys(NotConsidered.model_fields)),
+    IdleUnits: Rule(_names("sku units"), removed={"reason": "", "fix": ""}),
     Provenance: Rule(
-        _names("tool input_sha256 solver versions iterations seconds"),
-        {"catalogs": (), "problem_file": "", "scenario": None},
-        {"price_books": (), "overrides": ()},
+        _names("tool input_sha256"),
+        removed={
+            "catalogs": (),
+            "problem_file": "",
+            "scenario": None,
+            "price_books": (),
+            "overrides": (),
+            "solver": "",
+            "versions": {},
+            "iterations": 0,
+            "seconds": 0.0,
+        },
     ),
     Site: Rule(
         _names(
@@ -231,80 +292,76 @@ RULES: Mapping[type[PlanModel], Rule] = {
 }
 
 
-Audience = Literal["internal", "customer"]
-Prices = Literal["none", "net", "list+net", "discount", "all"]
-"""Which prices an edition shows: none, net ones, list and net ones, discounts too, or everything
-that is money, as inside."""
-
 ModelT = TypeVar("ModelT", bound=PlanModel)
+
+_BY_MONEY = "100 USD"
+"""How the unit of a service begins that is a share of what the hardware costs."""
 
 HIDDEN_OBJECTIVE = "a figure that is not shown"
 """Name of an objective that is money, where money is not shown."""
 
-_SETTING = "--set "
-_MONEY_INPUTS = ("electricity", "colocation", "discount_rate")
-"""How the names of assumptions begin that are money though no word of theirs says so."""
 
-
-def for_audience(plan: Plan, audience: Audience) -> Plan:
+def for_audience(plan: Plan, audience: Audience, prices: Prices | None = None) -> Plan:
     """Return the plan that an edition may show.
 
-    The customer's holds no prices, discounts, support or subscription money, totals, limits,
-    assumptions and rates of money, no name of a price book, no ``--set``, and no text that speaks
-    of money or states an amount that was taken out. The status and the proven gap stay; an
-    objective that is money loses its name, value and bound.
+    Outside there is no total, limit, assumption or rate of money but the prices asked for, no
+    source of a figure, nothing that was left aside, no bound or solver, and no text that speaks of
+    any of these, or of files, or states an amount that was taken out; an objective that is money
+    loses its name and value.
 
     Args:
         plan: the plan as solved.
         audience: whom it is for.
+        prices: which prices it shows, by default those of the audience.
     """
-    return plan if audience == "internal" else _strip_money(plan, MoneyWords(_amounts(plan)))
+    if audience == "internal":
+        return plan
+    shown = prices or PRICES[audience]
+    return _strip(plan, OutsideWords(_amounts(plan)), shown)
 
 
-def _strip_money(model: ModelT, speaks: MoneyWords) -> ModelT:
-    """Return what an edition without money shows of a plan or of a part of one."""
+def _strip(model: ModelT, stays: OutsideWords, prices: Prices) -> ModelT:
+    """Return what an edition for the outside shows of a plan or of a part of one."""
     if isinstance(model, ObjectiveReport) and "USD" in model.unit:
-        hidden = {"name": HIDDEN_OBJECTIVE, "unit": "", "value": None, "bound": None, "best": None}
+        hidden = {"name": HIDDEN_OBJECTIVE, "unit": "", "value": None}
         model = model.model_copy(update=hidden)
-    if isinstance(model, Line) and "USD" in model.unit:  # what it counts is money
-        once = {"quantity": 1, "purchased": 1, "unit": "order", "role": "once for the order"}
+    if isinstance(model, Line) and model.unit.startswith(_BY_MONEY):  # what it counts is money
+        once = {
+            "quantity": 1,
+            "purchased": 1,
+            "unit": "order",
+            "role": "once for the order",
+            "unit_net_usd": model.extended_net_usd,
+            "unit_list_usd": model.extended_list_usd,
+        }
         model = model.model_copy(update=once)
     rule = RULES[type(model)]
     fields: dict[str, Any] = {
-        name: _strip_value(getattr(model, name), speaks) for name in rule.kept
+        name: _strip_value(getattr(model, name), stays, prices) for name in rule.kept
     }
     for name, instead in rule.texts.items():
-        fields[name] = _text(getattr(model, name), instead, speaks)
-    return type(model)(**fields, **rule.removed)
+        value = getattr(model, name)
+        fields[name] = instead if isinstance(value, str) and stays(value) else value
+    for name, instead in rule.removed.items():
+        fields[name] = getattr(model, name) if rule.passes(name, prices) else instead
+    return type(model)(**fields)
 
 
-def _strip_value(value: object, speaks: MoneyWords) -> object:
+def _strip_value(value: object, stays: OutsideWords, prices: Prices) -> object:
     if isinstance(value, PlanModel):
-        return _strip_money(value, speaks)
+        return _strip(value, stays, prices)
     if isinstance(value, tuple):
-        return tuple(_strip_value(entry, speaks) for entry in value if not _is_money(entry, speaks))
+        return tuple(
+            _strip_value(entry, stays, prices) for entry in value if not _left_out(entry, stays)
+        )
     return value
 
 
-def _text(value: object, instead: object, speaks: MoneyWords) -> object:
-    if isinstance(value, tuple):
-        return tuple(entry for entry in value if not speaks(entry))
-    if not isinstance(value, str):
-        return value
-    if value.startswith(_SETTING):  # it may hold more than the value it is given as the source of
-        return "set for this run"
-    return instead if speaks(value) else value
-
-
-def _is_money(entry: object, speaks: MoneyWords) -> bool:
-    """Return whether an entry of a list is left out as a whole: limits, assumptions."""
+def _left_out(entry: object, stays: OutsideWords) -> bool:
+    """Return whether an entry of a list is left out as a whole: a limit of money, a bare text."""
     if isinstance(entry, LimitReport):
-        return "USD" in entry.unit or speaks(entry.label)
-    if isinstance(entry, Assumption):
-        said = entry.value if isinstance(entry.value, str) else ""
-        texts = (entry.name, entry.label, entry.unit, said)
-        return entry.name.startswith(_MONEY_INPUTS) or any(speaks(text) for text in texts)
-    return False
+        return "USD" in entry.unit or stays(entry.label)
+    return isinstance(entry, str) and stays(entry)
 
 
 def _amounts(plan: Plan) -> Iterator[float]:
@@ -336,91 +393,3 @@ def _amounts_in(model: PlanModel) -> Iterator[float]:
         value = getattr(model, name)
         if isinstance(value, (int, float)) and not name.endswith("_years"):
             yield value
-
-
-_CURRENCIES = "usd|eur|gbp|chf|jpy|cny|inr|dollars?|euros?"
-_STEMS = (
-    "prices?|priced|pricing|costs?|costing|costly|discounts?|discounted|discounting|margins?|"
-    "mark-?ups?|rebates?|budgets?|budgeted|budgetary|capex|opex|tco|npv|roi|money|monetary|"
-    "quotes?|quoted|quotations?|fees?|tariffs?|surcharges?|invoices?|invoiced|expenses?|expensive|"
-    "cheap|cheaper|cheapest|spend|spent|spending|pay|pays|paid|payments?|payable|msrp|lease|leased|"
-    "leasing|finance|financed|financing|financial"
-)
-# A word may touch digits and underscores, as in 150MUSD or capex_usd, but no other letter.
-_WORDS = re.compile(
-    rf"(?<![^\W\d_])(?:[kmb]?(?:{_CURRENCIES})|{_STEMS})(?![^\W\d_])|[$€£¥₹]", re.IGNORECASE
-)
-_NUMBER = re.compile(
-    r"(?<![\w.,])(?:\d{1,3}(?:[,.'’ ]\d{3})+|\d+)(?:[.,]\d+)?(?![\d])"
-    r"(?P<scale>\s?(?:thousand|millions?|billions?|mn|bn|[kKMB])(?![^\W\d_]))?"
-)
-_SCALES = {"t": 1e3, "k": 1e3, "m": 1e6, "b": 1e9}
-_PERCENT = re.compile(r"\s?(?:%|per ?cent)")
-# A number right before one of these is a measure or a count of things, whatever its value.
-_UNIT = re.compile(
-    r"\s?(?:[kMGTPE]?i?(?:Wh?|VA|B|b|B/s|b/s|FLOP/s)|[VA]|RU|U|kg|mm?|s|min|h|BTU/h|GPUs?|"
-    r"systems?|units?|racks?|nodes?|servers?|switches|ports?|links?|cables?|drives?|seconds?|"
-    r"hours?|days?|weeks?|months?|years?|tokens?|parameters?)(?![^\W\d_])"
-)
-_CONVENTIONS = ((r"[,'’ ]", r"\."), (r"[.'’ ]", ","))
-"""Separators of thousands, and of decimals, in the two usual ways to write a number."""
-
-_LARGE = 1000.0
-_DIGITS = 3
-_ROUNDED = 5e-4
-_CENT = 0.005
-
-
-class MoneyWords:
-    """Tells texts that speak of money from those that do not.
-
-    An amount counts however it is written: with or without thousands separators and decimals,
-    rounded, in thousands or millions, as a percentage where it is a share. Numbers below 1,000 with
-    fewer than 3 digits are not distinctive and left to the words around them.
-
-    Args:
-        amounts: what no text may state: amounts of money, and shares such as discounts.
-    """
-
-    def __init__(self, amounts: Iterable[float]) -> None:
-        self._amounts = sorted({abs(amount) for amount in amounts if amount})
-
-    def __call__(self, text: str) -> bool:
-        """Return whether ``text`` has a word of money in it, or an amount."""
-        plain = unicodedata.normalize("NFKC", clean(text, limit=None))
-        return _WORDS.search(plain) is not None or self._states_an_amount(plain)
-
-    def _states_an_amount(self, text: str) -> bool:
-        for found in _NUMBER.finditer(text):
-            scale = _SCALES[found["scale"].strip()[0].lower()] if found["scale"] else 1.0
-            written = found[0].removesuffix(found["scale"] or "")
-            percent = _PERCENT.match(text, found.end())
-            if not percent and _UNIT.match(text, found.end()):
-                continue
-            for value, step in _readings(written):
-                if percent and self._near(value / 100, step / 200):
-                    return True
-                if not percent and self._is_amount(value * scale, step * scale, written):
-                    return True
-        return False
-
-    def _is_amount(self, value: float, step: float, written: str) -> bool:
-        if value >= _LARGE:
-            return self._near(value, max(step / 2, _ROUNDED * value))
-        distinctive = len(re.sub(r"\D", "", written).strip("0")) >= _DIGITS
-        return distinctive and self._near(value, min(step / 2, _CENT))
-
-    def _near(self, value: float, tolerance: float) -> bool:
-        low = value - tolerance * (1 + 1e-9)
-        index = bisect_left(self._amounts, low)
-        return index < len(self._amounts) and self._amounts[index] <= value + tolerance * (1 + 1e-9)
-
-
-def _readings(written: str) -> Iterator[tuple[float, float]]:
-    """Yield what a written number can mean, each with the worth of its last digit."""
-    for text in {written, *written.split(" ")}:
-        for thousands, point in _CONVENTIONS:
-            grouped = rf"(\d+|\d{{1,3}}(?:{thousands}\d{{3}})+)(?:{point}(\d+))?"
-            if found := re.fullmatch(grouped, text):
-                whole, decimals = re.sub(r"\D", "", found[1]), found[2] or ""
-                yield float(f"{whole}.{decimals or 0}"), 10.0 ** -len(decimals)

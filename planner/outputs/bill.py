@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from planner.outputs.audience import Audience, for_audience
+from planner.outputs.audience import PRICES, Audience, Prices, for_audience
 from planner.outputs.numbering import Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
 from planner.outputs.text_safety import clean
@@ -38,8 +38,25 @@ CURRENCY = "USD"
 COLUMNS = tuple(BillLine.model_fields)
 """The columns of the internal edition, in order."""
 
-CUSTOMER_COLUMNS = tuple(name for name in COLUMNS if name not in MONEY_OF_LINES)
-"""The columns of the customer's edition, in the same order."""
+_NET = frozenset(
+    ("currency", "unit_net", "extended_net", "support_per_year", "subscription_per_year")
+)
+_LIST = _NET | {"unit_list", "extended_list"}
+_SHOWN: Mapping[Prices, frozenset[str]] = {
+    "none": frozenset(),
+    "net": _NET,
+    "list+net": _LIST,
+    "discount": _LIST | {"discount"},
+    "all": MONEY_OF_LINES,
+}
+"""Columns of money by the prices that an edition shows."""
+
+
+def columns_of(prices: Prices) -> tuple[str, ...]:
+    """Return the columns of an edition, in the order of the internal one."""
+    hidden = MONEY_OF_LINES - _SHOWN[prices]
+    return tuple(name for name in COLUMNS if name not in hidden)
+
 
 _BYTE_ORDER_MARK = "\ufeff"
 _SIGN = "[=+\\-@\uff1d\uff0b\uff0d\uff20\u2212\ufe62\ufe63\ufe66\ufe6b]"
@@ -52,26 +69,30 @@ _AT_START = re.compile(_UNSEEN + _SIGN)
 # Excel splits at semicolons in many countries, and then takes a cell to start there.
 _AFTER_SEMICOLON = re.compile(f"(;{_UNSEEN})({_SIGN})")
 
-_EXCLUDED: dict[str, Any] = {
-    "currency": True,
-    "lines": {"__all__": dict.fromkeys(MONEY_OF_LINES, True)},
-    "totals": {
-        "sections": {"__all__": dict.fromkeys(MONEY_OF_TOTALS, True)},
-        "grand": dict.fromkeys(MONEY_OF_TOTALS, True),
-    },
-}
-"""What the customer's edition does not have."""
+
+def _excluded(prices: Prices) -> dict[str, Any]:
+    """Return what an edition's JSON does not have."""
+    lines, totals = MONEY_OF_LINES - _SHOWN[prices], MONEY_OF_TOTALS - _SHOWN[prices]
+    excluded: dict[str, Any] = {
+        "lines": {"__all__": dict.fromkeys(lines, True)},
+        "totals": {
+            "sections": {"__all__": dict.fromkeys(totals, True)},
+            "grand": dict.fromkeys(totals, True),
+        },
+    }
+    return excluded | ({"currency": True} if prices == "none" else {})
 
 
-def bill(plan: Plan, audience: Audience = "internal") -> Bill:
+def bill(plan: Plan, audience: Audience = "internal", prices: Prices | None = None) -> Bill:
     """Return the bill of a plan.
 
     Args:
         plan: the plan as solved.
-        audience: whom it is for; the customer's edition holds no money.
+        audience: whom it is for.
+        prices: which prices it shows, by default those of the audience.
     """
-    plan = for_audience(plan, audience)
-    money = audience == "internal"
+    plan = for_audience(plan, audience, prices)
+    money = (prices or PRICES[audience]) != "none"
     listed = [(block.section, block.entries) for block in blocks(plan)]
     ordered: defaultdict[str, list[PartByLength]] = defaultdict(list)
     for part in plan.cabling:
@@ -254,9 +275,9 @@ def _known(text: str | None) -> str | None:
     return _text(text) or None if text is not None else None
 
 
-def csv_bytes(bill: Bill) -> bytes:
+def csv_bytes(bill: Bill, prices: Prices | None = None) -> bytes:
     """Return the bill as CSV in UTF-8 with CRLF line ends; what is not known is an empty cell."""
-    columns = COLUMNS if bill.audience == "internal" else CUSTOMER_COLUMNS
+    columns = columns_of(prices or PRICES[bill.audience])
     records = [",".join(columns)]
     records += [",".join(_cell(getattr(line, name)) for name in columns) for line in bill.lines]
     return (_BYTE_ORDER_MARK + "".join(f"{record}\r\n" for record in records)).encode()
@@ -283,11 +304,13 @@ def harmless(text: str) -> str:
     return clean(f"'{line}" if _AT_START.match(line) else line)
 
 
-def json_bytes(bill: Bill) -> bytes:
+def json_bytes(bill: Bill, prices: Prices | None = None) -> bytes:
     """Return the bill as indented UTF-8 JSON with a final newline.
 
     Texts are as the catalogs have them, without control characters and without what turns text
-    round (see `planner.outputs.text_safety`); the customer's edition has no keys of money.
+    round (see `planner.outputs.text_safety`); outside there are no keys of money but the prices
+    asked for.
     """
-    excluded = _EXCLUDED if bill.audience == "customer" else None
+    shown = prices or PRICES[bill.audience]
+    excluded = None if shown == "all" else _excluded(shown)
     return (bill.model_dump_json(indent=2, exclude=excluded) + "\n").encode()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.outputs.words import duration, money
+from planner.outputs.words import duration, money, product, quantity
+from planner.schema.plan import NextStep, Plan, StepNeed
 
 _BY_ITSELF = ("USD", "USD/year", "s", "share", "")
 """Units that a figure brings along; all others stand with the label."""
@@ -86,3 +87,18 @@ def counted(count: int, one: str, many: str = "") -> str:
 def fitted(text: str, width: int) -> str:
     """Return a text cut to a width."""
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def next_step(plan: Plan, step: NextStep) -> str:
+    """Return what the fewest GPU systems more that the job can use would need and give."""
+    goal = plan.objective
+    models = {line.sku: product(line) for line in plan.lines}
+    gain = step.value - (goal.value or 0.0)
+    amount = money(gain) if goal.unit == "USD" else f"{gain:,.3g} {goal.unit}"
+    needs = listed([_need(need) for need in step.needs])
+    return f"{step.systems:,} {models[step.sku]} more would need {needs} and give {amount}"
+
+
+def _need(need: StepNeed) -> str:
+    value = quantity(need.value, need.unit)
+    return value if need.unit == "racks" else f"{value} of {need.label}"

@@ -96,6 +96,16 @@ def gap(share: float | None) -> str:
     return "0 %" if share == 0 else f"{100 * share:.2g} %"
 
 
+def small_share(share: float) -> str:
+    """Return a share in percent as a person writes it: never with a power of ten."""
+    if share == 0:
+        return "0 %"
+    if abs(share) < 1e-5:
+        return "less than 0.001 %"
+    digits = 1 if abs(share) >= 0.01 else 2 if abs(share) >= 1e-3 else 3
+    return f"{100 * share:.{digits}f} %"
+
+
 def size(gigabytes: float) -> str:
     """Return a data size in GB, TB or PB."""
     for scale, unit in ((1e6, "PB"), (1e3, "TB")):

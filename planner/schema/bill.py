@@ -102,7 +102,7 @@ class Bill(Record):
     schema_version: int = SCHEMA_VERSION
     problem: str
     currency: Literal["USD"] | None = None
-    audience: Literal["internal", "customer"]
+    audience: Literal["internal", "customer", "partner"]
     lines: tuple[BillLine, ...]
     totals: BillSums
 

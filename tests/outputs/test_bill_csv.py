@@ -39,7 +39,7 @@ def test_the_json_says_what_it_is() -> None:
     inside = json.loads(json_bytes(bill(plan(CASES["async"]))))
     assert list(inside) == ["schema_version", "problem", "currency", "audience", "lines", "totals"]
     assert (inside["currency"], inside["audience"]) == ("USD", "internal")
-    outside = json.loads(json_bytes(bill(plan(CASES["async"]), "customer")))
+    outside = json.loads(json_bytes(bill(plan(CASES["async"]), "customer", "none"), "none"))
     assert list(outside) == ["schema_version", "problem", "audience", "lines", "totals"]
     assert "extended_net" not in outside["totals"]["grand"]
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from planner.commands.files import document
-from planner.outputs.audience import Audience
-from planner.outputs.bill import COLUMNS, CUSTOMER_COLUMNS, bill, csv_bytes, harmless, json_bytes
+from planner.outputs.audience import PRICES, Audience
+from planner.outputs.bill import COLUMNS, bill, columns_of, csv_bytes, harmless, json_bytes
 from planner.outputs.numbering import blocks
 from planner.schema.bill import Bill
 from planner.schema.plan import Line, Plan
@@ -54,14 +54,33 @@ def lines(document: Plan, audience: Audience = "internal") -> list[dict[str, Any
 def test_columns_and_their_order_stay() -> None:
     """Programs rely on them: a new one goes to the end, and none is ever renamed."""
     assert list(COLUMNS) == NAMES
-    assert list(CUSTOMER_COLUMNS) == [name for name in NAMES if name not in MONEY]
+    assert list(columns_of("none")) == [name for name in NAMES if name not in MONEY]
 
 
-@pytest.mark.parametrize(("audience", "names"), [("internal", COLUMNS), ("customer", None)])
-def test_both_formats_have_the_same_columns(audience: Audience, names: tuple[str, ...]) -> None:
-    names = names or CUSTOMER_COLUMNS
+@pytest.mark.parametrize("audience", ["internal", "customer", "partner"])
+def test_both_formats_have_the_same_columns(audience: Audience) -> None:
+    names = columns_of(PRICES[audience])
     assert all(tuple(row) == names for row in rows(plan(CASES["complete"]), audience))
     assert all(tuple(line) == names for line in lines(plan(CASES["complete"]), audience))
+
+
+def test_outside_the_bill_has_the_prices_asked_for_and_no_source_of_them() -> None:
+    document = plan(CASES["complete"])
+    shown = {
+        prices: json.loads(json_bytes(bill(document, "customer", prices), prices))
+        for prices in ("none", "net", "list+net")
+    }
+    own = [line for line in document.lines if line.parent is None]
+    for prices, found in shown.items():
+        first = found["lines"][0]
+        assert ("unit_net" in first) == ("currency" in found) == (prices != "none")
+        assert ("unit_list" in first) == (prices == "list+net")
+        assert not {"discount", "price_source", "price_date", "price_confidence"} & set(first)
+    assert shown["net"]["lines"][0]["unit_net"] == own[0].unit_net_usd
+    assert shown["net"]["totals"]["grand"]["extended_net"] == document.totals.capex_usd
+    partner = json.loads(json_bytes(bill(document, "partner")))["lines"][0]
+    assert partner["discount"] == own[0].discount
+    assert not {"price_source", "price_date", "price_confidence"} & set(partner)
 
 
 def test_the_columns_are_documented() -> None:
@@ -78,7 +97,7 @@ def test_the_schema_is_that_of_the_code_and_fits_the_file() -> None:
     known = schema["$defs"]["BillLine"]
     assert list(known["properties"]) == NAMES
     assert [name for name in NAMES if name not in known["required"]] == MONEY
-    for audience in ("internal", "customer"):
+    for audience in ("internal", "customer", "partner"):
         content = json_bytes(bill(plan(CASES["complete"]), audience))  # type: ignore[arg-type]
         Bill.model_validate_json(content)
         assert set(json.loads(content)) <= set(schema["properties"])

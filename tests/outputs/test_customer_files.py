@@ -1,4 +1,7 @@
-"""No file of the customer's edition holds money: every part of every file is searched for it."""
+"""What leaves the house: every part of every file is searched for money and for what is internal.
+
+By default the customer's edition here is the one without any price.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,11 @@ import yaml
 from planner import api, shipped
 from planner.loader.market import load_catalogs, load_prices
 from planner.outputs import plan_json, workbook
-from planner.outputs.audience import Audience, for_audience
+from planner.outputs.audience import Audience, Prices, for_audience
 from planner.outputs.bill import bill, csv_bytes, json_bytes
-from planner.schema.plan import Plan
-from tests.outputs.leaks import kept_numbers, leaks, money, parts, patterns, spellings
+from planner.schema.base import PlanModel
+from planner.schema.plan import Assumption, IdleUnits, NotConsidered, Plan, PriceNote
+from tests.outputs.leaks import kept_numbers, leaks, money, opened, parts, patterns, spellings
 from tests.world.gear_plans import plan
 from tests.world.setups import CASES
 
@@ -82,20 +86,22 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Plan]:
     return made
 
 
-def files(document: Plan, audience: Audience) -> dict[str, bytes]:
-    """Return every file of an edition."""
+def files(document: Plan, audience: Audience, prices: Prices | None = None) -> dict[str, bytes]:
+    """Return every file of an edition; of a customer's by default the one without prices."""
+    if audience == "customer":
+        prices = prices or "none"
     stream = io.BytesIO()
-    workbook.write(document, stream, created=CREATED, audience=audience)
-    listed = bill(document, audience)
+    workbook.write(document, stream, created=CREATED, audience=audience, prices=prices)
+    listed = bill(document, audience, prices)
     return {
         "x.xlsx": stream.getvalue(),
-        "x.bill.csv": csv_bytes(listed),
-        "x.bill.json": json_bytes(listed),
+        "x.bill.csv": csv_bytes(listed, prices),
+        "x.bill.json": json_bytes(listed, prices),
     }
 
 
 def found_in(document: Plan, name: str, content: bytes) -> list[tuple[str, str]]:
-    shown = for_audience(document, "customer")
+    shown = for_audience(document, "customer", "none")
     amounts = patterns(money(document), kept_numbers(shown))
     assert len(amounts) > 20
     return leaks(name, content, amounts)
@@ -113,7 +119,7 @@ def summary(found: list[tuple[str, str]]) -> list[str]:
 @pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_customers_plan_has_no_money(name: str, plans: dict[str, Plan]) -> None:
-    shown = for_audience(plans[name], "customer").model_dump(exclude_defaults=True)
+    shown = for_audience(plans[name], "customer", "none").model_dump(exclude_defaults=True)
     text = "\n".join(_strings(shown)).encode()
     assert summary(found_in(plans[name], "x.txt", text)) == []
 
@@ -156,7 +162,7 @@ def test_the_search_finds_the_money_of_the_internal_edition(
     """The control: where there is money, the same search finds words and every line's amounts."""
     document = plans["goodput"]
     found = {what for _, what in found_in(document, kind, files(document, "internal")[kind])}
-    searched = patterns(money(document), kept_numbers(for_audience(document, "customer")))
+    searched = patterns(money(document), kept_numbers(for_audience(document, "customer", "none")))
     stated = money_of_lines(document)
     told_apart = {amount for amount in stated if searched.keys() & set(spellings(amount))}
     assert len(told_apart) > max(60, 0.9 * len(stated))
@@ -194,3 +200,116 @@ def test_the_hall_of_these_tests_has_money_to_hide(plans: dict[str, Plan]) -> No
     assert b"a margin of" in plan_json.to_bytes(document)
     assert {line.discount for line in document.lines} >= {0.12345, 0.23456, 0.34567}
     assert plans["tco"].objective.unit == "USD"
+
+
+# What was planted in every free text finds no way out.
+
+PLANTED = (
+    "our internal guess", "CONFIDENTIAL, do not show", "beats the rival", "lost on price",
+    "an estimate", "a broker's rumour", "low confidence", "overpriced junk", "optimal by HiGHS",
+    "gap 0.3 %", "/home/sales/deals/hall.yaml", "--set budget.capex", "https://intra.example/deal",
+    "a margin of 31 %", "negotiate to 9 MUSD",
+)  # fmt: skip
+MARK = "zqx"
+"""What is searched for: a text that is cut short or reworded still has it."""
+
+NAMES_OF_THINGS = frozenset(
+    {
+        "sku", "parent", "site", "gpu_type", "gpu_types", "storage_family", "storage_families",
+        "switch_sku", "tool", "input_sha256", "critical_skus", "product", "id", "serves",
+    }
+)  # fmt: skip
+"""Fields that hold identifiers, by which parts of a plan find one another."""
+
+
+def planted(part: object, text: str, found: set[str], where: str = "plan") -> object:
+    """Return a part of a plan with a text in every field that may hold any; note which."""
+    if isinstance(part, PlanModel):
+        changes: dict[str, object] = {}
+        for name, field in type(part).model_fields.items():
+            value, place = getattr(part, name), f"{type(part).__name__}.{name}"
+            kind = str(field.annotation)
+            free = name not in NAMES_OF_THINGS and "Literal" not in kind
+            if (free and field.annotation is str) or (kind == "str | None" and free):
+                changes[name] = f"{MARK} {text} {place}"
+                found.add(place)
+            elif free and kind == "tuple[str, ...]":
+                changes[name] = (*value, f"{MARK} {text} {place}")
+                found.add(place)
+            else:
+                changes[name] = planted(value, text, found, place)
+        return part.model_copy(update=changes)
+    if isinstance(part, tuple):
+        return tuple(planted(entry, text, found, where) for entry in part)
+    return part
+
+
+@pytest.fixture(scope="module")
+def whole() -> Plan:
+    """Return a plan that has something of every part whose texts people write."""
+    document = plan(CASES["complete"])
+    first = document.lines[0]
+    price = first.price or PriceNote(source="s", date="2026", confidence="low", book="b")
+    lines = (first.model_copy(update={"price": price}), *document.lines[1:])
+    aside = (NotConsidered(sku="other", reason="no price"),)
+    assumed = (Assumption(name="mfu", label="MFU", value=0.4, unit="share", source="a paper"),)
+    idle = (IdleUnits(sku=first.sku, units=1, reason="r", fix="f"),)
+    return document.model_copy(
+        update={"lines": lines, "not_considered": aside, "assumptions": assumed, "idle": idle}
+    )
+
+
+@pytest.mark.exhaustive(keep=4)
+@pytest.mark.parametrize("text", PLANTED)
+@pytest.mark.parametrize(
+    ("audience", "prices"), [("partner", None), ("customer", "list+net"), ("customer", "none")]
+)
+def test_nothing_planted_in_a_text_leaves_the_house(
+    text: str, audience: Audience, prices: Prices | None, whole: Plan
+) -> None:
+    found: set[str] = set()
+    document = planted(whole, text, found)
+    assert isinstance(document, Plan)
+    assert {"Plan.description", "Plan.warnings", "Line.notes", "Line.description", "Line.model",
+            "PriceNote.source", "PriceNote.note", "Assumption.source", "NotConsidered.reason",
+            "Provenance.problem_file", "LimitReport.source", "JobPlan.name"} <= found  # fmt: skip
+    for name, content in files(document, audience, prices).items():
+        shown = [part for part, said in parts(name, content) if MARK in said]
+        assert shown == [], f"{name}: {text}"
+
+
+def test_the_search_finds_what_is_planted_inside(whole: Plan) -> None:
+    """The control: inside, the same search finds the planted text on sheet after sheet."""
+    document = planted(whole, PLANTED[0], set())
+    assert isinstance(document, Plan)
+    shown = files(document, "internal")
+    sheets = {part for part, said in parts("x.xlsx", shown["x.xlsx"]) if MARK in said}
+    assert {"sheet Summary", "sheet BOM", "sheet Line notes", "sheet Notes"} <= sheets
+    for name in ("x.bill.csv", "x.bill.json"):
+        assert any(MARK in said for _, said in parts(name, shown[name]))
+
+
+OF_THE_MAKING = re.compile(
+    r"\b(?:optim\w+|solvers?|highs|proven|proof|gaps?|planner|ya?ml|solved|estimat\w+|audit\w*|"
+    r"rivals?|price books?|confidence|sources?|warnings?|budget|margin|tco|opex)\b",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.exhaustive(keep=4)
+@pytest.mark.parametrize("name", [*sorted(CASES), "goodput"])
+@pytest.mark.parametrize("audience", ["customer", "partner"])
+def test_no_word_of_the_making_stands_outside(
+    name: str, audience: Audience, plans: dict[str, Plan]
+) -> None:
+    content = files(plans[name], audience, None if audience == "partner" else "net")["x.xlsx"]
+    texts = {
+        str(cell.value)
+        for sheet in opened(content)
+        for row in sheet.iter_rows()
+        for cell in row
+        if isinstance(cell.value, str)
+    }
+    # The names by which a job says who has the optimizer's state are its own.
+    said = {text for text in texts if OF_THE_MAKING.search(text.replace("optimizer", ""))}
+    assert said == set()

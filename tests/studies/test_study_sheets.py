@@ -41,7 +41,7 @@ def test_sheets_stand_before_the_checks_and_on_the_cover(made: tuple[Plan, Path]
     assert there[:3] == ["Why", "Why not", "Rules"]
     first = names.index(there[0])
     assert names[first : first + len(there) + 1] == [*there, "Checks"]
-    listed = {cell.value for row in book["Cover"].iter_rows() for cell in row}
+    listed = {cell.value for row in book["About"].iter_rows() for cell in row}
     assert set(there) <= listed
 
 
@@ -68,10 +68,10 @@ def test_the_audit_leaves_records_alone(made: tuple[Plan, Path], tmp_path: Path)
 
 def test_the_audit_still_sees_edits_elsewhere(made: tuple[Plan, Path], tmp_path: Path) -> None:
     book = openpyxl.load_workbook(made[1])
-    book["Cover"]["A1"].value = "another title"
+    book["About"]["A1"].value = "another title"
     edited = tmp_path / "edited.xlsx"
     book.save(edited)
-    with pytest.raises(InputError, match="Cover"):
+    with pytest.raises(InputError, match="About"):
         audit(edited, solve_again=False)
 
 

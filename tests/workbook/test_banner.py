@@ -89,7 +89,7 @@ def test_every_input_turns_it_and_back(excel: Excel) -> None:
 
 def test_inputs_of_a_sheet_of_its_own_do_not(excel: Excel) -> None:
     cells = [cell for cell in inputs() if cell.kind == "local" and cell.value is not None]
-    assert len(cells) > 3
+    assert len(cells) >= 3
     for cell in cells:
         excel.write(cell.sheet, cell.cell, other(cell.value))
         assert str(excel.value(*BANNER)).startswith("As solved"), cell

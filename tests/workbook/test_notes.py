@@ -12,19 +12,16 @@ from tests.world.setups import ASYNC, COMPLETE, SYNC
 HEADINGS = (
     "What the plan counts and what it does not",
     "Warnings",
-    "Catalog items that could not enter the plan",
-    "Terms",
-    "How figures are meant",
     "How this plan was made",
 )
 
 
 def test_the_notes_hold_what_is_no_input() -> None:
-    book = opened(plan(ASYNC))
-    notes = told(book, "Notes")
+    notes = told(opened(plan(ASYNC)), "Notes")
+    book = opened(plan(ASYNC), appendix=True)
     assert [key for key in notes if key in HEADINGS] == list(HEADINGS)
     assert notes["1"] == "prices are estimates"
-    assert notes["other"] == "no price"
+    assert told(book, "Left out")["other"] == "no price"
     assert notes["Price books"] == "estimates.yaml"
     assert notes["Solver"] == "highs, 3 iterations"
     assumptions = " ".join(
@@ -58,7 +55,9 @@ def test_a_network_that_is_not_planned_is_named() -> None:
 
 
 def test_terms_are_those_on_the_sheets_in_order() -> None:
-    plain, full = (list(told(opened(plan(setup)), "Notes")) for setup in (SYNC, COMPLETE))
+    plain, full = (
+        list(told(opened(plan(setup), appendix=True), "Terms")) for setup in (SYNC, COMPLETE)
+    )
     for notes in (plain, full):
         first, last = notes.index("Terms") + 1, notes.index("How figures are meant")
         assert notes[first:last] == sorted(notes[first:last], key=str.casefold)
@@ -73,5 +72,13 @@ def test_terms_are_those_on_the_sheets_in_order() -> None:
 def test_a_plan_without_lines_has_notes_too(audience: Audience) -> None:
     notes = told(opened(infeasible(), audience), "Notes")
     assert "The bill" not in notes and "Network" not in notes
-    assert notes["Message"] == "the racks hold no GPU system"
     assert ("Price books" in notes) == (audience == "internal")
+    assert ("Message" in notes) == (audience == "internal")
+    assert ("Terms" in notes) == (audience == "customer")
+
+
+def test_outside_the_notes_explain_the_terms_and_tell_nothing_of_the_making() -> None:
+    notes = told(opened(plan(COMPLETE), "customer"), "Notes")
+    assert {"Terms", "How figures are meant", "Goodput"} <= set(notes)
+    inside = {"Warnings", "How this plan was made", "Solver", "Gap", "Binding limit", "Prices"}
+    assert not inside & set(notes)

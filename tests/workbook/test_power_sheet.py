@@ -299,7 +299,7 @@ def test_the_chart_covers_no_cell() -> None:
 
 
 def test_the_edition_for_the_customer_has_the_sheet_without_money() -> None:
-    content = written(plan(COMPLETE), "customer")
+    content = written(plan(COMPLETE), "customer", "none")
     sheet = to_read(content, data_only=True)[SHEET]
     text = [str(cell.value) for row in sheet.iter_rows() for cell in row if cell.value is not None]
     assert "Energy per year at typical power" in text

@@ -13,9 +13,8 @@ import pytest
 from openpyxl.workbook import Workbook
 
 from planner.figures import FIGURES
-from planner.outputs.workbook import write
 from planner.sizing.goodput import best_interval_s, daly_s, goodput, mtti_s
-from tests.workbook.conftest import CREATED, written
+from tests.workbook.conftest import written
 from tests.workbook.office import convert, named, needs_office, values
 from tests.workbook.test_edits import edited, row_of
 from tests.world.gear import Setup, job, totals
@@ -150,7 +149,7 @@ def anew(setup: Setup) -> float:
 @needs_office
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_conditions_are_those_of_plain_arithmetic(name: str, recalculated: Files) -> None:
-    found, expected = details(recalculated[name][1]), conditions(CASES[name])
+    found, expected = details(recalculated[f"{name}.appendix"][1]), conditions(CASES[name])
     assert list(found) == list(expected)
     for label, setup in expected.items():
         expect_condition(found[label], setup)
@@ -159,7 +158,7 @@ def test_conditions_are_those_of_plain_arithmetic(name: str, recalculated: Files
 @needs_office
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_an_interval_chosen_anew_is_next_to_the_best(name: str, recalculated: Files) -> None:
-    for label, row in details(recalculated[name][1]).items():
+    for label, row in details(recalculated[f"{name}.appendix"][1]).items():
         setup = conditions(CASES[name])[label]
         interval_s = anew(setup)
         assert row["Interval chosen anew, s"] == pytest.approx(interval_s, rel=1e-9)
@@ -179,7 +178,7 @@ def test_an_interval_chosen_anew_is_next_to_the_best(name: str, recalculated: Fi
 def test_the_swing_is_from_low_to_high(name: str, recalculated: Files) -> None:
     setup = CASES[name]
     useful = {label: job(each)["useful_gpus"] or 0.0 for label, each in conditions(setup).items()}
-    rows = table(recalculated[name][1], "Sensitivity", RANGE)
+    rows = table(recalculated[f"{name}.appendix"][1], "Sensitivity", RANGE)
     assert len(rows) == (len(useful) - 1) // 2
     for row in rows:
         low, high = useful[f"{row['Input']}, low"], useful[f"{row['Input']}, high"]
@@ -193,7 +192,7 @@ def test_the_swing_is_from_low_to_high(name: str, recalculated: Files) -> None:
 @needs_office
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_ranges_of_bandwidth_and_interval(name: str, recalculated: Files) -> None:
-    setup, source = CASES[name], recalculated[name][1]
+    setup, source = CASES[name], recalculated[f"{name}.appendix"][1]
     base = job(setup)["useful_gpus"] or 0.0
     rows = table(source, "Sensitivity", BANDWIDTH)
     assert [row["Times what is bought"] for row in rows] == [n / 4 for n in range(1, 9)]
@@ -225,7 +224,7 @@ def with_bandwidth(setup: Setup, share: float) -> Setup:
 @pytest.mark.parametrize("name", ["async", "complete"])
 def test_power_and_cost_of_the_site(name: str, recalculated: Files) -> None:
     setup = CASES[name]
-    rows = table(recalculated[name][1], "Sensitivity", "Power and cost")
+    rows = table(recalculated[f"{name}.appendix"][1], "Sensitivity", "Power and cost")
     liquid = setup.pue if setup.pue_liquid is None else setup.pue_liquid
     low, high = (
         replace(setup, pue=1 + x * (setup.pue - 1), pue_liquid=1 + x * (liquid - 1))
@@ -279,10 +278,10 @@ def after(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
         return change
 
     files = [
-        edited(folder / f"{edit.case}.xlsx", base / f"{name}.xlsx", typed(edit))
+        edited(folder / f"{edit.case}.appendix.xlsx", base / f"{name}.xlsx", typed(edit))
         for name, edit in EDITS.items()
     ]
-    blank = edited(folder / "async.xlsx", base / "blank.xlsx", clear)
+    blank = edited(folder / "async.appendix.xlsx", base / "blank.xlsx", clear)
     return dict(zip([*EDITS, "blank"], convert(base, [*files, blank]), strict=True))
 
 
@@ -323,7 +322,9 @@ def test_an_interval_chosen_anew_heeds_the_limit_on_overlap(after: dict[str, Pat
 @needs_office
 @pytest.mark.exhaustive(keep=0)
 def test_limits_that_do_not_hold_are_named(after: dict[str, Path], recalculated: Files) -> None:
-    solved = {label: row[LIMITS] for label, row in details(recalculated["async"][1]).items()}
+    solved = {
+        label: row[LIMITS] for label, row in details(recalculated["async.appendix"][1]).items()
+    }
     assert set(solved.values()) == {"OK"}
     factors = details(after["factors"])
     assert factors[f"{SHARE_WRITE}, low"][LIMITS] == "OVER: overlap, interval"
@@ -362,7 +363,7 @@ def test_questions_are_no_edits_of_the_plan(after: dict[str, Path]) -> None:
 
 
 def test_factors_are_inputs_of_their_sheet() -> None:
-    book = openpyxl.load_workbook(io.BytesIO(written(plan(ASYNC))))
+    book = openpyxl.load_workbook(io.BytesIO(written(plan(ASYNC), appendix=True)))
     names = [name for name in book.defined_names if name.startswith("sensitivity_")]
     assert len(names) == 2 * 10
     for name in names:
@@ -372,7 +373,9 @@ def test_factors_are_inputs_of_their_sheet() -> None:
 
 
 def test_each_chart_has_titles_and_reads_this_sheet() -> None:
-    sheet: Any = openpyxl.load_workbook(io.BytesIO(written(plan(COMPLETE))))["Sensitivity"]
+    sheet: Any = openpyxl.load_workbook(io.BytesIO(written(plan(COMPLETE), appendix=True)))[
+        "Sensitivity"
+    ]
     charts = sheet._charts
     assert len(charts) == 3
     for chart in charts:
@@ -384,22 +387,12 @@ def test_each_chart_has_titles_and_reads_this_sheet() -> None:
 
 
 def test_a_synchronous_plan_asks_what_matters_to_it() -> None:
-    rows = table(written(plan(SYNC)), "Sensitivity", RANGE)
+    rows = table(written(plan(SYNC), appendix=True), "Sensitivity", RANGE)
     inputs = {row["Input"] for row in rows}
     assert "Stall of one checkpoint" not in inputs
     assert {"Failures per GPU and day", "Checkpoint size", SHARE_WRITE} <= inputs
 
 
 def test_no_plan_no_sheet() -> None:
-    names = openpyxl.load_workbook(io.BytesIO(written(infeasible()))).sheetnames
+    names = openpyxl.load_workbook(io.BytesIO(written(infeasible(), appendix=True))).sheetnames
     assert not {"Sensitivity", "Alternatives"} & set(names)
-
-
-def test_the_customers_edition_asks_about_power_alone() -> None:
-    stream = io.BytesIO()
-    write(plan(COMPLETE), stream, created=CREATED, audience="customer")
-    rows = table(stream.getvalue(), "Sensitivity", "Power: what")
-    assert [row["Case"] for row in rows] == [None, "low", "high"]
-    sheet = openpyxl.load_workbook(stream, data_only=True)["Sensitivity"]
-    text = " ".join(str(value) for row in sheet.values for value in row)
-    assert "USD" not in text and "TCO" not in text

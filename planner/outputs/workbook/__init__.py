@@ -14,20 +14,23 @@ from typing import BinaryIO
 
 import xlsxwriter
 
-from planner.outputs.audience import Audience, for_audience
+from planner.outputs.audience import Audience, Prices, for_audience
 from planner.outputs.workbook import data, fingerprint
+from planner.outputs.workbook.about import add as _about
 from planner.outputs.workbook.alternatives import add as _alternatives
 from planner.outputs.workbook.bom import add as _bom
 from planner.outputs.workbook.bom.line_notes import add as _line_notes
+from planner.outputs.workbook.bom.line_notes import add_sources as _sources
 from planner.outputs.workbook.book import Book, new_workbook
 from planner.outputs.workbook.checkpoint import add as _checkpoint
 from planner.outputs.workbook.checks import add as _checks
 from planner.outputs.workbook.counts import add as _counts
-from planner.outputs.workbook.cover import add as _cover
 from planner.outputs.workbook.fabric import add as _fabric
 from planner.outputs.workbook.inputs import InputCell, Scalar
 from planner.outputs.workbook.notes import add as _notes
 from planner.outputs.workbook.notes import add_assumptions as _assumptions
+from planner.outputs.workbook.notes import add_left_out as _left_out
+from planner.outputs.workbook.notes import add_terms as _terms
 from planner.outputs.workbook.own_lines import add as _own_lines
 from planner.outputs.workbook.power import add as _power
 from planner.outputs.workbook.racks import add as _racks
@@ -39,8 +42,8 @@ from planner.schema.live import Live
 from planner.schema.plan import Plan
 
 SHEETS: dict[str, Callable[[Book], None]] = {
-    "Cover": _cover,
     "Summary": _summary,
+    "About": _about,
     "BOM": _bom,
     "Line notes": _line_notes,
     "Own lines": _own_lines,
@@ -50,14 +53,21 @@ SHEETS: dict[str, Callable[[Book], None]] = {
     "Racks": _racks,
     "Fabric": _fabric,
     "TCO": _tco,
-    "Alternatives": _alternatives,
-    "Sensitivity": _sensitivity,
     "Counts": _counts,
     "Checks": _checks,
-    "Assumptions": _assumptions,
     "Notes": _notes,
 }
-"""What fills each sheet, in reading order."""
+"""What fills each sheet of a plan, in reading order: the answer comes first."""
+
+APPENDIX: dict[str, Callable[[Book], None]] = {
+    "Alternatives": _alternatives,
+    "Sensitivity": _sensitivity,
+    "Assumptions": _assumptions,
+    "Sources": _sources,
+    "Left out": _left_out,
+    "Terms": _terms,
+}
+"""What fills the sheets that stand in the appendix, which is for the inside."""
 
 STUDY_SHEETS = (
     "Why", "Why not", "Rules", "Near-optimal", "Sweep", "Sweep table", "Frontier storage",
@@ -65,11 +75,14 @@ STUDY_SHEETS = (
 )  # fmt: skip
 """Sheets that studies may add."""
 
+_INSIDE = ("Line notes", "TCO")
+"""Sheets of a plan that only the inside sees."""
+
 _FIRST = ("BOM", "Own lines", "Counts", "Ways", "Checkpoint", "Checks")
 """Sheets whose names the others use; the rest follows in reading order."""
 
-_LAST = ("Summary", "Cover")
-"""Sheets that read the others; the cover lists the sheets there are, so it comes last of all."""
+_LAST = ("Summary", "About")
+"""Sheets that read the others; the last one lists the sheets there are."""
 
 
 def write(
@@ -78,11 +91,16 @@ def write(
     *,
     created: datetime,
     audience: Audience = "internal",
+    prices: Prices | None = None,
     inputs: str | None = None,
     studies: Sequence[tuple[str, Callable[[Book], None]]] = (),
+    appendix: bool = False,
     live: Live | None = None,
 ) -> tuple[InputCell, ...]:
     """Write ``plan`` as a workbook; the same plan and date give the same bytes.
+
+    The appendix is a workbook of its own for the inside. It holds the plan's sheets too, hidden,
+    because its own are live over them; only the plan's workbook carries what `planner audit` reads.
 
     Returns the cells that a reader may change.
 
@@ -90,39 +108,47 @@ def write(
         plan: what to show; one without lines gives sheets that say why there is no plan.
         stream: where the bytes go, open for writing.
         created: the date of the document.
-        audience: whom it is for; the customer's edition holds no money at all.
+        audience: whom it is for.
+        prices: which prices it shows, by default those of the audience.
         inputs: what the plan was made from, as JSON, for `planner audit`; an edition for the
             inside carries it.
         studies: sheets of studies by name, and what fills them: records that do not recalculate,
             for the inside.
+        appendix: write the appendix in place of the plan.
         live: what figures follow an edit by: the counts of companions, the ways to run the job;
             without it they stay as solved.
 
     Raises:
-        ValueError: the plan holds more than one job.
+        ValueError: the plan holds more than one job, or an appendix is asked for the outside.
     """
     if len(plan.jobs) > 1:
         raise ValueError(f"a workbook shows one job, the plan holds {len(plan.jobs)}")
-    plan = for_audience(plan, audience)
-    if live is not None and audience != "internal":
+    inside = audience == "internal"
+    if appendix and not inside:
+        raise ValueError("the appendix is for the inside")
+    plan = for_audience(plan, audience, prices)
+    if live is not None and not inside:
         live = Live(growth=live.growth)  # rates and curves stay inside
-    comments = "budgetary" if audience == "internal" else "indicative"
+    comments = "budgetary" if inside else "indicative"
     workbook = new_workbook(stream, plan.problem, created, comments=comments)
     workbook.set_calc_mode("auto")
-    book = Book(plan, workbook, created=created, audience=audience, live=live)
-    between = (name for name in SHEETS if name not in (*_FIRST, *_LAST))
-    for name in (*_FIRST, *between):
+    book = Book(plan, workbook, created=created, audience=audience, prices=prices,
+                appendix=appendix, live=live)  # fmt: skip
+    shown = [name for name in SHEETS if inside or name not in _INSIDE]
+    for name in (*_FIRST, *(name for name in shown if name not in (*_FIRST, *_LAST))):
         SHEETS[name](book)
-    if audience == "internal":
-        for _, add in studies:
-            add(book)
-    if inputs is not None and audience == "internal":
+    for add in APPENDIX.values() if appendix else ():
+        add(book)
+    for _, add in studies if inside else ():
+        add(book)
+    if inputs is not None and inside and not appendix:
         data.add(book, plan, inputs, tuple(name for name, _ in studies))
     SHEETS["Summary"](book)
     fingerprint.add(book)
-    SHEETS["Cover"](book)
+    _hide(book)
+    SHEETS["About"](book)
     book.calculate()
-    _put_in_reading_order(workbook)
+    _put_in_reading_order(workbook, appendix)
     workbook.close()
     return tuple(book.inputs)
 
@@ -153,10 +179,25 @@ def recalculated(
     return book
 
 
-def _put_in_reading_order(workbook: xlsxwriter.Workbook) -> None:
+def _hide(book: Book) -> None:
+    """Hide what is not for reading: workings, by what a workbook knows itself, a plan's appendix.
+
+    Outside, what the limits come to stands on the first page; the sheet it is read from is hidden.
+    """
+    names = [fingerprint.SHEET, data.SHEET, "Counts", *(SHEETS if book.appendix else ())]
+    for name in (*names, *(() if book.inside else ("Checks",))):
+        sheet = book.workbook.get_worksheet_by_name(name)
+        if sheet is not None and name != "About":
+            sheet.hide()
+            sheet.print_area_range = ""  # what is hidden is printed by some programs all the same
+
+
+def _put_in_reading_order(workbook: xlsxwriter.Workbook, appendix: bool) -> None:
     """Put sheets in their order, those of studies before the checks."""
     before = list(SHEETS).index("Counts")
     names = [*list(SHEETS)[:before], *STUDY_SHEETS, *list(SHEETS)[before:]]
+    if appendix:
+        names = ["About", *APPENDIX, *STUDY_SHEETS, *(name for name in SHEETS if name != "About")]
     names += [fingerprint.SHEET, data.SHEET]
     places = {name: place for place, name in enumerate(names)}
     workbook.worksheets_objs.sort(key=lambda sheet: places[sheet.get_name()])

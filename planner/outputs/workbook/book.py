@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
@@ -20,9 +21,9 @@ from xlsxwriter.worksheet import (
     Worksheet,
 )
 
-from planner.outputs.audience import Audience, Prices
+from planner.outputs.audience import PRICES, Audience, Prices
 from planner.outputs.text_safety import clean
-from planner.outputs.words import status
+from planner.outputs.words import small_share, status
 from planner.outputs.workbook.evaluate import Evaluator, FormulaError, Scalar
 from planner.outputs.workbook.formats import Formats
 from planner.outputs.workbook.inputs import InputCell
@@ -125,6 +126,8 @@ def new_workbook(stream: BinaryIO, title: str, created: datetime, **properties: 
     return workbook
 
 
+_SOLVED = re.compile(r"\b[Ss]olved\b")
+
 CHECKED = False
 """Whether numbers of the plan are held against formulas; the tests set it."""
 
@@ -157,6 +160,8 @@ class Book:
         *,
         created: datetime,
         audience: Audience = "internal",
+        prices: Prices | None = None,
+        appendix: bool = False,
         live: Live | None = None,
     ) -> None:
         self.plan = plan
@@ -165,6 +170,8 @@ class Book:
         self.follows = dict.fromkeys(name for each in self.growth for name in each.counts)
         self.created = created
         self.audience = audience
+        self.prices: Prices = "all" if audience == "internal" else prices or PRICES[audience]
+        self.appendix = appendix
         self.workbook = workbook
         self.formats = Formats(workbook)
         self.inputs: list[InputCell] = []
@@ -184,14 +191,20 @@ class Book:
         return found
 
     @property
-    def prices(self) -> Prices:
-        """Which prices this edition shows."""
-        return "all" if self.audience == "internal" else "none"
+    def inside(self) -> bool:
+        """Whether this edition stays in the house: it says how the plan was made and from what."""
+        return self.audience == "internal"
 
     @property
     def money(self) -> bool:
-        """Whether this edition shows money: prices, discounts, costs, budgets."""
-        return self.audience == "internal"
+        """Whether this edition shows all of money: sources of prices, rates, budgets, TCO."""
+        return self.inside
+
+    def worded(self, text: str) -> str:
+        """Return a text of the planner's own as the edition has it: outside nothing is solved."""
+        if self.inside or "olved" not in text:
+            return text
+        return _SOLVED.sub(lambda found: "Offered" if found[0][0] == "S" else "offered", text)
 
     @property
     def job(self) -> JobPlan | None:
@@ -209,7 +222,9 @@ class Book:
         plan, gap = self.plan, self.plan.objective.gap
         if not plan.lines:
             return f"No plan: {plan.status}"
-        proven = "" if gap is None else f", proof within {gap:.2g} of the best possible (relative)"
+        if not self.inside:
+            return "As offered"
+        proven = f" (proof to {small_share(gap)})" if gap else ""
         return f"As solved: {status(plan)}{proven}"
 
     def define(self, name: str, reference: str) -> None:

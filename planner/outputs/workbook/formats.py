@@ -91,11 +91,12 @@ class Formats:
         look = {"font_name": "Arial", "font_size": 10, "font_color": _INK} | font
         return self._workbook.add_format(look)
 
-    def condition(self, kind: Literal["bad", "good", "grey"]) -> Format:
+    def condition(self, kind: Literal["bad", "good", "grey", "unseen"]) -> Format:
         """Return the format that a conditional format lays over a cell."""
         look = {
             "bad": {"bold": True, "font_color": "#9C0006", "bg_color": "#FFC7CE"},
             "good": {"font_color": "#1B5E20", "bg_color": "#E8F5E9"},
             "grey": {"italic": True, "font_color": _GREY},
+            "unseen": {"font_color": "#FFFFFF"},
         }[kind]
         return self._workbook.add_format(look)

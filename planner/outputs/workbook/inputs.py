@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from planner.outputs.text_safety import clean
+
 Scalar = float | str | None
 """What a reader may write into a cell."""
 
@@ -47,6 +49,7 @@ class Range:
         """
         allowed = self.expected()
         allowed += "; blank is allowed" if self.blank and not self.free_text else ""
+        prompt = clean(prompt)
         text = f"{prompt}\n{allowed[0].upper()}{allowed[1:]}." if prompt else f"{allowed}."
         shown = {"input_title": title[:32], "input_message": text[:_LONGEST_PROMPT]}
         return {**self._rule(), **{key: said for key, said in shown.items() if said}}

@@ -1,41 +1,59 @@
-"""The sheets ``Notes`` and ``Assumptions``: what the plan counts, in what terms, and from what."""
+"""The sheets that explain: ``Notes``; ``Terms``, ``Assumptions``, ``Left out`` of the appendix."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from planner.outputs import scope
-from planner.outputs.words import NETWORKS, gap, number, percent
+from planner.outputs.words import NETWORKS, number, percent, small_share
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import GENERAL
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.plan import JobPlan, Plan
 
-_COLUMNS = (("Topic", 34), ("Note", 30), ("", 30), ("", 30), ("", 30))
+_COLUMNS = (("Topic", 34), ("Note", 42), ("", 42), ("", 42), ("", 42))
 _LAST = len(_COLUMNS) - 1
 
 
 def add(book: Book) -> None:
-    """Add the sheet."""
-    page = Page(book, "Notes", "Notes")
+    """Add the sheet: what is counted, and inside what to know of it and how the plan was made."""
+    _add(book, "Notes", "Notes", _sections(book))
+
+
+def add_terms(book: Book) -> None:
+    """Add the sheet of the terms that the others use, and of how their figures are meant."""
+    _add(book, "Terms", "Terms, and how figures are meant", _meaning(book))
+
+
+def _add(
+    book: Book, name: str, title: str, sections: Iterable[tuple[str, Sequence[Entry]]]
+) -> None:
+    page = Page(book, name, title)
     page.banner()
     page.headers(FIRST_ROW, _COLUMNS, 20)
     page.sheet.merge_range(FIRST_ROW, 1, FIRST_ROW, _LAST, "", book.formats.get("header"))
     page.text(FIRST_ROW, 1, "Note", "header")
-    plan, row = book.plan, FIRST_ROW + 1
-    warnings = [(str(number), text) for number, text in enumerate(plan.warnings, start=1)]
-    left_out = [(entry.sku, entry.reason) for entry in plan.not_considered]
-    for heading, entries in (
-        ("What the plan counts and what it does not", _counted(plan, money=book.money)),
-        ("Warnings", warnings),
-        ("Catalog items that could not enter the plan", left_out),
-        ("Terms", _glossary(plan, money=book.money)),
-        ("How figures are meant", _conventions(plan, money=book.money)),
-        ("How this plan was made", _provenance(book)),
-    ):
+    row = FIRST_ROW + 1
+    for heading, entries in sections:
         row = _section(page, row, heading, entries)
     page.finish(_LAST, (FIRST_ROW + 1, 1))
+
+
+def _sections(book: Book) -> Iterator[tuple[str, Sequence[Entry]]]:
+    """Yield heading and entries: terms outside, where there is no appendix to look them up."""
+    plan, money = book.plan, book.money
+    yield "What the plan counts and what it does not", _counted(plan, money=money)
+    if book.inside:
+        yield "Warnings", [(str(place), text) for place, text in enumerate(plan.warnings, start=1)]
+        yield "How this plan was made", _provenance(book)
+    else:
+        yield from _meaning(book)
+
+
+def _meaning(book: Book) -> Iterator[tuple[str, Sequence[Entry]]]:
+    yield "Terms", _glossary(book.plan, money=book.money)
+    yield "How figures are meant", _conventions(book.plan, money=book.money)
 
 
 def _section(page: Page, row: int, heading: str, entries: Sequence[Entry]) -> int:
@@ -62,8 +80,8 @@ def _provenance(book: Book) -> list[Entry]:
         ("Message", plan.message or ""),
         ("Objective", f"{goal.sense} {goal.name.replace('_', ' ')}"),
         ("Proven bound", bound),
-        ("Proven gap", "" if goal.gap is None else gap(goal.gap)),
-        ("Gap asked for", gap(goal.gap_asked)),
+        ("Proven gap", "" if goal.gap is None else small_share(goal.gap)),
+        ("Gap asked for", small_share(goal.gap_asked)),
         ("Problem file", made.problem_file),
         ("Scenario", made.scenario or ""),
         ("Overrides", ", ".join(made.overrides)),
@@ -125,10 +143,11 @@ def _about_bill(plan: Plan, money: bool) -> Iterator[Entry]:
         if absent:
             text += f" It has no lines for: {', '.join(absent)}."
         yield "The bill", text
+        again = "solve again for" if money else "ask for"
         yield (
             "Edited quantities",
-            "Lines of these sections keep their solved counts when the quantities of GPU systems "
-            "or storage are edited: solve again for what a changed cluster needs.",
+            "Lines of these sections keep their counts when the quantities of GPU systems or "
+            f"storage are edited: {again} what a changed cluster needs.",
         )
     elif present:
         takes = "draw power, take room and have a price" if money else "draw power and take room"
@@ -259,14 +278,11 @@ def _about_money(plan: Plan) -> Iterator[Entry]:
 
 
 _CHECKPOINT_TERMS = (
-    ("Binding limit", "One that leaves no room for one more unit: what stops a better plan."),
     ("Blocking", "Share of the checkpoint interval in which the GPUs stand still: stall / "
      "interval."),
     ("Drain", "The time in which storage takes up a checkpoint while the GPUs go on."),
     ("Fan-out", "How many times a checkpoint is read in a restore: 1 where one reader passes it "
      "on, more where several replicas read it."),
-    ("Gap", "How much better, relative to the value, any other plan could be at most: proven, "
-     "not estimated."),
     ("Goodput", "Share of the wall-clock time that becomes progress that is kept."),
     ("Interval", "From the start of one checkpoint to the start of the next."),
     ("MFU", "Model FLOP/s utilisation: share of a GPU's peak rate that the job turns into work "
@@ -279,6 +295,11 @@ _CHECKPOINT_TERMS = (
     ("Rework", "Work since the newest checkpoint, lost in a failure and computed again."),
     ("Stall", "The time the GPUs stop for each checkpoint."),
     ("Useful GPUs", "GPUs in use x goodput: as many that never stop would do the same work."),
+)  # fmt: skip
+_PROOF_TERMS = (
+    ("Binding limit", "One that leaves no room for one more unit: what stops a better plan."),
+    ("Gap", "How much better, relative to the value, any other plan could be at most: proven, "
+     "not estimated."),
 )  # fmt: skip
 _SITE_TERMS = (
     ("IT power", "What the equipment draws, before cooling and losses of the site."),
@@ -315,6 +336,8 @@ def _glossary(plan: Plan, *, money: bool) -> list[Entry]:
         money: whether the edition shows any.
     """
     terms = [*_SITE_TERMS, *(_CHECKPOINT_TERMS if plan.jobs else ())]
+    if plan.jobs and money:
+        terms += _PROOF_TERMS
     if plan.fabrics:
         terms += _FABRIC_TERMS
     categories = {line.category for line in plan.lines}
@@ -353,6 +376,23 @@ def _conventions(plan: Plan, *, money: bool) -> list[Entry]:
                  "end, a last part year in proportion.")
             )  # fmt: skip
     return result
+
+
+def add_left_out(book: Book) -> None:
+    """Add the sheet of what the catalogs have and the plan could not hold, each with the reason."""
+    page = Page(book, "Left out", "Catalog items that could not enter the plan")
+    page.banner()
+    columns = (("Catalog id", 40.0), ("Reason", 110.0))
+    page.headers(FIRST_ROW, columns, 20)
+    row = FIRST_ROW + 1
+    for entry in book.plan.not_considered:
+        page.text(row, 0, entry.sku)
+        page.text(row, 1, entry.reason)
+        page.grow(row, [(entry.sku, columns[0][1]), (entry.reason, columns[1][1])])
+        row += 1
+    if not book.plan.not_considered:
+        page.text(row, 0, "None.", "subtitle")
+    page.finish(1, (FIRST_ROW + 1, 1))
 
 
 _ASSUMPTION_COLUMNS = (

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from xlsxwriter.format import Format
 from xlsxwriter.utility import quote_sheetname, xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
@@ -48,7 +49,7 @@ class Page:
     def text(self, row: int, column: int, text: str, role: Role = "text", align: str = "") -> None:
         """Write a string that no program takes for a formula; an empty one is a blank cell."""
         style = self.book.formats.get(role, align=align)
-        shown = clean(text)
+        shown = self.book.worded(clean(text))
         if shown:
             self.sheet.write_string(row, column, shown, style)
         else:
@@ -152,9 +153,10 @@ class Page:
             plan: what the plan says of it, to be held against the formula.
         """
         style = self.book.formats.get(role, number, align)
-        self.sheet.write_formula(row, column, formula, style)
+        self.sheet.write_formula(row, column, self.book.worded(formula), style)
         if plan is not None and not isinstance(plan, bool):
-            self.book.expect(self.name, row, column, plan)
+            shown = self.book.worded(plan) if isinstance(plan, str) else plan
+            self.book.expect(self.name, row, column, shown)
 
     def flagged(
         self, row: int, column: int, flag: str, texts: tuple[str, str], role: Role = "text"
@@ -176,6 +178,11 @@ class Page:
             return whole
         self.formula(row, column, f'=IF({flag}="","{whole}","{part}")', role=role)
         return str(self.book.at(self.name, row, column))
+
+    def restyle(self, row: int, column: int, style: Format) -> None:
+        """Give a cell that is written another look."""
+        cells = self.sheet.table[row]
+        cells[column] = cells[column]._replace(format=style)
 
     def address(self, row: int, column: int) -> str:
         """Return a cell's absolute address with its sheet."""
@@ -275,6 +282,12 @@ class Page:
         rule = {"type": "formula", "criteria": formula, "format": style}
         self.sheet.conditional_format(row, column, row, column, rule)
 
+    def unseen_while(self, row: int, last_column: int, formula: str) -> None:
+        """Write a row in the colour of paper while a formula is true: there is nothing to say."""
+        style = self.book.formats.condition("unseen")
+        rule = {"type": "formula", "criteria": formula, "format": style}
+        self.sheet.conditional_format(row, 0, row, last_column, rule)
+
     def finish(
         self, last_column: int, frozen: tuple[int, int], scale_percent: int | None = None
     ) -> None:
@@ -334,11 +347,14 @@ def _wrapped(text: str, letters: int) -> int:
 
 
 def _subtitle(book: Book) -> str:
+    """Return what stands under a title: the problem, and inside what was asked for."""
     plan = book.plan
     goal = plan.objective
-    parts = [plan.problem, f"status: {plan.status}"]
-    if goal.value is not None:
-        parts.append(f"{goal.sense} {goal.name} = {goal.value:,.6g} {goal.unit}".strip())
+    parts = [plan.problem]
+    if book.inside:
+        parts.append(f"status: {plan.status}")
+        if goal.value is not None:
+            parts.append(f"{goal.sense} {goal.name} = {goal.value:,.6g} {goal.unit}".strip())
     return clean(" · ".join(parts), 300).replace("\n", " ")
 
 

@@ -63,9 +63,9 @@ def add(book: Book) -> None:
     first = FIRST_ROW + 1
     row = _write_sections(page, columns, first)
     row = _chart(page, first, row, widths)
-    page.sheet.set_h_pagebreaks([row])
     _figures(page, row, widths)
     page.finish(len(widths) - 1, (BANNER_ROW + 1, 0))
+    page.sheet.fit_to_pages(1, 1)
 
 
 def _figures(page: Page, row: int, widths: list[float]) -> None:

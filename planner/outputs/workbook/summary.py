@@ -1,8 +1,12 @@
-"""The sheet ``Summary``: the plan on one page, for whoever reads nothing else."""
+"""The sheet ``Summary``: the answer on one page, for whoever reads nothing else.
+
+One sentence, nine figures, what holds the plan with what it would take to do better, the bill by
+section, and where power, money and time go. Everything is live.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -10,22 +14,26 @@ from typing import Any
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.figures import FIGURES, OBJECTIVES, Figure
+from planner.figures import FIGURES, OBJECTIVES
+from planner.limits import known as known_limit
+from planner.outputs.comparison_words import next_step
 from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.text_safety import clean
 from planner.outputs.words import product
+from planner.outputs.workbook.answer import COUNT, NAME, TILES, add_answer, add_tiles
 from planner.outputs.workbook.bom import subtotal_name
-from planner.outputs.workbook.bom.rows import figure_name, quantity_name, working_name
+from planner.outputs.workbook.bom.rows import figure_name, quantity_name
 from planner.outputs.workbook.book import Book
-from planner.outputs.workbook.checkpoint.money import TCO_FLAG
 from planner.outputs.workbook.formats import (
     DECIMAL_1,
+    DECIMAL_1_OR_DASH,
     DECIMAL_2,
     INTEGER,
     INTEGER_OR_DASH,
     PERCENT,
     PERCENT_2,
+    PERCENT_OR_DASH,
     Role,
 )
 from planner.outputs.workbook.formulas import TIME_TOLERANCE
@@ -33,10 +41,18 @@ from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.outputs.workbook.rows import UNKNOWN
 from planner.schema.plan import LimitReport
 
+_COLUMNS, _WIDTH = TILES, 18.5
+_LAST = _COLUMNS - 1
+_BESIDE = 5
+"""The first column of what stands beside a table: charts, and what a limit is worth."""
+
 
 def add(book: Book) -> None:
     """Add the sheet; its figures are read from the sheets that work them out."""
-    page = Page(book, "Summary", "Summary")
+    page = Page(book, "Summary", _short(book.plan.problem, 90))
+    page.text(
+        1, 0, f"What to buy, what it does, what holds it · {book.created:%-d %B %Y}", "subtitle"
+    )
     page.banner()
     page.sheet.repeat_rows(0, FIRST_ROW - 1)
     if book.job is None:
@@ -44,70 +60,25 @@ def add(book: Book) -> None:
         page.text(FIRST_ROW, 0, text, "subtitle")
         page.finish(_LAST, (FIRST_ROW, 0))
         return
-    page.legend()
-    for column, width in enumerate(_widths(book.money)):
-        page.sheet.set_column(column, column, width)
-    _tables(page)
-    page.finish(_LAST, (FIRST_ROW, 0))
-    page.sheet.fit_to_pages(1, 1)
-
-
-def _tables(page: Page) -> None:
-    under_bill, sections = _add_bill(page, FIRST_ROW)
-    under_limits = _add_limits(page, FIRST_ROW)
-    under_losses, losses = _add_losses(page, under_limits + 1)
-    row = max(_add_figures(page, FIRST_ROW), under_bill, under_losses) + 1
-    _add_charts(page, row, losses, sections)
-    row = _add_storage(page, row + _CHART_ROWS)
+    page.sheet.set_column(0, _LAST, _WIDTH)
+    row = add_tiles(page, FIRST_ROW + 3)
+    row = _add_limits(page, row + 1)
+    top = row + 1
+    row, bill = _add_bill(page, top)
+    add_answer(page, FIRST_ROW, bill.core)
+    charts = [_power(page, bill)]
+    if _shows_money(book):
+        charts.insert(0, _spending(page, bill))
+    _add_chart(page, top, row, charts[0])
+    top = row + 1
+    row = _add_losses(page, top)
+    for chart in charts[1:]:
+        _add_chart(page, top, row, chart)
+    row = _add_storage(page, row + 1)
     page.text(row, 0, "Figures and charts follow edited quantities and inputs; what is said to be "
               "as solved does not.", "subtitle")  # fmt: skip
-    page.text(row, _LIMITS, _binding(page.book), "subtitle")
-    for written in range(FIRST_ROW, row + 1):
-        page.sheet.set_row(written, _ROW_HEIGHT)
-
-
-def _add_storage(page: Page, row: int) -> int:
-    """Write who else could supply the storage, and whose quote decides; return the row under it."""
-    found = page.book.plan.storage_options
-    if found is None:
-        return row
-    titles = ("Storage, whoever sells it, as solved", "Units", "Low kUSD", "List", "High kUSD")
-    _heading(page, row, _PURCHASE, titles)
-    said = [*wrap(needed(found), _STORAGE_LENGTH), *wrap(decided(found), _STORAGE_LENGTH)]
-    for place, line in enumerate(said):
-        page.text(row + place, _LIMITS, line, "subtitle")
-    under = row + len(said)
-    for option in found.options:
-        row += 1
-        page.text(row, _PURCHASE, _short(units(option), _LABEL_LENGTH))
-        page.number(row, _PURCHASE + 1, sum(item.units for item in option.items), INTEGER, "fixed")
-        for column, usd in enumerate((option.low_usd, option.list_usd, option.high_usd), start=2):
-            page.number(row, _PURCHASE + column, usd / 1000.0, INTEGER, "fixed")
-    return max(row + 2, under + 1)
-
-
-_STORAGE_LENGTH = 100
-"""Characters of a line over the columns of the limits."""
-_GAP = 2.0
-"""Width of the empty column between two tables, in characters."""
-
-_HEADLINES, _PURCHASE, _LIMITS = 0, 4, 10
-"""First columns of the three tables that stand beside each other."""
-
-_WIDTHS = (33, 13, 9, _GAP, 34, 8.5, 9.5, 8.5, 14.5, _GAP, 41, 12.5, 14, 8.5, 13, 8)
-_MONEY_COLUMN = 8
-"""The column that an edition without money leaves empty."""
-
-_LAST = len(_WIDTHS) - 1
-
-
-def _widths(money: bool) -> tuple[float, ...]:
-    """Return the width of every column in characters.
-
-    Args:
-        money: whether the edition shows any.
-    """
-    return _WIDTHS if money else (*_WIDTHS[:_MONEY_COLUMN], _GAP, *_WIDTHS[_MONEY_COLUMN + 1 :])
+    page.finish(_LAST, (FIRST_ROW, 0))
+    page.sheet.fit_to_pages(1, 1)
 
 
 def _short(text: str, length: int) -> str:
@@ -183,223 +154,91 @@ def _quotient(
     page.formula(row, column, f'=IFERROR({over}/{under},"{UNKNOWN}")', number, role, "right")
 
 
-_POWER_FLAG = "bom_it_power_kw_flag"
+_KW, _USD, _YEARLY = "bom_it_power_kw", "bom_capex_usd", "bom_yearly_usd"
 
 
 @dataclass(frozen=True)
-class _Headline:
-    """A headline: a figure over one cell's name, in its unit or a larger one.
+class _Bill:
+    """Where the table of the bill stands: rows of its sections and of what is decided on."""
 
-    ``flag`` are the names that mark an incomplete sum; ``cell`` is the name where it is not the
-    figure's.
-    """
-
-    figure: Figure
-    flag: str = ""
-    cell: str = ""
-    larger: tuple[float, str] = (1.0, "")
-
-    @property
-    def name(self) -> str:
-        return self.cell or self.figure.name
-
-    @property
-    def formula(self) -> str:
-        size, _ = self.larger
-        return self.name if size == 1 else f"{self.name}/{size:g}"
-
-    @property
-    def unit(self) -> str:
-        _, unit = self.larger
-        return unit or ("of time" if self.figure.unit == "share" else self.figure.unit)
+    first: int
+    last: int
+    core: tuple[int, ...]
+    names: int = NAME
+    power: int = 3
+    net: int = 4
 
 
-_JOB = (
-    _Headline(FIGURES["useful_pflops"]),
-    _Headline(FIGURES["goodput"]),
-    _Headline(FIGURES["gpus"], cell="bom_gpus"),
-    _Headline(FIGURES["gpus_used"], cell="gpus_in_use"),
-    _Headline(FIGURES["useful_gpus"]),
-    _Headline(FIGURES["days_to_train"]),
-)
-_CHECKPOINT = (
-    _Headline(FIGURES["checkpoint_gb"], larger=(1000.0, "TB")),
-    _Headline(FIGURES["interval_s"], larger=(60.0, "min")),
-    _Headline(FIGURES["stall_s"]),
-    _Headline(FIGURES["drain_s"]),
-    _Headline(FIGURES["restore_s"]),
-)
-_SITE = (
-    _Headline(FIGURES["usable_tb"], "bom_usable_tb_flag"),
-    _Headline(FIGURES["it_power_kw"], _POWER_FLAG),
-    _Headline(FIGURES["facility_power_kw"], _POWER_FLAG),
-    _Headline(FIGURES["racks"], "bom_racks_flag"),
-)
-_MONEY = (
-    _Headline(FIGURES["capex_usd"], "bom_capex_usd_flag"),
-    _Headline(FIGURES["opex_usd_per_year"], _POWER_FLAG),
-    _Headline(FIGURES["tco_usd"], TCO_FLAG),
-    _Headline(FIGURES["usd_per_useful_gpu_hour"], TCO_FLAG),
-)
-_GOALS = {"maximize": " (maximised)", "minimize": " (minimised)"}
-
-
-def _add_figures(page: Page, row: int) -> int:
-    """Write the table of headline figures.
+def _add_bill(page: Page, row: int) -> tuple[int, _Bill]:
+    """Write the bill: its total, GPU systems and storage, then every section.
 
     Args:
         page: the sheet.
         row: its first row.
 
     Returns:
-        The row under it.
-    """
-    _heading(page, row, _HEADLINES, ("Headline figures", "Value", ""))
-    for figure in _known_figures(page.book, (*_JOB, *_CHECKPOINT)):
-        row += 1
-        _write_figure(page, row, figure)
-    row = _appliances(page, row)
-    for figure in _known_figures(page.book, (*_SITE, *_money(page.book))):
-        row += 1
-        _write_figure(page, row, figure)
-    return row + 1
-
-
-def _money(book: Book) -> tuple[_Headline, ...]:
-    """Return the headlines of money: of tokens where they are what is minimised."""
-    if not book.money:
-        return ()
-    tokens = book.plan.objective.name == "usd_per_million_tokens"
-    return (*_MONEY, _Headline(FIGURES["usd_per_million_tokens"], TCO_FLAG)) if tokens else _MONEY
-
-
-def _known_figures(book: Book, figures: tuple[_Headline, ...]) -> Iterator[_Headline]:
-    return (figure for figure in figures if book.number(figure.name) is not None)
-
-
-def _write_figure(page: Page, row: int, headline: _Headline) -> None:
-    goal, label = page.book.plan.objective, headline.figure.heading
-    if goal.name in OBJECTIVES and OBJECTIVES[goal.name].figure == headline.figure:
-        label += _GOALS[goal.sense]
-    page.flagged(row, _HEADLINES, headline.flag, (label, f"{label}, known part"))
-    number = headline.figure.excel
-    _live(page, row, _HEADLINES + 1, headline.formula, number, text="n/a")
-    page.text(row, _HEADLINES + 2, headline.unit)
-
-
-def _appliances(page: Page, row: int) -> int:
-    """Write how many storage appliances there are; return the last row written."""
-    stores = [
-        entry
-        for block in blocks(page.book.plan)
-        if block.section == "Storage"
-        for entry in block.entries
-    ]
-    if not stores:
-        return row
-    units = sum(entry.line.working for entry in stores)
-    text = "+".join(working_name(entry.line, entry.number) for entry in stores)
-    row += 1
-    page.text(row, _HEADLINES, "Storage appliances")
-    page.formula(row, _HEADLINES + 1, f"={text}", INTEGER, "cross", plan=units)
-    page.text(row, _HEADLINES + 2, "units")
-    return row
-
-
-_ITEM, _COUNT, _POWER, _SIDE, _NET = range(_PURCHASE, _PURCHASE + 5)
-_ITEM_LENGTH = 38
-_KW, _USD = "bom_it_power_kw", "bom_capex_usd"
-
-
-@dataclass(frozen=True)
-class _Sections:
-    """Where the table of sections stands, for charts: rows and columns."""
-
-    first: int
-    last: int
-    names: int = _ITEM
-    power: int = _POWER
-    net: int = _NET
-
-
-def _add_bill(page: Page, row: int) -> tuple[int, _Sections]:
-    """Write both tables.
-
-    Args:
-        page: the sheet.
-        row: their first row.
-
-    Returns:
-        The row under them, and where the table of sections stands.
+        The row under it, and where what stands.
     """
     listed = blocks(page.book.plan)
-    row = _core(page, listed, row) + 1
-    return _bill_sections(page, listed, row)
-
-
-def _core(page: Page, listed: list[Block], row: int) -> int:
-    """Write a row for each line of GPU systems and storage; return the next free row."""
-    _head(page, row, ("What to buy", "Quantity", "IT kW", "Racks"))
+    power = "IT kW"
+    money = ("Net, USD",) if page.book.has(_USD) else ("Of power",)
+    _heading(page, row, 0, ("The bill", "", "Quantity", power, *money))
+    row += 1
+    page.fill(row, ("Total",), "total", _BESIDE)
+    _bill_sums(page, row, (_KW, _USD), "total")
+    core: list[int] = []
     for block in listed:
         if block.section in ("Compute", "Storage"):
             for entry in block.entries:
                 row += 1
+                core.append(row)
                 _bill_line(page, entry, row)
-    return row + 1
-
-
-def _head(page: Page, row: int, titles: tuple[str, ...]) -> None:
-    money = ("Net USD",) if page.book.money else ()
-    _heading(page, row, _PURCHASE, (*titles, *money))
-
-
-def _bill_line(page: Page, entry: Entry, row: int) -> None:
-    book, line = page.book, entry.line
-    page.text(row, _ITEM, _short(product(line), _ITEM_LENGTH))
-    _live(page, row, _COUNT, quantity_name(entry.number), INTEGER)
-    columns = [(_POWER, "power", DECIMAL_1), (_SIDE, "racks", INTEGER_OR_DASH)]
-    if book.money:
-        columns.append((_NET, "extended_net", INTEGER))
-    for column, key, number in columns:
-        _live(page, row, column, figure_name(key, entry.number), number)
-
-
-def _bill_sections(page: Page, listed: list[Block], row: int) -> tuple[int, _Sections]:
-    """Write a row for each section and their total; return the next free row and the place."""
-    _head(page, row, ("All sections", "Lines", "IT kW", "Of power"))
     first = row + 1
     for block in listed:
         row += 1
-        names = (subtotal_name(_KW, block.section), subtotal_name(_USD, block.section))
-        _bill_sum(page, row, block.section, len(block.entries), names)
-    place = _Sections(first, row)
-    row += 1
-    lines = sum(len(block.entries) for block in listed)
-    _bill_sum(page, row, "Total", lines, (_KW, _USD), "total")
-    return row + 1, place
+        page.fill(row, (block.section,), "line", _BESIDE)
+        _lines(page, block, row)
+        _bill_sums(page, row, (subtotal_name(_KW, block.section),
+                               subtotal_name(_USD, block.section)), "cross")  # fmt: skip
+    return row + 1, _Bill(first, row, tuple(core))
 
 
-def _bill_sum(
-    page: Page, row: int, label: str, lines: int, names: tuple[str, str], role: Role = "cross"
-) -> None:
+def _lines(page: Page, block: Block, row: int) -> None:
+    count = len(block.entries)
+    text = f"{count} line" + ("s" if count > 1 else "")
+    page.text(row, COUNT, text, "fixed", "right")
+
+
+def _bill_line(page: Page, entry: Entry, row: int) -> None:
+    """Write a line of GPU systems or storage."""
+    book, line = page.book, entry.line
+    page.fill(row, ("  " + _short(product(line), _NAME_LENGTH),), "line", _BESIDE)
+    _live(page, row, COUNT, quantity_name(entry.number), INTEGER)
+    power = figure_name("power", entry.number)
+    _live(page, row, 3, power, DECIMAL_1)
+    if book.has(_USD):
+        _live(page, row, 4, figure_name("extended_net", entry.number), INTEGER)
+    else:
+        _quotient(page, row, 4, power, _KW, PERCENT)
+
+
+def _bill_sums(page: Page, row: int, names: tuple[str, str], role: Role) -> None:
     """Write what a section, or all of them, draw and cost; ``names`` are of those two sums."""
-    book, total = page.book, role == "total"
-    page.text(row, _ITEM, label, "total" if total else "text")
-    page.number(row, _COUNT, lines, INTEGER, "total" if total else "formula")
-    _live(page, row, _POWER, names[0], DECIMAL_1, role=role)
-    _quotient(page, row, _SIDE, names[0], _KW, PERCENT, "total" if total else "formula")
-    if book.money:
-        _live(page, row, _NET, names[1], INTEGER, role=role)
+    _live(page, row, 3, names[0], DECIMAL_1_OR_DASH, role=role)
+    if page.book.has(_USD):
+        _live(page, row, 4, names[1], INTEGER_OR_DASH, role=role)
+    else:
+        _quotient(page, row, 4, names[0], _KW, PERCENT_OR_DASH, role)
 
 
 def _shows_money(book: Book) -> bool:
     """Return whether some section costs anything, so that a chart of money says something."""
-    return book.money and bool(book.number(_USD))
+    return bool(book.number(_USD))
 
 
-_LABEL, _USED, _ALLOWED, _SHARE, _BAR, _STATE = range(_LIMITS, _LIMITS + 6)
-_LABEL_LENGTH, _SENTENCE_LENGTH = 46, 100
-_MOST_LIMITS = 14
+_NAME_LENGTH, _LABEL_LENGTH = 40, 42
+_LABEL, _USED, _ALLOWED, _SHARE, _BAR, _WORTH = 0, 2, 3, 4, 5, 6
+_MOST_LIMITS = 9
 _FULL = 1 + TIME_TOLERANCE
 """A share beyond which a limit is broken and not merely reached."""
 
@@ -412,18 +251,8 @@ _MINUTES_PER_DAY = 1440
 _SENSES = {"<=": "≤", ">=": "≥"}
 
 
-@dataclass(frozen=True)
-class _Losses:
-    """Where the table of losses stands, for a chart: rows and columns."""
-
-    first: int
-    last: int
-    names: int = _LABEL
-    share: int = _USED
-
-
 def _add_limits(page: Page, row: int) -> int:
-    """Write the table of limits, those with the least room where there are many.
+    """Write what holds the plan: limits that bind, then those with the least room.
 
     Args:
         page: the sheet.
@@ -432,20 +261,25 @@ def _add_limits(page: Page, row: int) -> int:
     Returns:
         The row under it.
     """
-    titles = ("Limits", "Value", "Limit", "Used", "", "State")
-    _heading(page, row, _LIMITS, titles)
+    _heading(page, row, _LABEL, ("What holds the plan", "", "Value", "Limit", "Used", "",
+                                 "What it would take to do better, about", "", ""))  # fmt: skip
+    page.text(row, _WORTH, "What it would take to do better, about", "heading", "left")
     numbered = list(enumerate(page.book.plan.limits, start=1))
-    tightest = sorted(numbered, key=lambda pair: -(_use(pair[1]) or 0.0))[:_MOST_LIMITS]
-    shown = [pair for pair in numbered if pair in tightest]
+    told = [pair for pair in numbered if not pair[1].exact]
+    told.sort(key=lambda pair: (not pair[1].binding, _is_count(pair[1]), -(_use(pair[1]) or 0.0)))
     style = page.book.workbook.add_format(_BAR_LOOK)
-    for number, limit in shown:
+    for number, limit in told[:_MOST_LIMITS]:
         row += 1
         _limit(page, row, number, limit, style)
-    left = len(numbered) - len(shown)
-    if not numbered or left:
+    left = len(numbered) - len(told[:_MOST_LIMITS])
+    row += 1
+    see = ": see Checks" if page.book.inside else ""
+    more = f"; {left} more, with more room{see}" if left else ""
+    page.text(row, _LABEL, _binding(page.book) + more, "subtitle")
+    step = page.book.plan.next_step
+    if step is not None and step.needs:
         row += 1
-        text = f"{left} more, with more room: see Checks" if left else "The plan has no limits"
-        page.text(row, _LABEL, text, "subtitle")
+        page.text(row, _LABEL, f"As solved, {next_step(page.book.plan, step)}", "subtitle")
     return row + 1
 
 
@@ -475,7 +309,7 @@ def _label(limit: LimitReport) -> str:
 
 
 def _limit(page: Page, row: int, number: int, limit: LimitReport, bar: Format) -> None:
-    page.text(row, _LABEL, _label(limit))
+    page.fill(row, (_label(limit),), "line", _COLUMNS)
     shown = _number(limit)
     _side(page, row, _USED, f"check_value_{number}", shown)
     _side(page, row, _ALLOWED, f"check_limit_{number}", f'"{_SENSES[limit.sense]} "{shown}')
@@ -485,10 +319,61 @@ def _limit(page: Page, row: int, number: int, limit: LimitReport, bar: Format) -
     _quotient(page, row, _SHARE, over, under, PERCENT)
     share = str(xl_rowcol_to_cell(row, _SHARE))
     _bar(page, row, share, bar)
-    state = "binds" if limit.binding else ""
-    text = f'=IF(ISNUMBER({share}),IF({share}>{_FULL},"OVER","{state}"),"{state}")'
-    page.formula(row, _STATE, text, align="right")
-    page.mark(row, _STATE, "begins with", "OVER", "bad")
+    state = _worth(page.book, number, limit) if limit.binding else '""'
+    text = f'=IF(ISNUMBER({share}),IF({share}>{_FULL},"OVER",{state}),{state})'
+    page.formula(row, _WORTH, text, role="line")
+    page.mark(row, _WORTH, "begins with", "OVER", "bad")
+
+
+def _is_count(limit: LimitReport) -> bool:
+    """Return whether a limit is a count of an item, which says less than what the site allows."""
+    row = known_limit(limit.name)
+    return row is None or row.group == "count"
+
+
+_STEP = 0.01
+"""What a limit is moved by where it is told what that is worth."""
+
+
+def _worth(book: Book, number: int, limit: LimitReport) -> str:
+    """Return a formula for what more room is worth, in proportion to the plan as it stands.
+
+    Args:
+        book: the workbook.
+        number: the limit's number among the checks.
+        limit: the limit, which binds.
+    """
+    row, goal = known_limit(limit.name), book.plan.objective
+    works = OBJECTIVES[goal.name].figure.name if goal.name in OBJECTIVES else ""
+    ratio = f"check_limit_{number}/check_value_{number}"
+    systems = [entry for block in blocks(book.plan) for entry in block.entries
+               if block.section == "Compute" and entry.line.gpus]  # fmt: skip
+    if row is not None and row.group == "target" and works in _OF_MEANS and limit.sense == ">=":
+        cell, unit = _OF_MEANS[works]
+        return f'"binds; 1 % less asked: "&ROUND({_STEP}*{cell},1)&" {unit} less"'
+    if row is None or row.group != "supply" or works not in _OF_WORK or not systems:
+        return '"binds"'
+    cell, unit = _OF_WORK[works]
+    count = "+".join(quantity_name(entry.number) for entry in systems)
+    more = f'ROUND({_STEP}*{ratio}*({count}),1)&" GPU systems"'
+    if book.number(cell) is not None:
+        more += f'&", "&ROUND({_STEP}*{ratio}*{cell},1)&" {unit}"'
+    return f'"binds; 1 % more: "&{more}&" more"'
+
+
+_OF_WORK = {
+    "useful_pflops": ("useful_pflops", "PFLOP/s"),
+    "useful_gpus": ("useful_gpus", "useful GPUs"),
+    "gpus_used": ("gpus_in_use", "GPUs"),
+}
+"""Figures of work that may be maximised: the name of their cell, and their unit."""
+
+_OF_MEANS = {
+    "capex_usd": ("bom_capex_usd/1000", "kUSD"),
+    "tco_usd": ("tco_usd/1000", "kUSD"),
+    "it_power_kw": ("it_power_kw", "kW"),
+}
+"""Figures of means that may be minimised."""
 
 
 def _side(page: Page, row: int, column: int, name: str, number: str) -> None:
@@ -505,7 +390,7 @@ def _bar(page: Page, row: int, share: str, style: Format) -> None:
     page.sheet.write_formula(row, _BAR, text, style)
 
 
-def _add_losses(page: Page, row: int) -> tuple[int, _Losses]:
+def _add_losses(page: Page, row: int) -> int:
     """Write where the wall-clock time goes.
 
     Args:
@@ -513,24 +398,23 @@ def _add_losses(page: Page, row: int) -> tuple[int, _Losses]:
         row: its first row.
 
     Returns:
-        The row under it, and where the losses stand.
+        The row under it.
     """
-    _heading(page, row, _LIMITS, ("Where the time goes", "Share", "Minutes a day"))
-    first = row + 1
+    _heading(page, row, 0, ("Where the time goes", "", "", "Share", "Minutes a day"))
     assert page.book.job is not None
     for name in page.book.job.losses:
         row += 1
         _loss(page, row, FIGURES[f"loss.{name}"].heading, f"loss_{name}")
     row += 1
     _loss(page, row, "Kept progress (goodput)", "goodput", "total")
-    return row + 1, _Losses(first, row - 1)
+    return row + 1
 
 
 def _loss(page: Page, row: int, label: str, name: str, role: Role = "cross") -> None:
-    page.text(row, _LABEL, label, "total" if role == "total" else "text")
-    _live(page, row, _USED, name, PERCENT_2, text=UNKNOWN, role=role)
+    page.fill(row, (label,), "total" if role == "total" else "line", _BESIDE)
+    _live(page, row, 3, name, PERCENT_2, text=UNKNOWN, role=role)
     minutes = f"{name}*{_MINUTES_PER_DAY}"
-    _live(page, row, _ALLOWED, minutes, DECIMAL_1, text=UNKNOWN, role=role)
+    _live(page, row, 4, minutes, DECIMAL_1, text=UNKNOWN, role=role)
 
 
 def _binding(book: Book) -> str:
@@ -542,54 +426,40 @@ def _binding(book: Book) -> str:
     return _short(f"As solved, {verb}: {', '.join(labels)}", _SENTENCE_LENGTH)
 
 
-_CHART_ROWS = 18
-"""Rows that the charts cover."""
-
-_ROW_HEIGHT = 15.75
-"""Height of a row in points: the sheet says it, so that every program lays it out alike."""
-
-_ROW_PIXELS = 21
-_MARGIN_PIXELS = 8
 _INK, _FILL, _LINE = "#1A1A1A", "#1F3A5F", "#D9D9D9"
 _MILLION, _THOUSAND = 1e6, 1e3
+_ROW_HEIGHT, _ROW_PIXELS = 15.75, 21
+"""Height of a row beside a chart: the sheet says it, so that every program lays it out alike."""
+
+_COLUMN_PIXELS = int(_WIDTH * 7 + 0.5) + 5
+_LEAST_ROWS = 9
+"""A chart under this many rows high could not be read."""
 
 
-def _add_charts(page: Page, row: int, losses: _Losses, sections: _Sections) -> None:
-    """Place the charts beside each other over the whole width.
-
-    Args:
-        page: the sheet.
-        row: their first row.
-        losses: where the losses of time stand.
-        sections: where the sections of the bill stand.
-    """
-    charts = [
-        _column_chart(page, "Time lost, share of the wall-clock time", "Cause", "Share of time",
-                 (losses.first, losses.last, losses.names, losses.share), "0.00%"),
-        _column_chart(page, "IT power by section, kW", "Section of the bill",
-                 FIGURES["it_power_kw"].column,
-                 (sections.first, sections.last, sections.names, sections.power), "#,##0"),
-    ]  # fmt: skip
-    if _shows_money(page.book):
-        charts.append(_spending(page, sections))
-    pixels = sum(int(width * 7 + 0.5) + 5 for width in _widths(page.book.money))
-    # A character of the default font is 7 pixels wide, a cell's padding 5.
-    each = (pixels + _MARGIN_PIXELS) // len(charts)
-    for place, chart in enumerate(charts):
-        size = {
-            "width": each - _MARGIN_PIXELS,
-            "height": _CHART_ROWS * _ROW_PIXELS - _MARGIN_PIXELS,
-        }
-        chart.set_size(size)
-        page.sheet.insert_chart(row, 0, chart, {"x_offset": place * each, "y_offset": 0})
+def _add_chart(page: Page, top: int, under: int, chart: Any) -> None:
+    """Place a chart beside a table, from its first row to the last."""
+    for row in range(top, under):
+        page.sheet.set_row(row, _ROW_HEIGHT)
+    size = {
+        "width": (_COLUMNS - _BESIDE) * _COLUMN_PIXELS - 16,
+        "height": max(_LEAST_ROWS, under - top) * _ROW_PIXELS,
+    }
+    chart.set_size(size)
+    page.sheet.insert_chart(top, _BESIDE, chart, {"x_offset": 12, "y_offset": 0})
 
 
-def _spending(page: Page, sections: _Sections) -> Any:
+def _power(page: Page, bill: _Bill) -> Any:
+    place = (bill.first, bill.last, bill.names, bill.power)
+    return _column_chart(page, "IT power by section, kW", "Section of the bill",
+                         FIGURES["it_power_kw"].column, place, "#,##0")  # fmt: skip
+
+
+def _spending(page: Page, bill: _Bill) -> Any:
     largest = page.book.number("bom_capex_usd") or 0.0
     number, unit = "#,##0.0,,", "million USD"
     if largest < _MILLION:
         number, unit = ("#,##0.0,", "thousand USD") if largest >= _THOUSAND else ("#,##0", "USD")
-    place = (sections.first, sections.last, sections.names, sections.net)
+    place = (bill.first, bill.last, bill.names, bill.net)
     title = f"Purchase by section, {unit} net"
     return _column_chart(page, title, "Section of the bill", f"Net, {unit}", place, number)
 
@@ -620,7 +490,7 @@ def _column_chart(
             "data_labels": {"value": True, "num_format": number, "font": font},
         }
     )
-    chart.set_title({"name": title, "name_font": font | {"size": 11, "bold": True}})
+    chart.set_title({"name": title, "name_font": font | {"size": 10, "bold": True}})
     quiet = {"name_font": font | {"bold": False}, "num_font": font, "line": {"color": _LINE}}
     chart.set_x_axis({"name": across, **quiet})
     bare = {"visible": False}
@@ -628,3 +498,27 @@ def _column_chart(
     chart.set_legend({"none": True})
     chart.set_chartarea({"border": {"color": _LINE}})
     return chart
+
+
+def _add_storage(page: Page, row: int) -> int:
+    """Write who else could supply the storage, and whose quote decides; return the row under it."""
+    found = page.book.plan.storage_options
+    if found is None:
+        return row
+    _heading(page, row, 0, ("Storage, whoever sells it, as solved", "", "Units", "Low, kUSD",
+                            "List, kUSD", "High, kUSD"))  # fmt: skip
+    for option in found.options:
+        row += 1
+        page.fill(row, (_short(units(option), _LABEL_LENGTH),), "line", 6)
+        page.number(row, 2, sum(item.units for item in option.items), INTEGER, "fixed")
+        for column, usd in enumerate((option.low_usd, option.list_usd, option.high_usd), start=3):
+            page.number(row, column, usd / 1000.0, INTEGER, "fixed")
+    said = [*wrap(needed(found), _STORAGE_LENGTH), *wrap(decided(found), _STORAGE_LENGTH)]
+    for line in said:
+        row += 1
+        page.text(row, 0, line, "subtitle")
+    return row + 2
+
+
+_SENTENCE_LENGTH, _STORAGE_LENGTH = 100, 150
+"""Characters of a line over the whole width."""

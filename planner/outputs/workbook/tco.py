@@ -222,6 +222,7 @@ class YearTable:
                 self.page.number(row, self.column[title], 0, INTEGER_OR_DASH)
         else:
             self._year(row, year)
+            self.page.unseen_while(row, len(self.titles) - 1, f"=${self.at(row, COUNTED)}=0")
         first, last = self.at(row, self.kinds[0]), self.at(row, self.kinds[-1])
         text = f'IF(COUNT({first}:{last})={len(self.kinds)},SUM({first}:{last}),"{UNKNOWN}")'
         self._put(row, TOGETHER, text, INTEGER_OR_DASH)

@@ -207,7 +207,7 @@ def test_a_problem_without_a_plan_says_why() -> None:
 
 
 def test_the_customers_plan_has_no_money_in_its_report() -> None:
-    texts = " ".join(Page(report("x", [("x", for_audience(PLAN, "customer"))], [])).texts)
+    texts = " ".join(Page(report("x", [("x", for_audience(PLAN, "customer", "none"))], [])).texts)
     assert "USD" not in texts and "capex" not in texts
     assert "USD" in " ".join(page().texts)
 

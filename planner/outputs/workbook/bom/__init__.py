@@ -90,7 +90,8 @@ def add(book: Book) -> None:
     _job_gpus(page, listed, rows, row + 1)
     _add_lead_time(page, (first, printed), row + 2)
     if scope.complete(book.plan):
-        for offset, text in enumerate(_FOLLOW if book.follows else _STAY, start=3):
+        said = _FOLLOW if book.follows else _STAY
+        for offset, text in enumerate(said if book.inside else (), start=3):
             page.text(row + offset, 0, text, "subtitle")
         _add_companions(page, listed, row + 5)
     page.finish(page.columns.index[LAST_PRINTED], (_FLAG_ROW + 1, page.columns.index["quantity"]))
@@ -108,7 +109,7 @@ def _name_columns(page: BomPage, first: int, last: int) -> None:
 def _bands(page: BomPage) -> None:
     for name, columns in groupby(page.columns.listed, key=lambda column: column.band):
         indices = [page.columns.index[column.key] for column in columns]
-        style = page.book.formats.get("band")
+        style, name = page.book.formats.get("band"), page.book.worded(name)
         if len(indices) > 1:
             page.sheet.merge_range(FIRST_ROW, indices[0], FIRST_ROW, indices[-1], name, style)
         else:

@@ -1,6 +1,7 @@
-"""The sheet ``Line notes``: what does not fit into a line of the bill, line by line.
+"""What does not fit into a line of the bill, line by line.
 
-The full text of a line, what it is for, what is not known of it, and where its price is from.
+``Line notes`` has the full text of a line, what it is for and what is not known of it; ``Sources``,
+in the appendix, where its price is from.
 """
 
 from __future__ import annotations
@@ -13,18 +14,30 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.page import FIRST_ROW, Page
 from planner.schema.plan import Line
 
-_LINE, _ITEM, _NOTE = ("Line", 6.0), ("Item", 44.0), ("Note", 92.0)
-_SOURCE = (("Price source", 38.0), ("Price date", 11.5), ("Confi-\ndence", 9.5))
+_LINE, _ITEM = ("Line", 6.0), ("Item", 52.0)
+_NOTES = (_LINE, _ITEM, ("Note", 140.0))
+_SOURCES = (
+    _LINE, _ITEM, ("Price source", 46.0), ("Price date", 11.5), ("Confi-\ndence", 9.5),
+    ("Note on the price", 74.0),
+)  # fmt: skip
 
 
 def add(book: Book) -> None:
-    """Add the sheet; without lines there is none."""
+    """Add the notes; without lines there are none."""
+    _add(book, "Line notes", "Notes on the lines of the bill", _NOTES)
+
+
+def add_sources(book: Book) -> None:
+    """Add where prices are from; without lines there is nothing to tell."""
+    _add(book, "Sources", "Where prices are from", _SOURCES)
+
+
+def _add(book: Book, name: str, title: str, columns: tuple[tuple[str, float], ...]) -> None:
     listed = blocks(book.plan)
     if not listed:
         return
-    page = Page(book, "Line notes", "Notes on the lines of the bill")
+    page = Page(book, name, title)
     page.banner()
-    columns = (_LINE, _ITEM, *(_SOURCE if book.money else ()), _NOTE)
     page.headers(FIRST_ROW, columns)
     row = FIRST_ROW + 1
     for block in listed:
@@ -47,15 +60,18 @@ def _write(
     line: Line,
     bundle: int | None,
 ) -> None:
-    """Write the notes of a line, or of a component of the bundle with that number."""
+    """Write what is told of a line, or of a component of the bundle with that number."""
     price = line.price
     item = f"{line.model} — {line.description}" if line.description else line.model
-    source = ("", "", "") if price is None else (price.source, price.date or "", price.confidence)
-    texts = (label, item, *(source if page.book.money else ()),
-             note(line, bundle, money=page.book.money))  # fmt: skip
+    said: tuple[str, ...] = (note(line, bundle),)
+    if columns is _SOURCES:
+        said = ("", "", "", "") if price is None else (
+            price.source, price.date or "", price.confidence, price.note or "",
+        )  # fmt: skip
+    texts = (label, item, *said)
     for column, text in enumerate(texts):
-        page.text(row, column, text or "")
-    page.grow(row, [(text or "", width) for text, (_, width) in zip(texts, columns, strict=True)])
+        page.text(row, column, text)
+    page.grow(row, [(text, width) for text, (_, width) in zip(texts, columns, strict=True)])
 
 
 _FLAGS = {
@@ -66,26 +82,22 @@ _FLAGS = {
 }
 
 
-def note(line: Line, bundle: int | None, *, money: bool) -> str:
+def note(line: Line, bundle: int | None) -> str:
     """Return the note of a line: what it is for, what is not known of it, then its own notes.
 
     Args:
         line: the line.
         bundle: number of the line whose price and power include this one's, else None.
-        money: whether this edition tells where prices are from.
     """
     known: Mapping[str, float | None] = figures(line)
     notes = [line.role] if line.role else []
     if bundle is not None:
-        what = "price, power, space and weight" if money else "power, space and weight"
-        notes.append(f"{what} are counted in line {bundle}.0")
-    elif money and line.unit_list_usd is None:
+        notes.append(f"price, power, space and weight are counted in line {bundle}.0")
+    elif line.unit_list_usd is None:
         notes.append("price not known")
     wanted = needed(line) if bundle is None else ("power", "rack_units", "weight")
     notes += [text for key, text in _FLAGS.items() if key in wanted and known[key] is None]
     least = least_order(line) if bundle is None else 0
     notes += [f"least order {least:,}"] if least else []
     notes += line.notes
-    if line.price is not None and line.price.note:
-        notes.append(line.price.note)
     return "; ".join(text.rstrip(". ") for text in notes)

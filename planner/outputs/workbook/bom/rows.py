@@ -276,7 +276,8 @@ class BomPage(Page):
         """Return the look of a column's cells in a role, looked up once."""
         found = self._styles.get((key, role))
         if found is None:
-            found = self.book.formats.get(role, self.columns.number[key])
+            align = "center" if key == "lead_time" else ""
+            found = self.book.formats.get(role, self.columns.number[key], align)
             self._styles[key, role] = found
         return found
 

@@ -23,20 +23,30 @@ _TAMPERED = (
 )
 
 
+_CHANGED = "EDITED: not as offered; the result may break limits, see Summary. "
+_TOUCHED = "EDITED: lines or cells other than the blue ones are not as offered"
+
+
 def add(book: Book) -> None:
     """Add the sheet, with a defined name for every figure on it."""
     page = Page(book, "Checkpoint", "Checkpoint sizing")
     _banner(page)
     page.legend()
     page.headers(FIRST_ROW, _COLUMNS, 20)
-    row = FIRST_ROW + 1
+    row, first, printed = FIRST_ROW + 1, 0, 0
     if book.job is None:
         page.text(row, 0, "No job: " + (book.plan.message or "there is no plan."), "subtitle")
         page.define("checkpoint_edits", row, _VALUE)
     else:
         row = _inputs(page, book.job, row)
-        _results(page, book.job, row)
+        first, printed = row, _results(page, book.job, row)
     page.finish(_NOTE, (FIRST_ROW + 1, 1))
+    if printed:
+        # Outside the inputs are the reader's own.
+        page.sheet.print_area(0 if book.inside else first, 0, printed, _NOTE)
+        page.sheet.fit_to_pages(1, 2 if book.inside else 1)
+        if not book.inside:
+            page.sheet.repeat_rows(0, FIRST_ROW)
 
 
 def _banner(page: Page) -> None:
@@ -44,14 +54,15 @@ def _banner(page: Page) -> None:
     edits = f"(bom_edits+{own}checkpoint_edits+checks_edits)"
     solved = page.book.as_solved
     text = f'="{solved}"'
+    edited, tampered = (_EDITED, _TAMPERED) if page.book.inside else (_CHANGED, _TOUCHED)
     if page.book.job is not None:
-        whole = f'IF(fingerprint_differs=0,"{solved}","{_TAMPERED}")'
+        whole = f'IF(fingerprint_differs=0,"{solved}","{tampered}")'
         # What is deleted leaves errors behind, which must not hide the banner.
         followed = ""
         if page.book.follows and page.book.has("bom_companions_flag"):
-            followed = f'&IF(bom_companions_flag="","","{_FOLLOWED}")'
-        edited = f'"{_EDITED}"{followed}&"Cells: "&{edits}'
-        text = f'=IFERROR(IF({edits}>0,{edited},{whole}),"{_TAMPERED}")'
+            followed = f'&IF(bom_companions_flag="","","{_FOLLOWED}")' if page.book.inside else ""
+        edited = f'"{edited}"{followed}&"Cells: "&{edits}'
+        text = f'=IFERROR(IF({edits}>0,{edited},{whole}),"{tampered}")'
     page.strip(BANNER_ROW, text, BANNER_BAD, plan=solved)
     page.define("plan_banner", BANNER_ROW, 0)
 
@@ -105,8 +116,9 @@ def _input(page: Page, entry: Input, row: int) -> None:
     _grow(page, row, entry.label, entry.note)
 
 
-def _results(page: Page, job: JobPlan, row: int) -> None:
-    book = page.book
+def _results(page: Page, job: JobPlan, row: int) -> int:
+    """Write what follows from the inputs; return the last row above the workings."""
+    book, above = page.book, row
     sections: list[Results] = [
         *model_sections(book.plan, job),
         *degraded_sections(book.plan, job),
@@ -116,6 +128,7 @@ def _results(page: Page, job: JobPlan, row: int) -> None:
     ]
     listed: list[tuple[int, Result]] = []
     for heading, rows in sections:
+        above = row - 1
         row = _heading(page, heading, row)
         for entry in rows:
             page.text(row, _LABEL, entry.label)
@@ -131,6 +144,7 @@ def _results(page: Page, job: JobPlan, row: int) -> None:
     for row, entry in listed:
         page.scalar(row, _SOLVED, book.value(entry.name), entry.number, "fixed")
         _grow(page, row, entry.label, page.flagged(row, _NOTE, entry.flag, entry.notes))
+    return above
 
 
 def _grow(page: Page, row: int, label: str, note: str) -> None:

@@ -37,7 +37,10 @@ def input_sections(plan: Plan, job: JobPlan, ways: Ways | None, *, money: bool) 
         money: whether this edition shows any.
     """
     return [
-        ("Inputs: checkpoint and restore", (*_checkpoint(job), *local_inputs(job), *_restore(job))),
+        (
+            "Inputs: checkpoint and restore",
+            (*_checkpoint(job, money=money), *local_inputs(job), *_restore(job)),
+        ),
         *([("Inputs: repair", _repair(job.repair))] if job.repair is not None else []),
         ("Inputs: limits of the job", _limits(plan, job)),
         (
@@ -55,7 +58,8 @@ def input_sections(plan: Plan, job: JobPlan, ways: Ways | None, *, money: bool) 
     ]
 
 
-def _checkpoint(job: JobPlan) -> tuple[Input, ...]:
+def _checkpoint(job: JobPlan, *, money: bool) -> tuple[Input, ...]:
+    policy = f"policy of the plan: {job.interval_policy.replace('_', ' ')}"
     stall_s = job.stall_s if job.mode == "async" else None
     return (
         Input("checkpoint_gb", FIGURES["checkpoint_gb"].heading, "GB", job.checkpoint_gb,
@@ -71,7 +75,7 @@ def _checkpoint(job: JobPlan) -> tuple[Input, ...]:
             "s",
             job.interval_s,
             DECIMAL_1,
-            f"policy of the plan: {job.interval_policy.replace('_', ' ')}; does not follow edits; "
+            f"{policy if money else 'chosen for the plan'}; does not follow edits; "
             f"{FIGURES['interval_s'].note}",
             low=1e-9,
         ),

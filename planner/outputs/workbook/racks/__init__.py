@@ -1,4 +1,7 @@
-"""The sheet ``Racks``: drawn racks, every device over its RUs, and a table of all of them."""
+"""The sheet ``Racks``: drawn racks, every device over its RUs, and a table of all of them.
+
+The drawings are what is printed.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +57,7 @@ def add(book: Book) -> None:
     page.finish(LAST_COLUMN, (BANNER_ROW + 1, 0), SCALE_PERCENT)
     page.sheet.set_paper(_PAPER_A4)
     page.sheet.set_h_pagebreaks(breaks)
+    page.sheet.print_area(0, 0, row - 1, LAST_COLUMN)
 
 
 def _note(page: Page, groups: Sequence[RackGroup], table_row: int) -> None:

@@ -134,8 +134,9 @@ HEADING_HEIGHT, FIGURE_HEIGHT, SPACER_HEIGHT = 15.0, 12.0, 6.0
 FIGURE_ROWS = 3
 """Rows under a drawn rack: power, weight, PDUs."""
 
-SCALE_PERCENT = 72
-# Landscape A4 less its margins, 516 pt, at this scale; a little is kept for other printers.
+SCALE_PERCENT = 58
+# Landscape A4 less its margins, 516 pt, at this scale, at which Letter is wide enough too; a little
+# is kept for other printers.
 _PAGE_HEIGHT = 516 / (SCALE_PERCENT / 100) * 0.97
 _BAND_HEIGHT = 2 * HEADING_HEIGHT + FIGURE_ROWS * FIGURE_HEIGHT + SPACER_HEIGHT
 _LOWEST_ROW, _HIGHEST_ROW, _LEGIBLE_ROW = 5.25, 12.0, 7.5

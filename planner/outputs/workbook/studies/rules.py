@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from planner.figures import FIGURES, OBJECTIVES
-from planner.outputs.audience import MoneyWords
+from planner.outputs.inside_words import MoneyWords
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, GENERAL, INTEGER

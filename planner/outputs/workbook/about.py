@@ -1,4 +1,4 @@
-"""The sheet ``Cover``: what this document is, for whom, how good the plan is, and what is where."""
+"""The sheet ``About``: what this document is, for whom, how good the plan is, and what is where."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, time
 from xlsxwriter.format import Format
 
 from planner.outputs.text_safety import clean
-from planner.outputs.words import gap, gives_away, quantity
+from planner.outputs.words import gives_away, quantity, small_share
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.inputs import Range
 from planner.outputs.workbook.page import FIRST_ROW, Page
@@ -31,10 +31,13 @@ _SOLVERS = {"highs": ("HiGHS", "highspy"), "cbc": ("CBC", "pulp")}
 """What each solver is called, and the package it comes with."""
 
 _SHOWS = {
-    "Summary": "The plan on one page: headline figures, what to buy, limits, power",
+    "Summary": "The answer on one page: what to buy, what it does, what holds it",
     "BOM": "Bill of materials, line by line, with quantities to edit and live totals",
     "Line notes": "Each line of the bill in full: what it is for, what is not known of it",
+    "Sources": "Where the price of each line is from",
+    "Own lines": "Lines of your own: what they cost counts in every total",
     "Checkpoint": "The sizing model, live: inputs, drain, restore, goodput, totals",
+    "Ways": "The power set points and precisions that the job may run at, with draw and rate",
     "Power & Cooling": "Power and heat by section and at the meter, feeds and cooling",
     "Racks": "What stands where, rack by rack",
     "Fabric": "Every network: switches, links, how full it is",
@@ -53,26 +56,32 @@ _SHOWS = {
     "Tornado": "Which inputs the best plan depends on most, one at a time (a record)",
     "Uncertainty": "What becomes of the plan where inputs are not known exactly (a record)",
     "Checks": "Every limit: value, allowed, slack, OK or OVER",
+    "Left out": "What the catalogs have and the plan could not hold, each with the reason",
+    "Terms": "Words that the sheets use, and how their figures are meant",
     "Assumptions": "Every input of the plan: value, unit, source, confidence",
-    "Notes": "What is counted and what is not, warnings, terms, how the plan was made",
-    "Fingerprint": "By what the workbook knows that it was edited: nothing to read or change",
-    "Data": "The plan and its inputs, packed for planner audit: nothing to read or change",
+    "Notes": "What is counted and what is not, and what to know of it",
 }
 """What each sheet shows, in reading order."""
 
 
 def add(book: Book) -> None:
     """Add the sheet; it is written last, so that it lists the sheets there are."""
-    page = Page(book, "Cover", _title(book))
-    page.text(1, 0, "AI training cluster: what to buy, and how the job runs on it", "subtitle")
+    page = Page(book, "About", _title(book))
+    if book.appendix:
+        page.text(1, 0, "Appendix: records and workings of the plan as solved; what is edited in "
+                  "the plan's workbook does not show here", "subtitle")  # fmt: skip
+    else:
+        page.text(1, 0, "AI training cluster: what to buy, and how the job runs on it", "subtitle")
     page.banner()
     page.legend()
     for column, width in enumerate(_WIDTHS):
         page.sheet.set_column(column, column, width)
     row = _document(page, FIRST_ROW)
-    row = _texts(page, "The plan, as solved", _plan(book), row)
+    if book.inside:
+        row = _texts(page, "The plan, as solved", _plan(book), row)
     row = _sheets(page, row)
-    _texts(page, "Made with", _made(book), row)
+    if book.inside:
+        _texts(page, "Made with", _made(book), row)
     page.sheet.repeat_rows(0, FIRST_ROW - 1)
     page.finish(_LAST, (FIRST_ROW, 0))
     page.sheet.fit_to_pages(1, 1)
@@ -82,6 +91,18 @@ def _title(book: Book) -> str:
     return clean(" ".join(book.plan.problem.split()), _TITLE_LENGTH)
 
 
+_EDITIONS = {
+    "internal": "Internal edition: holds prices and discounts, not for the customer",
+    "partner": "Partner edition",
+    "customer": "Customer edition",
+}
+_CURRENCIES = {
+    "net": "US dollars (USD), net, without taxes",
+    "list+net": "US dollars (USD), list and net, without taxes",
+}
+_NET_OF_DISCOUNTS = "US dollars (USD), net of discounts, without taxes"
+
+
 def _document(page: Page, row: int) -> int:
     """Write who made this for whom, and until when it is good; return the next free row."""
     book = page.book
@@ -89,20 +110,17 @@ def _document(page: Page, row: int) -> int:
     row = _text(page, "Project", book.plan.problem, row + 1)
     if book.plan.description:
         row = _text(page, "Description", book.plan.description, row)
-    edition = "Customer edition"
-    if book.money:
-        edition = "Internal edition: holds prices and discounts, not for the customer"
-    row = _text(page, "Edition", edition, row)
+    row = _text(page, "Edition", _EDITIONS[book.audience], row)
     for label in ("Prepared by", "Prepared for", "Reference"):
         _label(page, label, row)
         name = f"cover_{label.lower().replace(' ', '_')}"
         page.input(name, row, _VALUE, None, label=label, allowed=Range(free_text=True))
         row += 1
     row = _dates(page, row)
-    if book.money:
-        row = _text(page, "Currency", "US dollars (USD), net of discounts, without taxes", row)
-        return _text(page, "Standing", "Budgetary figures, not an offer", row) + 1
-    return _text(page, "Standing", "Indicative figures, not an offer", row) + 1
+    if book.prices != "none":
+        row = _text(page, "Currency", _CURRENCIES.get(book.prices, _NET_OF_DISCOUNTS), row)
+    standing = "Budgetary" if book.prices != "none" else "Indicative"
+    return _text(page, "Standing", f"{standing} figures, not an offer", row) + 1
 
 
 def _dates(page: Page, row: int) -> int:
@@ -134,9 +152,9 @@ def _plan(book: Book) -> list[tuple[str, str]]:
     if goal.value is not None:
         pairs.append(("Value", quantity(goal.value, goal.unit)))
     if goal.gap is not None:
-        pairs.append(("Proven gap, at most", f"{gap(goal.gap)} of the best value"))
+        pairs.append(("Proven gap, at most", f"{small_share(goal.gap)} of the best value"))
     if gives_away(goal) and goal.given_away is not None:
-        pairs.append(("Given away for less", gap(goal.given_away)))
+        pairs.append(("Given away for less", small_share(goal.given_away)))
     return pairs
 
 
@@ -157,7 +175,8 @@ def _sheets(page: Page, row: int) -> int:
     row += 1
     style = _link(page.book)
     for name, shows in _SHOWS.items():
-        if page.book.workbook.get_worksheet_by_name(name) is None:
+        sheet = page.book.workbook.get_worksheet_by_name(name)
+        if sheet is None or sheet.hidden:
             continue
         page.sheet.write_url(row, _LABEL, f"internal:'{name}'!A1", style, name)
         _merged(page, shows, row)
