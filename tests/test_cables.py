@@ -235,6 +235,39 @@ def test_bill_schedule_and_order_agree_link_by_link(by_length: tuple[Inputs, Pla
         assert row["extended_net"] is None
 
 
+def test_netbox_has_the_lengths_that_are_ordered(by_length: tuple[Inputs, Plan]) -> None:
+    from tests.outputs.test_netbox import tables
+
+    inputs, plan = by_length
+    schedule = cable_schedule(inputs, plan)
+    lengths = {
+        (c.lower.device, c.lower.port): c.ordered_m
+        for c in schedule.cables
+        if c.lower.port and c.upper.port
+    }
+    found = tables(plan, schedule)["9-cables"]
+    assert len(found) == len(lengths)
+    for row in found:
+        ordered = lengths[row["side_a_device"], row["side_a_name"]]
+        assert row["length"] == ("" if ordered is None else f"{ordered:g}")
+    copper = next(c for c in schedule.cables if c.medium == "copper" and c.network == "compute")
+    assert any((copper.part_number or "?") in row["description"] for row in found)
+
+
+def test_the_customers_bill_has_the_lengths_and_no_money(by_length: tuple[Inputs, Plan]) -> None:
+    _, plan = by_length
+    lines = bill(plan, "customer").lines
+    ours = [line for line in lines if line.length_m is not None]
+    assert len(ours) == sum(part.length_m is not None for part in plan.cabling)
+    assert {(line.unit_net, line.extended_net, line.currency) for line in ours} == {
+        (None, None, None)
+    }
+    whole = bill(plan)
+    assert whole.totals.grand.extended_net == pytest.approx(
+        plan.totals.capex_usd if plan.totals is not None else None
+    ), "the money is in the lines that count"
+
+
 def json_lines(plan: Plan) -> list[dict[str, object]]:
     return list(json.loads(json_bytes(bill(plan)))["lines"])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InputError
-from planner.inputs import Inputs
+from planner.inputs import Inputs, inputs_to_text
 from planner.loader import load
 from planner.loader.market import load_catalogs, load_prices
 
@@ -384,3 +384,14 @@ def test_a_price_needs_its_source(files: Files) -> None:
     text = error_of(files(book=BOOK.replace("source: quote", "source: quot")))
     assert "did you mean 'quote'" in text
     assert "book.yaml:5" in text
+
+
+def test_the_same_files_read_from_another_folder_are_the_same_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = Path(__file__).resolve().parents[1] / "problems" / "10MW.yaml"
+    monkeypatch.chdir(problem.parents[1])
+    here = inputs_to_text(load(problem))
+    monkeypatch.chdir(tmp_path)
+    assert inputs_to_text(load(problem)) == here
+    assert str(problem.parents[1]) not in here

@@ -17,10 +17,12 @@ from planner.case import resolve
 from planner.errors import InputError
 from planner.inputs import Inputs
 from planner.optimizer.constraints.shrinking import Hull, Units, work
+from planner.optimizer.ways import needed
 from planner.outputs import console, simulation_text
 from planner.outputs.workbook import write
 from planner.schema.plan import Plan, ShrunkPlan
 from planner.sizing.availability import Shrinking, availability, shrunk
+from planner.studies.explain import explain
 from planner.studies.simulation import SimulationOptions, study
 from planner.verify import recheck
 from tests.oracle import repair as oracle
@@ -225,6 +227,15 @@ def test_fewer_replicas_than_must_run_wait() -> None:
     assert plan.jobs[0].useful_gpus < by_hand()[1].jobs[0].useful_gpus
 
 
+def test_a_finer_replica_covers_no_coarser_one() -> None:
+    """Without shrinking an option whose steps are finer does all that another does; with it not."""
+    both = request()
+    both.job["parallelism"] = [{"tensor": 4, "pipeline": 2}, {"tensor": 4, "pipeline": 4}]
+    assert len(needed(resolve(inputs_of(both.case()))).ways) == 2
+    both.job["repair"]["when_short"] = "wait"
+    assert len(needed(resolve(inputs_of(both.case()))).ways) == 1
+
+
 def test_spares_that_are_asked_for_stand_by() -> None:
     plan = api.solve_inputs(inputs_of(request(spares=3).case()), explain=False)
     repair = plan.jobs[0].repair
@@ -240,6 +251,14 @@ def test_screen_and_workbook_say_it() -> None:
     assert "each with the batch it had" in screen
     cells = write(by_hand()[1], io.BytesIO(), created=datetime(2026, 3, 1))
     assert "spares" not in {cell.key for cell in cells}  # what it gives is not live
+
+
+def test_explain_says_what_it_is_worth() -> None:
+    found = explain(by_hand()[0], api.Options())
+    row = next(each for each in found.without if each.label == "waiting where units are short")
+    waits = api.solve_inputs(inputs_of(request(when_short="wait").case()), explain=False)
+    assert row.setting == "jobs.0.repair.when_short=wait"
+    assert row.value == pytest.approx(waits.jobs[0].useful_gpus, rel=1e-5)
 
 
 # Plan and simulation.

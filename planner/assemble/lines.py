@@ -431,7 +431,23 @@ def _identity(item: Item) -> dict[str, object]:
         "part_number": item.part_number,
         "description": item.description,
         "category": item.category,
+        **_trade(item),
     }
+
+
+def _trade(item: Item) -> dict[str, object]:
+    """Return what is told of a product beside what it is, as far as its catalog states it."""
+    trade = item.trade
+    stated = {
+        "country_of_origin": trade.origin,
+        "hs_code": trade.hs_code,
+        "export_class": trade.export_class,
+        "warranty_years": trade.warranty_years,
+    }
+    known: dict[str, object] = {
+        name: figure.value for name, figure in stated.items() if figure is not None
+    }
+    return known if item.lifecycle == "available" else known | {"lifecycle": item.lifecycle}
 
 
 def _component(inputs: Inputs, parent: Line, bundle: Item, part: Item, quantity: int) -> Line:
@@ -484,11 +500,13 @@ def _money(inputs: Inputs, item: Item, price: Price | None, purchased: int) -> d
             confidence=price.confidence,
             book=inputs.price_books.get(item.id, ""),
             note=price.note,
-            low_usd=price.range_usd[0],
-            high_usd=price.range_usd[1],
-            per_year_low_usd=None if price.per_year_usd is None else price.per_year_range_usd[0],
-            per_year_high_usd=None if price.per_year_usd is None else price.per_year_range_usd[1],
+            low_usd=price.low_usd,
+            high_usd=price.high_usd,
+            valid_until=price.valid_until,
+            per_year_low_usd=price.per_year_low_usd,
+            per_year_high_usd=price.per_year_high_usd,
         ),
+        "min_order": price.min_order or None,
         "support_level": support_level(inputs.problem, item.id, price),
         "support_share": per_year.share if isinstance(per_year, SupportShare) else None,
         "unit_subscription_list_usd": price.per_year_usd,

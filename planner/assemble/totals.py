@@ -153,7 +153,11 @@ def local_plan(inputs: Inputs, case: Case, o: Run) -> LocalPlan:
     ways = [(way, way.drives) for _, way in case.in_use(o.used, o.ways)]
     types = [(way, drives) for way, drives in ways if drives is not None]
     part_gb = max(local_part_gb(case.job, way, o.gpus) for way, _ in types)
-    endured = [d.endurance_tb_per_day for _, d in types if d.endurance_tb_per_day is not None]
+    room = {way.id: local_room_tb(case.job, way, o.gpus) for way, _ in types}
+    fullest, full = max(types, key=lambda each: room[each[0].id] / each[1].capacity_tb)
+    parts_gb = [(local_part_gb(case.job, w, o.gpus), d.endurance_tb_per_day) for w, d in types]
+    rated = [(part, endured) for part, endured in parts_gb if endured is not None]
+    worn_gb, endured = max(rated, key=lambda each: each[0] / each[1], default=(part_gb, None))
     return LocalPlan(
         every=o.every,
         remote_interval_s=o.remote_interval_s,
@@ -174,10 +178,10 @@ def local_plan(inputs: Inputs, case: Case, o: Run) -> LocalPlan:
         remote_drain=asked.drain,
         write_gb_per_s=min(drives.write_gb_per_s for _, drives in types),
         part_gb=part_gb,
-        room_tb=max(local_room_tb(case.job, way, o.gpus) for way, _ in types),
-        capacity_tb=min(drives.capacity_tb for _, drives in types),
-        volume_tb_per_day=write_volume_tb_per_day(part_gb, o.interval_s),
-        endurance_tb_per_day=min(endured, default=None),
+        room_tb=room[fullest.id],
+        capacity_tb=full.capacity_tb,
+        volume_tb_per_day=write_volume_tb_per_day(worn_gb, o.interval_s),
+        endurance_tb_per_day=endured,
     )
 
 
@@ -239,7 +243,7 @@ def _units_out(o: Run, unit: SpareUnit, load: float) -> float | None:
 
 
 def _replicas(way: Way, o: Run) -> tuple[int, int, int]:
-    return o.gpus // way.step_gpus, way.step_gpus, way.min_replicas
+    return o.gpus // way.step_gpus, way.step_gpus, way.least_running
 
 
 def _grow_s(case: Case, o: Run) -> float:
@@ -256,7 +260,7 @@ def _shrunk(case: Case, o: Run, way: Way, repair: RepairNumbers) -> ShrunkPlan |
     return ShrunkPlan(
         running=1.0 - o.shrunk.idle,
         failing=o.shrunk.failing,
-        least_replicas=way.min_replicas,
+        least_replicas=way.least_running,
         restarts_per_year=o.shrunk.restarts * HOURS_PER_YEAR * 3600.0 / repair.repair_s,
         restart_s=_grow_s(case, o),
         short_h_per_year=o.shrunk.short * HOURS_PER_YEAR,

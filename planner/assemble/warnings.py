@@ -11,7 +11,7 @@ from planner.case.quantities import total
 from planner.figures import ITEM_UNITS
 from planner.inputs import Inputs
 from planner.loader.catalog_checks import catalog_figures
-from planner.loader.price_building import OLD_MONTHS, is_old, today
+from planner.loader.price_building import OLD_MONTHS, is_old, latest_day, today
 from planner.optimizer.operate import Run
 from planner.optimizer.purchase import bill
 from planner.paths import job_path
@@ -308,7 +308,7 @@ def _largest_fabric(inputs: Inputs, case: Case, operation: Run) -> Iterator[str]
     then is no limit of the problem."""
     models = {item.id: item.model for item in inputs.items}
     for fabric in case.companions.fabrics:
-        if fabric.design is None or not fabric.sizes:
+        if fabric.design is None or not fabric.sizes:  # none: not one system finds a port
             continue
         most = fabric.sizes[-1].capacity
         larger = compute_sizes(fabric.design, most + 1)[-1].capacity > most
@@ -485,6 +485,14 @@ def _old_prices(lines: list[Line]) -> Iterator[str]:
     if dated:
         parts = "; ".join(f"of {date}: {', '.join(names)}" for date, names in sorted(dated.items()))
         yield f"prices older than {OLD_MONTHS} months, to be asked for anew: {parts}"
+    expired = [
+        f"{line.model} (until {line.price.valid_until})"
+        for line in lines
+        if line.purchased and line.price is not None and line.price.valid_until is not None
+        and latest_day(line.price.valid_until) < day
+    ]  # fmt: skip
+    if expired:
+        yield f"prices that are no longer good, to be asked for anew: {', '.join(expired)}"
 
 
 def _unknown(lines: list[Line]) -> Iterator[str]:

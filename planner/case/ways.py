@@ -25,7 +25,7 @@ def _way(item: Item, job: Job, choice: Choice) -> Way:
     usable = figures.usable_gpus(item, job)
     parallel = job.parallelism
     replica = parallel.replica_gpus if parallel else None
-    bubble = bubble_of(job)
+    bubble, least = bubble_of(job), figures.least_replicas(item, job) or 1
     return Way(
         id=name,
         usable_gpus=usable,
@@ -35,7 +35,8 @@ def _way(item: Item, job: Job, choice: Choice) -> Way:
         failures_per_gpu_day=figures.failures_per_gpu_day(item, job),
         spare_unit=figures.spare_unit(item, usable, job),
         power_share=choice.point.power,
-        min_replicas=figures.least_replicas(item, job) or 1,
+        min_replicas=least,
+        least_running=least,
         bubble=bubble,
         tensor_gpus=parallel.tensor if parallel else None,
         drives=figures.drives(item, job),

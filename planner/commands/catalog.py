@@ -148,6 +148,9 @@ def _ports(item: Item, sources: Mapping[str, Source]) -> Iterator[str]:
     yield f"  {switch.protocol} ports, one or the other  [{switch.confidence}] {title}"
     for group in switch.ports:
         yield f"    {_group(group)} Gb/s{_link(group)}"
+        for copper in group.copper:
+            links = f"{copper.links} links" if copper.links > 1 else "a link"
+            yield f"      or {copper.cable} between two switches, in place of {links}"
 
 
 def _link(group: PortGroup) -> str:
@@ -157,6 +160,18 @@ def _link(group: PortGroup) -> str:
     ends = (("switch", link.switch_end), ("system", link.system_end))
     fitted = [f"{end.item} at the {side}" for side, end in ends if end is not None]
     return f": {', '.join([link.cable, *fitted])}"
+
+
+def _reaches(item: Item) -> Iterator[str]:
+    """Yield in which lengths a cable is sold, and what goes where a part does not reach."""
+    if item.lengths is not None and item.lengths.offered:
+        offered = ", ".join(
+            f"{each.length_m:g} m" + (f" ({each.part_number})" if each.part_number else "")
+            for each in item.lengths.offered
+        )
+        yield f"  in {offered}"
+    if item.beyond is not None and item.reach is not None:
+        yield f"  beyond {item.reach.value:g} m {item.beyond} takes its place"
 
 
 def _price_lines(price: Price, title: str) -> Iterator[str]:
@@ -207,6 +222,7 @@ def details(name: str, files: tuple[Path, ...], *, as_json: bool) -> str:
         )
     lines += _running(item, sources)
     lines += _ports(item, sources)
+    lines += _reaches(item)
     lines += [f"  made of {part.quantity} x {part.id}" for part in item.components]
     if item.sizes is not None:
         lines += [f"  {r.units} units: {r.read:g}/{r.write:g} GB/s" for r in item.sizes.rows]

@@ -11,6 +11,7 @@ from planner.levers.numbers import written
 from planner.limits import BY_NAME, LIMITS, SUPPLIES, Limit, of_group
 from planner.paths import job_path
 from planner.schema.catalog import Item
+from planner.schema.levels import MOST_EVERY, OPEN_EVERY
 from planner.schema.problem import FixedInterval, Job, LostWorkInterval, OptimalInterval, Quantity
 from planner.schema.site import Site
 
@@ -315,6 +316,8 @@ def _job(inputs: Inputs) -> Iterator[Lever]:
         path, label = job_path("checkpoint.local.use"), "checkpoints go to local drives first"
         what, off = "let the plan do without", Change(path, "open", "open")
         yield choice(inputs, path, label, what, off)
+    if job.levels is not None and job.levels.k != "open":
+        yield from _every(inputs, job.levels.every)
     if job.restore.fan_out != "broadcast":
         path = job_path("restore.fan_out")
         label = "more than one copy is read in a restore"
@@ -327,6 +330,19 @@ def _job(inputs: Inputs) -> Iterator[Lever]:
         if value == "one_replica":
             label, what = f"one replica alone {verb}", f"every GPU system {verb}"
             yield choice(inputs, path, label, what, Change(path, "all", "all"))
+
+
+def _every(inputs: Inputs, given: tuple[int, ...]) -> Iterator[Lever]:
+    """Yield which local checkpoints go on to storage, where the user says so: the numbers that are
+    given may always be tried with those that would be."""
+    more = tuple(sorted({*given, *OPEN_EVERY}))
+    if set(given) < set(more) and len(more) <= MOST_EVERY:
+        path, said = job_path("checkpoint.local.k"), ", ".join(map(str, given))
+        label, text = f"local checkpoints on to storage: k = {said}", ", ".join(map(str, more))
+        what, off = "let k be decided", Change(path, more, f"[{text}]")
+        if more == OPEN_EVERY:
+            off = Change(path, "open", "open")
+        yield choice(inputs, path, label, what, off)
 
 
 def _policy(inputs: Inputs) -> Iterator[Lever]:

@@ -83,7 +83,8 @@ def _offered(
         "families": tuple(catalogs.families.values()),
         "prices": prices.prices,
         "discounts": tuple(prices.discounts),
-        "item_sources": catalogs.sources,
+        # By item alone: the same files read from another folder are the same inputs.
+        "item_sources": {name: catalogs.sources[name] for name in catalogs.items},
         "price_sources": prices.sources,
         "price_books": prices.books,
         "catalog_names": tuple(catalogs.names),

@@ -114,11 +114,12 @@ def best_ways(
     gpus: int,
     value: Callable[[Run], float],
     ways: Collection[str] = (),
+    excluded: Collection[str] = (),
 ) -> Iterator[Run]:
     """Yield the best operation in each way of the type in use, the proposed ones first.
 
     Where several types are in use each has but one way. A way whose power set point makes a
-    purchase take more than limits allow is left out.
+    purchase take more than limits allow is left out, and so is one that is ``excluded``.
     """
     running = case.in_use(used, ways)
     found = best(case, mode, units, used, gpus, value, ways)
@@ -128,7 +129,7 @@ def best_ways(
         return
     ((system, now),) = running
     for way in system.ways:
-        if way is now:
+        if way is now or way.id in excluded:
             continue
         if way.power_share > now.power_share and purchase.broken_rows(case, units, {way.id}):
             continue
@@ -407,7 +408,7 @@ def _mended(
     if not repair.shrinks:
         waiting = repair.waiting(way.spare_unit, spares, gpus, rate)
         return spares, waiting, repair.swap_factor(mtti_s(rate, gpus)), None
-    replicas = (gpus // way.step_gpus, way.step_gpus, way.min_replicas)
+    replicas = (gpus // way.step_gpus, way.step_gpus, way.least_running)
     shrunk = repair.shrunk(way.spare_unit, spares, replicas, rate)
     return spares, 0.0, repair.swap_factor(mtti_s(rate, gpus * shrunk.failing)), shrunk
 

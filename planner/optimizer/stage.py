@@ -257,7 +257,9 @@ def _improve(master: Master, goal: Goal, outcome: Outcome, found: Found) -> bool
     near = (case, mode, bought.units, bought.used, bought.gpus)
     proposed = operate.operate(*near, bought.ways)
     # Of uses of equal value the first one stays: the preferred one.
-    candidates = [*operate.best_ways(*near, goal.prefer, bought.ways)]
+    flags = master.build.way_used.items()
+    excluded = {way for way, flag in flags if master.original(flag)[1] < 0.5}
+    candidates = [*operate.best_ways(*near, goal.prefer, bought.ways, excluded)]
     candidates += [proposed] if proposed is not None else []
     for operation in candidates:
         found.take(goal, operation)

@@ -11,8 +11,8 @@ in use, interval and mode. Where a
 
 every limit that the plan keeps it keeps in a, since every limit is a ceiling on the bill, a floor
 on work, or of what is the same in both; and the objective is no worse. So b goes, whatever is
-asked. What else the size of a replica decides must be the same: how often a restore reads it, and
-the systems that write or read one replica.
+asked. Where the size of a replica decides more, it must be the same: how often a restore reads it,
+the systems that write or read one replica, what is left when a job goes on without one.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ def _covers(job: Job, one: Way, other: Way) -> bool:
         power_share=one.power_share,
         step_gpus=one.step_gpus,
         min_replicas=one.min_replicas,
+        least_running=one.least_running,
         bubble=one.bubble,
         replica_gpus=one.replica_gpus,
         tensor_gpus=one.tensor_gpus,
@@ -72,13 +73,19 @@ def _covers(job: Job, one: Way, other: Way) -> bool:
         and other.step_gpus % one.step_gpus == 0
         and one.least_gpus <= other.least_gpus
         and one.bubble <= other.bubble
-        and (one.replica_gpus == other.replica_gpus or not _of_replicas(job))
+        and (_replicas(one) == _replicas(other) or not _of_replicas(job))
     )
+
+
+def _replicas(way: Way) -> tuple[int | None, int, int, int]:
+    return way.replica_gpus, way.step_gpus, way.min_replicas, way.least_running
 
 
 def _of_replicas(job: Job) -> bool:
     """Say whether the size of a replica decides more than which numbers of GPUs can be used."""
-    return job.one_replica_writes or job.one_replica_reads or job.fan_out != "broadcast"
+    shrinks = job.repair is not None and job.repair.shrinks
+    each = job.one_replica_writes or job.one_replica_reads or job.fan_out != "broadcast"
+    return each or shrinks
 
 
 # Where several ways are left, each is searched by itself: a purchase for one way is a small

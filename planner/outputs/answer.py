@@ -84,7 +84,9 @@ def _of(limit: LimitReport) -> str:
     value = quantity(limit.limit, limit.unit).replace(".00 ", " ")
     if limit.name in ("facility_power", "racks", "capex"):
         return value + (" at the meter" if limit.name == "facility_power" else "")
-    return f"{value} of {limit.label}"
+    if limit.name == "max_days_to_train":
+        return f"training in {value}"
+    return f"{'at least ' if limit.sense == '>=' else ''}{value} of {limit.label}"
 
 
 def _buy(plan: Plan, totals: Totals) -> str:
@@ -119,8 +121,8 @@ def _work(plan: Plan, totals: Totals, job: JobPlan) -> str:
         work = f"{job.useful_pflops:,.0f} useful PFLOP/s"
     text = f"{work} from {job.gpus_used:,} GPUs at {percent(job.goodput, 2)} goodput"
     if job.repair is not None and job.repair.spares and not job.repair.in_rack:
-        stand = "stands" if job.repair.spares == 1 else "stand"
-        text += f"; {console.units(job.repair, job.repair.spares)} {stand} by as spares"
+        stand = "stands by as a spare" if job.repair.spares == 1 else "stand by as spares"
+        text += f"; {console.units(job.repair, job.repair.spares)} {stand}"
     elif totals.gpus != job.gpus_used:
         text += f" of {totals.gpus:,} in place"
     if job.days_to_train is not None:

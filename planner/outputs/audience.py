@@ -110,7 +110,8 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "heat_btu_per_h unit_rack_units rack_units racks unit_weight_kg weight_kg gpus "
             "read_gb_per_s write_gb_per_s usable_tb category spares pack liquid_share "
             "facility_power_kw unit_typical_power_kw typical_power_kw rack_class "
-            "units_per_rack idle"
+            "units_per_rack idle lifecycle min_order country_of_origin hs_code export_class "
+            "warranty_years"
         ),
         {
             "vendor": "",

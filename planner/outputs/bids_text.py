@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from planner.figures import RATIOS
 from planner.outputs.blocks import PAGE, Block, Column, Heading, Table, Text, screen
 from planner.outputs.comparison_words import counted, listed
-from planner.outputs.words import money, number, percent, quantity
+from planner.outputs.words import money, number, percent, quantity, ratio
 from planner.schema.bids import Award, Bid, BidMeasure, Bids, Lack
 from planner.schema.verification import Breach
 
@@ -54,10 +55,10 @@ def value_text(measure: BidMeasure, value: float) -> str:
     """Return a value of the measure with its unit."""
     if measure.unit.startswith("USD per"):
         return f"{number(value, 0 if value >= 1000 else 2)} {measure.unit}"
+    if measure.name in RATIOS:
+        return ratio(value)
     if measure.unit == "USD":
         return money(value)
-    if measure.name.startswith("usd_per"):
-        return f"{value:.4g} USD"
     return quantity(value, measure.unit)
 
 
@@ -307,6 +308,7 @@ def _mix(found: Bids) -> Table:
             f"Of {counted(mix.tried, 'award')} {mix.possible} keep every limit. Lots are taken at "
             "the prices of whole bids: ask whether they hold in part. Charges of every bid that is "
             "taken count in full; what nobody of them quotes is at the book's prices.",
+            found.mix_reason,
         ),
         near="bids",
     )
@@ -375,5 +377,10 @@ def _how(found: Bids) -> Iterator[str]:
     yield (
         f"Ranked by {found.measure.label}. Taxes and options are left out of every bid. Each is "
         "planned by the problem's objective with what it has of GPU systems and storage; what it "
-        "does not have is the book's. Support over the whole term is counted at the yearly rate."
+        "does not have is the book's. "
+        + (
+            "Support over the whole term is counted at the yearly rate."
+            if found.money == "tco"
+            else "What is paid at once counts; support and subscriptions do not, whoever quotes."
+        )
     )

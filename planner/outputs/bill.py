@@ -209,8 +209,16 @@ def _row(line: Line, number: str, parent: str | None, money: Mapping[str, object
             "role": _known(line.role),
             "notes": tuple(text for note in notes if (text := _text(note))),
             "length_m": None,
+            "category": line.category or None,
+            "lifecycle": line.lifecycle or "available",
+            "min_order": line.min_order,
+            "typical_power_kw": line.typical_power_kw,
+            **{name: getattr(line, name) for name in _TRADE},
         }
     )
+
+
+_TRADE = ("country_of_origin", "hs_code", "export_class", "warranty_years")
 
 
 def _money(line: Line) -> dict[str, object]:
@@ -231,15 +239,22 @@ def _money(line: Line) -> dict[str, object]:
         "price_confidence": None if price is None else _known(price.confidence),
         "support_level": _known(line.support_level),
         "support_from_years": line.support_from_years if line.support_usd_per_year else None,
-        "unit_list_low": None if price is None else price.low_usd,
-        "unit_list_high": None if price is None else price.high_usd,
+        "price_book": None if price is None else _known(price.book),
+        "price_valid_until": None if price is None else price.valid_until,
+        "unit_list_low": _first(price.low_usd if price else None, line.unit_list_usd),
+        "unit_list_high": _first(price.high_usd if price else None, line.unit_list_usd),
         **{f"subscription_per_year_{end}": _yearly_end(line, end) for end in ("low", "high")},
     }
 
 
+def _first(stated: float | None, otherwise: float | None) -> float | None:
+    return otherwise if stated is None else stated
+
+
 def _yearly_end(line: Line, end: str) -> float | None:
     """Return the low or high of a line's subscription, less the line's discount."""
-    each = None if line.price is None else getattr(line.price, f"per_year_{end}_usd")
+    stated = None if line.price is None else getattr(line.price, f"per_year_{end}_usd")
+    each = _first(stated, line.unit_subscription_list_usd)
     return None if each is None else round(each * (1.0 - line.discount), 2) * line.purchased
 
 

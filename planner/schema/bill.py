@@ -73,6 +73,16 @@ class BillLine(Record):
     subscription_per_year_high: float | None = None
     support_level: str | None = None
     support_from_years: float | None = None
+    price_book: str | None = None
+    price_valid_until: str | None = None
+    category: str | None
+    lifecycle: str | None
+    min_order: int | None
+    typical_power_kw: float | None
+    country_of_origin: str | None
+    hs_code: str | None
+    export_class: str | None
+    warranty_years: float | None
 
 
 class BillTotals(Record):
@@ -127,6 +137,8 @@ MONEY_OF_LINES = frozenset(
         "subscription_per_year_high",
         "support_level",
         "support_from_years",
+        "price_book",
+        "price_valid_until",
     }
 )
 """Fields of a line that the customer's edition does not have."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
+from planner import units
 from planner.schema.base import (
     Bandwidth,
     Capacity,
@@ -24,6 +25,7 @@ from planner.schema.base import (
     Share,
     Size,
     Text,
+    Unit,
     Weight,
     WriteVolume,
 )
@@ -426,6 +428,24 @@ class Family(Model):
     note: Text | None = None
 
 
+Country = Annotated[str, Field(pattern=r"^[A-Z]{2}$", examples=["TW", "US"])]
+TariffCode = Annotated[str, Field(pattern=r"^\d{4}(\.?\d{2}){1,3}$", examples=["8471.80"])]
+Warranty = Annotated[float, Unit(units.NUMBER, high=20.0)]
+
+
+class Trade(Model):
+    """What a buyer, the customs and the warranty department ask of a product.
+
+    ``origin`` is a country (ISO 3166), ``hs_code`` of the Harmonized System, ``export_class`` what
+    it falls under for export control, ``warranty`` years from delivery.
+    """
+
+    origin: Figure[Country] | None = None
+    hs_code: Figure[TariffCode] | None = None
+    export_class: Figure[Text] | None = None
+    warranty_years: Figure[Warranty] | None = Field(default=None, alias="warranty")
+
+
 class Item(Model):
     """A product as its vendor describes it.
 
@@ -462,6 +482,7 @@ class Item(Model):
     reach: Figure[Length] | None = None
     beyond: Identifier | None = None
     lengths: Lengths | None = None
+    trade: Trade = Trade.model_construct()
     components: tuple[Component, ...] = ()
     extends: Identifier | None = None
     notes: tuple[Text, ...] = ()

@@ -27,10 +27,12 @@ def _every_kind(value: object) -> str:
 
 MOST_LOCAL = 1000
 OneIn = Annotated[int, Field(ge=1, le=MOST_LOCAL)]
+MOST_EVERY = 20
+"""Values of ``k`` in a list."""
 Every = Annotated[
     Annotated[Literal["open"], Tag("open")]
     | Annotated[OneIn, Tag("one")]
-    | Annotated[tuple[OneIn, ...], Field(min_length=1, max_length=20), Tag("list")],
+    | Annotated[tuple[OneIn, ...], Field(min_length=1, max_length=MOST_EVERY), Tag("list")],
     Discriminator(_every_kind),
 ]
 OPEN_EVERY = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)

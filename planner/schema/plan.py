@@ -39,17 +39,21 @@ def _is_empty(value: object) -> bool:
 
 
 class PriceNote(PlanModel):
-    """Where a unit price comes from, and between what a quote may come in, list and a year's."""
+    """Where a unit price comes from, and between what a quote may come in, list and a year's.
+
+    An end that is not known is the price itself.
+    """
 
     source: str
     date: str
     confidence: str
     book: str
     note: str | None = None
-    low_usd: float | None = None
-    high_usd: float | None = None
+    low_usd: float | None = Field(default=None, exclude_if=_is_none)
+    high_usd: float | None = Field(default=None, exclude_if=_is_none)
     per_year_low_usd: float | None = Field(default=None, exclude_if=_is_none)
     per_year_high_usd: float | None = Field(default=None, exclude_if=_is_none)
+    valid_until: str | None = Field(default=None, exclude_if=_is_none)
 
 
 class Line(PlanModel):
@@ -64,7 +68,8 @@ class Line(PlanModel):
     net price, None where it is an amount. Support is paid for ``support_years`` of the term, from
     ``support_from_years`` on, when what the price includes has run out. ``units_per_rack`` is how
     many units stand in one rack; None where a unit takes several racks, or shares them with others.
-    ``support_level`` is the kind of support, where price book or problem name one.
+    ``support_level`` is the kind of support, where price book or problem name one; ``lifecycle`` is
+    told where it is not available, ``min_order`` where there is one.
     """
 
     sku: str
@@ -120,6 +125,12 @@ class Line(PlanModel):
     units_per_rack: int | None = None
     idle: int = 0
     support_level: str | None = Field(default=None, exclude_if=_is_none)
+    lifecycle: str | None = Field(default=None, exclude_if=_is_none)
+    min_order: int | None = Field(default=None, exclude_if=_is_none)
+    country_of_origin: str | None = Field(default=None, exclude_if=_is_none)
+    hs_code: str | None = Field(default=None, exclude_if=_is_none)
+    export_class: str | None = Field(default=None, exclude_if=_is_none)
+    warranty_years: float | None = Field(default=None, exclude_if=_is_none)
 
     @property
     def working(self) -> int:

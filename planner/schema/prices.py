@@ -107,6 +107,8 @@ class Price(Model):
     ``per_year_high``; what is not given is the price itself. A price with ``parts`` is their sum:
     amounts, date, source and confidence follow from the rates.
 
+    A quote is good until the last day of ``valid_until``.
+
     ``support_levels`` are the kinds of support on offer, of which ``support_level`` is bought where
     the problem asks for no other; it may also just name what ``support_per_year`` is.
     """
@@ -132,6 +134,7 @@ class Price(Model):
     per_year_low_usd: Money | None = Field(default=None, alias="per_year_low")
     per_year_high_usd: Money | None = Field(default=None, alias="per_year_high")
     parts: tuple[RateUse, ...] = Field(default=(), max_length=20, strict=False)
+    valid_until: Date | None = None
     support_levels: dict[Identifier, SupportLevel] = Field(default={}, max_length=20)
     support_level: Identifier | None = None
 

@@ -1,8 +1,8 @@
 """The levers that a plan decides, and the problem without each: what a lever is worth is the rest.
 
 A lever is left out by the change that fixes it where it would stand if nobody had thought of it:
-GPUs at full power, no spares, checkpoints on storage alone, the first precision. Spares are also
-moved by one, which says why there are so many.
+GPUs at full power, no spares, waiting where units are short, checkpoints on storage alone, the
+first precision. Spares are also moved by one, which says why there are so many.
 """
 
 from __future__ import annotations
@@ -40,6 +40,9 @@ def left_out(inputs: Inputs, spares: int | None) -> Iterator[LeftOut]:
     if local is not None and local.use != "no":
         change = Change(job_path("checkpoint.local.use"), "no", "no")
         yield LeftOut("checkpoints on storage alone", change)
+    if job.repair is not None and job.repair.when_short == "shrink":
+        change = Change(job_path("repair.when_short"), "wait", "wait")
+        yield LeftOut("waiting where units are short", change)
     yield from _spares(inputs, spares)
 
 

@@ -126,7 +126,8 @@ def _drives(
 
 @dataclass(frozen=True)
 class NearLimits:
-    """What the drives of a system hold, are written, and may be written; of the worst type."""
+    """What the drives of a system hold, are written, and may be written: of several types in use of
+    the fullest, and of the one that wears out first."""
 
     room_tb: float
     capacity_tb: float
@@ -140,13 +141,16 @@ def near_limits(basis: Basis, decisions: Decisions) -> NearLimits | None:
     if not decisions.every or asked is None:
         return None
     drives = list(_drives(basis, decisions))
-    largest_gb = max(part for part, _, _, _ in drives)
-    endured = [rated for _, _, _, rated in drives if rated is not None]
+    fullest = max(drives, key=lambda drive: drive[0] / drive[2])
+    rated = [(part, endured) for part, _, _, endured in drives if endured is not None]
+    written_gb, endured = max(drive[0] for drive in drives), None
+    if rated:
+        written_gb, endured = max(rated, key=lambda drive: drive[0] / drive[1])
     return NearLimits(
-        room_tb=asked.keep * largest_gb / GB_PER_TB,
-        capacity_tb=min(capacity for _, _, capacity, _ in drives),
-        volume_tb_per_day=largest_gb / GB_PER_TB * SECONDS_PER_DAY / decisions.interval_s,
-        endurance_tb_per_day=min(endured) if endured else None,
+        room_tb=asked.keep * fullest[0] / GB_PER_TB,
+        capacity_tb=fullest[2],
+        volume_tb_per_day=written_gb / GB_PER_TB * SECONDS_PER_DAY / decisions.interval_s,
+        endurance_tb_per_day=endured,
     )
 
 

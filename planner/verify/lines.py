@@ -51,6 +51,7 @@ _NOTHING_OF_ITS_OWN = (
     "support_from_years",
     "support_level",
     "lead_time_days",
+    "min_order",
     "rack_class",
     "price",
 )
@@ -197,6 +198,16 @@ def _check_description(ledger: Ledger, name: str, item: Item, line: Line, sectio
     }
     for field, value in expected.items():
         ledger.equal(f"{name}.{field}", getattr(line, field), value)
+    sold = None if item.lifecycle == "available" else item.lifecycle
+    ledger.equal(f"{name}.lifecycle", line.lifecycle, sold)
+    for field, figure in (
+        ("country_of_origin", item.trade.origin),
+        ("hs_code", item.trade.hs_code),
+        ("export_class", item.trade.export_class),
+        ("warranty_years", item.trade.warranty_years),
+    ):
+        stated = None if figure is None else figure.value
+        ledger.equal(f"{name}.{field}", getattr(line, field), stated)
 
 
 def _check_provisions(ledger: Ledger, name: str, item: Item, line: Line, working: int) -> None:
@@ -306,27 +317,15 @@ def check_line_money(ledger: Ledger, basis: Basis, name: str, item: Item, line: 
     else:
         ledger.equal(f"{name}.price.date", line.price.date, price.date)
         ledger.equal(f"{name}.price.confidence", line.price.confidence, price.confidence)
+        ledger.equal(f"{name}.price.valid_until", line.price.valid_until, price.valid_until)
+        ledger.equal(f"{name}.min_order", line.min_order, price.min_order or None)
         _check_range(ledger, name, price, line.price)
 
 
 def _check_range(ledger: Ledger, name: str, price: Price, note: PriceNote) -> None:
-    """Check between what a quote may come in; what is not given is the price itself."""
-    yearly = price.per_year_usd
-    ledger.same(
-        f"{name}.price.low_usd",
-        note.low_usd,
-        price.list_usd if price.low_usd is None else price.low_usd,
-    )
-    ledger.same(
-        f"{name}.price.high_usd",
-        note.high_usd,
-        price.list_usd if price.high_usd is None else price.high_usd,
-    )
-    for field in ("per_year_low_usd", "per_year_high_usd"):
-        given = getattr(price, field)
-        stated = yearly if given is None else given
-        end = None if yearly is None else stated
-        ledger.same(f"{name}.price.{field}", getattr(note, field), end)
+    """Check between what a quote may come in, as far as the book says so."""
+    for field in ("low_usd", "high_usd", "per_year_low_usd", "per_year_high_usd"):
+        ledger.same(f"{name}.price.{field}", getattr(note, field), getattr(price, field))
 
 
 def _check_no_money(ledger: Ledger, name: str, line: Line) -> None:
@@ -335,8 +334,8 @@ def _check_no_money(ledger: Ledger, name: str, line: Line) -> None:
     ledger.same(f"{name}.unit_net_usd", line.unit_net_usd, None)
     for field in MONEY_FIELDS:
         ledger.one_of(f"{name}.{field}", getattr(line, field), (None, 0.0))
-    for field in ("support_share", "unit_subscription_list_usd"):
-        ledger.same(f"{name}.{field}", getattr(line, field), None)
+    for field in ("support_share", "unit_subscription_list_usd", "support_level", "min_order"):
+        ledger.equal(f"{name}.{field}", getattr(line, field), None)
     ledger.require(line.price is None, f"{name}.price: the item has no price")
 
 

@@ -14,6 +14,7 @@ from planner import api
 from planner.inputs import Inputs
 from planner.schema.prices import Discount
 from planner.schema.problem import Quantity
+from planner.studies.bids import awards
 from tests.bids.material import plain, problem
 from tests.bids.test_bids import judged
 
@@ -156,6 +157,21 @@ def test_a_mix_by_hand(tmp_path: Path) -> None:
     again = judged(inputs, written(offers, tmp_path))
     assert again.mix is not None
     assert again.mix.bids == ("A", "B")
+
+
+def test_of_too_many_awards_those_with_a_lot_each_are_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(awards, "MOST_AWARDS", 3)
+    offers = [
+        Offer({"gpu_box": (40, 240_000.0), "quick_store": (4, 220_000.0)}, 0.0),
+        Offer({"gpu_box": (40, 280_000.0), "slow_store": (4, 70_000.0)}, 0.0),
+        Offer({"helper": (3, 1_000.0)}, 10.0),
+    ]
+    found = judged(problem(tmp_path), written(offers, tmp_path))
+    assert found.mix is not None
+    assert (found.mix.bids, found.mix.tried, found.mix.proven) == (("A", "B"), 4, False)
+    assert found.mix_reason == awards.OWNERS_ALONE
 
 
 def test_a_lot_may_have_to_come_from_elsewhere(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from planner.quotes.answers import QUESTIONS
 from planner.schema.bids import Bids
-from tests.bids.material import five, plain, write_problem
+from tests.bids.material import five, plain, write_problem, xlsx
 from tests.world.commands import Ran, ran
 
 
@@ -158,6 +158,33 @@ def test_an_answer_to_a_request_is_a_bid_with_a_product_that_no_catalog_has(
     shown = ran("bid", problem, str(answer))
     assert shown.code == 3
     assert "which has to tell provides.usable" in " ".join(shown.out.split())
+
+
+def test_nothing_in_a_file_steers_who_reads_it(folder: Path, tmp_path: Path) -> None:
+    """Texts of quotes are text: no formula, no markup, nothing that turns what follows around."""
+    nasty = '=HYPERLINK("x")<script>a</script>\u202e'
+    rows = [
+        ("Quote date: 2026-11-10, USD",),
+        ("Line", "Part Number", "Description", "Qty", "Unit Price", "Ext. Price"),
+        (1, "BX-8-100", f"box {nasty}", 40, 250_000.0, 10_000_000.0),
+        (2, "QK-1-PRO", "Quick 1", 4, 150_000.0, 600_000.0),
+        (3, "ZZ-1", nasty, 1, 5_000.0, 5_000.0),
+        ("", "", "Total", None, None, 1.0),
+    ]
+    path = xlsx(tmp_path / "a.xlsx", rows)
+    words = ["bid", str(folder / "problem.yaml"), str(path), "--vendor", f"a.xlsx=V{nasty}"]
+    shown = ran(*words, "-o", str(tmp_path))
+    assert shown.code == 0
+    assert "\u202e" not in shown.out
+    book = openpyxl.load_workbook(tmp_path / "problem.bids.xlsx")
+    cells = [cell for sheet in book.worksheets for row in sheet.rows for cell in row]
+    assert not [cell for cell in cells if cell.data_type == "f"]
+    assert not [cell for cell in cells if "\u202e" in str(cell.value)]
+    page = tmp_path / "page.html"
+    assert ran("report", str(tmp_path / "problem.bids.json"), "--file", str(page)).code == 0
+    text = page.read_text("utf-8")
+    assert "<script>a" not in text
+    assert "\u202e" not in text
 
 
 def test_a_mapping_names_products_of_one_file(folder: Path, tmp_path: Path) -> None:

@@ -363,6 +363,15 @@ def value_of(bid: Bid) -> float:
     return bid.measured
 
 
+def test_services_that_may_count_twice_are_said(tmp_path: Path) -> None:
+    inputs = problem(tmp_path, {"storage:\n": "services: [setup]\nstorage:\n"}, service=True)
+    lines = (("BX-8-100", 40, 250_000.0), ("QK-1-PRO", 4, 150_000.0))
+    bid = judged(inputs, [plain(tmp_path / "a.xlsx", *lines, on_top=70_000.0)]).bids[0]
+    assert bid.figures is not None
+    assert bid.figures.capex_usd == 10_600_000.0 + 70_000.0 + 28_500.0 + 5_000.0
+    assert "setup of the problem at the book's rate: name them in a mapping" in bid.findings[0]
+
+
 def test_ranks_follow_the_measure(shown: Bids) -> None:
     ranked = sorted((bid for bid in shown.bids if bid.rank), key=lambda bid: bid.rank or 0)
     assert [value_of(bid) for bid in ranked] == sorted(value_of(bid) for bid in ranked)

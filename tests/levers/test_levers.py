@@ -32,6 +32,7 @@ RARE = (
 """Limits that neither a shipped problem nor a drawn one has, as changes of `full_bill`."""
 RARE_LEVELS = (
     "jobs.0.checkpoint.local.use=yes", "jobs.0.checkpoint.local.keep=3", "jobs.0.repair.spares=4",
+    "jobs.0.checkpoint.local.k=5",
 )  # fmt: skip
 """The same for jobs with a local level and repair, as changes of `local_level`."""
 WITHOUT_LEVER = (
@@ -194,7 +195,8 @@ def test_the_problems_have_every_kind_of_lever(tmp_path: Path) -> None:
         "jobs.*.checkpoint.interval.min", "jobs.*.checkpoint.keep_last",
         "jobs.*.checkpoint.milestones", "jobs.*.checkpoint.exports", "jobs.*.checkpoint.stall",
         "jobs.*.checkpoint.stall_overhead", "jobs.*.checkpoint.local.keep",
-        "jobs.*.checkpoint.local.use", "jobs.*.restart.remote", "jobs.*.restart.local",
+        "jobs.*.checkpoint.local.use", "jobs.*.checkpoint.local.k", "jobs.*.restart.remote",
+        "jobs.*.restart.local",
         "jobs.*.repair.time", "jobs.*.repair.swap", "jobs.*.repair.spares",
         "jobs.*.checkpoint.writers", "jobs.*.restore.readers", "jobs.*.restore.restart",
         "jobs.*.restore.fan_out", "jobs.*.dataset", "jobs.*.ingest_per_gpu",
@@ -289,3 +291,30 @@ def test_a_change_of_an_item_nobody_named() -> None:
     assert inputs.overrides == ("items.nvidia_dgx_h100.max=3",)
     assert "nvidia_dgx_h100" not in inputs_of("space_limited").problem.items
     assert value_at(inputs, "items.nvidia_dgx_h200.max") is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "given_up"),
+    [
+        ("5", "[1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32]"),
+        ("4", "open"),
+        ("[1, 2]", "open"),
+    ],
+)
+def test_k_that_is_given_may_always_be_kept(asked: str, given_up: str) -> None:
+    """Giving up a number that would not be tried of itself lets it stay."""
+    settings = (f"jobs.0.checkpoint.local.k={asked}",)
+    inputs = load(PROBLEMS["local_level"], settings=settings)
+    lever = next(each for each in levers(inputs) if each.path == "jobs.0.checkpoint.local.k")
+    (change,) = lever.off
+    assert change.setting == f"jobs.0.checkpoint.local.k={given_up}"
+    again = load(PROBLEMS["local_level"], settings=(change.setting,))
+    assert again.problem.job.levels is not None and inputs.problem.job.levels is not None
+    every = applied(inputs, lever.off).problem.job.levels
+    assert every is not None and every.every == again.problem.job.levels.every
+    assert set(inputs.problem.job.levels.every) <= set(every.every)
+
+
+def test_an_open_k_is_no_lever() -> None:
+    inputs = load(PROBLEMS["local_level"], settings=("jobs.0.checkpoint.local.k=open",))
+    assert "jobs.0.checkpoint.local.k" not in {each.path for each in levers(inputs)}

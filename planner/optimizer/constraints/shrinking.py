@@ -180,7 +180,7 @@ def _add_way(build: Build, repair: Repair, system: System, way: Way) -> Linear:
         model.row(f"at_hand_asked_{way.id}", row, "<=", 0.0)
     gpus_max = build.gpus_range[1]
     units = Units(
-        unit.holding_gpus, way.step_gpus, way.min_replicas, int(gpus_max // way.step_gpus),
+        unit.holding_gpus, way.step_gpus, way.least_running, int(gpus_max // way.step_gpus),
         repair.load(way.failures_per_gpu_day, way.step_gpus),
         shortest_growth_s(build) / repair.repair_s,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -251,6 +251,7 @@ def _record(desk: Desk, bid: Standing, ranked: Sequence[Standing], held: dict[st
     return found.model_copy(update={
         "measured": desk.value(judged.plan),
         "figures": figures_of(judged.plan),
+        "findings": (*found.findings, *_twice(lines, tender)),
         "lines": tuple(lines),
         "charges": tuple(charge for _, charge in judged.charges),
         "lacks": lacks,
@@ -259,6 +260,18 @@ def _record(desk: Desk, bid: Standing, ranked: Sequence[Standing], held: dict[st
         "remedy": None if judged.meets else _remedy(desk, bid),
         "holding": held.get(tender.key),
     })  # fmt: skip
+
+
+def _twice(lines: Sequence[BidLine], tender: Tender) -> Iterator[str]:
+    """Yield what may be counted twice: services of the problem, and services of the bid."""
+    asked = [line.sku for line in lines if line.section == "Services" and line.priced_by == "book"]
+    own = [charge for charge in tender.charges if charge.kind in ("service", "freight")]
+    if asked and own:
+        cells = ", ".join(cell for charge in own for cell in charge.cells)
+        yield (
+            f"{cells}: its own services count, and {', '.join(asked)} of the problem at the book's "
+            "rate: name them in a mapping where they are the same"
+        )
 
 
 def _break_even(desk: Desk, bid: Standing, ranked: Sequence[Standing]) -> BreakEven:

@@ -194,14 +194,16 @@ def _by_file(files: Sequence[Path], option: str, given: Sequence[str]) -> dict[P
         message = f"{option} is given twice without a file"
         raise InputError(Finding("option", message, fix=f"write it as {option} FILE={for_all[1]}"))
     found = dict.fromkeys(files, for_all[0]) if for_all else {}
-    for text in given:
-        name, mark, value = text.rpartition("=")
-        if not mark:
-            continue
-        named = [path for path in files if name in (path.name, str(path), path.stem)]
-        if len(named) != 1 or not value.strip():
-            message = f"{option} {text}: '{name}' is none of the bids' files"
+    for text in (each for each in given if "=" in each):
+        named = [
+            (path, text.removeprefix(f"{name}=").strip())
+            for path in files
+            for name in dict.fromkeys((path.name, str(path), path.stem))
+            if text.startswith(f"{name}=")
+        ]
+        if len({path for path, _ in named}) != 1 or not named[0][1]:
+            message = f"{option} {text}: '{text.partition('=')[0]}' is none of the bids' files"
             fix = "name one of " + ", ".join(path.name for path in files)
             raise InputError(Finding("option", message, fix=fix))
-        found[named[0]] = value.strip()
+        found[named[0][0]] = named[0][1]
     return found

@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
-from planner.errors import Finding, InputError
 from planner.schema.bids import Award, BidLot, Mix
 from planner.studies.bids.judging import Desk, Judged, figures_of, offered
 from planner.studies.bids.standing import order, score_of
 from planner.studies.bids.tenders import LOTS, Counts, Tender, lot_counts, price_of
 
 MOST_AWARDS = 600
-"""More are not tried: then no mix is told."""
+"""Of more only those are tried in which nobody is taken who has no lot."""
+OWNERS_ALONE = "of so many awards only those were tried in which every bid taken has a lot"
 
 
 @dataclass(frozen=True)
@@ -32,21 +32,18 @@ class Choice:
 
 
 def best_mix(desk: Desk, tenders: Sequence[Tender], best: Judged | None) -> tuple[Mix | None, str]:
-    """Return the best award of lots among bids; without one, why there is none.
+    """Return the best award of lots among bids, and why there is none or not all were tried.
 
     Args:
         desk: the problem and how to solve.
         tenders: the bids that can be judged.
         best: the best bid by itself, where one meets every limit.
     """
-    try:
-        choices = list(_choices(desk, tenders, book=False))
+    choices, cut = _choices(desk, tenders, book=False)
+    found, proven = _planned(desk, choices)
+    if not found:  # a lot that bids have may still have to come from elsewhere
+        choices, cut = _choices(desk, tenders, book=True)
         found, proven = _planned(desk, choices)
-        if not found:  # a lot that bids have may still have to come from elsewhere
-            choices = list(_choices(desk, tenders, book=True))
-            found, proven = _planned(desk, choices)
-    except InputError as error:
-        return None, error.findings[0].message
     bounds = [judged.bound for _, _, judged in found if judged.bound is not None]
     if not found:
         return None, f"none of {len(choices)} awards of lots meets every limit"
@@ -70,13 +67,13 @@ def best_mix(desk: Desk, tenders: Sequence[Tender], best: Judged | None) -> tupl
         bids=tuple(tender.key for tender in choice.taken),
         measured=value,
         bound=(min if least else max)(bounds) if own_bound and len(bounds) == len(found) else None,
-        proven=proven,
+        proven=proven and not cut,
         figures=figures_of(judged.plan),
         tried=len(choices),
         possible=len(found),
         saves_usd=saves,
         better=better,
-    ), ""
+    ), OWNERS_ALONE if cut else ""
 
 
 def _planned(
@@ -93,26 +90,24 @@ def _planned(
     return found, proven
 
 
-def _choices(desk: Desk, tenders: Sequence[Tender], *, book: bool) -> Iterator[Choice]:
-    """Yield every award to be tried.
+def _choices(desk: Desk, tenders: Sequence[Tender], *, book: bool) -> tuple[list[Choice], bool]:
+    """Return every award to be tried, and whether there are too many to try all.
 
     Args:
         desk: the problem.
         tenders: the bids.
         book: whether a lot may be bought at the book's prices though there are bids on it.
-
-    Raises:
-        InputError: there are too many.
     """
-    for number, choice in enumerate(_every(desk, tenders, book=book)):
-        if number == MOST_AWARDS:
-            message = f"more than {MOST_AWARDS} awards of lots are possible: give fewer bids"
-            raise InputError(Finding("bids", message))
-        yield choice
+    found = list(islice(_every(desk, tenders, book=book), MOST_AWARDS + 1))
+    if len(found) <= MOST_AWARDS:
+        return found, False
+    return list(_every(desk, tenders, book=book, beside=False)), True
 
 
-def _every(desk: Desk, tenders: Sequence[Tender], *, book: bool) -> Iterator[Choice]:
-    """Yield who has each lot, alone and with those who ask less for something else."""
+def _every(
+    desk: Desk, tenders: Sequence[Tender], *, book: bool, beside: bool = True
+) -> Iterator[Choice]:
+    """Yield who has each lot, alone and with those ``beside`` who ask less for something else."""
     having: dict[str, list[Tender | None]] = {
         category: [t for t in tenders if t.lot(category)] for category in LOTS
     }
@@ -128,9 +123,10 @@ def _every(desk: Desk, tenders: Sequence[Tender], *, book: bool) -> Iterator[Cho
             }
             main = list(dict.fromkeys(id(tender) for tender in owners.values()))
             taken = [t for t in tenders if id(t) in main]
-            beside = [t for t in tenders if id(t) not in main and _cheaper(desk, t, taken)]
-            for count in range(len(beside) + 1):
-                for more in combinations(beside, count):
+            others = [t for t in tenders
+                      if beside and id(t) not in main and _cheaper(desk, t, taken)]  # fmt: skip
+            for count in range(len(others) + 1):
+                for more in combinations(others, count):
                     whole = tuple(t for t in tenders if t in taken or t in more)
                     if whole:
                         yield Choice(whole, owners, lots)
