@@ -236,7 +236,7 @@ LIMITS: tuple[Limit, ...] = (
     _fixed("items.*.max", "* at most", "quantity", "<=", "units", "items.*.max", "count",
            editable=True),
     _fixed("items.*.installed", "* installed, which stay", "quantity", ">=", "units",
-           "items.*.installed", "count", editable=True),
+           "items.*.installed", "count"),
     _fixed("family_max_units.*", "most units in one * system", "working", "<=", "units", "",
            "count"),
 )  # fmt: skip

@@ -268,6 +268,25 @@ def test_what_makes_no_sense_is_one_clear_line(edits: Edits, said: str, tmp_path
     assert said.casefold() in line.casefold(), line
 
 
+def test_what_is_owned_has_one_cell(tmp_path: Path) -> None:
+    """The limit that owned units stay follows the cell on the bill."""
+    idle = "nvidia_dgx_h200"
+    owned = book("10MW", "network={}", f"items.{idle}.installed=10")
+    assert not [cell for cell in owned.cells if cell.key == f"items.{idle}.installed"]
+    cell = owned.cell("installed", idle)
+    sheets = recalculated(owned.plan, {(cell.sheet, cell.cell): 12.0}, created=datetime(2026, 3, 1))
+    names = [limit.name for limit in owned.plan.limits]
+    row = names.index(f"items.{idle}.installed") + 1
+    assert (sheets.number(f"check_value_{row}"), sheets.number(f"check_limit_{row}")) == (10, 12)
+    path = edited(owned, tmp_path / "owned.xlsx", {("installed", idle): 12.0})
+    found = audit(path, solve_again=False)
+    assert found.edited is not None
+    limit = next(x for x in found.edited.limits if x.name.endswith(".installed"))
+    assert (limit.value, limit.limit) == (12.0, 12.0)
+    (short,) = found.shortages
+    assert (short.sku, short.listed, short.needed) == (idle, 10, 12)
+
+
 def test_counts_that_follow_are_exact_at_the_steps() -> None:
     """As solved at no step, and at others what the audit counts; there is a step down to none."""
     plan = book("full_bill").plan

@@ -24,9 +24,10 @@ _FIRST = FIRST_ROW + 2
 _NAMES = {_WATTS: "way_gpu_limit_w", _KW: "way_power_kw", _TYPICAL: "way_typical_kw",
           _RATE: "way_tflops_per_gpu"}  # fmt: skip
 _SAYS = (
-    "Choose a way by its name in the cell of Checkpoint. Cap the GPUs as it says: racks, PDUs and "
-    "CDUs are those of the rated power.",
+    "Choose a way by its name, in the cell of the sheet Checkpoint; cap the GPUs as it says.",
+    "Racks, PDUs and CDUs are those of the rated power: a cap can be taken back.",
 )
+_NUMBERS = {_WATTS: INTEGER, _KW: DECIMAL_3, _TYPICAL: DECIMAL_3, _RATE: DECIMAL_1}
 
 
 def chosen_from(ways: Ways) -> str:
@@ -42,7 +43,8 @@ def add(book: Book) -> None:
         return
     page = Page(book, SHEET, "Ways to run the job")
     page.banner()
-    page.text(FIRST_ROW - 1, 0, _SAYS[0], "subtitle")
+    for row, text in enumerate(_SAYS, start=FIRST_ROW - 2):
+        page.text(row, 0, text, "subtitle")
     page.headers(_FIRST - 1, _COLUMNS, 42)
     several = len(ways.rows) > 1
     for row, way in enumerate(ways.rows, start=_FIRST):
@@ -53,16 +55,15 @@ def add(book: Book) -> None:
         else:
             page.number(row, _CHOSEN, 1.0, INTEGER)
         page.number(row, _CAP, way.gpu_cap, PERCENT)
-        page.number(row, _WATTS, way.gpu_limit_w, INTEGER)
-        page.number(row, _KW, way.power_kw, DECIMAL_3)
-        page.number(row, _TYPICAL, way.typical_kw, DECIMAL_3)
-        page.number(row, _RATE, way.tflops_per_gpu, DECIMAL_1)
+        figures = (way.gpu_limit_w, way.power_kw, way.typical_kw, way.tflops_per_gpu)
+        for (column, number), figure in zip(_NUMBERS.items(), figures, strict=True):
+            page.number(row, column, figure, number)
     total = _FIRST + len(ways.rows)
     page.fill(total, ("As chosen",), "total", len(_COLUMNS))
     chosen = _span(_CHOSEN, total - 1)
     for column, name in _NAMES.items():
         text = f"=SUMPRODUCT({chosen},{_span(column, total - 1)})"
-        page.formula(total, column, text, DECIMAL_3, "total")
+        page.formula(total, column, text, _NUMBERS[column], "total")
         page.define(name, total, column)
     page.finish(_RATE, (_FIRST, 1))
 

@@ -20,6 +20,7 @@ from planner.outputs.workbook.bom.rows import (
     add_part,
     figure_name,
     has_stock,
+    installed_name,
     job_gpus,
     purchased_name,
     quantity_name,
@@ -130,6 +131,8 @@ def _name_counts(page: BomPage, entry: Entry, row: int) -> None:
     index, line = page.columns.index, entry.line
     if line.section in CORE_SECTIONS or line.sku in page.limited:
         page.define(quantity_name(entry.number), row, index["quantity"])
+    if scope.limited(page.book.plan, f"items.{line.sku}.installed"):
+        page.define(installed_name(entry.number), row, index["installed"])
     if has_stock(page.book.plan, line):
         page.define(purchased_name(entry.number), row, index["purchased"])
     if line.section in CORE_SECTIONS:

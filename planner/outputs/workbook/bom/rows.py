@@ -77,6 +77,11 @@ def purchased_name(number: int) -> str:
     return f"bom_purchased_{number}"
 
 
+def installed_name(number: int) -> str:
+    """Return the defined name of what is installed of a line that a limit holds to it."""
+    return f"bom_installed_{number}"
+
+
 def has_stock(plan: Plan, line: Line) -> bool:
     """Return whether there is a limited stock of what a line buys."""
     return scope.limited(plan, f"stock.{line.sku}")

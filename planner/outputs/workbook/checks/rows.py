@@ -10,7 +10,12 @@ from dataclasses import dataclass, replace
 from planner.limits import LIMITS, known, named
 from planner.outputs.numbering import Entry, blocks
 from planner.outputs.scope import CORE_SECTIONS
-from planner.outputs.workbook.bom.rows import purchased_name, quantity_name, working_name
+from planner.outputs.workbook.bom.rows import (
+    installed_name,
+    purchased_name,
+    quantity_name,
+    working_name,
+)
 from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.checkpoint.money import TCO_FLAG
 from planner.schema.plan import JobPlan, LimitReport, Plan
@@ -175,7 +180,13 @@ def _check(book: Book, limit: LimitReport) -> Check:
     if row is None:
         return Check("")
     if "*" in row.name:
-        return Check(_quantity(book.plan, limit), tolerance=row.tolerance)
+        value, allowed = _quantity(book.plan, limit), ""
+        if row.name == "items.*.installed":  # its own cell on the bill
+            entries = (entry for block in blocks(book.plan) for entry in block.entries)
+            sku = limit.name.split(".")[1]
+            allowed = next((installed_name(each.number) for each in entries
+                            if each.line.sku == sku), "")  # fmt: skip
+        return Check(value, allowed, tolerance=row.tolerance)
     flag, total = f"bom_{row.figure}_flag", f"bom_{row.figure}"
     own = total if book.has(total) and not book.has(row.figure) else row.figure
     allowed = _ALLOWED.get(row.name, "")
