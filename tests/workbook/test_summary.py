@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from openpyxl.workbook import Workbook
 
+from planner.schema.plan import NextStep, StepNeed
 from tests.workbook.conftest import written
 from tests.workbook.office import Cells, convert, needs_office, to_read, values
 from tests.workbook.test_cover import opened
@@ -172,23 +173,28 @@ def test_many_limits_are_cut_to_those_with_the_least_room() -> None:
     assert max(uses.values()) in [pytest.approx(use) for use in shown]
 
 
-def test_what_binds_is_said_of_the_solved_plan_with_what_more_would_bring() -> None:
+def test_what_binds_is_said_of_the_solved_plan_with_what_the_next_step_needs() -> None:
     document = plan(ASYNC)
     limits = (document.limits[0].model_copy(update={"binding": True}), *document.limits[1:])
-    bound = document.model_copy(update={"limits": limits})
-    book = opened(bound)
-    texts = [str(cell.value) for row in book["Summary"].iter_rows() for cell in row]
-    assert any(text.startswith("As solved, this binds: facility power") for text in texts)
-    (told,) = [text for text in texts if text.startswith("binds; 1 % more: ")]
-    limit, ran = limits[0], document.jobs[0]
-    systems = sum(line.quantity for line in document.lines if line.gpus and line.parent is None)
-    room = 0.01 * limit.limit / limit.value
-    work = round(room * (ran.useful_pflops or 0.0), 1)
-    assert told == (
-        f"binds; 1 % more: {round(room * systems, 1):g} GPU systems, {work:g} PFLOP/s more"
+    need = StepNeed(name=limits[0].name, label=limits[0].label, value=1234.5,
+                    limit=limits[0].limit, unit="kW")  # fmt: skip
+    sku = next(line.sku for line in document.lines if line.gpus)
+    step = NextStep(
+        sku=sku, systems=3, gpus=24, value=2.0, interval_s=600.0, every=0, needs=(need,)
     )
-    texts = [str(c.value) for row in opened(document)["Summary"].iter_rows() for c in row]
-    assert any(text.startswith("As solved, no limit binds") for text in texts)
+
+    def texts(**update: object) -> list[str]:
+        book = opened(document.model_copy(update=update))
+        return [str(cell.value) for row in book["Summary"].iter_rows() for cell in row]
+
+    told = texts(limits=limits, next_step=step)
+    assert any(text.startswith("As solved, this binds: facility power") for text in told)
+    (said,) = [text for text in told if text.startswith("binds; ")]
+    assert said.startswith("binds; as solved, 1,234.5 kW let in 3 ")
+    (line,) = [text for text in told if text.startswith("As solved, 3 ")]
+    assert "more would need 1,234.5 kW of facility power" in line
+    assert "binds" in texts(limits=limits)
+    assert any(text.startswith("As solved, no limit binds") for text in texts())
 
 
 def test_the_sentence_is_the_plan_and_the_page_begins_with_it() -> None:

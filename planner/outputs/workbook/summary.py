@@ -14,13 +14,13 @@ from typing import Any
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from planner.figures import FIGURES, OBJECTIVES
+from planner.figures import FIGURES
 from planner.limits import known as known_limit
 from planner.outputs.comparison_words import next_step
 from planner.outputs.numbering import Block, Entry, blocks
 from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.text_safety import clean
-from planner.outputs.words import product
+from planner.outputs.words import product, quantity
 from planner.outputs.workbook.answer import COUNT, NAME, TILES, add_answer, add_tiles
 from planner.outputs.workbook.bom import subtotal_name
 from planner.outputs.workbook.bom.rows import figure_name, quantity_name
@@ -262,8 +262,8 @@ def _add_limits(page: Page, row: int) -> int:
         The row under it.
     """
     _heading(page, row, _LABEL, ("What holds the plan", "", "Value", "Limit", "Used", "",
-                                 "What it would take to do better, about", "", ""))  # fmt: skip
-    page.text(row, _WORTH, "What it would take to do better, about", "heading", "left")
+                                 "What it would take to do better", "", ""))  # fmt: skip
+    page.text(row, _WORTH, "What it would take to do better", "heading", "left")
     numbered = list(enumerate(page.book.plan.limits, start=1))
     told = [pair for pair in numbered if not pair[1].exact]
     told.sort(key=lambda pair: (not pair[1].binding, _is_count(pair[1]), -(_use(pair[1]) or 0.0)))
@@ -319,7 +319,7 @@ def _limit(page: Page, row: int, number: int, limit: LimitReport, bar: Format) -
     _quotient(page, row, _SHARE, over, under, PERCENT)
     share = str(xl_rowcol_to_cell(row, _SHARE))
     _bar(page, row, share, bar)
-    state = _worth(page.book, number, limit) if limit.binding else '""'
+    state = _worth(page.book, limit) if limit.binding else '""'
     text = f'=IF(ISNUMBER({share}),IF({share}>{_FULL},"OVER",{state}),{state})'
     page.formula(row, _WORTH, text, role="line")
     page.mark(row, _WORTH, "begins with", "OVER", "bad")
@@ -331,49 +331,15 @@ def _is_count(limit: LimitReport) -> bool:
     return row is None or row.group == "count"
 
 
-_STEP = 0.01
-"""What a limit is moved by where it is told what that is worth."""
-
-
-def _worth(book: Book, number: int, limit: LimitReport) -> str:
-    """Return a formula for what more room is worth, in proportion to the plan as it stands.
-
-    Args:
-        book: the workbook.
-        number: the limit's number among the checks.
-        limit: the limit, which binds.
-    """
-    row, goal = known_limit(limit.name), book.plan.objective
-    works = OBJECTIVES[goal.name].figure.name if goal.name in OBJECTIVES else ""
-    ratio = f"check_limit_{number}/check_value_{number}"
-    systems = [entry for block in blocks(book.plan) for entry in block.entries
-               if block.section == "Compute" and entry.line.gpus]  # fmt: skip
-    if row is not None and row.group == "target" and works in _OF_MEANS and limit.sense == ">=":
-        cell, unit = _OF_MEANS[works]
-        return f'"binds; 1 % less asked: "&ROUND({_STEP}*{cell},1)&" {unit} less"'
-    if row is None or row.group != "supply" or works not in _OF_WORK or not systems:
+def _worth(book: Book, limit: LimitReport) -> str:
+    """Return a formula for what is said of a limit that binds: what the next step needs of it."""
+    step = book.plan.next_step
+    need = next((n for n in step.needs if n.name == limit.name), None) if step else None
+    if step is None or need is None:
         return '"binds"'
-    cell, unit = _OF_WORK[works]
-    count = "+".join(quantity_name(entry.number) for entry in systems)
-    more = f'ROUND({_STEP}*{ratio}*({count}),1)&" GPU systems"'
-    if book.number(cell) is not None:
-        more += f'&", "&ROUND({_STEP}*{ratio}*{cell},1)&" {unit}"'
-    return f'"binds; 1 % more: "&{more}&" more"'
-
-
-_OF_WORK = {
-    "useful_pflops": ("useful_pflops", "PFLOP/s"),
-    "useful_gpus": ("useful_gpus", "useful GPUs"),
-    "gpus_used": ("gpus_in_use", "GPUs"),
-}
-"""Figures of work that may be maximised: the name of their cell, and their unit."""
-
-_OF_MEANS = {
-    "capex_usd": ("bom_capex_usd/1000", "kUSD"),
-    "tco_usd": ("tco_usd/1000", "kUSD"),
-    "it_power_kw": ("it_power_kw", "kW"),
-}
-"""Figures of means that may be minimised."""
+    models = {line.sku: product(line) for line in book.plan.lines}
+    systems = f"{step.systems:,} {models[step.sku]} more".replace('"', '""')
+    return f'"binds; as solved, {quantity(need.value, need.unit)} let in {systems}"'
 
 
 def _side(page: Page, row: int, column: int, name: str, number: str) -> None:
