@@ -49,9 +49,8 @@ class Range:
         """
         allowed = self.expected()
         allowed += "; blank is allowed" if self.blank and not self.free_text else ""
-        prompt = clean(prompt)
         text = f"{prompt}\n{allowed[0].upper()}{allowed[1:]}." if prompt else f"{allowed}."
-        shown = {"input_title": title[:32], "input_message": text[:_LONGEST_PROMPT]}
+        shown = {"input_title": clean(title, 32), "input_message": clean(text, _LONGEST_PROMPT)}
         return {**self._rule(), **{key: said for key, said in shown.items() if said}}
 
     def _rule(self) -> dict[str, object]:
