@@ -310,7 +310,7 @@ def test_a_line_inserted_at_the_end_of_a_section_counts(folder: Path, tmp_path: 
     def fill_spacer(book: Workbook) -> None:
         sheet = book["BOM"]
         row = row_of(book, "ai400x") + 1
-        sheet[f"B{row}"].value = "Storage"
+        sheet[f"{column_of(book, 'Section')}{row}"].value = "Storage"
         sheet[f"{column_of(book, 'Extended net')}{row}"].value = 1_000_000
 
     source = edited(folder / "async.xlsx", tmp_path / "a.xlsx", fill_spacer)

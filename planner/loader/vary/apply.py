@@ -56,7 +56,7 @@ def _priced(price: Price, changes: Iterable[Change]) -> Price:
     changed_price: Price = _with_all(price, changes)
     sums = [each.path.split(".")[2] for each in changes if each.path.count(".") == 2]
     stated = [name for name in sums if name in _SUMS]
-    if not price.parts or not stated:
+    if not price.parts or not stated or changed_price == price:
         return changed_price
     note = f"{' and '.join(stated).replace('_', ' ')} set for this run, not built of parts"
     return changed_price.model_copy(update={"parts": (), "note": note})
