@@ -110,8 +110,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "heat_btu_per_h unit_rack_units rack_units racks unit_weight_kg weight_kg gpus "
             "read_gb_per_s write_gb_per_s usable_tb category spares pack liquid_share "
             "facility_power_kw unit_typical_power_kw typical_power_kw rack_class "
-            "units_per_rack idle lifecycle min_order country_of_origin hs_code export_class "
-            "warranty_years"
+            "units_per_rack idle lifecycle min_order warranty_years"
         ),
         {
             "vendor": "",
@@ -121,6 +120,9 @@ RULES: Mapping[type[PlanModel], Rule] = {
             "role": None,
             "unit": "each",
             "lead_time": None,
+            "country_of_origin": None,
+            "hs_code": None,
+            "export_class": None,
         },
         {
             "notes": (),

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from planner.schema.base import PlanModel
-from planner.schema.catalog import Confidence, Precision
+from planner.schema.catalog import Category, Confidence, Lifecycle, Precision
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.storage_options import StorageOptions
 
@@ -106,7 +106,7 @@ class Line(PlanModel):
     write_gb_per_s: float = 0.0
     usable_tb: float | None = None
     notes: tuple[str, ...] = ()
-    category: str = ""
+    category: Category | Literal[""] = ""
     role: str | None = None
     unit: str = "each"
     spares: int = 0
@@ -125,7 +125,7 @@ class Line(PlanModel):
     units_per_rack: int | None = None
     idle: int = 0
     support_level: str | None = Field(default=None, exclude_if=_is_none)
-    lifecycle: str | None = Field(default=None, exclude_if=_is_none)
+    lifecycle: Lifecycle | None = Field(default=None, exclude_if=_is_none)
     min_order: int | None = Field(default=None, exclude_if=_is_none)
     country_of_origin: str | None = Field(default=None, exclude_if=_is_none)
     hs_code: str | None = Field(default=None, exclude_if=_is_none)
