@@ -257,12 +257,16 @@ def test_netbox_has_the_lengths_that_are_ordered(by_length: tuple[Inputs, Plan])
 
 def test_the_customers_bill_has_the_lengths_and_no_money(by_length: tuple[Inputs, Plan]) -> None:
     _, plan = by_length
-    lines = bill(plan, "customer").lines
+    lines = bill(plan, "customer", "none").lines
     ours = [line for line in lines if line.length_m is not None]
     assert len(ours) == sum(part.length_m is not None for part in plan.cabling)
     assert {(line.unit_net, line.extended_net, line.currency) for line in ours} == {
         (None, None, None)
     }
+    net = [line for line in bill(plan, "customer").lines if line.length_m is not None]
+    assert [line.unit_net for line in net] == [
+        part.unit_net_usd for part in plan.cabling if part.length_m is not None
+    ]
     whole = bill(plan)
     assert whole.totals.grand.extended_net == pytest.approx(
         plan.totals.capex_usd if plan.totals is not None else None

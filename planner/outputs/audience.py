@@ -145,6 +145,7 @@ RULES: Mapping[type[PlanModel], Rule] = {
     PartByLength: Rule(
         _names("counted_as sku vendor model part_number category length_m quantity in_place_of"),
         removed={"unit_net_usd": None},
+        priced=dict.fromkeys(("net", "list+net", "discount"), _names("unit_net_usd")),
     ),
     NextStep: Rule(removed=dict.fromkeys(NextStep.model_fields)),
     StepNeed: Rule(removed=dict.fromkeys(StepNeed.model_fields)),

@@ -121,8 +121,9 @@ def test_a_choice_among_equals_that_is_cut_short_is_told(
 ) -> None:
     prove = joint.run
 
-    def proof_alone(*given: object) -> Found:
-        return Found(stopped=True) if len(given) > 2 else prove(*given)  # type: ignore[arg-type]
+    def proof_alone(*given: object, **least: object) -> Found:
+        stopped = Found(stopped=True)
+        return stopped if len(given) > 2 else prove(*given, **least)  # type: ignore[arg-type]
 
     inputs = load(Path(small))
     chosen = api.solve_with(inputs, Options())

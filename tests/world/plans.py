@@ -181,10 +181,10 @@ def _line(
             date="2026-03",
             confidence="medium",
             book="hand",
-            low_usd=price.list_usd if price.low_usd is None else price.low_usd,
-            high_usd=price.list_usd if price.high_usd is None else price.high_usd,
-            per_year_low_usd=_or(price.per_year_low_usd, price.per_year_usd),
-            per_year_high_usd=_or(price.per_year_high_usd, price.per_year_usd),
+            low_usd=price.low_usd,
+            high_usd=price.high_usd,
+            per_year_low_usd=price.per_year_low_usd,
+            per_year_high_usd=price.per_year_high_usd,
         ),
         lead_time=price.lead_time,
         racks=racks[0],
@@ -581,7 +581,3 @@ def _group(inputs: Inputs, line: Line, devices: list[Device], first: int) -> Rac
         weight_kg=sum(known) if len(known) == len(weights) else None, pdus=0,
         devices=tuple(devices),
     )  # fmt: skip
-
-
-def _or(given: float | None, otherwise: float | None) -> float | None:
-    return otherwise if given is None or otherwise is None else given
