@@ -104,7 +104,7 @@ def _level(random: Random) -> tuple[dict[str, Any], dict[str, float]]:
     return local, dict(zip(names, shares, strict=True))
 
 
-@pytest.mark.exhaustive(keep=2, most=8)
+@pytest.mark.exhaustive(keep=2, most=5)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_optimiser_finds_the_enumerated_best(chunk: int) -> None:
     first = FIRST_SEED + chunk * SEEDS_PER_CHUNK

@@ -110,7 +110,7 @@ def test_every_scenario_is_proven(name: str, scenario: str) -> None:
     assert_proven(name, scenario, solved(name, scenario))
 
 
-@pytest.mark.exhaustive(keep=2)
+@pytest.mark.exhaustive(keep=2, most=4)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_init_into_an_empty_folder_and_solve_there(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

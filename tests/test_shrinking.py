@@ -158,7 +158,7 @@ def mixed(seed: int) -> Case:
     return shrinking(base(seed), seed)
 
 
-@pytest.mark.exhaustive(keep=2)
+@pytest.mark.exhaustive(keep=2, most=4)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_the_plan_is_the_enumerated_best(chunk: int) -> None:
     wrong = {}

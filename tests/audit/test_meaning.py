@@ -176,8 +176,8 @@ def test_without_a_part_nothing_runs(section: str, tmp_path: Path) -> None:
     assert found.edited is None and found.reason
 
 
-@pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("problem", ["megatron_1t", "enterprise_1MW", "gpt3_octet"])
+@pytest.mark.exhaustive(keep=1, most=2)
+@pytest.mark.parametrize("problem", ["megatron_1t", "gpt3_octet", "enterprise_1MW"])
 def test_no_value_that_a_cell_allows_breaks_the_audit(problem: str) -> None:
     """The ends of every range, 0 and blank: a plan, or a reason why nothing runs; never a crash.
 

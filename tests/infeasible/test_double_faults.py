@@ -22,7 +22,7 @@ def test_there_are_enough_problems() -> None:
     assert len(DOUBLE) >= 25
 
 
-@pytest.mark.exhaustive(keep=3, most=12)
+@pytest.mark.exhaustive(keep=3, most=14)
 @pytest.mark.parametrize("planted", DOUBLE, ids=lambda p: p.name)
 def test_a_double_fault(planted: Planted) -> None:
     found = explained(planted)

@@ -71,7 +71,7 @@ def test_a_model_that_rules_out_a_plan_in_hand_is_an_error(
         api.solve_inputs(inputs_of(Request(maximize="useful_gpus").case()))
 
 
-@pytest.mark.exhaustive(keep=0)
+@pytest.mark.exhaustive(keep=0, most=1)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -259,7 +259,7 @@ def whole() -> Plan:
     )
 
 
-@pytest.mark.exhaustive(keep=4)
+@pytest.mark.exhaustive(keep=4, most=15)
 @pytest.mark.parametrize("text", PLANTED)
 @pytest.mark.parametrize(
     ("audience", "prices"), [("partner", None), ("customer", "list+net"), ("customer", "none")]
