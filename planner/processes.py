@@ -37,7 +37,10 @@ _BEGIN = """
 import pickle, sys
 from multiprocessing.connection import Connection
 channel = Connection(int(sys.argv[1]))
-sys.path[:] = pickle.loads(channel.recv_bytes())
+try:
+    sys.path[:] = pickle.loads(channel.recv_bytes())
+except (EOFError, OSError):  # whoever started it has gone
+    raise SystemExit from None
 from planner.processes import _serve
 _serve(channel)
 """
@@ -217,8 +220,14 @@ def _serve(channel: Connection) -> None:
                 heard.put(channel.recv_bytes())
         os._exit(0)  # whoever started this process has gone
 
+    def tell(message: bytes) -> None:
+        try:
+            channel.send_bytes(message)
+        except OSError:
+            os._exit(0)
+
     Thread(target=listen, daemon=True).start()
-    channel.send_bytes(b"")
+    tell(b"")
     packed = heard.get()
     do: Callable[[Any], Any] | None = None
     while True:
@@ -229,4 +238,4 @@ def _serve(channel: Connection) -> None:
         except Exception as error:
             said = f"{type(error).__name__}: {error}"
             answer = pickle.dumps((False, (said, traceback.format_exc())))
-        channel.send_bytes(answer)
+        tell(answer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 from planner.errors import PlannerError
-from planner.processes import LOST, Processes
+from planner.processes import _BEGIN, LOST, Processes
 
 LARGE = os.urandom(300_000)
 """More than a pipe between processes holds, as the inputs of a real problem are."""
@@ -122,6 +123,15 @@ def test_processes_that_cannot_be_started_are_told(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(PlannerError, match="no such file"):
         done(Processes(2, died), 2)
+
+
+def test_a_process_whose_starter_goes_at_once_ends_without_a_word() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        command = [sys.executable, "-c", _BEGIN, str(theirs.fileno())]
+        process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE)
+    assert process.communicate(timeout=60)[1] == b""
+    assert process.returncode == 0
 
 
 def test_processes_end_with_whoever_started_them(tmp_path: Path) -> None:

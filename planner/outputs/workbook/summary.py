@@ -261,9 +261,10 @@ def _add_limits(page: Page, row: int) -> int:
     Returns:
         The row under it.
     """
-    _heading(page, row, _LABEL, ("What holds the plan", "", "Value", "Limit", "Used", "",
-                                 "What it would take to do better", "", ""))  # fmt: skip
-    page.text(row, _WORTH, "What it would take to do better", "heading", "left")
+    better = "What it would take to do better" if page.book.plan.next_step is not None else ""
+    heads = ("What holds the plan", "", "Value", "Limit", "Used", "", better, "", "")
+    _heading(page, row, _LABEL, heads)
+    page.text(row, _WORTH, better, "heading", "left")
     numbered = list(enumerate(page.book.plan.limits, start=1))
     told = [pair for pair in numbered if not pair[1].exact]
     told.sort(key=lambda pair: (not pair[1].binding, _is_count(pair[1]), -(_use(pair[1]) or 0.0)))
