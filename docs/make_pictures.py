@@ -20,7 +20,6 @@ from planner.outputs import workbook
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "goldilocks.svg"
 SHEET = PICTURE.with_name("summary_sheet.png")
-SHEET_HEADING = "Summary"
 OTHERS = "ddn_ai400x2_500tb: {exclude: true}, ddn_ai400x2_turbo: {exclude: true}"
 ONLY = (
     "consider.gpu_systems=[nvidia_dgx_b200]",
@@ -141,18 +140,10 @@ def photograph() -> None:
         profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
         office = ["soffice", "--headless", profile, "--convert-to", "pdf", "plan.xlsx"]
         subprocess.run(office, cwd=folder, check=True, capture_output=True)
-        number = _page_of(SHEET_HEADING, folder / "plan.pdf")
-        page = ["pdftoppm", "-png", "-r", "110", "-f", number, "-l", number]
-        crop = ["-x", "40", "-y", "55", "-W", "1220", "-H", "660", "-singlefile"]
+        page = ["pdftoppm", "-png", "-r", "110", "-f", "1", "-l", "1"]  # the first is the Summary
+        crop = ["-x", "30", "-y", "40", "-W", "1060", "-H", "820", "-singlefile"]
         subprocess.run([*page, *crop, "plan.pdf", "sheet"], cwd=folder, check=True)
         shutil.copyfile(folder / "sheet.png", SHEET)
-
-
-def _page_of(heading: str, pdf: Path) -> str:
-    """Return the number of the first page that begins with a heading."""
-    text = subprocess.run(["pdftotext", str(pdf), "-"], capture_output=True, text=True, check=True)
-    pages = text.stdout.split("\f")
-    return str(next(n for n, page in enumerate(pages, 1) if page.strip().startswith(heading)))
 
 
 def main() -> None:
