@@ -73,10 +73,16 @@ def next_step(
     way, now, step = system.way(operation.ways), operation.used[system.id], 1
     while (more := way.most_gpus(now + step) - way.most_gpus(now)) <= 0:
         step += 1
-    units = {**operation.units, system.id: operation.units[system.id] + step}
+    count = operation.units[system.id] + step
+    if system.high is not None and count > system.high:
+        return None
+    if operate.most_in_use(case, count) < now + step:
+        return None  # hot spares would grow with it
+    units = {**operation.units, system.id: count}
     used = {**operation.used, system.id: now + step}
     broken = set(purchase.broken_rows(case, units, operation.ways))
-    if not broken <= {row.name for row in purchase.given(case.limits)}:
+    supplies = purchase.given(case.limits)
+    if not broken <= {row.name for row in supplies}:
         return None  # no fabric, no stock, not allowed: nothing that a looser limit would mend
     free = _without_limits(case)
     gpus = operation.gpus + more
@@ -88,11 +94,10 @@ def next_step(
         return None
     spent = bill(case, units, operation.ways)
     by_name = {limit.name: limit for limit in limits}
-    broken = set(purchase.broken_rows(case, units, operation.ways))
     needs = [
         StepNeed(name=row.name, label=by_name[row.name].label, value=spent[row.figure],
                  limit=by_name[row.name].limit, unit=row.unit)
-        for row in purchase.given(case.limits)
+        for row in supplies
         if row.name in broken
     ]  # fmt: skip
     return NextStep(

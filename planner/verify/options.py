@@ -256,17 +256,15 @@ def check_next_step(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pl
 def _check_power(ledger: Ledger, basis: Basis, then: Decisions, plan: Plan) -> None:
     companions = count_companions(basis, then.counts, shared_racks(basis, plan))
     counts = {**then.standing, **companions.counts}
-    drawn = [(basis.drawn_kw(basis.items[sku]), sku, n) for sku, n in counts.items() if n]
-    if any(kw is None for kw, _, _ in drawn):
+    items = [(basis.items[sku], count) for sku, count in counts.items() if count > 0]
+    drawn_kw = {item.id: basis.drawn_kw(item) for item, _ in items}
+    if None in drawn_kw.values():
         return
-    at_meter = {
-        sku: basis.problem.site.pue_air * (1.0 - share) + basis.problem.site.pue_liquid * share
-        for _, sku, _ in drawn
-        for share in (basis.liquid_share(basis.items[sku]),)
-    }
     sums = {
-        "it_power": sum((kw or 0.0) * n for kw, _, n in drawn),
-        "facility_power": sum((kw or 0.0) * n * at_meter[sku] for kw, sku, n in drawn),
+        "it_power": sum((drawn_kw[item.id] or 0.0) * n for item, n in items),
+        "facility_power": sum(
+            (drawn_kw[item.id] or 0.0) * n * basis.pue(item) for item, n in items
+        ),
     }
     stated = {need.name: need.value for need in plan.next_step.needs} if plan.next_step else {}
     for name, computed in sums.items():

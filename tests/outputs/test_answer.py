@@ -104,6 +104,13 @@ def test_no_next_step_where_less_is_asked_for_or_nothing_gives_way() -> None:
     request = hall(it_power="200 kW")
     request.more["items"] = {"gpu": {"stock": 2}}
     assert solved(request)[1].next_step is None
+    request = hall(it_power="53 kW")
+    assert solved(request)[1].next_step is not None
+    request.more["items"] = {"gpu": {"max": 4}}
+    assert solved(request)[1].next_step is None
+    request = hall(it_power="53 kW")
+    request.job["gpus"] = {"max": 32}
+    assert solved(request)[1].next_step is None
 
 
 @pytest.mark.parametrize(
