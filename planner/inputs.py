@@ -98,6 +98,10 @@ class Inputs:
         parts = tuple(items), tuple(families), dict(prices or {}), tuple(discounts)
         return with_support(cls(problem, *parts))
 
+    def item(self, sku: str) -> Item:
+        """Return an item of the catalogs by its id, which must be there."""
+        return next(item for item in self.items if item.id == sku)
+
     def where(self, dotted: str) -> str | None:
         """Return ``file:line`` or the ``--set`` of a part of the problem, or None for a default."""
         if self.document is None:

@@ -63,7 +63,7 @@ def _allowed(inputs: Inputs, rack: RackGroup, groups: Sequence[RackPositions]) -
     power_kw: float | None = rack.power_limit_kw
     height_ru: float | None = rack.height_ru
     if rack.product:
-        item = next(item for item in inputs.items if item.id == rack.devices[0].sku)
+        item = inputs.item(rack.devices[0].sku)
         assert item.consumes.racks is not None
         each = item.consumes.racks.value
         power_kw = (figures.it_power_kw(item, inputs) or 0.0) / each

@@ -276,7 +276,7 @@ def _other_unit(inputs: Inputs, case: Case, system: System, way: Way) -> SpareUn
     tensor = way.tensor_gpus or 1 if job.whole_replicas else 1
     if unit.per_system > 1:
         return SpareUnit.of(system.gpus, way.usable_gpus, None, tensor)
-    stated = next(item.spare_unit for item in inputs.items if item.id == system.id)
+    stated = inputs.item(system.id).spare_unit
     if stated is None or stated.tray.value == system.gpus:
         return None
     return SpareUnit.of(system.gpus, way.usable_gpus, stated.tray.value, tensor)

@@ -22,7 +22,7 @@ def chosen(inputs: Inputs, case: Case, operation: Run) -> list[tuple[System, Cho
     """Return what was chosen on each type in use."""
     job, found = inputs.problem.job, []
     for system, way in case.in_use(operation.used, operation.ways):
-        item = _item(inputs, system.id)
+        item = inputs.item(system.id)
         every = {each.id_of(item, job): each for each in figures.choices_on(item, inputs)}
         found.append((system, every[way.id]))
     return found
@@ -47,7 +47,7 @@ def way_fields(inputs: Inputs, case: Case, operation: Run) -> dict[str, Any]:
     job, ids = inputs.problem.job, list(rates)
     slowest = min(range(len(ids)), key=lambda place: rates[ids[place]])
     system, choice = running[slowest]
-    peak = peak_tflops(_item(inputs, system.id), choice.precision)
+    peak = peak_tflops(inputs.item(system.id), choice.precision)
     rate, mfu = choice.rate_tflops or 0.0, case.job.mfu
     if choice.measured is not None and peak:
         rate, mfu = peak, choice.measured.rate_tflops / peak
@@ -98,7 +98,7 @@ def _without_curve(inputs: Inputs, case: Case, models: dict[str, str]) -> Iterat
     names = [
         models[system.id]
         for system in case.systems
-        if all(each.point is FULL for each in figures.choices_on(_item(inputs, system.id), inputs))
+        if all(each.point is FULL for each in figures.choices_on(inputs.item(system.id), inputs))
     ]
     if names and asked_caps is not None and asked_caps.asked != (1.0,):
         yield (
@@ -109,7 +109,7 @@ def _without_curve(inputs: Inputs, case: Case, models: dict[str, str]) -> Iterat
 
 def _way(inputs: Inputs, system: System, choice: Choice) -> WayPlan:
     point, row = choice.point, choice.measured
-    item = _item(inputs, system.id)
+    item = inputs.item(system.id)
     curve = None if point is FULL else OWN_CURVE
     if point.source is not None:
         curve = _title(inputs, item, point.source)
@@ -164,7 +164,7 @@ def way_table(inputs: Inputs, plan: Plan) -> Ways | None:
     job, case = plan.jobs[0], resolve(inputs)
     system = next(each for each in case.systems if each.id == job.gpu_type)
     taken = system.way(job.way_ids)
-    item, asked_job = _item(inputs, system.id), inputs.problem.job
+    item, asked_job = inputs.item(system.id), inputs.problem.job
     every = {each.id_of(item, asked_job): each for each in figures.choices_on(item, inputs)}
     law = case.job.scale
     mfu = (case.job.mfu or 0.0) / (job.mfu or 1.0)
@@ -196,10 +196,6 @@ def way_table(inputs: Inputs, plan: Plan) -> Ways | None:
         exponent=0.0 if law is None or law.table else law.exponent,
         bubble=0.0 if law is None or law.table or law.exponent else taken.bubble,
     )
-
-
-def _item(inputs: Inputs, sku: str) -> Item:
-    return next(item for item in inputs.items if item.id == sku)
 
 
 def _title(inputs: Inputs, item: Item, source: str) -> str:

@@ -33,8 +33,8 @@ from planner.outputs.workbook.book import Book
 from planner.outputs.workbook.data import live_of
 from planner.outputs.workbook.inputs import InputCell
 from planner.schema.plan import Plan
-from planner.schema.verification import Audit, Breach
-from planner.verify import Recheck, faults
+from planner.schema.verification import Audit, breaches_of
+from planner.verify import faults
 
 __all__ = ["audit"]
 
@@ -144,7 +144,7 @@ def _judged(
         update=changes
         | {
             "edited": edited,
-            "breaches": _breaches(edited, checked),
+            "breaches": breaches_of(edited.limits, {name for name, _ in checked.breaches}),
             "remarks": tuple(_short(text) for name, text in checked.breaches if name == _INTERVAL),
             "shortages": shortages(draft, edited, sheet),
             "sheet_capex_usd": sheet.capex_usd,
@@ -157,24 +157,6 @@ def _judged(
 def _short(text: str) -> str:
     """Return a text of the verifier with figures as long as people want them."""
     return re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.6g}", text)
-
-
-def _breaches(edited: Plan, checked: Recheck) -> tuple[Breach, ...]:
-    """Return the broken limits that the re-computation found, with the plan's own figures."""
-    broken = {name for name, _ in checked.breaches}
-    reports = [limit for limit in edited.limits if limit.name in broken]
-    return tuple(
-        Breach(
-            name=limit.name,
-            label=limit.label,
-            value=limit.value,
-            sense=limit.sense,
-            limit=limit.limit,
-            unit=limit.unit,
-            over=abs(limit.value - limit.limit),
-        )
-        for limit in reports
-    )
 
 
 def _same_inputs(found: Audit) -> bool:

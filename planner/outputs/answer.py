@@ -8,10 +8,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from planner.figures import objective_label
-from planner.limits import of_group
+from planner.limits import SUPPLIES, of_group
 from planner.outputs import console, rivals_text, scope
 from planner.outputs.comparison_words import listed, next_step
-from planner.outputs.words import duration, money, number, percent, product, quantity, size, wrapped
+from planner.outputs.words import (
+    duration,
+    money,
+    number,
+    percent,
+    product,
+    quantity,
+    size,
+    so_many,
+    wrapped,
+)
 from planner.schema.plan import JobPlan, LimitReport, Line, Plan, Totals
 from planner.terminal import width
 
@@ -71,8 +81,8 @@ def _asked(plan: Plan, job: JobPlan) -> str:
     goal = plan.objective
     most = "the most" if goal.sense == "maximize" else "the least"
     within, floors = (
-        [_of(limit) for limit in plan.limits if limit.name in {row.name for row in of_group(group)}]
-        for group in ("supply", "target")
+        [_of(limit) for limit in plan.limits if limit.name in {row.name for row in rows}]
+        for rows in (SUPPLIES, of_group("target"))
     )
     text = f"{most} {objective_label(goal.name)} of {job.name}"
     text += f", with {listed(floors)}" if floors else ""
@@ -108,7 +118,7 @@ def _buy(plan: Plan, totals: Totals) -> str:
 
 def _counted(lines: Sequence[Line], section: str) -> list[str]:
     return [
-        f"{line.working:,}{' x' if product(line)[:1].isdigit() else ''} {product(line)}"
+        so_many(line.working, product(line))
         for line in lines
         if line.section == section and line.working
     ]

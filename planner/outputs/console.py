@@ -23,6 +23,7 @@ from planner.outputs.words import (
     proof,
     quantity,
     size,
+    so_many,
     status,
     too_low,
     wrapped,
@@ -134,8 +135,7 @@ def _sections(plan: Plan, known: Sequence[Line]) -> list[Summed]:
 def _counted(line: Line) -> str:
     if line.section == "Services":  # counted by racks, by kW, by hundreds of dollars
         return line.model
-    times = " x" if line.model[:1].isdigit() else ""
-    return f"{line.quantity:,}{times} {line.model}"
+    return so_many(line.quantity, line.model)
 
 
 def _price(lines: Sequence[Line], price: float | None) -> str:

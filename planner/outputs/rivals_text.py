@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.outputs.comparison_words import listed
-from planner.outputs.words import INDENT, money, percent, wrapped
+from planner.outputs.words import INDENT, money, percent, so_many, wrapped
 from planner.schema.plan import Plan
 from planner.schema.storage_options import OptionItem, StorageOption, StorageOptions
 
@@ -48,16 +48,11 @@ def needs(plan: Plan, found: StorageOptions) -> str:
 
 def units(option: StorageOption) -> str:
     """Return what an option is made of, in words."""
-    parts = listed([_counted(item) for item in option.items])
+    parts = listed([so_many(item.units, item.model) for item in option.items])
     if option.fewer_systems == 0:
         return parts
     systems = "system" if option.fewer_systems == 1 else "systems"
     return f"{parts} (beside {option.fewer_systems} GPU {systems} less)"
-
-
-def _counted(item: OptionItem) -> str:
-    times = " x" if item.model[:1].isdigit() else ""
-    return f"{item.units:,}{times} {item.model}"
 
 
 def _intervals(plan: Plan, found: StorageOptions) -> str:

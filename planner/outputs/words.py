@@ -84,6 +84,11 @@ def product(line: Line) -> str:
     return line.model if named else f"{line.vendor} {line.model}"
 
 
+def so_many(count: int, name: str) -> str:
+    """Return units with their name, set apart where that begins with a number itself."""
+    return f"{count:,}{' x' if name[:1].isdigit() else ''} {name}"
+
+
 def percent(share: float, digits: int = 1) -> str:
     """Return a share in percent."""
     return f"{100 * share:.{digits}f} %"

@@ -5,10 +5,11 @@ Additive changes only, as with the plan.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 from planner.schema.base import Record
-from planner.schema.plan import Plan
+from planner.schema.plan import LimitReport, Plan
 
 VERIFICATION_SCHEMA_VERSION = 1
 
@@ -83,6 +84,23 @@ class Breach(Record):
     limit: float
     unit: str
     over: float | None
+
+
+def breaches_of(limits: Iterable[LimitReport], names: Collection[str]) -> tuple[Breach, ...]:
+    """Return the limits of a plan that are broken, by their names."""
+    return tuple(
+        Breach(
+            name=limit.name,
+            label=limit.label,
+            value=limit.value,
+            sense=limit.sense,
+            limit=limit.limit,
+            unit=limit.unit,
+            over=abs(limit.value - limit.limit),
+        )
+        for limit in limits
+        if limit.name in names
+    )
 
 
 class Shortage(Record):

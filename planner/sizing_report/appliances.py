@@ -11,7 +11,6 @@ from planner.case import Case, Storage
 from planner.case.bandwidth import nameplate
 from planner.case.figures import it_power_kw
 from planner.inputs import Inputs
-from planner.schema.catalog import Item
 from planner.sizing.demand import appliances_needed
 from planner.sizing_report.model import ApplianceRow, Cluster
 
@@ -99,7 +98,7 @@ def _row(inputs: Inputs, case: Case, cluster: Cluster, item: Storage, need: Need
     if found is None or found[0] > most:
         return replace(empty, reason=_too_few(most))
     units, decided_by = found
-    each = it_power_kw(item_of(inputs, item.id), inputs)
+    each = it_power_kw(inputs.item(item.id), inputs)
     power = None if each is None else each * units
     feeds = None if power is None else _feeds(power, cluster)
     return replace(
@@ -190,12 +189,7 @@ def _feeds(power_kw: float, cluster: Cluster) -> tuple[int, int] | None:
     return int(systems * cluster.gpus_per_system), int(systems) * cluster.gpus_per_system
 
 
-def item_of(inputs: Inputs, sku: str) -> Item:
-    """Return the catalog item of an id."""
-    return next(item for item in inputs.items if item.id == sku)
-
-
 def name(inputs: Inputs, sku: str) -> str:
     """Return vendor and model of an item."""
-    item = item_of(inputs, sku)
+    item = inputs.item(sku)
     return f"{item.vendor} {item.model}"

@@ -24,7 +24,7 @@ from planner.sizing.demand import (
     restore_demand_gb_per_s,
 )
 from planner.sizing.goodput import FAILURES_PER_GPU_DAY, mtti_s
-from planner.sizing_report.appliances import item_of, name
+from planner.sizing_report.appliances import name
 from planner.sizing_report.laws import mode_report, read_demand, rule_rows
 from planner.sizing_report.levels import levels_report, with_known_stall
 from planner.sizing_report.model import (
@@ -178,7 +178,7 @@ def cluster_of(
         gpus_bought=systems * system.gpus if asked_gpus is None else gpus,
         gpus_per_system=system.gpus,
         systems=systems,
-        system_it_power_kw=it_power_kw(item_of(inputs, kind.item), inputs),
+        system_it_power_kw=it_power_kw(inputs.item(kind.item), inputs),
         replica_gpus=replica,
         replicas=replicas(gpus, replica) if replica else None,
         data_parallel=gpus / replica if replica else None,
@@ -237,7 +237,7 @@ def _count(asked_gpus: int | None, kind: GpuType) -> str:
 
 
 def _failures_reason(inputs: Inputs, sku: str) -> str:
-    job, figure = inputs.problem.job, item_of(inputs, sku).gpu.failures_per_day
+    job, figure = inputs.problem.job, inputs.item(sku).gpu.failures_per_day
     given = job.failure_rate
     if given is None and figure is not None:
         return f"the catalog's figure for {name(inputs, sku)}"

@@ -36,10 +36,10 @@ from planner.schema.catalog import Item
 from planner.schema.plan import Line, Plan
 from planner.schema.prices import Discount, Price
 from planner.schema.problem import Objective, Quantity
-from planner.schema.verification import Breach
+from planner.schema.verification import Breach, breaches_of
 from planner.sizing.facility import discounted_years
 from planner.studies.bids.tenders import LOTS, Counts, Tender, laid_over, price_of
-from planner.studies.bids.wanted import against, is_of, item_of, lacking, let_in, loosened, movable
+from planner.studies.bids.wanted import against, is_of, lacking, let_in, loosened, movable
 from planner.verify import recheck, verify
 
 Money = Literal["tco", "capex"]
@@ -319,7 +319,7 @@ class Desk:
     def _line(self, found: Judged, line: Line, offered: tuple[Price, Tender] | None) -> BidLine:
         goods = None if offered is None else offered[1].goods[line.sku]
         usd, price = line.extended_net_usd or 0.0, found.inputs.prices.get(line.sku)
-        item, off = item_of(found.inputs, line.sku), found.inputs.discounts
+        item, off = found.inputs.item(line.sku), found.inputs.discounts
         years = 0.0 if price is None else self._years_usd(item, price, off) * line.purchased
         low, high = self._range(found, line, book=goods is None)
         by: PricedBy = "book" if goods is None else "quote"
@@ -367,7 +367,7 @@ class Desk:
         price = found.inputs.prices.get(line.sku)
         if price is None:
             return 0.0, 0.0
-        item, off = item_of(found.inputs, line.sku), found.inputs.discounts
+        item, off = found.inputs.item(line.sku), found.inputs.discounts
         ends = []
         for at in (0, 1):
             yearly = price.per_year_range_usd[at] if price.per_year_usd is not None else None
@@ -396,7 +396,7 @@ class Desk:
         """Yield support and subscription of a quoted product that are the book's."""
         price = found.inputs.prices[line.sku]
         without = price.model_copy(update={"per_year_usd": None})
-        item, off = item_of(found.inputs, line.sku), found.inputs.discounts
+        item, off = found.inputs.item(line.sku), found.inputs.discounts
         support = self._years_usd(item, without, off) * line.needed
         if support and price.support_source != "quote":
             yield Lack(sku=line.sku, product=line.product, kind="support", units=line.needed,
@@ -487,18 +487,6 @@ def _evaluated(bare: Judged, answer: Certificate, plan: Plan, options: Options) 
     names = {name for name, _ in checked.breaches}
     reported = {limit.name for limit in broken.limits}
     others = tuple(text for name, text in checked.breaches if name not in reported)
-    breaches = tuple(
-        Breach(
-            name=limit.name,
-            label=limit.label,
-            value=limit.value,
-            sense=limit.sense,
-            limit=limit.limit,
-            unit=limit.unit,
-            over=abs(limit.value - limit.limit),
-        )
-        for limit in broken.limits
-        if limit.name in names
-    )
+    breaches = breaches_of(broken.limits, names)
     more = (*bare.against, *others)
     return replace(bare, plan=broken, case=case, breaches=breaches, against=more)

@@ -13,12 +13,6 @@ from planner.schema.catalog import Item
 from planner.schema.problem import Objective, Quantity
 from planner.studies.bids.tenders import LOTS, Counts
 
-
-def item_of(inputs: Inputs, sku: str) -> Item:
-    """Return a product of the catalogs by its id."""
-    return next(item for item in inputs.items if item.id == sku)
-
-
 _FACTS = (
     *("storage.client_limit", "storage.tolerate_down"),
     *map(
@@ -46,7 +40,7 @@ def against(inputs: Inputs, lots: Counts) -> Iterator[str]:
     problem = inputs.problem
     for category, lot in lots.items():
         for sku, count in lot.items():
-            item = item_of(inputs, sku)
+            item = inputs.item(sku)
             unwanted = figures.not_wanted(item, problem)
             if unwanted is not None:
                 yield f"{item.model}: {unwanted}"
@@ -64,7 +58,7 @@ def _families(inputs: Inputs, lot: Mapping[str, int | None]) -> Iterator[str]:
     counts: dict[str | None, int] = {}
     for sku, count in lot.items():
         if count is not None:
-            family = item_of(inputs, sku).family
+            family = inputs.item(sku).family
             counts[family] = counts.get(family, 0) + count
     most = inputs.problem.storage.max_families
     if len(counts) > most:
@@ -136,7 +130,7 @@ def _with(names: tuple[str, ...] | None, more: Sequence[str]) -> tuple[str, ...]
 def lacking(inputs: Inputs, lot: Mapping[str, int | None]) -> Iterator[str]:
     """Yield what is not known of products that are offered."""
     for sku in lot:
-        item = item_of(inputs, sku)
+        item = inputs.item(sku)
         missing = figures.missing_figure(item, inputs)
         if missing is not None:
             yield f"{item.model}: {missing}"
