@@ -497,19 +497,6 @@ EXAMPLES = {
     "solve": "planner solve 10MW.yaml --set budget.capex='150 MUSD' --lines",
     "check": "planner check 10MW.yaml --against 10MW",
     "size": "planner size 10MW.yaml --gpus 4096",
-    "compare": "planner compare 10MW.yaml --rules",
-    "alternatives": "planner alternatives 10MW.yaml --within '1 %'",
-    "bid": "planner bid 10MW.yaml --quotes acme.xlsx --quotes beta.csv",
-    "audit": "planner audit 10MW.xlsx",
-    "verify": "planner verify 10MW.plan.json",
-    "explain": "planner explain 10MW.yaml --why-not ddn_ai400x2",
-    "characterize": "planner characterize hall.csv --problem 10MW.yaml --gpus 4096",
-    "synthesize": "planner synthesize 10MW.plan.json --length '3 d'",
-    "simulate": "planner simulate 10MW.plan.json --replications 100",
-    "sweep": "planner sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW",
-    "frontier": "planner frontier 10MW.yaml --against power",
-    "tornado": "planner tornado 10MW.yaml",
-    "uncertain": "planner uncertain 10MW.yaml --samples 64",
     "report": "planner report 10MW.plan.json 10MW.sweep.json --file 10MW.html",
     "schema": "planner schema problem",
     "init": "planner init --power '3 MW' --racks 24 --rack-power '130 kW' --model '405 B'",
@@ -519,7 +506,7 @@ EXAMPLES = {
     "catalog check": "planner catalog check my_storage.yaml",
     "quote import": "planner quote import acme.xlsx --vendor ACME",
 }
-"""A command as it is mostly given; it ends the command's help."""
+"""A command as it is mostly given, which ends its help; that of a study is in its row."""
 
 
 def _help_in_full() -> None:
@@ -530,7 +517,9 @@ def _help_in_full() -> None:
             own = command.name or command.callback.__name__.replace("_", "-")
             said = " ".join((command.help or inspect.getdoc(command.callback) or "").split())
             command.short_help = said.split(". ")[0].rstrip(".") + "."
-            command.epilog = f"Example: {EXAMPLES[f'{name}{own}']}"
+            study = STUDIES.get(own) if not name else None
+            example = EXAMPLES[f"{name}{own}"] if study is None else study.example
+            command.epilog = f"Example: {example}"
 
 
 _help_in_full()

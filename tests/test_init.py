@@ -111,6 +111,7 @@ def test_wrong_answers(run: Runner, tmp_path: Path, arguments: tuple[str, ...], 
     assert says in said.err
     assert ".draft" not in said.err
     assert len(said.err.splitlines()) == 1
+    assert run("init", *arguments, "-o", "new").code == 2
     assert list(tmp_path.iterdir()) == []
 
 

@@ -88,6 +88,7 @@ class Study:
     Attributes:
         name: of the command.
         help: what it does.
+        example: the command as it is mostly given, which ends its help.
         run: takes a ``Request`` and its own options by name, and returns what it ``Found``.
         options: its parameters, in the order in which its help lists them.
         results: the records it can make.
@@ -96,6 +97,7 @@ class Study:
 
     name: str
     help: str
+    example: str
     run: str
     options: tuple[Option, ...]
     results: tuple[Result, ...]
@@ -262,6 +264,7 @@ _STUDIES = (
         "Compare plans side by side: what differs, by how much, and why it matters. Problem files "
         "are solved first; --set and --scenario apply to each of them. Exit code 3 where there is "
         "no plan to compare.",
+        example="planner compare 10MW.yaml --rules",
         run="planner.studies.compare.rules:run",
         options=(
             argument(
@@ -286,6 +289,7 @@ _STUDIES = (
         "alternatives",
         "Find plans nearly as good as the best that differ from it: in vendors, GPUs, counts, "
         "money. With -o it writes PROBLEM.alternatives.xlsx.",
+        example="planner alternatives 10MW.yaml --within '1 %'",
         run="planner.studies.alternatives:run",
         options=(
             PROBLEM,
@@ -306,6 +310,7 @@ _STUDIES = (
         "Evaluate vendors' quotes as bids on a problem: which limits each keeps, useful work and "
         "cost over the term, what it lacks, the best mix with proof, and the price at which each "
         "would win. Exit code 3 where no bid meets every limit.",
+        example="planner bid 10MW.yaml --quotes acme.xlsx --quotes beta.csv",
         run="planner.studies.bids:run",
         options=(
             argument("files", list[Path], "Problem file (YAML); files after it are bids, too."),
@@ -348,6 +353,7 @@ _STUDIES = (
         "audit",
         "Read an edited workbook back: what changed, which limits break, how far from the best "
         "plan. Exit code 3 where the edited plan breaks a limit.",
+        example="planner audit 10MW.xlsx",
         run="planner.studies.verification:run_audit",
         options=(
             argument("workbook", Path, "Workbook that planner wrote."),
@@ -373,6 +379,7 @@ _STUDIES = (
         "Check a plan file: every figure and limit computed again, prices against the catalogs it "
         "names, the bound proven again by the other solver. What could not be checked is said. "
         "Exit code 3 where anything does not hold.",
+        example="planner verify 10MW.plan.json",
         run="planner.studies.verification:run",
         options=(
             argument("plan", Path, "PROBLEM.plan.json that planner solve wrote."),
@@ -392,6 +399,7 @@ _STUDIES = (
         "explain",
         "Explain the best plan: what binds, what one more unit is worth, why nothing else. "
         "Without a plan: which limits cannot hold together, and the least changes that help.",
+        example="planner explain 10MW.yaml --why-not ddn_ai400x2",
         run="planner.studies.explain:run",
         options=(
             PROBLEM, SET, SCENARIO,
@@ -423,6 +431,7 @@ _STUDIES = (
         "Find checkpoints and training jobs in storage telemetry: sizes, intervals, drains, "
         "overlaps, restarts. With -o tables, pictures and a jobs: section; with --problem "
         "overrides for it. Exit code 4 where no job shows.",
+        example="planner characterize hall.csv --problem 10MW.yaml --gpus 4096",
         run="planner.commands.traces:run_characterize",
         options=(
             argument(
@@ -503,6 +512,7 @@ _STUDIES = (
         "synthesize",
         "Make up the storage telemetry of a cluster that runs a plan; write PROBLEM.trace.csv (or "
         ".parquet), PROBLEM.truth.json with all that happened, and PROBLEM.log.csv, the jobs' log.",
+        example="planner synthesize 10MW.plan.json --length '3 d'",
         run="planner.commands.traces:run_synthesize",
         options=(
             argument(
@@ -570,6 +580,7 @@ _STUDIES = (
         "simulate",
         "Run a plan's job event by event, many times: goodput beside the predicted one, where "
         "time is lost, and whether another interval would have been better.",
+        example="planner simulate 10MW.plan.json --replications 100",
         run="planner.studies.simulation:run",
         options=(
             argument(
@@ -645,6 +656,7 @@ _STUDIES = (
         "sweep",
         "Solve many scenarios, each to a proven gap; write PROBLEM.sweep.parquet and .csv, a "
         "workbook and a picture. What was interrupted goes on where it stopped.",
+        example="planner sweep 10MW.yaml --vary site.facility_power=5MW:15MW:0.5MW",
         run="planner.commands.sweep:run",
         options=(
             PROBLEM,
@@ -676,6 +688,7 @@ _STUDIES = (
     Study(
         "frontier",
         "Show the most useful work against storage bandwidth, cost and power, and where it bends.",
+        example="planner frontier 10MW.yaml --against power",
         run="planner.studies.sensitivity.frontier:run",
         options=(
             PROBLEM,
@@ -694,6 +707,7 @@ _STUDIES = (
     Study(
         "tornado",
         "Vary one input at a time, low and high, and rank them by what they do to the best plan.",
+        example="planner tornado 10MW.yaml",
         run="planner.studies.sensitivity.tornado:run",
         options=(
             PROBLEM,
@@ -716,6 +730,7 @@ _STUDIES = (
         "uncertain",
         "Draw inputs that are not known: what the best plan becomes, how often the planned one "
         "breaks a limit, and which plan is regretted least.",
+        example="planner uncertain 10MW.yaml --samples 64",
         run="planner.studies.sensitivity.uncertain.uncertainty:run",
         options=(
             PROBLEM,
