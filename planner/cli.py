@@ -18,7 +18,9 @@ from planner import __version__, completion
 from planner.cli_options import (
     AsJson,
     ChosenSolver,
+    Full,
     Gap,
+    Notes,
     Output,
     ProblemFile,
     Quiet,
@@ -148,7 +150,7 @@ def solve(
     lines: Annotated[bool, typer.Option("--lines", help="Tell the bill line by line.")] = False,
     run: Annotated[bool, typer.Option("--run", help="Tell how the job runs, and limits.")] = False,
     network: Annotated[bool, typer.Option("--network", help="Tell the fabrics.")] = False,
-    notes: Annotated[bool, typer.Option("--notes", help="Tell every note in full.")] = False,
+    notes: Notes = False,
     proof: Annotated[bool, typer.Option("--proof", help="Tell bound, gap and solver.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Tell all of these.")] = False,
     quiet: Quiet = False,
@@ -202,12 +204,13 @@ def check(
         ),
     ] = None,
     as_json: AsJson = False,
+    full: Full = False,
 ) -> None:
     """Validate a problem with its catalogs and prices; list every finding."""
     from planner.commands.problem import report_findings
 
     text, faulty = report_findings(
-        problem, tuple(set_ or ()), scenario, against=against, as_json=as_json
+        problem, tuple(set_ or ()), scenario, against=against, as_json=as_json, full=full
     )
     say(text)
     raise typer.Exit(2 if faulty else 0)
@@ -225,11 +228,18 @@ def size(
         ),
     ] = None,
     as_json: AsJson = False,
+    notes: Notes = False,
+    full: Full = False,
 ) -> None:
     """Show the sizing model without solving: sizes, intervals, what each rule would ask for."""
     from planner.commands.problem import report_sizes
 
-    say(report_sizes(problem, tuple(set_ or ()), scenario, gpus, as_json=as_json))
+    asked = {"notes": notes, "full": full}
+    parts = tuple(part for part, wanted in asked.items() if wanted)
+    text, strong = report_sizes(
+        problem, tuple(set_ or ()), scenario, gpus, as_json=as_json, parts=parts
+    )
+    say(text, strong=strong)
 
 
 def _register(study: Study) -> None:

@@ -22,11 +22,14 @@ from planner.cli_options import (
     EACH_LIMIT,
     FILES,
     FOLDER,
+    FULL,
     GAP,
     JOBS,
     JSON,
     LIMIT,
+    NOTES,
     PROBLEM,
+    PROOF,
     QUIET,
     SCENARIO,
     SET,
@@ -55,7 +58,8 @@ class Result:
     Attributes:
         name: of its JSON Schema.
         record: its class.
-        view: takes a record and returns the screen.
+        view: takes a record and returns all of it as a text.
+        first: takes a record and returns its first screen; without one the whole text is it.
         sheets: takes a record and returns what adds each sheet to a workbook, by the sheet's name;
             the workbook is written where the study's ``Found`` has a ``plan``.
         charts: takes a record and returns its charts.
@@ -71,6 +75,7 @@ class Result:
     name: str
     record: str
     view: str = ""
+    first: str = ""
     sheets: str = ""
     charts: str = ""
     kept: str = ""
@@ -116,6 +121,7 @@ COMPARISON = Result(
     "comparison",
     record="planner.schema.comparison:Comparison",
     view="planner.outputs.compare_text:render_comparison",
+    first="planner.outputs.compare_text:first_comparison",
     sheets=f"{_SHEETS}.compare:sheets",
     book="{stem}",
 )
@@ -123,6 +129,7 @@ RULES = Result(
     "rules",
     record="planner.schema.comparison:RulesTable",
     view="planner.outputs.compare_text:render_rules",
+    first="planner.outputs.compare_text:first_rules",
     sheets=f"{_SHEETS}.rules:sheets",
     book="{stem}.rules",
     kind="rules",
@@ -132,6 +139,7 @@ ALTERNATIVES = Result(
     "alternatives",
     record="planner.schema.comparison:Alternatives",
     view="planner.outputs.alternatives_text:render",
+    first="planner.outputs.alternatives_text:first",
     sheets=f"{_SHEETS}.near:sheets",
     book="{stem}.alternatives",
     kind="alternatives",
@@ -141,6 +149,7 @@ AUDIT = Result(
     "audit",
     record="planner.schema.verification:Audit",
     view="planner.outputs.verification_text:render_audit",
+    first="planner.outputs.verification_text:first_audit",
 )
 VERIFICATION = Result(
     "verification",
@@ -151,6 +160,7 @@ EXPLANATION = Result(
     "explanation",
     record="planner.schema.explanation:Explanation",
     view="planner.outputs.explain_text:render",
+    first="planner.outputs.explain_text:first",
     sheets=f"{_SHEETS}.why:sheets",
     book="{stem}.explain",
     kind="why",
@@ -160,12 +170,14 @@ CHARACTERIZATION = Result(
     "characterization",
     record="planner.schema.telemetry:Characterization",
     view="planner.outputs.telemetry_text:render",
+    first="planner.outputs.telemetry_text:first",
 )
 TRUTH = Result("truth", record="planner.schema.telemetry:Truth")
 SIMULATION = Result(
     "simulation",
     record="planner.schema.simulation:Simulation",
     view="planner.outputs.simulation_text:render",
+    first="planner.outputs.simulation_text:first",
     charts="planner.outputs.charts.simulation:charts",
     kept="{stem}.simulation",
     picture="{stem}.{chart}",
@@ -174,6 +186,7 @@ SWEEP = Result(
     "sweep",
     record=f"{_SENSITIVITY}:Sweep",
     view="planner.outputs.sweep_text:render",
+    first="planner.outputs.sweep_text:first",
     sheets=f"{_SHEETS}.sweep:sheets",
     charts="planner.outputs.charts.studies:charts",
     book="{stem}.sweep",
@@ -184,6 +197,7 @@ FRONTIER = Result(
     "frontier",
     record=f"{_SENSITIVITY}:Frontier",
     view="planner.outputs.frontier_text:render",
+    first="planner.outputs.frontier_text:first",
     sheets=f"{_SHEETS}.frontier:sheets",
     charts="planner.outputs.charts.studies:charts",
     kept="{stem}.frontier-{record.x_name}",
@@ -195,6 +209,7 @@ TORNADO = Result(
     "tornado",
     record=f"{_SENSITIVITY}:Tornado",
     view="planner.outputs.tornado_text:render",
+    first="planner.outputs.tornado_text:first",
     sheets=f"{_SHEETS}.tornado:sheets",
     charts="planner.outputs.charts.studies:charts",
     kept="{stem}.tornado",
@@ -206,6 +221,7 @@ UNCERTAIN = Result(
     "uncertain",
     record=f"{_SENSITIVITY}:Uncertain",
     view="planner.outputs.uncertain_text:render",
+    first="planner.outputs.uncertain_text:first",
     sheets=f"{_SHEETS}.uncertain:sheets",
     charts="planner.outputs.charts.studies:charts",
     kept="{stem}.uncertain",
@@ -217,6 +233,7 @@ BIDS = Result(
     "bids",
     record="planner.schema.bids:Bids",
     view="planner.outputs.bids_text:render",
+    first="planner.outputs.bids_text:first",
     sheets=f"{_SHEETS}.bids:sheets",
     charts="planner.outputs.charts.studies:charts",
     kept="{stem}.bids",
@@ -258,6 +275,10 @@ SCHEMAS = {
 """The files that have a JSON Schema."""
 
 
+TOLD = (NOTES, PROOF, FULL)
+"""What of a result is printed besides its first screen."""
+
+
 _STUDIES = (
     Study(
         "compare",
@@ -281,7 +302,7 @@ _STUDIES = (
                 "everything", bool, "List what is the same in all plans, too.",
                 "--all", default=False,
             ),
-            SET, SCENARIO, FOLDER, JSON, GAP, EACH_LIMIT, SOLVER, QUIET,
+            SET, SCENARIO, FOLDER, JSON, *TOLD, GAP, EACH_LIMIT, SOLVER, QUIET,
         ),
         results=(COMPARISON, RULES),
     ),
@@ -301,7 +322,7 @@ _STUDIES = (
                 "most", int, "How many plans to show, the best included.",
                 default=8, min=1, max=100,
             ),
-            SET, SCENARIO, FOLDER, JSON, GAP, LIMIT, SOLVER, QUIET,
+            SET, SCENARIO, FOLDER, JSON, *TOLD, GAP, LIMIT, SOLVER, QUIET,
         ),
         results=(ALTERNATIVES,),
     ),
@@ -344,7 +365,7 @@ _STUDIES = (
                 "rate", list[str] | None, "USD for one unit of a currency. Repeatable.",
                 metavar="CODE=USD",
             ),
-            SET, SCENARIO, FOLDER, JSON, GAP, EACH_LIMIT, SOLVER, QUIET,
+            SET, SCENARIO, FOLDER, JSON, *TOLD, GAP, EACH_LIMIT, SOLVER, QUIET,
         ),
         results=(BIDS,),
         counts="parts",
@@ -357,7 +378,7 @@ _STUDIES = (
         run="planner.studies.verification:run_audit",
         options=(
             argument("workbook", Path, "Workbook that planner wrote."),
-            JSON,
+            JSON, *TOLD,
             option(
                 "gap", str, "Largest gap to prove of the plan compared with.",
                 default="2e-6", read=partial(share, "--gap"),
@@ -422,7 +443,7 @@ _STUDIES = (
                 "keep", list[str] | None, "Without a plan: a limit that must stay. Repeatable.",
                 metavar="PATH",
             ),
-            FOLDER, JSON, GAP, LIMIT, SOLVER, QUIET,
+            FOLDER, JSON, *TOLD, GAP, LIMIT, SOLVER, QUIET,
         ),
         results=(EXPLANATION,),
     ),
@@ -503,7 +524,7 @@ _STUDIES = (
                 "output", Path | None, "Folder for tables, pictures, jobs; else none.",
                 "--output", "-o",
             ),
-            JSON, QUIET,
+            JSON, *TOLD, QUIET,
         ),
         results=(CHARACTERIZATION,),
         counts="clusters",
@@ -647,7 +668,7 @@ _STUDIES = (
                 "output", Path | None, "Folder for the record and the pictures; without it none.",
                 "--output", "-o",
             ),
-            JSON, QUIET,
+            JSON, *TOLD, QUIET,
         ),
         results=(SIMULATION,),
         counts="runs",
@@ -676,7 +697,7 @@ _STUDIES = (
                 "dask", str | None, "Let the workers of this Dask scheduler do the work.",
                 metavar="ADDRESS",
             ),
-            FILES, JSON,
+            FILES, JSON, *TOLD,
             option(
                 "workbook", bool, "Write the workbook and the picture as well as the table.",
                 default=True,
@@ -700,7 +721,7 @@ _STUDIES = (
                 "points", int, "How many points to find at most.",
                 default=50, read=least("--points", 3),
             ),
-            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, QUIET,
+            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, *TOLD, QUIET,
         ),
         results=(FRONTIER,),
     ),
@@ -721,7 +742,7 @@ _STUDIES = (
                 "by", str, "How far to move each input where no ends are given.",
                 default="20 %", read=partial(share, "--by"),
             ),
-            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, QUIET,
+            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, *TOLD, QUIET,
         ),
         results=(TORNADO,),
         counts="ends",
@@ -754,7 +775,7 @@ _STUDIES = (
                 "indices", bool, "Explain the spread by inputs; more scenarios.",
                 "--indices", default=False,
             ),
-            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, QUIET,
+            SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, *TOLD, QUIET,
         ),
         results=(UNCERTAIN,),
         counts="scenarios",
