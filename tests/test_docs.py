@@ -1,9 +1,11 @@
 """The documentation says what the program does: commands, options, links, snippets, pictures."""
 
 import importlib.util
+import os
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -265,6 +267,7 @@ def test_constraints_cover_what_the_project_depends_on() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
     wanted += project["optional-dependencies"]["dev"]
+    wanted += project["optional-dependencies"]["docs"]
     names = {re.split(r"[<>=\[!~]", need)[0].lower().replace("_", "-") for need in wanted}
     assert names - {project["name"]} <= pins
 
@@ -273,6 +276,23 @@ def test_ci_script_is_sound() -> None:
     path = ROOT / ".ci" / "run"
     assert path.stat().st_mode & 0o111
     subprocess.run(["bash", "-n", str(path)], check=True)
+
+
+@pytest.mark.exhaustive(keep=0)
+def test_the_site_is_built_without_a_broken_link_and_opens_offline(tmp_path: Path) -> None:
+    if importlib.util.find_spec("material") is None:
+        assert not os.environ.get("CI"), "the extra 'docs' is not installed"
+        pytest.skip("the extra 'docs' is not installed")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    pages = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.html")}
+    docs = {name_of(page).removeprefix("docs/").replace(".md", ".html") for page in PAGES}
+    assert docs - {"README.html"} - {"adr/README.html"} <= pages
+    assert {"index.html", "adr/index.html"} <= pages
+    loaded = re.compile(r"<(?:script|img|iframe)[^>]*src=\"?https?:|<link[^>]*href=\"?https?:")
+    for name in pages:
+        assert not loaded.search((tmp_path / name).read_text("utf-8")), name
 
 
 def test_sources_are_cited_by_title_and_author() -> None:
