@@ -17,14 +17,16 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"README.md": "index.md"}
 """Where a page from outside ``docs/`` is in the site, if it has another name there."""
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
-TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
 def on_config(config: Any) -> Any:
-    """Put every decision into the navigation, by number."""
-    decisions = next(entry["Decisions"] for entry in config.nav if "Decisions" in entry)
-    decisions += [f"adr/{path.name}" for path in sorted((ROOT / "docs" / "adr").glob("0*.md"))]
+    """Put every decision into the navigation, by number, and pages that it does not name."""
+    parts = {name: below for entry in config.nav for name, below in entry.items()}
+    docs = ROOT / "docs"
+    parts["Decisions"] += [f"adr/{path.name}" for path in sorted((docs / "adr").glob("0*.md"))]
+    named = str(config.nav)
+    parts["Reference"] += [x.name for x in sorted(docs.glob("*.md")) if x.name not in named]
     return config
 
 
