@@ -6,7 +6,7 @@ purpose. What is wrong with an input is an `InputError`, whose text is what the 
     import planner
 
     plan = planner.solve("10MW.yaml", settings={"site.facility_power": "12 MW"})
-    print(plan)                     # the first screen of the command
+    str(plan)                       # the first screen of the command
     plan.to_frame()                 # the bill; plan.to_frame("limits"), ...
     planner.verify(plan)
 
