@@ -44,7 +44,7 @@ def render(plan: Plan, parts: Collection[str] = ()) -> str:
     if plan.totals is None or not plan.jobs:
         return console.render(plan)
     lines = [console.headline(plan), ""]
-    for label, text in _answer(plan, plan.totals, plan.jobs[0]):
+    for label, text in told(plan, plan.totals, plan.jobs[0]):
         lines += labelled(label, text, _INDENT)
     if "notes" not in parts:
         lines += noted([*console.idle_texts(plan), *plan.warnings])
@@ -55,8 +55,9 @@ def render(plan: Plan, parts: Collection[str] = ()) -> str:
     return text + (f"\n{more}" if more else "")
 
 
-def _answer(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
-    yield "Asked", _asked(plan, job)
+def told(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
+    """Yield what the first screen says: a label and a sentence each."""
+    yield "Asked", asked(plan, job)
     yield "Buy", _buy(plan, totals)
     yield "Work", _work(plan, totals, job)
     if totals.capex_usd is not None:
@@ -71,7 +72,7 @@ def _answer(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str
         yield "Left out", listed(left_out)
 
 
-def _asked(plan: Plan, job: JobPlan) -> str:
+def asked(plan: Plan, job: JobPlan) -> str:
     """Return the objective, the job and the limits that people set, in a line."""
     goal = plan.objective
     most = "the most" if goal.sense == "maximize" else "the least"
@@ -186,11 +187,11 @@ def _storage(plan: Plan, job: JobPlan) -> str:
 def _more(plan: Plan, parts: Collection[str]) -> str:
     """Return the options that tell more, with what each tells."""
     notes = len(plan.warnings) + len(plan.idle)
-    told = {
+    options = {
         "lines": "--lines the bill",
         "run": "--run how the job runs",
         "network": "--network" if plan.fabrics else "",
         "notes": f"--notes all {notes}" if notes > MOST_NOTES else "",
         "proof": "--proof",
     }
-    return ", ".join(text for part, text in told.items() if text and part not in parts)
+    return ", ".join(text for part, text in options.items() if text and part not in parts)
