@@ -97,7 +97,7 @@ class Study:
         run: takes a ``Request`` and its own options by name, and returns what it ``Found``.
         options: its parameters, in the order in which its help lists them.
         results: the records it can make.
-        counts: what its progress counts, empty where it shows none.
+        counts: what its progress counts, empty where nothing tells how much there is to do.
     """
 
     name: str
@@ -305,6 +305,7 @@ _STUDIES = (
             SET, SCENARIO, FOLDER, JSON, *TOLD, GAP, EACH_LIMIT, SOLVER, QUIET,
         ),
         results=(COMPARISON, RULES),
+        counts="plans",
     ),
     Study(
         "alternatives",
@@ -446,6 +447,7 @@ _STUDIES = (
             FOLDER, JSON, *TOLD, GAP, LIMIT, SOLVER, QUIET,
         ),
         results=(EXPLANATION,),
+        counts="questions",
     ),
     Study(
         "characterize",
@@ -705,6 +707,7 @@ _STUDIES = (
             QUIET,
         ),
         results=(SWEEP,),
+        counts="scenarios",
     ),
     Study(
         "frontier",
@@ -724,6 +727,7 @@ _STUDIES = (
             SET, SCENARIO, EACH_GAP, EACH_LIMIT, JOBS, FOLDER, JSON, *TOLD, QUIET,
         ),
         results=(FRONTIER,),
+        counts="points at most",
     ),
     Study(
         "tornado",
