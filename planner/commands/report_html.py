@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from planner.commands.report import Report
+from planner.currency import shown_in
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
 from planner.outputs.blocks import printable
@@ -54,8 +55,10 @@ def report(
     _not_an_input(inputs, output)
     name = title or _title(plans, studies)
     named = list(zip(_names([path for path, _ in plans]), (plan for _, plan in plans), strict=True))
-    write_all({output: page(name, named, studies).encode()})
-    return Report(_text(name, studies), (output,), 0)
+    first = plans[0][1] if plans else studies[0][0]
+    with shown_in(first.shown_in):  # one currency for the whole page
+        write_all({output: page(name, named, studies).encode()})
+        return Report(_text(name, studies), (output,), 0)
 
 
 def _title(plans: Sequence[tuple[Path, Plan]], studies: Sequence[tuple[AnyStudy, Any]]) -> str:

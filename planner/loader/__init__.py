@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from planner import shipped
+from planner import currency, shipped
 from planner.errors import Finding, InputError
-from planner.inputs import Document, Inputs, with_support
-from planner.loader import market, overrides, yaml12
+from planner.inputs import Document, Inputs, shown, with_support
+from planner.loader import exchange, market, overrides, yaml12
 from planner.loader.checks import check_problem
 from planner.loader.price_building import below_drives
 from planner.schema.problem import Problem
@@ -40,8 +40,9 @@ def load_with_findings(
     document = yaml12.read(path)
     overrides.apply_scenario(document, scenario)
     overrides.apply_settings(document, settings)
-    problem = market.validated(Problem, document)
-    offered, digests, cheap = _offered(problem, path.parent, document)
+    with currency.known(_rates(document, path.parent)):
+        problem = market.validated(Problem, document)
+    problem, offered, digests, cheap = _offered(problem, path.parent, document)
     read = [_read_setting(setting) for setting in settings]
     parts = [market.digest(path), *digests, scenario or "", *read]
     inputs = Inputs(
@@ -52,8 +53,8 @@ def load_with_findings(
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
-    inputs = with_support(inputs)
-    findings = [*check_problem(inputs), *cheap]
+    inputs = shown(with_support(inputs))
+    findings = [*check_problem(inputs), *cheap, *exchange.doubts(inputs)]
     doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=doubts), findings
 
@@ -68,16 +69,32 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
     Raises:
         InputError: a file is not there, or wrong.
     """
-    offered, _, _ = _offered(inputs.problem, base, Document("", {}))
-    return with_support(replace(inputs, **offered, sha256=""))
+    problem, offered, _, _ = _offered(inputs.problem, base, Document("", {}))
+    return with_support(replace(inputs, problem=problem, **offered, sha256=""))
+
+
+def _rates(document: Document, base: Path) -> exchange.Rates:
+    """Return the rates of a problem; those of its price books too where it has amounts in them."""
+    rates = exchange.stated(document)
+    if not exchange.lacks(document, rates):
+        return rates
+    try:
+        paths = _price_paths(exchange.price_names(document), base, document)
+        return {**exchange.of_books(market.price_documents(paths)), **rates}
+    except InputError:  # it is told where the books are read
+        return rates
 
 
 def _offered(
     problem: Problem, base: Path, document: Document
-) -> tuple[dict[str, Any], list[str], list[Finding]]:
-    """Return what catalogs and price books hold, by field of the inputs; their digests; doubts."""
+) -> tuple[Problem, dict[str, Any], list[str], list[Finding]]:
+    """Return the problem with the rates of its books, what catalogs and price books hold, by field
+    of the inputs; their digests; doubts."""
     catalogs = market.load_catalogs(_catalog_paths(problem, base, document))
-    prices = market.load_prices(_price_paths(problem, base, document), catalogs.items)
+    paths = _price_paths(problem.prices, base, document)
+    prices = market.load_prices(paths, catalogs.items, exchange.read_as(problem))
+    place = document.place(("currency",)) if problem.currency else prices.currency_place
+    problem = exchange.settled(problem, prices.exchange, prices.currency, place)
     fields = {
         "items": tuple(catalogs.items.values()),
         "families": tuple(catalogs.families.values()),
@@ -94,7 +111,7 @@ def _offered(
         Finding("below-drives", message, *market.place_of(prices, sku), "prices", fix, "warning")
         for sku, message, fix in below_drives(prices.prices, catalogs.items, prices.rates)
     ]
-    return fields, [*catalogs.digests, *prices.digests], cheap
+    return problem, fields, [*catalogs.digests, *prices.digests], cheap
 
 
 def _read_setting(setting: str) -> str:
@@ -123,9 +140,8 @@ def _catalog_paths(problem: Problem, base: Path, document: Document) -> list[Pat
     ]
 
 
-def _price_paths(problem: Problem, base: Path, document: Document) -> list[Path]:
+def _price_paths(names: str | tuple[str, ...] | None, base: Path, document: Document) -> list[Path]:
     known = shipped.price_files()
-    names = problem.prices
     if names is None:
         names = (shipped.DEFAULT_PRICES,)
     elif isinstance(names, str):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from planner.currency import bare
 from planner.figures import FIGURES, objective_label
 from planner.outputs.alternatives_text import bought
 from planner.outputs.audience import HIDDEN_OBJECTIVE
@@ -17,6 +18,7 @@ from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.words import (
     amount_of,
     duration,
+    in_money,
     money,
     number,
     percent,
@@ -181,10 +183,11 @@ def _bill(plan: Plan) -> str:
         (Cells("quantity", tuple(f"{line.quantity:,}" for line in lines)), ""),
     ]
     if any(line.unit_net_usd is not None for line in lines):
+        code = in_money("USD")
         columns += [
             (Cells("bought", tuple(f"{line.purchased:,}" for line in lines)), ""),
-            (Cells("unit net, USD", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
-            _summed("net, USD", [line.extended_net_usd for line in lines], _usd),
+            (Cells(f"unit net, {code}", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
+            _summed(f"net, {code}", [line.extended_net_usd for line in lines], _usd),
         ]
     columns.append(_summed("IT power, kW", [line.it_power_kw for line in lines], _kw))
     heads = tuple(column for column, _ in columns)
@@ -202,7 +205,7 @@ def _summed(
 
 
 def _usd(usd: float | None) -> str:
-    return "not known" if usd is None else f"{usd:,.2f}"
+    return bare(usd, None)
 
 
 def _kw(kw: float | None) -> str:
