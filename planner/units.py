@@ -68,6 +68,12 @@ SHARE = Dimension("share", "1", ("10 %", "0.1"), bare=True, least=1e-12)
 COUNT = Dimension("count", "1", ("1.008 T", "70 B", "384"), bare=True, high=1e18)
 NUMBER = Dimension("number", "1", ("1.25", "14"), bare=True, least=1e-12)
 
+MOST = {
+    each.unit: each.high
+    for each in (POWER, BANDWIDTH, SIZE, CAPACITY, TIME, DAYS, MONEY, ENERGY_PRICE, COMPUTE)
+}
+"""The largest amount that a file may state of what is measured in a unit; a cell allows no more."""
+
 _DEFINITIONS = """
 byte = [data] = B
 bit = byte / 8 = b

@@ -124,7 +124,7 @@ def _amounts(text: str, code: str) -> list[float]:
 COMMANDS = (
     "solve problem.yaml --full", "size problem.yaml", "explain problem.yaml",
     "solve problem.yaml --lines --run --notes --proof",
-    "alternatives problem.yaml", "explain problem.yaml --why-not slow_store",
+    "alternatives problem.yaml", "explain problem.yaml --why-not quick_store",
     "compare problem.yaml --rules", "compare problem.yaml problem.yaml", "tornado problem.yaml -q",
     "frontier problem.yaml --against cost --points 3 -q",
     "sweep problem.yaml --vary budget.capex=x0.5,x1 -q",
