@@ -61,7 +61,7 @@ def _labelled(label: str, text: str) -> list[str]:
 
 
 def _answer(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
-    yield "Asked", _asked(plan, job)
+    yield "Asked", asked(plan, job)
     yield "Buy", _buy(plan, totals)
     yield "Work", _work(plan, totals, job)
     if totals.capex_usd is not None:
@@ -76,7 +76,7 @@ def _answer(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str
         yield "Left out", listed(left_out)
 
 
-def _asked(plan: Plan, job: JobPlan) -> str:
+def asked(plan: Plan, job: JobPlan) -> str:
     """Return the objective, the job and the limits that people set, in a line."""
     goal = plan.objective
     most = "the most" if goal.sense == "maximize" else "the least"

@@ -43,11 +43,20 @@ def read_plan(path: Path) -> Plan:
     Raises:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
     """
+    return open_sound_plan(path).plan
+
+
+def open_sound_plan(path: Path) -> Opened:
+    """Return what a plan file holds, whose every figure follows from the inputs it carries.
+
+    Raises:
+        InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
+    """
     opened = open_plan(path)
     wrong = faults(opened.inputs, opened.plan) or tuple(map(changed_text, opened.changed))
     if wrong:
         raise InputError(refusal(opened.name, opened.plan, wrong))
-    return opened.plan
+    return opened
 
 
 def open_plan(path: Path) -> Opened:
