@@ -32,13 +32,16 @@ WEIGHT_BYTES: Mapping[Precision, float] = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5
 class Document:
     """The data of one file and where each part of it stands.
 
-    ``origins`` names what replaced a part: the ``--set`` it came from.
+    ``origins`` names what replaced a part: the ``--set`` it came from. Paths in it count from
+    ``folder``; ``digest`` is that of the file.
     """
 
     file: str
     data: Any
     lines: dict[DataPath, int] = field(default_factory=dict)
     origins: dict[DataPath, str] = field(default_factory=dict)
+    folder: Path = Path()
+    digest: str = ""
 
     def line(self, path: DataPath) -> int | None:
         """Return the line of ``path`` or of its nearest known ancestor."""

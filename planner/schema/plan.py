@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from planner.schema.base import PlanModel
+from planner.schema.base import PlanModel, Shown
 from planner.schema.catalog import Category, Confidence, Lifecycle, Precision
 from planner.schema.infeasibility import Infeasibility
 from planner.schema.storage_options import StorageOptions
@@ -706,7 +706,7 @@ class Site(PlanModel):
     energy_basis: Literal["maximum", "typical"] = "maximum"
 
 
-class Plan(PlanModel):
+class Plan(Shown, PlanModel):
     """A verified plan, or why there is none.
 
     ``not_counted`` is what the bill leaves out because the problem does not ask for it.

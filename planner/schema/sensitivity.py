@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from planner.schema.base import Record
+from planner.schema.base import Record, Shown
 from planner.schema.plan import Status
 
 SENSITIVITY_SCHEMA_VERSION = 1
@@ -43,7 +43,7 @@ VARIED = "objective, which varies"
 """The objective of a sweep whose scenarios have different ones: their values do not compare."""
 
 
-class Study(Record):
+class Study(Shown, Record):
     """What every sensitivity study says about the problem it varies.
 
     ``base`` is the objective of the problem as it stands, None where it has no plan; ``gap_asked``
