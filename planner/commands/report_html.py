@@ -22,7 +22,7 @@ from planner.outputs.charts.studies import AnyStudy, heading, headline
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import INDENT, wrapped
 from planner.schema.plan import SCHEMA_VERSION, Plan
-from planner.schema.sensitivity import SENSITIVITY_SCHEMA_VERSION, Frontier, Sweep
+from planner.schema.sensitivity import Frontier, Sweep
 from planner.studies.registry import RESULTS, load
 from planner.studies.verification import Opened, open_sound_plan
 from planner.whole_files import write_all
@@ -171,7 +171,7 @@ def _result(path: Path) -> Opened | AnyStudy:
         return _plan(path, data)
     if model is None:
         raise InputError(Finding("result", "this is no result of planner", str(path), fix=_TAKES))
-    _same_version(path, data, SENSITIVITY_SCHEMA_VERSION)
+    _same_version(path, data, model.model_fields["schema_version"].default)
     return _validated(path, data, model)
 
 
