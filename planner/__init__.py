@@ -25,8 +25,11 @@ __version__ = "0.1.0"
 _HOMES = {
     "planner.library": (
         "alternatives",
+        "audit",
+        "bid",
         "characterize",
         "compare",
+        "example",
         "explain",
         "frontier",
         "load",
@@ -38,6 +41,7 @@ _HOMES = {
         "tornado",
         "uncertain",
         "verify",
+        "workbook",
     ),
     "planner.errors": ("InputError", "NoPlanError", "PlannerError", "VerificationError"),
     "planner.inputs": ("Inputs",),
