@@ -62,7 +62,7 @@ def _labelled(label: str, text: str) -> list[str]:
 
 def told(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
     """Yield what the first screen says: a label and a sentence each."""
-    yield "Asked", _asked(plan, job)
+    yield "Asked", asked(plan, job)
     yield "Buy", _buy(plan, totals)
     yield "Work", _work(plan, totals, job)
     if totals.capex_usd is not None:
@@ -77,7 +77,7 @@ def told(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
         yield "Left out", listed(left_out)
 
 
-def _asked(plan: Plan, job: JobPlan) -> str:
+def asked(plan: Plan, job: JobPlan) -> str:
     """Return the objective, the job and the limits that people set, in a line."""
     goal = plan.objective
     most = "the most" if goal.sense == "maximize" else "the least"

@@ -47,11 +47,20 @@ def read_plan(path: Path, model: Plan | None = None) -> Plan:
     Raises:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
     """
+    return open_sound_plan(path, model).plan
+
+
+def open_sound_plan(path: Path, model: Plan | None = None) -> Opened:
+    """Return what a plan file, or a plan in memory, holds; every figure follows from its inputs.
+
+    Raises:
+        InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
+    """
     opened = open_plan(path, model)
     wrong = faults(opened.inputs, opened.plan) or tuple(map(changed_text, opened.changed))
     if wrong:
         raise InputError(refusal(opened.name, opened.plan, wrong))
-    return opened.plan
+    return opened
 
 
 def open_plan(path: Path, model: Plan | None = None) -> Opened:
