@@ -262,20 +262,42 @@ def report(
             show_default=False,
         ),
     ],
-    file: Annotated[Path, typer.Option("--file", "-f", help="The HTML file to write.")] = Path(
-        "report.html"
-    ),
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file", "-f", help="The HTML file to write; default: report.html.", show_default=False
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", hidden=True, help="Refused: a report is one file."),
+        typer.Option("--output", "-o", help="The HTML file, or a folder for report.html."),
     ] = None,
+    audience: Annotated[
+        AudienceName,
+        typer.Option(help="Whom it is for: all of it, net prices, or net prices and discounts."),
+    ] = AudienceName.internal,
+    prices: Annotated[
+        PricesName | None,
+        typer.Option(help="Which prices a customer's report shows; net ones by default."),
+    ] = None,
+    curve: Annotated[
+        bool,
+        typer.Option("--curve", help="Compute the curve of work against storage: a minute a plan."),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Put plans, side by side, and studies into one HTML file that opens offline."""
     from planner.commands.report import tell
     from planner.commands.report_html import report as write_report
 
-    found = write_report(tuple(results), file, folder=output)
+    found = write_report(
+        tuple(results),
+        file,
+        folder=output,
+        audience=audience.value,
+        prices=None if prices is None else prices.value,
+        curve=curve,
+    )
     say(found.text)
     tell(found.written, quiet=quiet)
     raise typer.Exit(found.code)

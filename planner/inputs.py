@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from planner import currency
 from planner.errors import Finding, InputError
 from planner.figures import OBJECTIVES, OVER_THE_TERM
 from planner.limits import of_group
@@ -33,13 +34,16 @@ WEIGHT_BYTES: Mapping[Precision, float] = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5
 class Document:
     """The data of one file and where each part of it stands.
 
-    ``origins`` names what replaced a part: the ``--set`` it came from.
+    ``origins`` names what replaced a part: the ``--set`` it came from. Paths in it count from
+    ``folder``; ``digest`` is that of the file.
     """
 
     file: str
     data: Any
     lines: dict[DataPath, int] = field(default_factory=dict)
     origins: dict[DataPath, str] = field(default_factory=dict)
+    folder: Path = Path()
+    digest: str = ""
 
     def line(self, path: DataPath) -> int | None:
         """Return the line of ``path`` or of its nearest known ancestor."""
@@ -399,4 +403,11 @@ def inputs_from_text(text: str | bytes) -> Inputs:
         raise InputError(
             Finding("portable", f"the inputs cannot be read ({count} faults)")
         ) from None
-    return Inputs(**{name: getattr(whole, name) for name in _CARRIED})
+    return shown(Inputs(**{name: getattr(whole, name) for name in _CARRIED}))
+
+
+def shown(inputs: Inputs) -> Inputs:
+    """Return the inputs; from now on money is shown in their currency and read in any they know."""
+    currency.know({code: rate.of(code) for code, rate in inputs.problem.exchange.items()})
+    currency.show(inputs.problem.shown_in)
+    return inputs

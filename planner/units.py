@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from planner import currency
+
 if TYPE_CHECKING:
     from pint import UnitRegistry
 
@@ -65,6 +67,12 @@ WRITE_VOLUME = Dimension("write volume", "TB/day", ("700 TB/day", "1.2 PB/day"))
 SHARE = Dimension("share", "1", ("10 %", "0.1"), bare=True, least=1e-12)
 COUNT = Dimension("count", "1", ("1.008 T", "70 B", "384"), bare=True, high=1e18)
 NUMBER = Dimension("number", "1", ("1.25", "14"), bare=True, least=1e-12)
+
+MOST = {
+    each.unit: each.high
+    for each in (POWER, BANDWIDTH, SIZE, CAPACITY, TIME, DAYS, MONEY, ENERGY_PRICE, COMPUTE)
+}
+"""The largest amount that a file may state of what is measured in a unit; a cell allows no more."""
 
 _DEFINITIONS = """
 byte = [data] = B
@@ -137,7 +145,13 @@ COMMON = {
 def _factor(unit: str, canonical: str) -> float | None:
     """Return how many canonical units one ``unit`` is, or None where they do not convert."""
     common = COMMON.get((unit, canonical))
-    return pint_factor(unit, canonical) if common is None else common
+    if common is not None:
+        return common
+    other = currency.in_usd(unit) if canonical.startswith("USD") else None
+    if other is None:
+        return pint_factor(unit, canonical)
+    factor = _factor(other[0], canonical)
+    return None if factor is None else factor * other[1]
 
 
 @cache
@@ -193,6 +207,11 @@ def canonical(value: float, dimension: Dimension) -> float:
     return _check(value, value, dimension, dimension.high)
 
 
+def rate_wanted(code: str) -> str:
+    """Return what to write where the rate of a currency is missing."""
+    return f"add exchange: {{{code}: {{usd: 1.08, on: 2026-11-20, source: ...}}}}, usd what it is"
+
+
 def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
     if unit.startswith(","):
         fix = f"write a decimal point and no other marks, for example '{dimension.examples[0]}'"
@@ -207,7 +226,11 @@ def _unit_factor(unit: str, value: str, dimension: Dimension) -> float:
         return factors[unit]
     if not unit:
         raise QuantityError(f"{_describe(value)} has no unit", dimension.hint())
-    factor = _factor(unit, dimension.unit)
+    try:
+        factor = _factor(unit, dimension.unit)
+    except currency.NoRateError as error:
+        message = f"{_describe(value)} is in {error}, and no rate of {error} is known"
+        raise QuantityError(message, rate_wanted(str(error))) from None
     if factor is None:
         message = f"'{_clip(unit)}' in {_describe(value)} is not a unit of {dimension.name}"
         raise QuantityError(message, _other_case(unit, dimension) or dimension.hint())

@@ -1,8 +1,11 @@
 """The documentation says what the program does: commands, options, links, snippets, pictures."""
 
 import importlib.util
+import os
 import re
+import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +16,7 @@ import yaml
 from planner import shipped
 from planner.loader import load_with_findings
 from planner.loader.market import load_catalogs, load_prices
+from tests.world.commands import ran
 from tests.world.solved import solved
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -105,11 +109,10 @@ def test_the_curve_is_drawn_from_the_plans_of_today() -> None:
 
 
 @pytest.mark.exhaustive(keep=0)
-def test_the_table_of_rules_in_the_readme_is_what_the_rules_cost() -> None:
-
+def test_the_table_of_what_rules_cost_is_true() -> None:
     cells = r"(\d+) ([^|]+) \| ([\d,]+) \| ([\d,]+) \| ([\d.]+)"
     row = re.compile(rf"^\| .*`(\w+)`.* \| {cells} \|$", re.MULTILINE)
-    rows = row.findall(PAGES[0].read_text("utf-8"))
+    rows = row.findall((ROOT / "docs" / "why.md").read_text("utf-8"))
     assert [name for name, *_ in rows] == ["demand", "light", "medium", "high"]
     for rule, count, model, gpus, pflops, spent in rows:
         plan = solved("10MW", f"storage.rule={rule}")
@@ -198,8 +201,9 @@ def test_problem_in_the_how_to_solves_with_its_own_catalog_and_prices(tmp_path: 
     assert line.lead_time == "6 weeks"
 
 
-def test_readme_lists_the_shipped_problems() -> None:
-    listed = set(re.findall(r"\(problems/(\w+)\.yaml\)", PAGES[0].read_text("utf-8")))
+def test_the_how_to_lists_the_shipped_problems() -> None:
+    text = (ROOT / "docs" / "how-to.md").read_text("utf-8")
+    listed = set(re.findall(r"\(\.\./problems/(\w+)\.yaml\)", text))
     assert listed == set(shipped.problem_files())
 
 
@@ -210,14 +214,51 @@ def test_catalog_page_lists_the_shipped_catalogs() -> None:
     assert rows == set(shipped.catalog_files()) | books
 
 
-def test_exit_codes_in_the_readme_are_those_of_the_reference() -> None:
-    codes = re.compile(r"^\| (\d+) \|", re.MULTILINE)
-    readme = codes.findall(PAGES[0].read_text("utf-8"))
-    reference = codes.findall((ROOT / "docs" / "commands.md").read_text("utf-8"))
-    assert readme == [code for code in reference if code != "130"]
+def test_every_exit_code_is_in_the_reference() -> None:
     from planner.cli import EXIT_CODES
 
-    assert {str(code) for code in EXIT_CODES.values()} <= set(readme)
+    text = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    listed = set(re.findall(r"^\| (\d+) \|", text, re.MULTILINE))
+    assert {str(code) for code in EXIT_CODES.values()} <= listed
+
+
+def test_readme_fits_two_screens() -> None:
+    assert len(PAGES[0].read_text("utf-8").splitlines()) <= 150
+
+
+def tutorial_commands(text: str) -> str:
+    """Run the commands of one block in the current folder; return all that they said."""
+    said = ""
+    for line in text.splitlines():
+        command, _, remark = line.removeprefix("$ planner ").partition("   # ")
+        expected = int(found[1]) if (found := re.match(r"exit code (\d)", remark.strip())) else 0
+        done = ran(*shlex.split(command))
+        assert done.code == expected, f"{line}\n{done.err}"
+        said += done.out
+    return said
+
+
+def test_the_tutorial_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files, commands and edit in their order; every figure it shows was on a screen."""
+    page = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    screens, shown = "", 0
+    for language, text in FENCE.findall(page):
+        if language == "console":
+            screens += tutorial_commands(text)
+        elif language == "yaml":
+            named = re.match(r"# (?:file|save as): (\S+)\n", text)
+            assert named, text
+            Path(named[1]).write_text(text, encoding="utf-8")
+        elif language == "python":
+            exec(compile(text, "tutorial", "exec"), {})
+        elif language == "text":
+            figures = [word for word in text.split() if re.search(r"\d", word)]
+            shown += len(figures)
+            assert set(figures) <= set(screens.split()), set(figures) - set(screens.split())
+    assert shown > 20
+    written = ("first/lab.xlsx", "plan/lab.plan.json", "send/lab.customer.xlsx", "meeting.html")
+    assert all(Path(name).stat().st_size for name in written)
 
 
 def test_constraints_cover_what_the_project_depends_on() -> None:
@@ -226,6 +267,7 @@ def test_constraints_cover_what_the_project_depends_on() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
     wanted += project["optional-dependencies"]["dev"]
+    wanted += project["optional-dependencies"]["docs"]
     names = {re.split(r"[<>=\[!~]", need)[0].lower().replace("_", "-") for need in wanted}
     assert names - {project["name"]} <= pins
 
@@ -234,6 +276,23 @@ def test_ci_script_is_sound() -> None:
     path = ROOT / ".ci" / "run"
     assert path.stat().st_mode & 0o111
     subprocess.run(["bash", "-n", str(path)], check=True)
+
+
+@pytest.mark.exhaustive(keep=0)
+def test_the_site_is_built_without_a_broken_link_and_opens_offline(tmp_path: Path) -> None:
+    if importlib.util.find_spec("material") is None:
+        assert not os.environ.get("CI"), "the extra 'docs' is not installed"
+        pytest.skip("the extra 'docs' is not installed")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    pages = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.html")}
+    docs = {name_of(page).removeprefix("docs/").replace(".md", ".html") for page in PAGES}
+    assert docs - {"README.html"} - {"adr/README.html"} <= pages
+    assert {"index.html", "adr/index.html"} <= pages
+    loaded = re.compile(r"<(?:script|img|iframe)[^>]*src=\"?https?:|<link[^>]*href=\"?https?:")
+    for name in pages:
+        assert not loaded.search((tmp_path / name).read_text("utf-8")), name
 
 
 def test_sources_are_cited_by_title_and_author() -> None:

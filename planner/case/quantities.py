@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from planner.sizing import placement
 from planner.sizing.placement import Shares, Space, packing
@@ -98,13 +99,15 @@ class Steps:
         """The most that any size holds."""
         return self.sizes[-1].capacity if self.sizes else 0
 
-    def ramps(self) -> Iterator[Ramp]:
-        """Yield the sizes as few straight ramps."""
-        first = 0
+    @cached_property
+    def ramps(self) -> tuple[Ramp, ...]:
+        """The sizes as few straight ramps."""
+        found, first = [], 0
         while first < len(self.sizes):
             last = self._end_of_run(first)
-            yield self._ramp(first, last)
+            found.append(self._ramp(first, last))
             first = last + 1
+        return tuple(found)
 
     def _low(self, index: int) -> int:
         return self.sizes[index - 1].capacity if index else 0

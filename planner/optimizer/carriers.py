@@ -2,7 +2,7 @@
 
 Nothing is solved: the GPU systems, the GPUs in use and the way are those of the operation, so each
 count is settled by running it. More units of an item only help the job (bandwidth, capacity), so
-the fewest that carry it are found by halving, or one by one where a table gives the bandwidth; more
+the fewest that carry it are found by halving, or one by one where a table has less for more; more
 only take more of what is limited, so that where the fewest break a limit all do.
 """
 
@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from planner.case import Case, Storage
+from planner.case.model import Segment
 from planner.figures import OBJECTIVES
 from planner.optimizer import purchase
 from planner.optimizer.guess import orderly
@@ -163,16 +165,31 @@ def fewest(item: Storage, does: Callable[[int], bool]) -> int | None:
 
     Args:
         item: the item.
-        does: whether so many do; if so many do, more do, but for items with a table of sizes.
+        does: whether so many do; if so many do, more do, unless more units bring less bandwidth.
     """
     low, high = max(item.min_units, item.low, 1), min(item.high or MOST_UNITS, MOST_UNITS)
     if item.segments:
         low = max(low, item.segments[0].low)
         high = min(high, item.segments[-1].high)
-        return next((count for count in range(low, high + 1) if does(count)), None)
+        if not _never_falls(item.segments):
+            return next((count for count in range(low, high + 1) if does(count)), None)
     if low > high or not does(high):
         return None
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if does(middle) else (middle + 1, high)
     return low
+
+
+def _never_falls(segments: Sequence[Segment]) -> bool:
+    """Say whether more units never bring less bandwidth, by a table of sizes."""
+    reads, writes = [0.0], [0.0]
+    for piece in segments:
+        wide = piece.high - piece.low
+        reads += [piece.read_at_low, piece.read_at_low + piece.read_slope * wide]
+        writes += [piece.write_at_low, piece.write_at_low + piece.write_slope * wide]
+    return all(
+        before <= after * (1.0 + 1e-12)
+        for rates in (reads, writes)
+        for before, after in pairwise(rates)
+    )

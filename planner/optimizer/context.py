@@ -474,7 +474,7 @@ class Counts:
         most = self.bounds.most(quantity.terms)
         flags, amounts, ramps = [], [], []
         outputs: list[list[tuple[float, Linear]]] = [[] for _ in quantity.outputs]
-        for number, ramp in enumerate(quantity.ramps()):
+        for number, ramp in enumerate(quantity.ramps):
             if ramp.low >= most + ROUNDING:
                 break
             flag, step, part = self._add_ramp(f"{name}__{number}", ramp)

@@ -11,6 +11,7 @@ from planner.figures import objective_label
 from planner.limits import SUPPLIES, of_group
 from planner.outputs import console, rivals_text, scope
 from planner.outputs.comparison_words import listed, next_step
+from planner.outputs.restated import in_its_currency
 from planner.outputs.words import (
     duration,
     money,
@@ -37,6 +38,7 @@ _MOST_NOTE_LINES = 2
 _MOST_BINDING = 3
 
 
+@in_its_currency
 def render(plan: Plan, parts: Collection[str] = ()) -> str:
     """Return the first screen, and after it the parts that were asked for.
 
@@ -47,7 +49,7 @@ def render(plan: Plan, parts: Collection[str] = ()) -> str:
     if plan.totals is None or not plan.jobs:
         return console.render(plan)
     lines = [console.headline(plan), ""]
-    for label, text in _answer(plan, plan.totals, plan.jobs[0]):
+    for label, text in told(plan, plan.totals, plan.jobs[0]):
         lines += _labelled(label, text)
     lines += _notes(plan) if "notes" not in parts else []
     lines += _labelled("More", _more(plan, parts)) if len(parts) < len(PARTS) else []
@@ -60,8 +62,9 @@ def _labelled(label: str, text: str) -> list[str]:
     return wrapped(text, f"{label:<{_INDENT}}", " " * _INDENT)
 
 
-def _answer(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
-    yield "Asked", _asked(plan, job)
+def told(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str]]:
+    """Yield what the first screen says: a label and a sentence each."""
+    yield "Asked", asked(plan, job)
     yield "Buy", _buy(plan, totals)
     yield "Work", _work(plan, totals, job)
     if totals.capex_usd is not None:
@@ -76,7 +79,7 @@ def _answer(plan: Plan, totals: Totals, job: JobPlan) -> Iterator[tuple[str, str
         yield "Left out", listed(left_out)
 
 
-def _asked(plan: Plan, job: JobPlan) -> str:
+def asked(plan: Plan, job: JobPlan) -> str:
     """Return the objective, the job and the limits that people set, in a line."""
     goal = plan.objective
     most = "the most" if goal.sense == "maximize" else "the least"
@@ -206,11 +209,11 @@ def _notes(plan: Plan) -> list[str]:
 def _more(plan: Plan, parts: Collection[str]) -> str:
     """Return the options that tell more, with what each tells."""
     notes = len(plan.warnings) + len(plan.idle)
-    told = {
+    options = {
         "lines": "--lines the bill",
         "run": "--run how the job runs",
         "network": "--network" if plan.fabrics else "",
         "notes": f"--notes all {notes}" if notes > _MOST_NOTES else "",
         "proof": "--proof",
     }
-    return ", ".join(text for part, text in told.items() if text and part not in parts)
+    return ", ".join(text for part, text in options.items() if text and part not in parts)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from planner.sizing.checks import require_non_negative, require_positive, require_share
 
@@ -320,6 +321,7 @@ def swap_factor(hardware_share: float, swap_s: float, mtti_s: float) -> float:
     return 1.0 + hardware_share * math.expm1(-swap_s / mtti_s)
 
 
+@lru_cache(maxsize=256)
 def longest_swap_per_mtti(hardware_share: float) -> float:
     """Return the longest swap, as a share of the MTTI, up to which the optimum can be proven.
 

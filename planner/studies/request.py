@@ -74,6 +74,8 @@ class Request:
         as_json: whether records are printed as JSON.
         progress: is told how far the study has come.
         begun: when the command began, by ``time.monotonic`` and ``time.process_time``.
+        models: what is in memory under the name of a path, instead of a file there; settings and
+            the scenario are of files alone.
     """
 
     paths: tuple[Path, ...]
@@ -88,6 +90,7 @@ class Request:
     as_json: bool = False
     progress: Progress = _ignore
     begun: tuple[float, float] = field(default_factory=_now)
+    models: Mapping[Path, Inputs | Plan] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:
@@ -101,8 +104,11 @@ class Request:
         Raises:
             InputError: a file is wrong.
         """
-        from planner.api import load
+        from planner.api import Inputs, load
 
+        given = self.models.get(self.path)
+        if isinstance(given, Inputs):
+            return given
         return load(self.path, settings=self.settings, scenario=self.scenario)
 
     @property

@@ -50,7 +50,7 @@ def sized(draw: st.DrawFn) -> tuple[Size, ...]:
 def test_runs_reproduce_every_size(sizes: tuple[Size, ...]) -> None:
     steps = Steps("fabric", ((1.0, "x"),), sizes, ("a", "b"))
     low, rebuilt = 0, list[Size]()
-    for ramp in steps.ramps():
+    for ramp in steps.ramps:
         for v in range(ramp.steps + 1):
             assert ramp.low + v * ramp.stride == low
             low = ramp.high + v * ramp.stride

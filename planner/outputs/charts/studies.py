@@ -43,6 +43,11 @@ FAMILIES: dict[type[AnyStudy], Family] = {
 """Every kind of study that a report shows."""
 
 
+def _family(study: AnyStudy) -> Family:
+    """Return what tells of a study; one that has its rows with it is a kind of its record."""
+    return next(FAMILIES[kind] for kind in type(study).__mro__ if kind in FAMILIES)
+
+
 def charts(study: AnyStudy, rows: Rows | None = None) -> tuple[Chart, ...]:
     """Return the charts of a study.
 
@@ -50,12 +55,12 @@ def charts(study: AnyStudy, rows: Rows | None = None) -> tuple[Chart, ...]:
         study: its record.
         rows: the table of a sweep, by column; other studies have none.
     """
-    return FAMILIES[type(study)].charts(study, rows or {})
+    return _family(study).charts(study, rows or {})
 
 
 def heading(study: AnyStudy) -> str:
     """Return the title of a study's part of a report."""
-    return FAMILIES[type(study)].heading(study)
+    return _family(study).heading(study)
 
 
 def headline(study: AnyStudy, rows: Rows | None = None) -> str:
@@ -65,7 +70,7 @@ def headline(study: AnyStudy, rows: Rows | None = None) -> str:
         study: its record.
         rows: the table of a sweep, by column.
     """
-    parts = list(FAMILIES[type(study)].findings(study, rows or {}))
+    parts = list(_family(study).findings(study, rows or {}))
     if not parts and not isinstance(study, Sweep):
         parts = [study.message or f"{capital(STATUS[study.status])}."]
     return " ".join(parts)
@@ -78,5 +83,5 @@ def tables(study: AnyStudy, rows: Rows | None = None) -> dict[str, tuple[Table, 
         study: its record.
         rows: the table of a sweep, by column.
     """
-    found = FAMILIES[type(study)].tables(study, rows or {})
+    found = _family(study).tables(study, rows or {})
     return {name: tuple(table for table in each if table.total) for name, each in found.items()}

@@ -9,6 +9,7 @@ from planner.outputs.workbook.evaluate import Scalar
 from planner.outputs.workbook.formats import DECIMAL_1, DECIMAL_2
 from planner.outputs.workbook.formulas import known
 from planner.outputs.workbook.inputs import Range
+from planner.units import MOST
 
 UNKNOWN = "n/a"
 """What a result shows where an input is missing or nothing would ever finish."""
@@ -46,7 +47,8 @@ class Input:
     def allowed(self) -> Range:
         """What the cell may hold."""
         blank = self.note in (NO_LIMIT, NOT_GIVEN)
-        return Range(self.low, self.high, self.whole, self.choices, blank=blank, listed=self.listed)
+        high = min(self.high, MOST.get(self.unit, self.high))
+        return Range(self.low, high, self.whole, self.choices, blank=blank, listed=self.listed)
 
 
 @dataclass(frozen=True)
