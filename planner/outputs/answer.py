@@ -12,6 +12,7 @@ from planner.limits import SUPPLIES, of_group
 from planner.outputs import console, rivals_text, scope
 from planner.outputs.comparison_words import listed, next_step
 from planner.outputs.first_screen import MOST_NOTES, labelled, noted
+from planner.outputs.restated import in_its_currency
 from planner.outputs.words import (
     duration,
     money,
@@ -34,6 +35,7 @@ _INDENT = max(len(label) for label in LABELS) + 2
 _MOST_BINDING = 3
 
 
+@in_its_currency
 def render(plan: Plan, parts: Collection[str] = ()) -> str:
     """Return the first screen, and after it the parts that were asked for.
 

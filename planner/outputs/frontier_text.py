@@ -28,7 +28,7 @@ from planner.outputs.sensitivity_words import (
     sentence,
     units,
 )
-from planner.outputs.words import gap, millions, number
+from planner.outputs.words import in_money, millions, number, small_share
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
 
@@ -177,13 +177,13 @@ def _points(study: Frontier) -> Table:
         _axis(study.x_label, [point.x for point in points], study.x_unit, x),
         _axis(study.y_label, [point.y for point in points], ys, y),
         _axis("no plan passes", [each.bound for each in points], ys, y, ("no plan", "passes")),
-        Column("gap", tuple(gap(point.gap) for point in points), on=PAGE),
+        Column("gap", tuple(small_share(point.gap) for point in points), on=PAGE),
         _figure("gpus_used", [each.gpus_in_use for each in points], ("GPUs", "in use"), EVERYWHERE),
         _figure("goodput", [point.goodput for point in points], (), PAGE),
     ]
     if against != "cost":
         capex = [point.capex_usd for point in points]
-        column = _figure("capex_usd", capex, ("capex", "MUSD"), EVERYWHERE)
+        column = _figure("capex_usd", capex, ("capex", in_money("MUSD")), EVERYWHERE)
         columns.append(replace(column, texts=tuple(map(millions, capex))))
     if against != "power":
         meter = [point.facility_power_kw for point in points]

@@ -131,9 +131,13 @@ RULES = Result(
     view="planner.outputs.compare_text:render_rules",
     first="planner.outputs.compare_text:first_rules",
     sheets=f"{_SHEETS}.rules:sheets",
+    charts="planner.outputs.charts.studies:charts",
+    kept="{stem}.rules",
     book="{stem}.rules",
+    picture="{stem}.rules",
     kind="rules",
     beside="planner.studies.compare.rules:rules_table",
+    reported=True,
 )
 ALTERNATIVES = Result(
     "alternatives",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from planner.currency import bare
 from planner.figures import FIGURES, OBJECTIVES, objective_label
 from planner.outputs.alternatives_text import bought
 from planner.outputs.answer import asked as asked_in_words
@@ -20,6 +21,7 @@ from planner.outputs.charts.markup import (
     text,
     words,
 )
+from planner.outputs.charts.studies import AnyStudy
 from planner.outputs.charts.words import capital, gap, short
 from planner.outputs.comparison_words import listed, next_step
 from planner.outputs.rivals_text import decided, needed, units
@@ -29,6 +31,7 @@ from planner.outputs.words import (
     amount_of,
     duration,
     given_away,
+    in_money,
     money,
     number,
     percent,
@@ -38,11 +41,11 @@ from planner.outputs.words import (
     size,
     so_many,
 )
+from planner.schema.comparison import RulesTable
 from planner.schema.plan import JobPlan, LimitReport, Plan, StepNeed, Totals
-from planner.schema.sensitivity import Study
 
 
-def asked(plan: Plan | None, studies: Sequence[Study]) -> str:
+def asked(plan: Plan | None, studies: Sequence[AnyStudy]) -> str:
     """Return what was asked: the problem, its objective, and what was laid over it.
 
     Args:
@@ -65,12 +68,13 @@ def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "Asked for", text(_goal(goal.name, goal.sense, goal.gap_asked))
 
 
-def _of_studies(studies: Sequence[Study]) -> Iterator[tuple[str, str]]:
+def _of_studies(studies: Sequence[AnyStudy]) -> Iterator[tuple[str, str]]:
     if studies:
         first = studies[0]
         yield "Problem", text(first.problem) + _file(first.problem_file)
         yield from _laid_over(first.scenario, first.overrides)
-        yield "Asked for", text(_goal(first.objective, first.sense, first.gap_asked))
+        if not isinstance(first, RulesTable):
+            yield "Asked for", text(_goal(first.objective, first.sense, first.gap_asked))
 
 
 def _file(name: str) -> str:
@@ -237,6 +241,7 @@ def _proof(plan: Plan) -> str:
     away = given_away(plan)
     if away is None:
         return f"{said}; this one has {amount_of(goal, goal.value)} (gap {gap(goal.gap)})."
+    away = away.partition("; `")[0].partition(" (policy")[0]  # how to ask otherwise
     return f"{said}; this one has {amount_of(goal, goal.value)}: {away}."
 
 
@@ -292,17 +297,18 @@ def bill(plan: Plan) -> str:
         (Cells("quantity", tuple(f"{line.quantity:,}" for line in lines)), ""),
     ]
     if any(line.unit_net_usd is not None for line in lines):
+        code = in_money("USD")
         columns.append((Cells("bought", tuple(f"{line.purchased:,}" for line in lines)), ""))
         if any(line.unit_list_usd not in (None, line.unit_net_usd) for line in lines):
             columns.append(
-                (Cells("unit list, USD", tuple(_usd(x.unit_list_usd) for x in lines)), "")
+                (Cells(f"unit list, {code}", tuple(_usd(x.unit_list_usd) for x in lines)), "")
             )
         if any(line.discount for line in lines):
             shares = tuple(percent(line.discount) if line.discount else "" for line in lines)
             columns.append((Cells("discount", shares), ""))
         columns += [
-            (Cells("unit net, USD", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
-            _summed("net, USD", [line.extended_net_usd for line in lines], _usd),
+            (Cells(f"unit net, {code}", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
+            _summed(f"net, {code}", [line.extended_net_usd for line in lines], _usd),
         ]
     columns.append(_summed("IT power, kW", [line.it_power_kw for line in lines], _kw))
     heads = tuple(column for column, _ in columns)
@@ -320,7 +326,7 @@ def _summed(
 
 
 def _usd(usd: float | None) -> str:
-    return "not known" if usd is None else f"{usd:,.2f}"
+    return bare(usd, None)
 
 
 def _kw(kw: float | None) -> str:
