@@ -74,7 +74,8 @@ def first_audit(audit: Audit) -> FirstScreen:
         return FirstScreen(entire=True)
     *money_said, standing = [text for text in _verdict(audit) if "Not read:" not in text]
     edits = [
-        f"{edit.label} {_value(edit, edit.before)} -> {_value(edit, edit.after)}"
+        f"{edit.sheet}!{edit.cell} {edit.label}: {_value(edit, edit.before)} -> "
+        f"{_value(edit, edit.after)}"
         for edit in audit.edits[:_FIRST_EDITS]
     ]
     left = len(audit.edits) - len(edits)
@@ -97,7 +98,7 @@ def first_audit(audit: Audit) -> FirstScreen:
         below=(_main_figures(audit),),
         notes=(*unread, *short, *stale),
         proof=(f"the best plan is {proven[0].strip(' ()')}",) if proven else (),
-        full="every figure, every edit with its cell",
+        full="every figure, every edit",
     )
 
 
