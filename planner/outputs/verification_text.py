@@ -8,6 +8,7 @@ from typing import Any
 from planner.figures import FIGURES
 from planner.outputs.blocks import joined, printable
 from planner.outputs.comparison_words import fitted
+from planner.outputs.restated import in_its_currency
 from planner.outputs.words import INDENT, duration, gap, money, number, percent, quantity, wrapped
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Breach, Check, Edit, Verification
@@ -95,7 +96,7 @@ def _figures(audit: Audit) -> str:
     plans = (audit.solved, audit.edited, audit.best)
     rows = [["", "solved", "edited", "best now"]]
     for name, read in _ROWS:
-        cells = [read(plan) if plan is not None else "-" for plan in plans]
+        cells = [in_its_currency(read)(plan) if plan is not None else "-" for plan in plans]
         if any(cell not in ("-", "not known") for cell in cells):
             rows.append([FIGURES[name].title, *cells])
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
