@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from planner.currency import Currency, shown_in
 from planner.figures import FIGURES
 from planner.outputs.blocks import joined, printable
 from planner.outputs.comparison_words import fitted
@@ -62,9 +63,10 @@ def render_audit(audit: Audit) -> str:
 def _edits(audit: Audit) -> str:
     if not audit.edits:
         return "Nothing was edited."
+    before, after = audit.solved.shown_in, (audit.edited or audit.solved).shown_in
     rows = [
-        (f"{edit.sheet}!{edit.cell}", edit.label, f"{_value(edit, edit.before)} -> "
-         f"{_value(edit, edit.after)}")
+        (f"{edit.sheet}!{edit.cell}", edit.label, f"{_value(edit, edit.before, before)} -> "
+         f"{_value(edit, edit.after, after)}")
         for edit in audit.edits[:_MOST_EDITS]
     ]  # fmt: skip
     more = len(audit.edits) - len(rows)
@@ -80,15 +82,19 @@ def _aligned(rows: list[tuple[str, str, str]]) -> list[str]:
     return [f"{INDENT}{a:<{place}}  {fitted(b, label):<{label}}  {c}".rstrip() for a, b, c in rows]
 
 
-def _value(edit: Edit, value: float | str | None) -> str:
+def _value(edit: Edit, value: float | str | None, money: Currency) -> str:
+    """Return what a cell held, amounts in the currency of its workbook."""
     if value is None:
         return "blank"
     if isinstance(value, str):
         return value
     if edit.unit == "share":
         return f"{100 * value:,.6g} %"
-    if edit.unit.startswith("USD") and edit.unit in ("USD", "USD/year"):
-        return quantity(value, edit.unit)
+    if edit.unit in ("USD", "USD/year"):
+        with shown_in(money):
+            return quantity(value, edit.unit)
+    if "USD" in edit.unit and edit.unit != f"USD/{money.code}":  # which is a rate of exchange
+        return f"{money.of(value):,.6g} {money.named(edit.unit)}"
     return f"{value:,.6g} {edit.unit}".rstrip()
 
 
