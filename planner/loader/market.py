@@ -30,14 +30,14 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 @dataclass
 class Catalogs:
-    """All items and families of the catalogs in use, by id."""
+    """All items and families of the catalogs in use, by id; ``files`` have their digests."""
 
     items: dict[str, Item] = field(default_factory=dict)
     families: dict[str, Family] = field(default_factory=dict)
     sources: dict[str, dict[str, Source]] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
-    digests: list[str] = field(default_factory=list)
+    files: list[tuple[Path, str]] = field(default_factory=list)
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Prices:
     books: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
-    digests: list[str] = field(default_factory=list)
+    files: list[tuple[Path, str]] = field(default_factory=list)
     exchange: dict[str, ExchangeRate] = field(default_factory=dict)
     currency: str | None = None
     currency_place: tuple[str, int | None] = ("", None)
@@ -134,7 +134,7 @@ def load_catalogs(files: list[Path]) -> Catalogs:
         _resolve_extends(document, raw)
         catalog = validated(Catalog, document)
         result.names.append(catalog.catalog)
-        result.digests.append(digest(path))
+        result.files.append((path, digest(path)))
         _add(result, catalog, document)
     for item_id, chain in _chains(raw).items():
         result.sources[item_id] = _sources(item_id, chain, homes, result)
@@ -348,7 +348,7 @@ def load_prices(
             result.currency = book.currency
             result.currency_place = document.place(("currency",))
         result.names.append(book.price_book)
-        result.digests.append(digest(path))
+        result.files.append((path, digest(path)))
         result.discounts += book.discounts
         for name, rate in book.rates.items():
             _check_source(rate.source, book, document, f"rates.{name}")

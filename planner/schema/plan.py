@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from planner.currency import USD, Currency
-from planner.schema.base import PlanModel
+from planner.schema.base import PlanModel, Shown
 from planner.schema.catalog import Category, Confidence, Lifecycle, Precision
 from planner.schema.currency import ShownIn
 from planner.schema.infeasibility import Infeasibility
@@ -710,7 +710,7 @@ class Site(PlanModel):
     energy_basis: Literal["maximum", "typical"] = "maximum"
 
 
-class Plan(PlanModel):
+class Plan(Shown, PlanModel):
     """A verified plan, or why there is none.
 
     ``not_counted`` is what the bill leaves out because the problem does not ask for it.

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from planner.currency import USD, Currency
-from planner.schema.base import Record
+from planner.schema.base import Record, Shown
 from planner.schema.currency import ShownIn
 from planner.schema.plan import Status
 
@@ -47,7 +47,7 @@ VARIED = "objective, which varies"
 """The objective of a sweep whose scenarios have different ones: their values do not compare."""
 
 
-class Study(Record):
+class Study(Shown, Record):
     """What every sensitivity study says about the problem it varies.
 
     ``base`` is the objective of the problem as it stands, None where it has no plan; ``gap_asked``

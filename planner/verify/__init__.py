@@ -141,7 +141,7 @@ def _check_figures(ledger: Ledger, basis: Basis, decisions: Decisions, plan: Pla
     check_fabrics(ledger, basis, companions.fabrics, plan)
     check_placement(ledger, basis, decisions, companions, plan)
     check_places(ledger, basis, plan)
-    check_cabling(ledger, basis, plan)
+    check_cabling(ledger, basis, decisions.counts, companions, plan)
     totals = check_totals(ledger, basis, decisions, companions, plan)
     figures = check_job(ledger, basis, decisions, plan)
     if figures is None:

@@ -40,6 +40,8 @@ class Companions:
     fabrics: tuple[Fabric, ...]
     room: Room
     problems: tuple[str, ...]
+    extras: Mapping[str, int]
+    of_clusters: Mapping[str, int]
 
 
 def count_companions(basis: Basis, counts: Mapping[str, int], shared: int) -> Companions:
@@ -85,6 +87,8 @@ class _Counting:
             fabrics=tuple(self.fabrics),
             room=room,
             problems=tuple(self.problems),
+            extras=self.extras,
+            of_clusters=self.of_clusters,
         )
 
     def _take(self, name: str, fabrics: list[Fabric] | None) -> None:
@@ -149,8 +153,8 @@ class _Counting:
         asked = network.storage if both else network.in_band
         if asked is not None:
             name = "converged" if both else "in_band"
-            devices = plugged(self.basis, everything, "in_band")
-            devices += plugged(self.basis, self.counts, "storage") if both else []
+            devices = plugged(self.basis, self.counts, "storage") if both else []
+            devices += plugged(self.basis, everything, "in_band")
             devices += [uplinks] if uplinks is not None else []
             self._take(name, port_fabric(self.basis, name, asked, devices, self.bill))
 

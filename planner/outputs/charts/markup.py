@@ -103,11 +103,11 @@ def tables_under(view: Iterable[blocks.Block]) -> dict[str, tuple[Table, ...]]:
     found: dict[str, tuple[Table, ...]] = {}
     for block in view:
         if isinstance(block, blocks.Table) and block.near and block.count:
-            found[block.near] = (*found.get(block.near, ()), _of_block(block))
+            found[block.near] = (*found.get(block.near, ()), table_of(block))
     return found
 
 
-def _of_block(block: blocks.Table) -> Table:
+def table_of(block: blocks.Table) -> Table:
     """Return a table as a page has it."""
     which, places = "the first", list(range(min(block.count, MOST_ROWS)))
     if block.most is not None:
