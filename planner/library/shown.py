@@ -7,13 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from planner.currency import shown, shown_in
 from planner.outputs import answer, blocks, console, size_screen
 from planner.outputs.charts.markup import paragraph, render_table, table_of, tag
 from planner.outputs.charts.markup import text as escaped
 from planner.outputs.frame import frame, parts
+from planner.outputs.restated import restated
+from planner.outputs.words import in_money
 from planner.schema.base import Shown
 from planner.schema.plan import Plan, Totals
-from planner.schema.sensitivity import Sweep
+from planner.schema.sensitivity import Study, Sweep
 from planner.sizing_report import SizeReport
 from planner.studies.registry import RESULTS, Result, load
 
@@ -36,6 +39,11 @@ def text(result: Shown) -> str:
 
 def html(result: Shown) -> str:
     """Return a result as a page of a notebook: headed, with tables and charts, no script."""
+    with shown_in(result.shown_in if isinstance(result, (Plan, Study)) else shown()):
+        return _html(result)
+
+
+def _html(result: Shown) -> str:
     if isinstance(result, Plan) and result.totals is not None and result.jobs:
         return "\n".join(_plan(result, result.totals))
     of, beside = _kind(result), _rows(result)
@@ -73,7 +81,8 @@ def _plan(plan: Plan, totals: Totals) -> Iterator[str]:
     notes = [*console.idle_texts(plan), *plan.warnings]
     if notes:
         yield tag("ul", "".join(tag("li", escaped(note)) for note in notes[:_MOST_NOTES]))
-    bill = frame(plan)[list(_BILL)].rename(columns=_BILL)
+    named = {name: in_money(head) for name, head in _BILL.items()}
+    bill = frame(restated(plan))[list(named)].rename(columns=named)
     as_page = bill.to_html(index=False, na_rep="", float_format="{:,.2f}".format)
     yield tag("details", tag("summary", "The bill") + str(as_page))
 

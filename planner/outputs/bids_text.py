@@ -72,10 +72,8 @@ _SPARE = (
 
 def _first_table(found: Bids) -> Table:
     table = _table(found)
-    columns = (
-        replace(each, spare=_SPARE.index(each.label) + 1) if each.label in _SPARE else each
-        for each in table.columns
-    )
+    order = {in_money(label): place for place, label in enumerate(_SPARE, 1)}
+    columns = (replace(each, spare=order.get(each.label, 0)) for each in table.columns)
     return replace(table, columns=tuple(columns))
 
 

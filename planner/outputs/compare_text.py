@@ -15,7 +15,17 @@ from planner.outputs.comparison_words import (
     write_figure,
 )
 from planner.outputs.first_screen import FirstScreen
-from planner.outputs.words import INDENT, duration, gap, millions, money, number, percent, wrapped
+from planner.outputs.words import (
+    INDENT,
+    duration,
+    gap,
+    in_money,
+    millions,
+    money,
+    number,
+    percent,
+    wrapped,
+)
 from planner.schema.comparison import (
     Bought,
     Comparison,
@@ -109,8 +119,8 @@ def first_comparison(found: Comparison, *, everything: bool = False) -> FirstScr
     named = {row.name.rpartition(".")[2]: row for row in found.figures if not row.equal}
     rows = [named[name] for name in _TOLD_FIRST if name in named]
     full = (
-        f"all that changed, every figure, {sum(not row.equal for row in found.lines)} lines of the bill that "
-        "differ, limits"
+        "all that changed, every figure, limits, "
+        f"{sum(not row.equal for row in found.lines)} lines of the bill that differ"
     )
     return FirstScreen(
         "Compared",
@@ -314,6 +324,7 @@ def _every(bought: Sequence[Bought]) -> str:
 def _rows_in_a_line(rows: Sequence[RuleRow]) -> Table:
     """Return each row with what storage it buys, its IT power, capex, and how it compares."""
     plans = [row.outcome for row in rows]
+    capex = tuple(millions(plan.capex_usd) if plan else "" for plan in plans)
     room = _LABEL_WIDTH if width() >= _ROOM_FOR_LABELS else _NARROW_LABEL
     labels = [fitted(row.label, room) for row in rows]
     marks = (" *" if row.own else "" for row in rows)
@@ -325,8 +336,7 @@ def _rows_in_a_line(rows: Sequence[RuleRow]) -> Table:
                    words=True, gives_way=True),
             Column("kW", tuple(number(p.storage_it_power_kw) if p else "" for p in plans),
                    spare=1),
-            Column("capex, MUSD", tuple(millions(p.capex_usd) if p else "" for p in plans),
-                   head=("MUSD",)),
+            Column(in_money("capex, MUSD"), capex, head=(in_money("MUSD"),)),
             Column("against", tuple(signed(p.difference) if p else "" for p in plans)),
         ),
         notes=("* what the problem file asks for",) if any(row.own for row in rows) else (),
