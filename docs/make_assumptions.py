@@ -161,8 +161,8 @@ def _worth() -> Iterator[str]:
         "One input at a time goes to its low and to its high; everything else is decided anew. The "
         f"change is that of the most useful work there is, now {tornado().base:,.0f} PFLOP/s (the "
         "plan gives a little of it for a lower price), proven within "
-        f"{100 * tornado().gap_asked:g} %; `=` is no more than that. What moves the plan by much is "
-        "worth a measurement before the order."
+        f"{100 * tornado().gap_asked:g} %; `=` is no more than that. What moves the plan by much "
+        "is worth a measurement before the order."
     )
     yield _table(
         ("assumption", "value", "from", "low", "work", "high", "work", "why this range"),

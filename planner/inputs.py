@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from planner import currency
 from planner.errors import Finding, InputError
 from planner.figures import OBJECTIVES, OVER_THE_TERM
 from planner.limits import of_group
@@ -396,4 +397,11 @@ def inputs_from_text(text: str | bytes) -> Inputs:
         raise InputError(
             Finding("portable", f"the inputs cannot be read ({count} faults)")
         ) from None
-    return Inputs(**{name: getattr(whole, name) for name in _CARRIED})
+    return shown(Inputs(**{name: getattr(whole, name) for name in _CARRIED}))
+
+
+def shown(inputs: Inputs) -> Inputs:
+    """Return the inputs; from now on money is shown in their currency and read in any they know."""
+    currency.know({code: rate.of(code) for code, rate in inputs.problem.exchange.items()})
+    currency.show(inputs.problem.shown_in)
+    return inputs

@@ -14,6 +14,7 @@ import pytest
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.merge import MergedCellRange
 
+from planner import currency
 from planner.audit.reader import Opened
 from planner.inputs import Document
 from planner.loader import yaml12
@@ -141,3 +142,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> str:
     for name, text in FILES.items():
         (folder / name).write_text(text, "utf-8")
     return str(folder / "problem.yaml")
+
+
+@pytest.fixture(autouse=True)
+def _in_usd() -> Iterator[None]:
+    """Show money in USD, whatever the test before it loaded."""
+    with currency.shown_in(currency.USD), currency.known({}):
+        yield

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from planner.commands.report import Report
 from planner.commands.solve import check_edition
+from planner.currency import shown_in
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
 from planner.outputs.audience import Audience, Prices, for_audience
@@ -79,8 +80,10 @@ def report(
         )
     ]
     name = title or _title([each.plan for each in shown], studies)
-    write_all({file: page(name, shown, studies).encode()})
-    return Report(_text(name, studies), (file,), 0)
+    first = plans[0][1].plan if plans else studies[0][0]
+    with shown_in(first.shown_in):  # one currency for the whole page
+        write_all({file: page(name, shown, studies).encode()})
+        return Report(_text(name, studies), (file,), 0)
 
 
 def _file(output: Path | None, folder: Path | None) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from planner.figures import OBJECTIVES
 from planner.outputs.blocks import aligned, joined
-from planner.outputs.words import INDENT, millions, money, number, wrapped
+from planner.outputs.words import INDENT, in_money, millions, money, number, wrapped
 from planner.schema.comparison import Alternative, Alternatives, Direction
 from planner.schema.plan import Line, Plan
 
@@ -139,7 +139,7 @@ def _says_something(rows: list[tuple[str, ...]], index: int) -> bool:
 
 def _second(found: Alternatives) -> tuple[str, ...]:
     work = "PFLOP/s" if _pflops(found.alternatives[0]) is not None else "GPUs"
-    return (_SECOND[0], work, *_SECOND[2:])
+    return (_SECOND[0], work, *map(in_money, _SECOND[2:]))
 
 
 def _pflops(alternative: Alternative) -> float | None:

@@ -11,6 +11,7 @@ from planner.figures import objective_label
 from planner.limits import SUPPLIES, of_group
 from planner.outputs import console, rivals_text, scope
 from planner.outputs.comparison_words import listed, next_step
+from planner.outputs.restated import in_its_currency
 from planner.outputs.words import (
     duration,
     money,
@@ -37,6 +38,7 @@ _MOST_NOTE_LINES = 2
 _MOST_BINDING = 3
 
 
+@in_its_currency
 def render(plan: Plan, parts: Collection[str] = ()) -> str:
     """Return the first screen, and after it the parts that were asked for.
 

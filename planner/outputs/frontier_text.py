@@ -27,7 +27,7 @@ from planner.outputs.sensitivity_words import (
     sentence,
     units,
 )
-from planner.outputs.words import gap, millions, number
+from planner.outputs.words import gap, in_money, millions, number
 from planner.schema.sensitivity import Frontier, FrontierMark, FrontierPoint
 
 
@@ -140,7 +140,7 @@ def _points(study: Frontier) -> Table:
     ]
     if against != "cost":
         capex = [point.capex_usd for point in points]
-        column = _figure("capex_usd", capex, ("capex", "MUSD"), EVERYWHERE)
+        column = _figure("capex_usd", capex, ("capex", in_money("MUSD")), EVERYWHERE)
         columns.append(replace(column, texts=tuple(map(millions, capex))))
     if against != "power":
         meter = [point.facility_power_kw for point in points]
