@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
 from importlib import import_module
 from typing import Any
 
+from planner import currency
 from planner.outputs import answer, blocks, console, size_screen
 from planner.outputs.charts.markup import paragraph, render_table, table_of, tag
 from planner.outputs.charts.markup import text as escaped
@@ -22,6 +24,21 @@ __all__ = ["frame", "html", "parts", "text"]
 _BY_RECORD = {each.record.partition(":")[2]: each for each in RESULTS}
 
 
+def _in_its_currency(show: Callable[[Shown], str]) -> Callable[[Shown], str]:
+    """Have money shown in the currency of the result, whatever was loaded since it was made."""
+
+    @wraps(show)
+    def shown(result: Shown) -> str:
+        of = getattr(result, "shown_in", None) or getattr(
+            getattr(result, "plan", None), "shown_in", currency.shown()
+        )
+        with currency.shown_in(of):
+            return show(result)
+
+    return shown
+
+
+@_in_its_currency
 def text(result: Shown) -> str:
     """Return a result as the screen of its command shows it."""
     if isinstance(result, Plan):
@@ -34,6 +51,7 @@ def text(result: Shown) -> str:
     return str(load(of.view)(result, **beside)).rstrip("\n")
 
 
+@_in_its_currency
 def html(result: Shown) -> str:
     """Return a result as a page of a notebook: headed, with tables and charts, no script."""
     if isinstance(result, Plan) and result.totals is not None and result.jobs:
