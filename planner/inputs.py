@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +103,14 @@ class Inputs:
         parts = tuple(items), tuple(families), dict(prices or {}), tuple(discounts)
         return with_support(cls(problem, *parts))
 
+    @cached_property
+    def by_id(self) -> Mapping[str, Item]:
+        """All items of the catalogs by id."""
+        return {item.id: item for item in self.items}
+
     def item(self, sku: str) -> Item:
         """Return an item of the catalogs by its id, which must be there."""
-        return next(item for item in self.items if item.id == sku)
+        return self.by_id[sku]
 
     def where(self, dotted: str) -> str | None:
         """Return ``file:line`` or the ``--set`` of a part of the problem, or None for a default."""
