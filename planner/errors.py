@@ -69,6 +69,12 @@ class InputError(PlannerError):
         super().__init__("\n".join([*lines, *more(self.findings)]))
 
 
+class NoPlanError(PlannerError):
+    """There is no plan of what a study is about (exit code 3)."""
+
+    exit_code = 3
+
+
 class VerificationError(PlannerError):
     """A plan disagrees with the independent re-computation; it must not be handed out."""
 

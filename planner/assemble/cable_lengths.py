@@ -14,8 +14,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from planner import currency
 from planner.case.cabling import longest_run_m, part_that_reaches
-from planner.case.money import cents, unit_net_usd
+from planner.case.money import unit_net_usd
 from planner.inputs import Inputs
 from planner.schema.cables import Cable, CableSchedule
 from planner.schema.catalog import Copper, Item, PortGroup
@@ -134,7 +135,9 @@ def _cheapest(
 
 def _net_usd(inputs: Inputs, item: Item) -> float | None:
     price = inputs.prices.get(item.id)
-    return None if price is None else unit_net_usd(item, price, inputs.discounts)
+    if price is None:
+        return None
+    return unit_net_usd(item, price, inputs.discounts, inputs.problem.shown_in)
 
 
 def parts_by_length(
@@ -261,7 +264,7 @@ def told(plan: Plan, schedule: CableSchedule) -> Iterator[str]:
         spared_kw = sum(n * (lines[sku].unit_it_power_kw or 0.0) for sku, n in fewer.items())
         yield (
             f"{sum(part.quantity for part in copper):,} copper cables serve between switches: what "
-            f"is ordered costs {cents(spared_usd):,.0f} USD less and draws {spared_kw:,.1f} kW "
+            f"is ordered costs {currency.amount(spared_usd, 0)} less and draws {spared_kw:,.1f} kW "
             "less than the bill counts"
         )
     long = [c for c in schedule.cables if c.part_number is None and c.ordered_m is not None]

@@ -11,16 +11,21 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from planner.commands.report import Report
+from planner.commands.solve import check_edition
+from planner.currency import USD, shown_in
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
+from planner.outputs.audience import Audience, Prices, for_audience
 from planner.outputs.blocks import printable
 from planner.outputs.charts.scenarios import beside
 from planner.outputs.charts.studies import AnyStudy, heading, headline
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import INDENT, wrapped
+from planner.schema.comparison import RulesTable
 from planner.schema.plan import SCHEMA_VERSION, Plan
-from planner.schema.sensitivity import SENSITIVITY_SCHEMA_VERSION, Sweep
+from planner.schema.sensitivity import Frontier, Sweep
 from planner.studies.registry import RESULTS, load
+from planner.studies.verification import Opened, open_sound_plan
 from planner.whole_files import write_all
 
 _STUDIES = {each.name: each for each in RESULTS if each.reported}
@@ -31,36 +36,106 @@ _KINDS = [f".{name}.json" for name in _STUDIES]
 _TAKES = f"give what planner wrote: PROBLEM.plan.json, {', '.join(_KINDS[:-1])} or {_KINDS[-1]}"
 
 
+POINTS = 12
+"""Plans on a curve that is computed for a report."""
+
+
 def report(
-    inputs: Sequence[Path], output: Path, *, title: str | None = None, folder: Path | None = None
+    inputs: Sequence[Path],
+    output: Path | None = None,
+    *,
+    title: str | None = None,
+    folder: Path | None = None,
+    audience: Audience = "internal",
+    prices: Prices | None = None,
+    curve: bool = False,
 ) -> Report:
     """Write one HTML file that shows results of earlier commands.
 
     Args:
         inputs: plans and studies, in the order in which they are to be shown.
-        output: the HTML file.
+        output: the HTML file, by default report.html.
         title: its heading; by default the problem's name.
-        folder: what -o gave, which names a folder in every command; refused here.
+        folder: what -o gave: the HTML file, or a folder for report.html.
+        audience: whom it is for; outside it shows plans alone.
+        prices: which prices it shows, by default those of the audience.
+        curve: whether to compute the curve of work against storage for plans that come without.
 
     Raises:
         InputError: a file is missing or no such result, or the report cannot be written.
     """
+    from planner.outputs.charts.html import ShownPlan
     from planner.outputs.charts.html import report as page
 
-    if folder is not None:
-        message = "-o names a folder in every command, and a report is one file"
-        raise InputError(Finding("option", message, fix=f"write --file {folder}"))
+    check_edition(audience, prices, appendix=False)
+    file = _file(output, folder)
     plans, studies = _read(inputs)
-    _not_an_input(inputs, output)
-    name = title or _title(plans, studies)
-    named = list(zip(_names([path for path, _ in plans]), (plan for _, plan in plans), strict=True))
-    write_all({output: page(name, named, studies).encode()})
-    return Report(_text(name, studies), (output,), 0)
+    _not_an_input(inputs, file)
+    _for_outside(audience, studies, curve=curve)
+    if curve:
+        studies = [*_curves(plans, studies), *studies]
+    shown = [
+        ShownPlan(name, for_audience(each.plan, audience, prices), each.inputs.problem.site)
+        for name, each in zip(
+            _names([path for path, _ in plans]), (p for _, p in plans), strict=True
+        )
+    ]
+    name = title or _title([each.plan for each in shown], studies)
+    shows = [*(each.plan for _, each in plans), *(each for each, _ in studies)]
+    money = next((each.shown_in for each in shows if not isinstance(each, RulesTable)), USD)
+    with shown_in(money):  # one for the whole page
+        write_all({file: page(name, shown, studies).encode()})
+        return Report(_text(name, studies), (file,), 0)
 
 
-def _title(plans: Sequence[tuple[Path, Plan]], studies: Sequence[tuple[AnyStudy, Any]]) -> str:
+def _file(output: Path | None, folder: Path | None) -> Path:
+    """Return the file that --file or -o names; a folder gets report.html."""
+    if output is not None and folder is not None:
+        message = "--file and -o both say where the report goes"
+        raise InputError(Finding("option", message, fix=f"leave one out: --file {output}"))
+    if folder is None:
+        return output or Path("report.html")
+    return folder if folder.suffix.lower() in (".html", ".htm") else folder / "report.html"
+
+
+def _for_outside(
+    audience: Audience, studies: Sequence[tuple[AnyStudy, Rows | None]], *, curve: bool
+) -> None:
+    """Refuse studies in an edition for the outside: they tell what else was looked at."""
+    if audience == "internal" or not (studies or curve):
+        return
+    message = f"studies stay inside, and this is the {audience} edition"
+    raise InputError(Finding("audience", message, fix="give plans alone, without --curve"))
+
+
+def _curves(
+    plans: Sequence[tuple[Path, Opened]], studies: Sequence[tuple[AnyStudy, Rows | None]]
+) -> list[tuple[AnyStudy, None]]:
+    """Return the curve of work against storage of each problem that comes without one."""
+    from planner.studies.request import Request
+    from planner.studies.sensitivity.frontier import study
+
+    def key(name: str, scenario: str | None, overrides: Sequence[str]) -> tuple[object, ...]:
+        return name, scenario, tuple(overrides)
+
+    known = {
+        key(each.problem, each.scenario, each.overrides)
+        for each, _ in studies
+        if isinstance(each, Frontier) and each.x_name == "storage"
+    }
+    found: list[tuple[AnyStudy, None]] = []
+    for _, each in plans:
+        own = key(each.plan.problem, each.inputs.scenario, each.inputs.overrides)
+        if own not in known and each.plan.totals is not None:
+            known.add(own)
+            options = Request(paths=()).each()
+            found.append((study(each.inputs, options, against="storage", points=POINTS), None))
+    return found
+
+
+def _title(plans: Sequence[Plan], studies: Sequence[tuple[AnyStudy, Any]]) -> str:
     """Return the problems that a report is about."""
-    problems = [plan.problem for _, plan in plans] or [studies[0][0].problem]
+    problems = [plan.problem for plan in plans] or [studies[0][0].problem]
     return " and ".join(dict.fromkeys(problems))
 
 
@@ -72,21 +147,21 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 def _read(
     inputs: Sequence[Path],
-) -> tuple[list[tuple[Path, Plan]], list[tuple[AnyStudy, Rows | None]]]:
+) -> tuple[list[tuple[Path, Opened]], list[tuple[AnyStudy, Rows | None]]]:
     if not inputs:
         raise InputError(Finding("files", "there is nothing to report", fix=_TAKES))
-    plans: list[tuple[Path, Plan]] = []
+    plans: list[tuple[Path, Opened]] = []
     studies: list[tuple[AnyStudy, Rows | None]] = []
     for path in inputs:
         found = _result(path)
-        if isinstance(found, Plan):
+        if isinstance(found, Opened):
             plans.append((path, found))
         else:
             studies.append((found, beside(path, found) if isinstance(found, Sweep) else None))
     return plans, studies
 
 
-def _result(path: Path) -> Plan | AnyStudy:
+def _result(path: Path) -> Opened | AnyStudy:
     """Return the plan or the study that a file holds, told by what stands in it."""
     data = _json(path)
     kind = data.get("kind") if isinstance(data, dict) else None
@@ -98,15 +173,13 @@ def _result(path: Path) -> Plan | AnyStudy:
         return _plan(path, data)
     if model is None:
         raise InputError(Finding("result", "this is no result of planner", str(path), fix=_TAKES))
-    _same_version(path, data, SENSITIVITY_SCHEMA_VERSION)
+    _same_version(path, data, model.model_fields["schema_version"].default)
     return _validated(path, data, model)
 
 
-def _plan(path: Path, data: dict[str, Any]) -> Plan:
-    from planner.studies.verification import read_plan
-
+def _plan(path: Path, data: dict[str, Any]) -> Opened:
     _validated(path, data, Plan)  # names the key that is wrong
-    return read_plan(path)
+    return open_sound_plan(path)
 
 
 def _json(path: Path) -> Any:

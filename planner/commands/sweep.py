@@ -24,7 +24,7 @@ from planner.studies.registry import SWEEP, load
 from planner.studies.request import Found, Request, SweepOptions
 from planner.studies.sensitivity.journal import Journal
 from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
-from planner.studies.sensitivity.sweep import Course, Table, Workforce
+from planner.studies.sensitivity.sweep import Course, Table, Workforce, beside
 from planner.studies.sensitivity.workers import Workers
 from planner.whole_files import write_all
 
@@ -146,10 +146,7 @@ def _write(
     counted = sweep_files.write_files(
         names[0], names[1], table.columns, table.types, table.blocks(), SHOWN
     )
-    study = table.record(counted.statuses, counted.proofs)
-    if base is not None and study.objective == base.objective.name:
-        worth = {"base": base.objective.value, "base_bound": base.objective.bound}
-        study = study.model_copy(update=worth)
+    study = beside(table.record(counted.statuses, counted.proofs), base)
     write_all({names[2]: (study.model_dump_json(indent=2) + "\n").encode()})
     return study, dict(counted.first), tuple(names)
 

@@ -306,9 +306,11 @@ def _read(path: Path, request: Request) -> Read:
     from planner.studies.compare.sides import read_side
 
     options = Options(explain=False)
+    models = request.models
     if path.suffix.lower() not in PROBLEMS:
-        return read_side(path, options=options)
-    return read_side(path, settings=request.settings, scenario=request.scenario, options=options)
+        return read_side(path, options=options, models=models)
+    settings, scenario = request.settings, request.scenario
+    return read_side(path, settings=settings, scenario=scenario, options=options, models=models)
 
 
 def _text(stem: str, quality: Quality, made: Made) -> str:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from planner import shipped
+from planner import currency, shipped
 from planner.errors import Finding, InputError
-from planner.inputs import Document, Inputs, with_support
-from planner.loader import market, overrides, yaml12
+from planner.inputs import Document, Inputs, shown, with_support
+from planner.loader import exchange, market, overrides, yaml12
 from planner.loader.checks import check_problem
 from planner.loader.price_building import below_drives
 from planner.schema.problem import Problem
 
-__all__ = ["Inputs", "load", "load_with_findings", "scenario_names"]
+__all__ = [
+    "Inputs",
+    "completed",
+    "load",
+    "load_with_findings",
+    "renewed",
+    "scenario_names",
+    "with_settings",
+]
 
 
 def load(path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = None) -> Inputs:
@@ -26,24 +34,76 @@ def load(path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = N
         settings: ``path=value`` changes, applied last, in their order.
         scenario: the name of a scenario of the file to lay over it.
     """
-    inputs, findings = load_with_findings(path, settings=settings, scenario=scenario)
-    errors = [finding for finding in findings if finding.severity == "error"]
-    if errors:
-        raise InputError(errors)
-    return inputs
+    return _faultless(*load_with_findings(path, settings=settings, scenario=scenario))
 
 
 def load_with_findings(
-    path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = None
+    path: Path,
+    *,
+    settings: tuple[str, ...] = (),
+    scenario: str | None = None,
+    text: str | None = None,
 ) -> tuple[Inputs, list[Finding]]:
-    """Return the inputs and every finding about how their parts fit together."""
-    document = yaml12.read(path)
+    """Return the inputs and every finding about how their parts fit together.
+
+    Args:
+        path: the problem file.
+        settings: ``path=value`` changes, applied last, in their order.
+        scenario: the name of a scenario of the file to lay over it.
+        text: what the file will hold, where it is not written yet.
+    """
+    document = yaml12.read(path) if text is None else yaml12.parse(text, yaml12.shorten_path(path))
+    document.folder = path.parent
     overrides.apply_scenario(document, scenario)
     overrides.apply_settings(document, settings)
-    problem = market.validated(Problem, document)
-    offered, digests, cheap = _offered(problem, path.parent, document)
+    problem = _validated(document)
+    document.digest = (
+        market.digest(path) if text is None else hashlib.sha256(text.encode()).hexdigest()
+    )
+    return _joined(problem, document, settings, scenario)
+
+
+def with_settings(inputs: Inputs, settings: tuple[str, ...]) -> Inputs:
+    """Return inputs with ``path=value`` changes laid over them: what loading them so would give.
+
+    Raises:
+        InputError: a change is wrong, or the inputs were read from no file that it is laid over.
+    """
+    if not settings:
+        return inputs
+    if inputs.document is None:
+        message = "settings are laid over a problem file, and these inputs have none"
+        raise InputError(Finding("set", message, fix="change the Problem itself"))
+    now = inputs.document
+    document = replace(now, lines=dict(now.lines), origins=dict(now.origins))
+    overrides.apply_settings(document, settings)
+    problem = _validated(document)
+    return _faultless(*_joined(problem, document, (*inputs.overrides, *settings), inputs.scenario))
+
+
+def completed(problem: Problem, folder: Path = Path()) -> Inputs:
+    """Return a problem made in memory with the catalogs and prices that it names.
+
+    Args:
+        problem: the problem.
+        folder: what paths in it count from.
+
+    Raises:
+        InputError: a file is not there, or the parts do not go together.
+    """
+    digest = hashlib.sha256(problem.model_dump_json().encode()).hexdigest()
+    nowhere = Document("", {}, folder=folder, digest=digest)
+    inputs, findings = _joined(problem, nowhere, (), None)
+    return _faultless(replace(inputs, document=None), findings)
+
+
+def _joined(
+    problem: Problem, document: Document, settings: tuple[str, ...], scenario: str | None
+) -> tuple[Inputs, list[Finding]]:
+    """Return a problem with what it names, and every finding about how the parts fit together."""
+    problem, offered, digests, cheap = _offered(problem, document)
     read = [_read_setting(setting) for setting in settings]
-    parts = [market.digest(path), *digests, scenario or "", *read]
+    parts = [document.digest, *digests, scenario or "", *read]
     inputs = Inputs(
         problem=problem,
         **offered,
@@ -52,10 +112,17 @@ def load_with_findings(
         overrides=settings,
         sha256=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
     )
-    inputs = with_support(inputs)
-    findings = [*check_problem(inputs), *cheap]
+    inputs = shown(with_support(inputs))
+    findings = [*check_problem(inputs), *cheap, *exchange.doubts(inputs)]
     doubts = tuple(f"{f.path}: {f.message}" for f in findings if f.severity == "warning")
     return replace(inputs, warnings=doubts), findings
+
+
+def _faultless(inputs: Inputs, findings: list[Finding]) -> Inputs:
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        raise InputError(errors)
+    return inputs
 
 
 def renewed(inputs: Inputs, base: Path) -> Inputs:
@@ -68,16 +135,79 @@ def renewed(inputs: Inputs, base: Path) -> Inputs:
     Raises:
         InputError: a file is not there, or wrong.
     """
-    offered, _, _ = _offered(inputs.problem, base, Document("", {}))
-    return with_support(replace(inputs, **offered, sha256=""))
+    problem, offered, _, _ = _offered(inputs.problem, Document("", {}, folder=base))
+    return with_support(replace(inputs, problem=problem, **offered, sha256=""))
+
+
+def _validated(document: Document) -> Problem:
+    """Return the problem in a document, its amounts of money at its rates of exchange."""
+    with currency.known(_rates(document, document.folder)):
+        return market.validated(Problem, document)
+
+
+def _rates(document: Document, base: Path) -> exchange.Rates:
+    """Return the rates of a problem; those of its price books too where it has amounts in them."""
+    rates = exchange.stated(document)
+    if not exchange.lacks(document, rates):
+        return rates
+    try:
+        paths = _price_paths(exchange.price_names(document), base, document)
+        return {**exchange.of_books(market.price_documents(paths)), **rates}
+    except InputError:  # it is told where the books are read
+        return rates
+
+
+Offered = tuple[dict[str, Any], list[str], list[Finding]]
+"""What catalogs and price books hold, by field of the inputs; their digests; doubts."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What some catalogs and price books offer, and the files that it was read from."""
+
+    prices: market.Prices
+    files: tuple[tuple[Path, str], ...]
+    offered: Offered
+
+    @property
+    def holds(self) -> bool:
+        """Whether every file has the bytes it had."""
+        try:
+            return all(market.digest(path) == now for path, now in self.files)
+        except InputError:  # reading it again says what is the matter
+            return False
+
+
+_MOST_KEPT = 4
+_kept: dict[tuple[object, ...], _Kept] = {}
+"""What was offered lately, by the files asked for: a problem that is changed again and again, as by
+a slider, does not have its catalogs parsed again."""
 
 
 def _offered(
-    problem: Problem, base: Path, document: Document
-) -> tuple[dict[str, Any], list[str], list[Finding]]:
-    """Return what catalogs and price books hold, by field of the inputs; their digests; doubts."""
-    catalogs = market.load_catalogs(_catalog_paths(problem, base, document))
-    prices = market.load_prices(_price_paths(problem, base, document), catalogs.items)
+    problem: Problem, document: Document
+) -> tuple[Problem, dict[str, Any], list[str], list[Finding]]:
+    """Return the problem with the rates of its books, and what its catalogs and books hold."""
+    of_catalogs = _catalog_paths(problem, document.folder, document)
+    of_prices = _price_paths(problem.prices, document.folder, document)
+    rates = exchange.read_as(problem)
+    # Places are told from the folder that one is in.
+    key = (Path.cwd(), tuple(of_catalogs), tuple(of_prices), repr(rates))
+    known = _kept.pop(key, None)
+    if known is None or not known.holds:
+        catalogs = market.load_catalogs(of_catalogs)
+        prices = market.load_prices(of_prices, catalogs.items, rates)
+        files = (*catalogs.files, *prices.files)
+        known = _Kept(prices, files, _read_offered(catalogs, prices))
+    _kept[key] = known  # the latest last
+    while len(_kept) > _MOST_KEPT:
+        del _kept[next(iter(_kept))]
+    prices = known.prices
+    place = document.place(("currency",)) if problem.currency else prices.currency_place
+    return exchange.settled(problem, prices.exchange, prices.currency, place), *known.offered
+
+
+def _read_offered(catalogs: market.Catalogs, prices: market.Prices) -> Offered:
     fields = {
         "items": tuple(catalogs.items.values()),
         "families": tuple(catalogs.families.values()),
@@ -94,7 +224,7 @@ def _offered(
         Finding("below-drives", message, *market.place_of(prices, sku), "prices", fix, "warning")
         for sku, message, fix in below_drives(prices.prices, catalogs.items, prices.rates)
     ]
-    return fields, [*catalogs.digests, *prices.digests], cheap
+    return fields, [digest for _, digest in (*catalogs.files, *prices.files)], cheap
 
 
 def _read_setting(setting: str) -> str:
@@ -123,9 +253,8 @@ def _catalog_paths(problem: Problem, base: Path, document: Document) -> list[Pat
     ]
 
 
-def _price_paths(problem: Problem, base: Path, document: Document) -> list[Path]:
+def _price_paths(names: str | tuple[str, ...] | None, base: Path, document: Document) -> list[Path]:
     known = shipped.price_files()
-    names = problem.prices
     if names is None:
         names = (shipped.DEFAULT_PRICES,)
     elif isinstance(names, str):

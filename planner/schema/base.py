@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from planner import units
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CANONICAL = {"numbers": "canonical"}
 """Context of a validation that reads back what a model dumped: bare numbers in their own units."""
@@ -114,6 +118,43 @@ class Record(BaseModel):
     """A frozen part of a result; keys it does not know are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class Shown:
+    """A result that people look at: as the command's screen, as a page of a notebook, as tables.
+
+    How it looks is no matter of its schema: whatever shows results is above this, and is named here
+    and not imported, as the commands are in `planner.studies.registry`.
+    """
+
+    def __str__(self) -> str:
+        return str(import_module(_SHOWS).text(self))
+
+    def __rich__(self) -> Any:
+        """Return the same for `rich.print`, which would take brackets in it for marks."""
+        from rich.text import Text
+
+        return Text(str(self), no_wrap=True, overflow="ignore")  # it has its own lines
+
+    def _repr_html_(self) -> str:
+        """Return the page that a notebook shows."""
+        return str(import_module(_SHOWS).html(self))
+
+    def to_frame(self, part: str = "") -> pd.DataFrame:
+        """Return one of its tables as a pandas frame; not known is NaN, ``a.b`` is b of a.
+
+        Columns are named as in the JSON, where names end in their unit.
+
+        Args:
+            part: which table, by its name in the JSON; by default the one that it is about.
+
+        Raises:
+            ValueError: it has no such table; those that it has are named.
+        """
+        return import_module(_SHOWS).frame(self, part)
+
+
+_SHOWS = "planner.library.shown"
 
 
 class PlanModel(Record):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from planner.schema.base import Record
+from planner.schema.base import Record, Shown
 from planner.schema.plan import Plan, Status
 from planner.schema.problem import Minimized
 
@@ -92,13 +92,14 @@ class RuleRow(Record):
     outcome: Outcome | None = None
 
 
-class RulesTable(Record):
+class RulesTable(Shown, Record):
     """The same problem by the demand law, by vendors' rules, by other means; the demand law first.
 
     ``argument`` says in sentences what the rows show.
     """
 
     schema_version: int = COMPARISON_SCHEMA_VERSION
+    kind: Literal["rules"] = "rules"
     problem: str
     problem_file: str
     scenario: str | None
@@ -180,7 +181,7 @@ class Explanation(Record):
     sentences: tuple[str, ...]
 
 
-class Comparison(Record):
+class Comparison(Shown, Record):
     """Plans side by side; every change is against the first.
 
     All rows are listed; those that are ``equal`` are the same in every plan there is.
@@ -242,7 +243,7 @@ class Direction(Record):
     at_least: float | None = None
 
 
-class Alternatives(Record):
+class Alternatives(Shown, Record):
     """Plans within a share of the best, from the most to the least different.
 
     ``bound`` is what no plan's objective passes; ``worst`` the worst value within the tolerance.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from planner.schema.base import Record
+from planner.schema.base import Record, Shown
 from planner.schema.plan import Plan
 
 WHY_NOT_SCHEMA_VERSION = 1
@@ -211,7 +211,7 @@ class Without(Record):
     gpus_used: int | None = None
 
 
-class Explanation(Record):
+class Explanation(Shown, Record):
     """Why this plan, or why none.
 
     ``value`` and ``bound`` are of the best objective, without what ``objective.indifference`` may

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from planner.schema.base import Record
+from planner.schema.base import Record, Shown
 
 SIMULATION_SCHEMA_VERSION = 1
 
@@ -177,7 +177,7 @@ class Timeline(Record):
     bars: tuple[TimelineBar, ...]
 
 
-class Simulation(Record):
+class Simulation(Shown, Record):
     """A plan's job run event by event many times, beside what the formula predicts.
 
     ``best`` is the place in ``intervals`` of the one with the highest goodput of those that break

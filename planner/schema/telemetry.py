@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from planner.schema.base import Record
+from planner.schema.base import Record, Shown
 
 TELEMETRY_SCHEMA_VERSION = 1
 
@@ -157,7 +157,7 @@ class Calibration(Record):
     not_measured: tuple[str, ...] = ()
 
 
-class Characterization(Record):
+class Characterization(Shown, Record):
     """Checkpoints and jobs found in storage telemetry.
 
     ``clock`` says what times count from: seconds since 1970 (UTC), or since the zero of a trace

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Literal
 
-from planner.schema.base import Record
+from planner.schema.base import Record, Shown
 from planner.schema.plan import LimitReport, Plan
 
 VERIFICATION_SCHEMA_VERSION = 1
@@ -30,7 +30,7 @@ class Check(Record):
     findings: tuple[str, ...] = ()
 
 
-class Verification(Record):
+class Verification(Shown, Record):
     """A plan file, checked.
 
     ``result`` is "fails" where any check fails; what could not be checked is not counted.
@@ -120,7 +120,7 @@ class Stale(Record):
     computed: float
 
 
-class Audit(Record):
+class Audit(Shown, Record):
     """An edited workbook, re-computed and compared.
 
     ``edited`` is the plan as the workbook has it, None where nothing would run (``reason`` says

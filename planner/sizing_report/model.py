@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planner.case.model import Mode
+from planner.schema.base import Shown
 
 Basis = Literal["delivered", "nameplate"]
 RuleGroup = Literal["demand_law", "ddn_per_gpu", "nvidia_superpod_h100", "custom"]
@@ -213,7 +214,7 @@ class LevelsReport:
 
 
 @dataclass(frozen=True)
-class SizeReport:
+class SizeReport(Shown):
     """The sizing model of a problem at one number of GPUs."""
 
     problem: str

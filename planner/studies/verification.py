@@ -37,25 +37,40 @@ class Opened:
     changed: tuple[str, ...]
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path, model: Plan | None = None) -> Plan:
     """Return the plan in a file whose every figure follows from the inputs it carries.
+
+    Args:
+        path: the file.
+        model: the plan instead, where it is in memory; ``path`` is then what it goes by.
 
     Raises:
         InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
     """
-    opened = open_plan(path)
+    return open_sound_plan(path, model).plan
+
+
+def open_sound_plan(path: Path, model: Plan | None = None) -> Opened:
+    """Return what a plan file, or a plan in memory, holds; every figure follows from its inputs.
+
+    Raises:
+        InputError: it cannot be read, or does not hold; the first figure that is wrong is named.
+    """
+    opened = open_plan(path, model)
     wrong = faults(opened.inputs, opened.plan) or tuple(map(changed_text, opened.changed))
     if wrong:
         raise InputError(refusal(opened.name, opened.plan, wrong))
-    return opened.plan
+    return opened
 
 
-def open_plan(path: Path) -> Opened:
-    """Return what a plan file holds, right or wrong.
+def open_plan(path: Path, model: Plan | None = None) -> Opened:
+    """Return what a plan file, or a plan in memory, holds, right or wrong.
 
     Raises:
         InputError: it cannot be read, or lacks what it takes to check it.
     """
+    if model is not None:
+        return from_data(str(path), model.model_dump_json().encode())
     return from_data(str(path), contents(path, most_bytes=plan_json.MOST_BYTES, what="plan"))
 
 
@@ -109,19 +124,24 @@ TOLERANCE = 1e-6
 
 
 def verify_file(
-    path: Path, *, solve_again: bool = True, time_limit_s: float | None = None
+    path: Path,
+    *,
+    solve_again: bool = True,
+    time_limit_s: float | None = None,
+    model: Plan | None = None,
 ) -> Verification:
     """Check a plan file, and say what could not be checked.
 
     Args:
         path: the PROBLEM.plan.json.
+        model: the plan instead, where it is in memory; ``path`` is then what it goes by.
         solve_again: whether to solve for the bound with the other solver.
         time_limit_s: how long that may take, None for as long as it does.
 
     Raises:
         InputError: the file cannot be read, or holds no plan that can be checked.
     """
-    opened = open_plan(path)
+    opened = open_plan(path, model)
     checks = [_file(opened), *_figures(opened), _catalogs(opened, path.parent)]
     solver = OTHER.get(opened.plan.provenance.solver, "highs") if solve_again else None
     answer: tuple[float | None, float | None] = (None, None)
@@ -307,7 +327,13 @@ def run(request: Request, *, solve_again: bool) -> Found:
         message = "a workbook is checked by planner audit"
         fix = f"planner audit {path}, or give its PROBLEM.plan.json"
         raise InputError(Finding("file-kind", message, str(path), fix=fix))
-    found = verify_file(path, solve_again=solve_again, time_limit_s=request.time_limit_s)
+    given = request.models.get(path)
+    found = verify_file(
+        path,
+        solve_again=solve_again,
+        time_limit_s=request.time_limit_s,
+        model=given if isinstance(given, Plan) else None,
+    )
     return Found((found,), ("infeasible" if found.result == "fails" else "optimal",))
 
 

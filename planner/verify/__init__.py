@@ -183,5 +183,9 @@ def check_site(ledger: Ledger, basis: Basis, plan: Plan) -> None:
     }
     for field, value in expected.items():
         ledger.same(f"site.{field}", getattr(site, field), value)
+    money = {name: getattr(basis.money, name) for name in ("code", "usd", "on", "source")}
+    usual = basis.money.code == "USD"
+    shown = None if plan.currency is None else plan.currency.model_dump()
+    ledger.equal("currency", shown, None if usual else money)
     energy_basis = "maximum" if term is None else term.energy_basis
     ledger.equal("site.energy_basis", site.energy_basis, energy_basis)

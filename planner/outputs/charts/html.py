@@ -1,44 +1,79 @@
-"""A report of studies in one HTML file, which needs nothing else and fetches nothing."""
+"""A report of plans and studies in one HTML file, which needs nothing else and fetches nothing."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from planner.outputs.charts.markup import data, paragraph, render_table, tag, text
 from planner.outputs.charts.model import Chart, Panel
-from planner.outputs.charts.plan_page import asked, plan_summary, side_by_side
+from planner.outputs.charts.plan_drawings import fabrics, hall
+from planner.outputs.charts.plan_page import (
+    answer,
+    asked,
+    bill,
+    plan_charts,
+    running,
+    side_by_side,
+    storage,
+)
 from planner.outputs.charts.studies import AnyStudy, charts, heading, headline, tables
 from planner.outputs.sensitivity_words import as_it_stands, named
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.text_safety import clean
+from planner.schema.comparison import RulesTable
 from planner.schema.plan import Plan
-from planner.schema.sensitivity import Sweep
+from planner.schema.sensitivity import Frontier, Sweep
+from planner.schema.site import Site
 
 Shown: TypeAlias = tuple[AnyStudy, Rows | None]
 """A study, and the rows of a sweep by column."""
 
 
-def report(title: str, plans: Sequence[tuple[str, Plan]], studies: Sequence[Shown]) -> str:
+class ShownPlan(NamedTuple):
+    """A plan by the name it goes by, and its site, where that is at hand."""
+
+    name: str
+    plan: Plan
+    site: Site | None = None
+
+
+class _Section(NamedTuple):
+    """A part of the page: its place, its heading, and what is in it as HTML."""
+
+    place: str
+    title: str
+    content: str
+
+
+def report(title: str, plans: Sequence[ShownPlan], studies: Sequence[Shown]) -> str:
     """Return the report as one HTML text; without a chart that needs a script it has none.
 
     Args:
         title: its heading.
-        plans: by the names they go by; a single one is what the studies are about.
+        plans: a single one is what the studies are about; several stand side by side first.
         studies: what to show, in this order.
     """
     page = _Page()
-    parts = [_section(page, number, study, rows) for number, (study, rows) in enumerate(studies, 1)]
-    body = "\n".join((_top(title, plans, studies), *parts))
+    sections = _sections(page, plans, studies)
+    links = "".join(
+        tag("li", tag("a", text(each.title), {"href": f"#{each.place}"})) for each in sections
+    )
+    parts = "\n".join(
+        tag("section", f"{tag('h2', text(each.title))}\n{each.content}", {"id": each.place})
+        for each in sections
+    )
+    contents = tag("nav", tag("ul", links, {"class": "parts"}), {"aria-label": "What is here"})
     script = _own("report.js") if page.figures else ""
     head = "\n".join(
         (
             '<meta charset="utf-8">',
             f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
             tag("title", text(title)),
             f"<style>\n{_own('report.css')}</style>",
         )
@@ -49,12 +84,68 @@ def report(title: str, plans: Sequence[tuple[str, Plan]], studies: Sequence[Show
             "<noscript><p>Values under the pointer need JavaScript; charts and tables do not.</p>"
             "</noscript>\n"
         )
-        figures = f'<script type="application/json" id="charts">{data(page.content())}</script>'
-        told = f"{figures}\n<script>{script}</script>\n"
+        content = f'<script type="application/json" id="charts">{data(page.content())}</script>'
+        told = f"{content}\n<script>{script}</script>\n"
+    skip = tag("a", "Skip to the content", {"class": "skip", "href": f"#{sections[0].place}"})
+    top = f"{skip}\n<header>\n{tag('h1', text(title))}\n{contents}\n</header>"
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n<main>\n{without}'
-        f"{body}\n</main>\n{told}</body>\n</html>\n"
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n<body>\n{top}\n<main>\n'
+        f"{without}{parts}\n</main>\n{told}</body>\n</html>\n"
     )
+
+
+def _sections(page: _Page, plans: Sequence[ShownPlan], studies: Sequence[Shown]) -> list[_Section]:
+    """Return the parts: the plan with the curve of its storage among them, then the studies."""
+    numbered = list(enumerate(studies, 1))
+    if not plans:
+        about = asked(None, [study for study, _ in studies])
+        return [*_studies(page, numbered), _Section("asked", "What was asked", about)]
+    if len(plans) == 1:
+        curves = [each for each in numbered if _is_curve(each[1][0])]
+        parts = _plan_parts(page, plans[0], "", 3)
+        first = [next(parts), *_studies(page, curves)]
+        rest = list(parts)
+        others = _studies(page, [each for each in numbered if each not in curves])
+        return [*first, *rest[:-2], *others, *rest[-2:]]  # the bill and what was asked at the end
+    side = side_by_side([(shown.name, shown.plan) for shown in plans])
+    whole = [_Section("plans", "The plans side by side", side)]
+    for number, shown in enumerate(plans, 1):
+        inside = "\n".join(
+            tag("section", f"{tag('h3', text(part.title))}\n{part.content}", {"id": part.place})
+            for part in _plan_parts(page, shown, f"plan-{number}-", 4)
+        )
+        whole.append(_Section(f"plan-{number}", shown.name, inside))
+    return [*whole, *_studies(page, numbered)]
+
+
+def _is_curve(study: AnyStudy) -> bool:
+    return isinstance(study, Frontier) and study.x_name == "storage"
+
+
+def _studies(page: _Page, numbered: Sequence[tuple[int, Shown]]) -> list[_Section]:
+    return [_study(page, number, study, rows) for number, (study, rows) in numbered]
+
+
+def _plan_parts(page: _Page, shown: ShownPlan, before: str, level: int) -> Iterator[_Section]:
+    """Yield the parts of a plan: the answer first, the bill and what was asked last."""
+    plan = shown.plan
+
+    def part(place: str, title: str, *content: str) -> _Section:
+        return _Section(before + place, title, "\n".join(filter(None, content)))
+
+    yield part("answer", "The plan", answer(plan, level))
+    if plan.totals is not None and plan.jobs:
+        for drawn in (hall(plan, shown.site), fabrics(plan)):
+            if drawn is not None:
+                chart, table = drawn
+                inside = _chart(page, before + chart.name, chart), render_table(table)
+                yield part(chart.name, chart.title, *inside)
+        spent = running(plan), plan_charts(plan, level)
+        yield part("shares", "Where money, power and time go", *spent)
+        if plan.storage_options is not None:
+            yield part("storage", "Storage, whoever sells it", storage(plan))
+        yield part("bill", "The bill", bill(plan))
+    yield part("asked", "What was asked", asked(plan, ()))
 
 
 class _Page:
@@ -115,59 +206,31 @@ def _own(name: str) -> str:
     return files("planner.outputs.charts").joinpath(name).read_text("utf-8")
 
 
-def _top(title: str, plans: Sequence[tuple[str, Plan]], studies: Sequence[Shown]) -> str:
-    found = "".join(
-        tag(
-            "li",
-            tag("a", text(heading(study)), {"href": f"#study-{number}"})
-            + ": "
-            + text(headline(study, rows)),
-        )
-        for number, (study, rows) in enumerate(studies, 1)
-    )
-    return "\n".join(
-        (
-            tag("h1", text(title)),
-            _plans(plans, studies),
-            tag("h2", "What was found") + tag("ul", found, {"class": "found"}) if found else "",
-        )
-    )
-
-
-def _plans(plans: Sequence[tuple[str, Plan]], studies: Sequence[Shown]) -> str:
-    """Return what was asked and what to buy; several plans first side by side."""
-    if not plans:
-        return asked(None, [study for study, _ in studies])
-    if len(plans) == 1:
-        ((_, plan),) = plans
-        return "\n".join((asked(plan, ()), tag("h2", "The plan"), plan_summary(plan)))
-    parts = [
-        tag("section", "\n".join((tag("h2", text(name)), asked(plan, ()), plan_summary(plan))))
-        for name, plan in plans
-    ]
-    return "\n".join((side_by_side(plans), *parts))
-
-
-def _section(page: _Page, number: int, study: AnyStudy, rows: Rows | None) -> str:
+def _study(page: _Page, number: int, study: AnyStudy, rows: Rows | None) -> _Section:
     after = tables(study, rows)
-    parts = [tag("h2", text(heading(study))), _about(study)]
+    parts = [paragraph(headline(study, rows), "note"), _about(study)]
     found = charts(study, rows)
     for chart in found:
-        parts.append(_chart(page, f"{chart.name}-{number}", chart, titled=len(found) > 1))
+        level = 3 if len(found) > 1 else 0
+        parts.append(_chart(page, f"{chart.name}-{number}", chart, level))
         parts += [render_table(table) for table in after.get(chart.name, ())]
-    return tag("section", "\n".join(part for part in parts if part), {"id": f"study-{number}"})
+    content = "\n".join(part for part in parts if part)
+    return _Section(f"study-{number}", heading(study), content)
 
 
 def _about(study: AnyStudy) -> str:
     laid_over = "".join(f", --set {setting}" for setting in study.overrides)
     # A sweep need not have been asked for the problem as it stands.
-    unasked = isinstance(study, Sweep) and study.base is None
-    stands = "" if unasked else f"; {as_it_stands(study)}"
+    stands = ""
+    if not isinstance(study, RulesTable) and not (isinstance(study, Sweep) and study.base is None):
+        stands = f"; {as_it_stands(study)}"
     return paragraph(f"{named(study)}{laid_over}{stands}.", "muted")
 
 
-def _chart(page: _Page, name: str, chart: Chart, *, titled: bool) -> str:
-    caption = (tag("h3", text(chart.title)) if titled else "") + paragraph(chart.subtitle)
+def _chart(page: _Page, name: str, chart: Chart, level: int = 0) -> str:
+    """Return a chart with its words, and with its title where it has a heading of some level."""
+    titled = tag(f"h{level}", text(chart.title)) if level else ""
+    caption = titled + paragraph(chart.subtitle)
     panels = [page.draw(name, chart, panel) for panel in chart.panels]
     inside = "".join(tag("div", panel, {"class": "panel"}) for panel in panels)
     if panels:

@@ -103,11 +103,11 @@ def tables_under(view: Iterable[blocks.Block]) -> dict[str, tuple[Table, ...]]:
     found: dict[str, tuple[Table, ...]] = {}
     for block in view:
         if isinstance(block, blocks.Table) and block.near and block.count:
-            found[block.near] = (*found.get(block.near, ()), _of_block(block))
+            found[block.near] = (*found.get(block.near, ()), table_of(block))
     return found
 
 
-def _of_block(block: blocks.Table) -> Table:
+def table_of(block: blocks.Table) -> Table:
     """Return a table as a page has it."""
     which, places = "the first", list(range(min(block.count, MOST_ROWS)))
     if block.most is not None:
@@ -134,21 +134,27 @@ def render_table(table: Table, totals: Sequence[str] = ()) -> str:
     said = ""
     if len(table.rows) < table.total:
         said = f": {table.which} {len(table.rows)} of {counted(table.total, 'row')}"
-    head = "".join(_cell("th", column.head, column.words) for column in table.columns)
+    head = "".join(_cell("th", column.head, column.words, "col") for column in table.columns)
     rows = "".join(tag("tr", _cells(table, row)) for row in table.rows)
     inside = tag("caption", text(table.title + said)) + tag("thead", tag("tr", head))
     attributes = {"class": "table", "tabindex": "0"}
     foot = tag("tfoot", tag("tr", _cells(table, totals))) if totals else ""
+    attributes |= {"role": "region", "aria-label": table.title}
     return tag("div", tag("table", inside + tag("tbody", rows) + foot), attributes)
 
 
 def _cells(table: Table, row: Sequence[str]) -> str:
     pairs = zip(row, table.columns, strict=True)
-    return "".join(_cell("td", words, column.words) for words, column in pairs)
+    return "".join(
+        _cell("td", words, column.words) if place or not column.words or not words
+        else _cell("th", words, True, "row")
+        for place, (words, column) in enumerate(pairs)
+    )  # fmt: skip
 
 
-def _cell(name: str, said: str, is_word: bool) -> str:
+def _cell(name: str, said: str, is_word: bool, scope: str = "") -> str:
     kinds = ["word"] if is_word else []
     kinds += ["long"] if len(said) > _LONG else ["some"] if len(said) > _SOME else []
-    content = text(short(said, _LONGEST))
-    return tag(name, content, {"class": " ".join(kinds)} if kinds else None)
+    content, name = text(short(said, _LONGEST)), name if said else "td"
+    attributes = {"class": " ".join(kinds)} if kinds else {}
+    return tag(name, content, attributes | ({"scope": scope} if name == "th" else {}))

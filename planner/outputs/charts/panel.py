@@ -8,9 +8,12 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from matplotlib.collections import PathCollection
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.path import Path
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.transforms import Affine2D, AffineDeltaTransform
 
 from planner.outputs.charts.axes import across, position, upward
 from planner.outputs.charts.model import (
@@ -22,11 +25,15 @@ from planner.outputs.charts.model import (
     LIGHT_FROM,
     MAP,
     MUTED,
+    ON_DARK,
+    ON_LIGHT,
+    ON_TONE,
     SHADE,
     TONES,
     Axis,
     Band,
     Bars,
+    Boxes,
     HeatMap,
     Layer,
     Line,
@@ -69,7 +76,10 @@ def draw(axes: Axes, panel: Panel, width_px: float, letters: int | None = None) 
     if letters is not None:
         panel = _narrowed(panel)
     handles = _draw_content(axes, panel)
-    _fit(axes, panel, width_px, letters)
+    if panel.axes:
+        _fit(axes, panel, width_px, letters)
+    else:
+        _fit_drawing(axes, panel, width_px)
     return handles
 
 
@@ -119,7 +129,8 @@ def _draw_layer(layer: Layer, axes: Axes) -> Any:
 def _draw_line(layer: Line, axes: Axes) -> Any:
     style = "--" if layer.dashed else "-"
     x, y = _broken(layer.x), _broken(layer.y)
-    return axes.plot(x, y, style, color=TONES[layer.tone], linewidth=1.8)[0]
+    width = 0.7 if layer.thin else 1.8
+    return axes.plot(x, y, style, color=TONES[layer.tone], linewidth=width)[0]
 
 
 @_draw_layer.register(Steps)
@@ -215,8 +226,65 @@ def _draw_cell(
         axes.add_patch(box)
     text = layer.texts[y][x]
     if text:
-        colour = MUTED if value is None else INK if share >= LIGHT_FROM else "white"
+        colour = MUTED if value is None else ON_LIGHT if share >= LIGHT_FROM else ON_DARK
         axes.text(x, y, text, ha="center", va="center", fontsize=8.5, color=colour)
+
+
+@_draw_layer.register(Boxes)
+def _draw_boxes(layer: Boxes, axes: Axes) -> Any:
+    tone = TONES[layer.tone]
+    look: dict[str, Any] = {
+        "full": {"facecolor": tone, "edgecolor": tone},
+        "hatched": {"facecolor": "white", "edgecolor": tone, "hatch": _HATCH},
+        "hollow": {"facecolor": "white", "edgecolor": tone},
+        "letters": {"facecolor": "none", "edgecolor": "none"},
+    }[layer.look]
+    if layer.look != "letters":
+        box = Path.unit_rectangle().transformed(Affine2D().scale(layer.width, layer.height))
+        offsets = list(zip(layer.x, layer.y, strict=True))
+        boxes = PathCollection(
+            [box], offsets=offsets, offset_transform=axes.transData, linewidths=1.2, **look
+        )
+        scaled: Any = axes.transData
+        boxes.set_transform(AffineDeltaTransform(scaled))
+        axes.add_collection(boxes)
+    return Patch(**look)
+
+
+_BOX_PT, _BOX_LETTER_PX = 8.5, 7.0
+
+
+def _fit_drawing(axes: Axes, panel: Panel, width_px: float) -> None:
+    """Give a drawing one scale across and up, and its boxes the words that they have room for."""
+    left, right, bottom, top = panel.extent
+    axes.set_axis_off()
+    axes.set_aspect("equal", anchor="NW")
+    axes.set_xlim(left, right)
+    axes.set_ylim(bottom, top)
+    if panel.title:
+        axes.set_title(panel.title, loc="left", fontsize=_TEXT_PT, color=INK)
+    for layer in panel.layers:
+        if not isinstance(layer, Boxes):
+            continue
+        room = layer.width / (right - left) * min(width_px, drawing_px(panel, width_px))
+        longest = max((len(line) for text in layer.texts for line in text.split("\n")), default=0)
+        if longest * _BOX_LETTER_PX > room:
+            continue
+        full = layer.look == "full"
+        colour = ON_TONE if full else INK
+        for x, y, text in zip(layer.x, layer.y, layer.texts, strict=True):
+            middle = x + layer.width / 2, y + layer.height / 2
+            axes.text(*middle, clean(text), ha="center", va="center", fontsize=_BOX_PT,
+                      color=colour, bbox=None if full or not text else _PAPER)  # fmt: skip
+
+
+_MOST_HIGH_PX = 520.0
+
+
+def drawing_px(panel: Panel, width_px: float) -> float:
+    """Return how wide a drawing becomes in so much room: it is never higher than a screen."""
+    left, right, bottom, top = panel.extent
+    return min(width_px, _MOST_HIGH_PX * (right - left) / (top - bottom))
 
 
 def _draw_mark(axes: Axes, panel: Panel, mark: Mark) -> None:
@@ -314,6 +382,19 @@ def _tick(value: float) -> str:
     return "0" if text == "-0" else text
 
 
+_Corners = tuple[tuple[float, float], tuple[float, float]]
+
+
+def _cells(layer: Boxes | HeatMap) -> tuple[tuple[str, ...], Iterator[_Corners]]:
+    """Return what is known of boxes or cells, and their upper left and lower right corners."""
+    if isinstance(layer, Boxes):
+        places = zip(layer.x, layer.y, strict=True)
+        return layer.hovers, (((x, y + layer.height), (x + layer.width, y)) for x, y in places)
+    cells = ((x, y) for y, row in enumerate(layer.values) for x in range(len(row)))
+    hovers = tuple(hover for row in layer.hovers for hover in row)
+    return hovers, (((x - 0.5, y + 0.5), (x + 0.5, y - 0.5)) for x, y in cells)
+
+
 class Found(NamedTuple):
     """Things of one layer: what is known of each, and where it stands.
 
@@ -351,12 +432,9 @@ def find(axes: Axes, panel: Panel) -> Iterator[Found]:
                     place((min(ends), row - half), (max(ends), row + half)) for *ends, row in bars
                 ),
             )
-        elif isinstance(layer, HeatMap):
-            cells = [(x, y) for y, row in enumerate(layer.values) for x in range(len(row))]
-            yield Found(
-                tuple(hover for row in layer.hovers for hover in row),
-                tuple(place((x - 0.5, y + 0.5), (x + 0.5, y - 0.5)) for x, y in cells),
-            )
+        elif isinstance(layer, (Boxes, HeatMap)):
+            hovers, corners = _cells(layer)
+            yield Found(hovers, tuple(place(*pair) for pair in corners))
     for mark in panel.marks:
         if mark.hover:
             yield Found((mark.hover,), (place((mark.x, mark.y)),))

@@ -19,8 +19,19 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from planner.outputs.charts.markup import tag, text
-from planner.outputs.charts.model import INK, MUTED, Chart, HeatMap, Panel
-from planner.outputs.charts.panel import Found, draw, find, wrap
+from planner.outputs.charts.model import (
+    CROSSES,
+    GRID,
+    INK,
+    MUTED,
+    ON_TONE,
+    SHADE,
+    TONES,
+    Chart,
+    HeatMap,
+    Panel,
+)
+from planner.outputs.charts.panel import Found, draw, drawing_px, find, wrap
 from planner.outputs.text_safety import clean
 
 _DPI = 100
@@ -153,11 +164,15 @@ def _columns(panels: Sequence[Panel]) -> int:
 
 
 def _heights(panels: Sequence[Panel], columns: int, form: Format) -> list[float]:
-    each = [_height(panel, len(panels), form) for panel in panels]
+    each = [_height(panel, len(panels), form, columns) for panel in panels]
     return [max(each[first : first + columns]) for first in range(0, len(each), columns)]
 
 
-def _height(panel: Panel, count: int, form: Format) -> float:
+def _height(panel: Panel, count: int, form: Format, columns: int) -> float:
+    if not panel.axes:
+        left, right, bottom, top = panel.extent
+        wide = drawing_px(panel, form.width_in * _DPI * 0.94 / columns)
+        return wide / _DPI * (top - bottom) / (right - left) + (0.3 if panel.title else 0.1)
     if panel.rows:
         most = form.letters or math.inf
         row = _ROW_IN + (_TWO_LINES_IN if any(len(words) > most for words in panel.rows) else 0.0)
@@ -300,8 +315,21 @@ def _attributes(element: Element, place: str, names: dict[str, str]) -> Iterator
             yield key, _numbers(_referring(value, place, names))
 
 
+_NAMES = {"paper": "#FFFFFF", "ink": INK, "muted": MUTED, "grid": GRID, "shade": SHADE,
+          "crosses": CROSSES, "on-tone": ON_TONE}  # fmt: skip
+_OF_THE_PAGE = {colour.lower(): name for name, colour in (_NAMES | TONES).items()}
+"""Colours that a page has by name, because they differ where it is dark."""
+_COLOUR = re.compile(r"#[0-9a-f]{6}\b")
+
+
+def _named_colour(found: re.Match[str]) -> str:
+    name = _OF_THE_PAGE.get(found[0])
+    return found[0] if name is None else f"var(--{name})"
+
+
 def _short_style(style: str, place: str, names: dict[str, str]) -> str:
     short = _PAGE_FONT.sub("", style).replace(": ", ":").replace("; ", ";")
+    short = _COLOUR.sub(_named_colour, short)
     return _numbers(_referring(short, place, names))
 
 

@@ -1,4 +1,4 @@
-"""A plan in a report: what was asked, its proof, figures and bill, and bars that need no script."""
+"""A plan in a report: its answer, its figures and bill, and bars that need no script."""
 
 from __future__ import annotations
 
@@ -6,30 +6,46 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from planner.figures import FIGURES, objective_label
+from planner.currency import bare
+from planner.figures import FIGURES, OBJECTIVES, objective_label
 from planner.outputs.alternatives_text import bought
+from planner.outputs.answer import asked as asked_in_words
 from planner.outputs.audience import HIDDEN_OBJECTIVE
-from planner.outputs.charts.markup import Cells, Table, paragraph, render_table, tag, text, words
-from planner.outputs.charts.model import TONES
+from planner.outputs.charts.markup import (
+    Cells,
+    Table,
+    figures,
+    paragraph,
+    render_table,
+    tag,
+    text,
+    words,
+)
+from planner.outputs.charts.studies import AnyStudy
 from planner.outputs.charts.words import capital, gap, short
+from planner.outputs.comparison_words import listed, next_step
+from planner.outputs.rivals_text import decided, needed, units
 from planner.outputs.scope import own_lines
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.words import (
     amount_of,
     duration,
+    given_away,
+    in_money,
     money,
     number,
     percent,
     product,
-    proof,
     quantity,
+    ratio,
     size,
+    so_many,
 )
-from planner.schema.plan import JobPlan, LimitReport, ObjectiveReport, Plan
-from planner.schema.sensitivity import Study
+from planner.schema.comparison import RulesTable
+from planner.schema.plan import JobPlan, LimitReport, Plan, StepNeed, Totals
 
 
-def asked(plan: Plan | None, studies: Sequence[Study]) -> str:
+def asked(plan: Plan | None, studies: Sequence[AnyStudy]) -> str:
     """Return what was asked: the problem, its objective, and what was laid over it.
 
     Args:
@@ -52,12 +68,13 @@ def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "Asked for", text(_goal(goal.name, goal.sense, goal.gap_asked))
 
 
-def _of_studies(studies: Sequence[Study]) -> Iterator[tuple[str, str]]:
+def _of_studies(studies: Sequence[AnyStudy]) -> Iterator[tuple[str, str]]:
     if studies:
         first = studies[0]
         yield "Problem", text(first.problem) + _file(first.problem_file)
         yield from _laid_over(first.scenario, first.overrides)
-        yield "Asked for", text(_goal(first.objective, first.sense, first.gap_asked))
+        if not isinstance(first, RulesTable):
+            yield "Asked for", text(_goal(first.objective, first.sense, first.gap_asked))
 
 
 def _file(name: str) -> str:
@@ -76,25 +93,100 @@ def _goal(name: str, sense: str, gap_asked: float) -> str:
     return f"{most} {objective_label(name)}, proven to {gap(gap_asked)}"
 
 
-def plan_summary(plan: Plan) -> str:
-    """Return a plan: what to buy, its proof, its figures, its charts, its bill."""
-    parts: list[str] = []
-    if plan.totals is None or not plan.jobs:
-        said = capital(plan.message or STATUS[plan.status])
-        return "\n".join([*parts, paragraph(said, "note")])
+def answer(plan: Plan, level: int) -> str:
+    """Return the first screen: the plan in a sentence, nine figures, what holds it.
+
+    Args:
+        plan: the plan.
+        level: of the headings in it.
+    """
+    totals = plan.totals
+    if totals is None or not plan.jobs:
+        return paragraph(capital(plan.message or STATUS[plan.status]), "note")
     job = plan.jobs[0]
-    parts.append(paragraph(f"{bought(plan)}. {_proof(plan.objective)}", "note"))
     tiles = "".join(
         tag("li", tag("b", text(value)) + tag("span", text(name)))
         for value, name in _tiles(plan, job)
     )
-    parts.append(tag("ul", tiles, {"class": "tiles"}))
-    parts += [paragraph(_running(each)) for each in plan.jobs]
-    binding = [
-        limit.label for limit in plan.limits if limit.binding and not limit.name.endswith(".fixed")
+    binding = [limit.label for limit in plan.limits if limit.binding and not limit.exact]
+    step = plan.next_step
+    better = next_step(plan, step) if step is not None and step.needs else ""
+    asked_for = asked_in_words(plan, job) if plan.objective.name != HIDDEN_OBJECTIVE else ""
+    parts = [
+        paragraph(f"Asked: {asked_for}." if asked_for else "", "muted"),
+        paragraph(_sentence(plan, totals, job), "answer"),
+        paragraph(_proof(plan), "muted"),
+        tag("ul", tiles, {"class": "tiles"}),
+        tag(f"h{level}", "What holds it"),
+        paragraph(_holding(binding)),
+        paragraph(f"What it would take to do better: {better}." if better else ""),
+        _bars(_limits(plan)),
+    ]  # fmt: skip
+    return "\n".join(part for part in parts if part)
+
+
+def _holding(binding: Sequence[str]) -> str:
+    if not binding:
+        return "No limit binds."
+    return f"{capital(listed(binding))} {'binds' if len(binding) == 1 else 'bind'}."
+
+
+_MOST_NAMED = 4
+
+
+def _sentence(plan: Plan, totals: Totals, job: JobPlan) -> str:
+    """Return what to buy, what it does, and what that takes."""
+    named = [
+        so_many(line.working, product(line))
+        for section in ("Compute", "Storage")
+        for line in own_lines(plan)
+        if line.section == section and line.working
     ]
-    parts.append(paragraph(f"What holds it: {', '.join(binding) or 'no limit'}."))
-    return "\n".join([*parts, plan_charts(plan), _bill(plan)])
+    more = len(named) - _MOST_NAMED
+    said = listed([*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
+    said += f": {job.gpus_used:,} GPUs in use"
+    if job.useful_pflops is not None:
+        said += f" that do {job.useful_pflops:,.0f} PFLOP/s of useful training work"
+    else:
+        said += f" that do the work of {job.useful_gpus:,.0f} that never stop"
+    kw = totals.it_power_kw
+    if kw is not None:
+        said += f", on {number(kw / 1000, 2)} MW" if kw >= 1000 else f", on {number(kw)} kW"
+        said += " of IT power"
+    return said + (f", for {money(totals.capex_usd)}." if totals.capex_usd else ".")
+
+
+def running(plan: Plan) -> str:
+    """Return how the jobs of a plan save their state, and how often they are interrupted."""
+    return "".join(
+        paragraph(
+            f"{capital(job.name)}: a checkpoint of {size(job.checkpoint_gb)} every "
+            f"{duration(job.interval_s)}, an interruption every {duration(job.mtti_s)}; "
+            f"{percent(job.goodput, 2)} of the time is useful work."
+        )
+        for job in plan.jobs
+    )
+
+
+def storage(plan: Plan) -> str:
+    """Return who else could supply the storage, at which money, and whose quote decides."""
+    found = plan.storage_options
+    if found is None:
+        return ""
+    options = found.options
+    table = Table(
+        "Storage that does it",
+        (
+            words("storage", [units(option) for option in options]),
+            *(
+                figures(name, [getattr(option, f"{end}_usd") for option in options], "USD")
+                for name, end in (("low", "low"), ("list", "list"), ("high", "high"))
+            ),
+        ),
+        len(options),
+    )
+    said = f"{capital(needed(found))}. {capital(decided(found))}."
+    return paragraph(said) + render_table(table)
 
 
 def side_by_side(plans: Sequence[tuple[str, Plan]]) -> str:
@@ -116,7 +208,7 @@ def side_by_side(plans: Sequence[tuple[str, Plan]]) -> str:
         ),
         len(rows),
     )
-    return tag("h2", "The plans side by side") + render_table(table)
+    return render_table(table)
 
 
 def _figures(plan: Plan) -> dict[str, str]:
@@ -130,48 +222,72 @@ def _figures(plan: Plan) -> dict[str, str]:
         return found
     job = plan.jobs[0]
     found["buys"] = bought(plan)
-    found |= {name: value for value, name in _tiles(plan, job)}
-    found[FIGURES["interval_s"].label] = duration(job.interval_s)
-    return found
+    tiles = ((value, name.partition(" (")[0]) for value, name in _tiles(plan, job))
+    found |= {name: value for value, name in tiles}
+    binding = [limit.label for limit in plan.limits if limit.binding and not limit.exact]
+    return found | {
+        FIGURES["interval_s"].label: duration(job.interval_s),
+        "what holds it": listed(binding) or "no limit",
+    }
 
 
-def _proof(goal: ObjectiveReport) -> str:
-    if goal.name == HIDDEN_OBJECTIVE or goal.value is None:
-        return f"Proven to a gap of {gap(goal.gap)}." if goal.gap is not None else ""
-    return f"{capital(proof(goal))}."
+def _proof(plan: Plan) -> str:
+    """Return how good the plan is against all others, and what it knowingly gives away."""
+    goal = plan.objective
+    if goal.name == HIDDEN_OBJECTIVE or goal.value is None or goal.bound is None:
+        return ""
+    better = "more" if goal.sense == "maximize" else "less"
+    said = f"No plan within these limits has {better} than {amount_of(goal, goal.bound)}"
+    away = given_away(plan)
+    if away is None:
+        return f"{said}; this one has {amount_of(goal, goal.value)} (gap {gap(goal.gap)})."
+    away = away.partition("; `")[0].partition(" (policy")[0]  # how to ask otherwise
+    return f"{said}; this one has {amount_of(goal, goal.value)}: {away}."
+
+
+_GOALS = {"maximize": " (maximised)", "minimize": " (minimised)"}
+TILES = 9
 
 
 def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
-    """Yield the figures that a plan is known by, those that it has, each with its label."""
-    totals = plan.totals
+    """Yield nine figures that a plan is known by, as its workbook has them, each with its label.
+
+    What is maximised or minimised comes first; then work, money, and the site.
+    """
+    totals, goal = plan.totals, OBJECTIVES.get(plan.objective.name)
     assert totals is not None
     values: dict[str, tuple[float | None, Callable[[float], str]]] = {
-        "gpus_used": (job.gpus_used, lambda gpus: f"{gpus:,}"),
         "useful_pflops": (job.useful_pflops, lambda rate: f"{rate:,.0f} PFLOP/s"),
+        "gpus_used": (job.gpus_used, lambda gpus: f"{gpus:,}"),
         "goodput": (job.goodput, lambda share: percent(share, 2)),
-        "delivered_write_gb_per_s": (
-            job.delivered_write_gb_per_s,
-            lambda rate: f"{rate:,.0f} GB/s",
-        ),
-        "facility_power_kw": (totals.facility_power_kw, lambda kw: f"{number(kw)} kW"),
-        "racks": (totals.racks, lambda racks: f"{racks:,}"),
         "capex_usd": (totals.capex_usd, money),
         "tco_usd": (totals.tco_usd, money),
+        "it_power_kw": (totals.it_power_kw, lambda kw: f"{number(kw)} kW"),
+        "facility_power_kw": (totals.facility_power_kw, lambda kw: f"{number(kw)} kW"),
+        "racks": (totals.racks, lambda racks: f"{racks:,}"),
+        "write_gb_per_s": (totals.write_gb_per_s, lambda rate: f"{rate:,.0f} GB/s"),
+        "interval_s": (job.interval_s, duration),
         "days_to_train": (job.days_to_train, lambda days: f"{days:,.1f}"),
+        "usable_tb": (totals.usable_tb, lambda tb: f"{tb:,.0f} TB"),
+        "restore_s": (job.restore_s, duration),
+        "useful_gpus": (job.useful_gpus, lambda gpus: f"{gpus:,.0f}"),
     }
-    for name, (value, write) in values.items():
-        if value is not None:
-            yield write(value), FIGURES[name].label
+    further: dict[str, tuple[float | None, Callable[[float], str]]] = {
+        "usd_per_useful_gpu_hour": (totals.usd_per_useful_gpu_hour, ratio),
+        "usd_per_million_tokens": (totals.usd_per_million_tokens, ratio),
+    }
+    first = "" if goal is None else goal.figure.name
+    known = [
+        (name, write(value))
+        for name, (value, write) in (values | further).items()
+        if value is not None and (name in values or name == first)
+    ]
+    known.sort(key=lambda pair: pair[0] != first)
+    for name, said in known[:TILES]:
+        yield said, FIGURES[name].label + (_GOALS[plan.objective.sense] if name == first else "")
 
 
-def _running(job: JobPlan) -> str:
-    return (
-        f"{job.name}: a checkpoint of {size(job.checkpoint_gb)} every {duration(job.interval_s)}, "
-        f"an interruption every {duration(job.mtti_s)}."
-    )
-
-
-def _bill(plan: Plan) -> str:
+def bill(plan: Plan) -> str:
     """Return the whole bill, with its sums; money has no column where the edition shows none."""
     lines = own_lines(plan)
     columns = [
@@ -181,10 +297,18 @@ def _bill(plan: Plan) -> str:
         (Cells("quantity", tuple(f"{line.quantity:,}" for line in lines)), ""),
     ]
     if any(line.unit_net_usd is not None for line in lines):
+        code = in_money("USD")
+        columns.append((Cells("bought", tuple(f"{line.purchased:,}" for line in lines)), ""))
+        if any(line.unit_list_usd not in (None, line.unit_net_usd) for line in lines):
+            columns.append(
+                (Cells(f"unit list, {code}", tuple(_usd(x.unit_list_usd) for x in lines)), "")
+            )
+        if any(line.discount for line in lines):
+            shares = tuple(percent(line.discount) if line.discount else "" for line in lines)
+            columns.append((Cells("discount", shares), ""))
         columns += [
-            (Cells("bought", tuple(f"{line.purchased:,}" for line in lines)), ""),
-            (Cells("unit net, USD", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
-            _summed("net, USD", [line.extended_net_usd for line in lines], _usd),
+            (Cells(f"unit net, {code}", tuple(_usd(line.unit_net_usd) for line in lines)), ""),
+            _summed(f"net, {code}", [line.extended_net_usd for line in lines], _usd),
         ]
     columns.append(_summed("IT power, kW", [line.it_power_kw for line in lines], _kw))
     heads = tuple(column for column, _ in columns)
@@ -202,7 +326,7 @@ def _summed(
 
 
 def _usd(usd: float | None) -> str:
-    return "not known" if usd is None else f"{usd:,.2f}"
+    return bare(usd, None)
 
 
 def _kw(kw: float | None) -> str:
@@ -226,34 +350,33 @@ class Bar:
     full: bool = False
 
 
-def plan_charts(plan: Plan) -> str:
-    """Return the charts of a plan: limits, money, power, time.
+def plan_charts(plan: Plan, level: int) -> str:
+    """Return the charts of a plan: money, power, time.
 
     Args:
         plan: a plan with totals and a job.
+        level: of the headings in it.
     """
     assert plan.totals is not None
     charts = [
         _chart(
-            "How far the limits are used",
-            "What binds is drawn in another colour.",
-            _limits(plan.limits),
-        ),
-        _chart(
             "Where the money goes",
             "Capex by section of the bill, shares of all of it.",
             _parts(plan.totals.capex_by_section_usd, money),
+            level,
         ),
         _chart(
             "Where the power goes",
             "IT power by section of the bill, shares of all of it.",
             _parts(_power_kw(plan), lambda kw: f"{number(kw, 1)} kW"),
+            level,
         ),
         *(
             _chart(
                 f"Where the time of {job.name} goes",
                 f"{percent(job.goodput, 2)} of it is useful work; the rest, minutes of a day:",
                 _losses(job),
+                level,
             )
             for job in plan.jobs
         ),
@@ -262,14 +385,16 @@ def plan_charts(plan: Plan) -> str:
     return tag("div", drawn, {"class": "panels"}) if drawn else ""
 
 
-def _limits(limits: Sequence[LimitReport]) -> list[Bar]:
-    """Return the limits nearest to what they allow; those that fix a count say nothing."""
+def _limits(plan: Plan) -> list[Bar]:
+    """Return what binds, then the limits nearest to what they allow; those that fix a count say
+    nothing."""
+    needs = {} if plan.next_step is None else {need.name: need for need in plan.next_step.needs}
     bars = [
-        Bar(limit.label, used, _of(limit), limit.binding)
-        for limit in limits
+        Bar(limit.label, used, _of(limit, needs.get(limit.name)), limit.binding)
+        for limit in plan.limits
         if not limit.exact and (used := _used(limit)) is not None
     ]
-    return sorted(bars, key=lambda bar: -bar.share)[:_MOST_LIMITS]
+    return sorted(bars, key=lambda bar: (not bar.full, -bar.share))[:_MOST_LIMITS]
 
 
 def _used(limit: LimitReport) -> float | None:
@@ -280,10 +405,11 @@ def _used(limit: LimitReport) -> float | None:
     return min(1.0, part / whole) if whole > 0 and part >= 0 else None
 
 
-def _of(limit: LimitReport) -> str:
+def _of(limit: LimitReport, need: StepNeed | None) -> str:
     word = "at most" if limit.sense == "<=" else "at least"
     said = f"{quantity(limit.value, limit.unit)}, {word} {quantity(limit.limit, limit.unit)}"
-    return said + (" (binds)" if limit.binding else "")
+    said += " (binds)" if limit.binding else ""
+    return said if need is None else f"{said}; {quantity(need.value, need.unit)} for the next step"
 
 
 def _parts(amounts: dict[str, float], said: Callable[[float], str]) -> list[Bar]:
@@ -320,12 +446,16 @@ def _losses(job: JobPlan) -> list[Bar]:
     ]
 
 
-def _chart(title: str, subtitle: str, bars: Sequence[Bar]) -> str:
+def _chart(title: str, subtitle: str, bars: Sequence[Bar], level: int) -> str:
     if not bars:
         return ""
-    caption = tag("figcaption", tag("h3", text(title)) + paragraph(subtitle))
+    caption = tag("figcaption", tag(f"h{level}", text(title)) + paragraph(subtitle))
+    return tag("figure", caption + _bars(bars), {"class": "bars"})
+
+
+def _bars(bars: Sequence[Bar]) -> str:
     rows = "".join(_rows(bars))
-    return tag("figure", caption + tag("table", tag("tbody", rows)), {"class": "bars"})
+    return tag("table", tag("tbody", rows), {"class": "bars"}) if bars else ""
 
 
 def _rows(bars: Sequence[Bar]) -> Iterator[str]:
@@ -333,8 +463,8 @@ def _rows(bars: Sequence[Bar]) -> Iterator[str]:
         label = tag(
             "th", text(capital(short(bar.label, _LABEL))), {"scope": "row", "class": "word"}
         )
-        colour = TONES["second" if bar.full else "main"]
+        colour = "second" if bar.full else "main"
         width = f"{100 * max(bar.share, _LEAST_SHARE):.2f}%"
-        rect = tag("rect", "", {"width": width, "height": "100%", "fill": colour})
+        rect = tag("rect", "", {"width": width, "height": "100%", "class": colour})
         drawn = tag("svg", rect, {"class": "bar", "aria-hidden": "true"})
         yield tag("tr", label + tag("td", drawn, {"class": "drawn"}) + tag("td", text(bar.said)))

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from planner.outputs.charts import bids, frontier, sweep, tornado, uncertain
+from planner.outputs.charts import bids, frontier, rules, sweep, tornado, uncertain
 from planner.outputs.charts.markup import Table
 from planner.outputs.charts.model import Chart
 from planner.outputs.charts.words import capital
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.sweep_rows import Rows
 from planner.schema.bids import Bids
+from planner.schema.comparison import RulesTable
 from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
 
-AnyStudy = Bids | Frontier | Sweep | Tornado | Uncertain
+AnyStudy = Bids | Frontier | RulesTable | Sweep | Tornado | Uncertain
 
 
 class Family(Protocol):
@@ -36,11 +37,17 @@ class Family(Protocol):
 FAMILIES: dict[type[AnyStudy], Family] = {
     Bids: bids,
     Frontier: frontier,
+    RulesTable: rules,
     Sweep: sweep,
     Tornado: tornado,
     Uncertain: uncertain,
 }
 """Every kind of study that a report shows."""
+
+
+def _family(study: AnyStudy) -> Family:
+    """Return what tells of a study; one that has its rows with it is a kind of its record."""
+    return next(FAMILIES[kind] for kind in type(study).__mro__ if kind in FAMILIES)
 
 
 def charts(study: AnyStudy, rows: Rows | None = None) -> tuple[Chart, ...]:
@@ -50,12 +57,12 @@ def charts(study: AnyStudy, rows: Rows | None = None) -> tuple[Chart, ...]:
         study: its record.
         rows: the table of a sweep, by column; other studies have none.
     """
-    return FAMILIES[type(study)].charts(study, rows or {})
+    return _family(study).charts(study, rows or {})
 
 
 def heading(study: AnyStudy) -> str:
     """Return the title of a study's part of a report."""
-    return FAMILIES[type(study)].heading(study)
+    return _family(study).heading(study)
 
 
 def headline(study: AnyStudy, rows: Rows | None = None) -> str:
@@ -65,8 +72,8 @@ def headline(study: AnyStudy, rows: Rows | None = None) -> str:
         study: its record.
         rows: the table of a sweep, by column.
     """
-    parts = list(FAMILIES[type(study)].findings(study, rows or {}))
-    if not parts and not isinstance(study, Sweep):
+    parts = list(_family(study).findings(study, rows or {}))
+    if not parts and not isinstance(study, (Sweep, RulesTable)):
         parts = [study.message or f"{capital(STATUS[study.status])}."]
     return " ".join(parts)
 
@@ -78,5 +85,5 @@ def tables(study: AnyStudy, rows: Rows | None = None) -> dict[str, tuple[Table, 
         study: its record.
         rows: the table of a sweep, by column.
     """
-    found = FAMILIES[type(study)].tables(study, rows or {})
+    found = _family(study).tables(study, rows or {})
     return {name: tuple(table for table in each if table.total) for name, each in found.items()}

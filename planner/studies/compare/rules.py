@@ -472,6 +472,7 @@ def run(request: Request, *, rules: bool, everything: bool) -> Found:
         settings=request.settings,
         scenario=request.scenario,
         options=request.options(),
+        models=request.models,
     )
     return Found(
         (compare(read),),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.api import Options, load, solve_with
+from planner.api import Inputs, Options, load, solve_with
 from planner.audit import audit
 from planner.errors import Finding, InputError
 from planner.outputs.comparison_words import write_figure
@@ -14,6 +14,9 @@ from planner.schema.comparison import SideKind
 from planner.schema.plan import Plan
 from planner.schema.verification import Audit, Edit
 from planner.studies.verification import read_plan
+
+Models = Mapping[Path, Inputs | Plan]
+NOTHING: Models = {}
 
 MOST_SIDES = 9
 _KINDS: dict[str, SideKind] = {
@@ -49,6 +52,7 @@ def read_sides(
     settings: tuple[str, ...] = (),
     scenario: str | None = None,
     options: Options | None = None,
+    models: Models = NOTHING,
 ) -> tuple[Read, ...]:
     """Return the plans of these files, in their order; problem files are solved.
 
@@ -57,6 +61,7 @@ def read_sides(
         settings: ``path=value`` changes, laid over each problem file.
         scenario: a named scenario, laid over each problem file.
         options: how to solve problem files.
+        models: what is in memory under the name of a path, instead of a file there.
 
     Raises:
         InputError: too few files, one that cannot be read, or options that no file takes.
@@ -65,11 +70,11 @@ def read_sides(
         few = "there must be two files or more to compare"
         message = few if len(paths) < 2 else f"at most {MOST_SIDES} files fit side by side"
         raise InputError(Finding("files", message, fix=_TAKES))
-    kinds = _kinds(paths)
+    kinds = _kinds(paths, models)
     if "problem" not in kinds and (settings or scenario is not None):
         message = "--set and --scenario change problem files, and none is compared"
         raise InputError(Finding("option", message, fix="add the problem file"))
-    return _read(paths, kinds, settings, scenario, options or Options())
+    return _read(paths, kinds, settings, scenario, options or Options(), models)
 
 
 def read_side(
@@ -78,6 +83,7 @@ def read_side(
     settings: tuple[str, ...] = (),
     scenario: str | None = None,
     options: Options | None = None,
+    models: Models = NOTHING,
 ) -> Read:
     """Return the plan of one file; a problem file is solved.
 
@@ -86,15 +92,16 @@ def read_side(
         settings: ``path=value`` changes, laid over a problem file.
         scenario: a named scenario, laid over a problem file.
         options: how to solve a problem file.
+        models: what is in memory under the name of a path, instead of a file there.
 
     Raises:
         InputError: it cannot be read, or is no problem file and options change it.
     """
-    kinds = _kinds([path])
+    kinds = _kinds([path], models)
     if kinds != ["problem"] and (settings or scenario is not None):
         message = "--set and --scenario change problem files, and this is none"
         raise InputError(Finding("option", message, str(path), fix="give the problem file"))
-    return _read([path], kinds, settings, scenario, options or Options())[0]
+    return _read([path], kinds, settings, scenario, options or Options(), models)[0]
 
 
 def _read(
@@ -103,16 +110,17 @@ def _read(
     settings: tuple[str, ...],
     scenario: str | None,
     options: Options,
+    models: Models,
 ) -> tuple[Read, ...]:
     readers: dict[SideKind, Callable[[Path], Read]] = {
-        "plan": _plan,
-        "problem": lambda path: _problem(path, settings, scenario, options),
+        "plan": lambda path: _plan(path, models.get(path)),
+        "problem": lambda path: _problem(path, settings, scenario, options, models.get(path)),
         "workbook": lambda path: _workbook(path, options),
     }
     return tuple(readers[kind](path) for path, kind in zip(paths, kinds, strict=True))
 
 
-def _kinds(paths: Sequence[Path]) -> list[SideKind]:
+def _kinds(paths: Sequence[Path], models: Models) -> list[SideKind]:
     """Return what each file is by its name; whatever is wrong is told before anything is solved."""
     unknown = [path for path in paths if path.suffix.lower() not in _KINDS]
     if unknown:
@@ -120,7 +128,7 @@ def _kinds(paths: Sequence[Path]) -> list[SideKind]:
         if not unknown[0].suffix:
             message = "its name does not say what it holds"
         raise InputError(Finding("file-kind", message, str(unknown[0]), fix=_TAKES))
-    missing = [path for path in paths if not _is_there(path)]
+    missing = [path for path in paths if path not in models and not _is_there(path)]
     if missing:
         raise InputError(Finding("not-found", "there is no such file", str(missing[0])))
     return [_KINDS[path.suffix.lower()] for path in paths]
@@ -133,13 +141,21 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def _problem(path: Path, settings: tuple[str, ...], scenario: str | None, options: Options) -> Read:
-    plan = solve_with(load(path, settings=settings, scenario=scenario), options)
+def _problem(
+    path: Path,
+    settings: tuple[str, ...],
+    scenario: str | None,
+    options: Options,
+    model: Inputs | Plan | None,
+) -> Read:
+    if not isinstance(model, Inputs):
+        model = load(path, settings=settings, scenario=scenario)
+    plan = solve_with(model, options)
     return Read(str(path), "problem", plan, plan.message)
 
 
-def _plan(path: Path) -> Read:
-    plan = read_plan(path)
+def _plan(path: Path, model: Inputs | Plan | None) -> Read:
+    plan = read_plan(path, model if isinstance(model, Plan) else None)
     return Read(str(path), "plan", plan, plan.message)
 
 

@@ -9,6 +9,8 @@ from typing import Protocol
 
 from planner.figures import OBJECTIVES, objective_unit
 from planner.inputs import Inputs, applied
+from planner.schema.currency import ShownIn
+from planner.schema.plan import Plan
 from planner.schema.sensitivity import VARIED, Column, Sweep
 from planner.studies.request import SweepOptions
 from planner.studies.sensitivity.journal import Journal
@@ -170,6 +172,7 @@ class Table:
             problem_file=inputs.problem_file,
             scenario=inputs.scenario,
             overrides=inputs.overrides,
+            currency=ShownIn.of(inputs.problem.shown_in),
             objective=objective,
             sense="minimize" if objective in _MINIMIZED else "maximize",
             unit=objective_unit(objective),
@@ -181,6 +184,14 @@ class Table:
             solved=proofs["search"] + proofs["alone"],
             reused=proofs["reused"],
         )
+
+
+def beside(study: Sweep, base: Plan | None) -> Sweep:
+    """Return the record with what the problem's own plan is worth, where that compares."""
+    if base is None or study.objective != base.objective.name:
+        return study
+    worth = {"base": base.objective.value, "base_bound": base.objective.bound}
+    return study.model_copy(update=worth)
 
 
 def goal(scenarios: Scenarios, inputs: Inputs) -> str:

@@ -553,6 +553,7 @@ def run(request: Request, **given: Any) -> Found:
         settings=request.settings,
         scenario=request.scenario,
         options=Options(explain=False),
+        models=request.models,
     )
     if not read.there:
         why = read.reason or read.plan.status

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from planner.outputs.charts.html import report
+from planner.outputs.charts.html import ShownPlan, report
 from tests.outputs.charts import samples
 from tests.world.gear_plans import plan
 from tests.world.setups import CASES
@@ -115,7 +115,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("browser")
     file = folder / "report.html"
     studies = [*samples.all_kinds(), *samples.hostile()[:2]]
-    file.write_text(probed(report("Report", [("hall", plan(CASES["complete"]))], studies)), "utf-8")
+    file.write_text(
+        probed(report("Report", [ShownPlan("hall", plan(CASES["complete"]))], studies)), "utf-8"
+    )
     return _seen(file, folder)
 
 
@@ -134,12 +136,13 @@ def _seen(file: Path, folder: Path) -> Any:
 @pytest.mark.exhaustive(keep=0)
 def test_every_chart_is_drawn_without_an_error(seen: Any) -> None:
     assert seen["state"] == seen["after"] == f"drawn {len(seen['wide'])}"
-    assert len(seen["wide"]) == 19
+    assert len(seen["wide"]) == 1 + 4 + 19
 
 
 def test_every_chart_answers_the_mouse(seen: Any) -> None:
     assert all(hovers and all(hovers) for hovers in seen["hovers"])
-    said = seen["hovers"][0][0]
+    curve = seen["hovers"][0]
+    said = curve[0]
     assert "34 × nvidia_gb200_nvl72" in said and "gap 0.05 %" in said
 
 

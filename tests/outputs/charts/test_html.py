@@ -8,12 +8,13 @@ import json
 import re
 from functools import cache
 from html.parser import HTMLParser
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from planner.outputs.audience import for_audience
-from planner.outputs.charts.html import report
+from planner.outputs.charts.html import ShownPlan, report
 from planner.outputs.charts.markup import MOST_ROWS
 from planner.outputs.charts.studies import heading, headline
 from tests.outputs.charts import samples
@@ -33,6 +34,7 @@ class Page(HTMLParser):
         self.scripts: list[str] = []
         self.texts: list[str] = []
         self.open: list[str] = []
+        self.headings: list[tuple[str, str]] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -50,6 +52,8 @@ class Page(HTMLParser):
             self.scripts[-1] += data
         elif "style" not in self.open:
             self.texts.append(data)
+        if self.open and self.open[-1] in ("h1", "h2", "h3", "h4", "h5", "h6"):
+            self.headings.append((self.open[-1], data))
 
     @property
     def charts(self) -> Any:
@@ -65,7 +69,7 @@ class Page(HTMLParser):
 
 @cache
 def whole() -> str:
-    return report("10 MW training hall", [("hall", PLAN)], samples.all_kinds())
+    return report("10 MW training hall", [ShownPlan("hall", PLAN)], samples.all_kinds())
 
 
 @cache
@@ -75,13 +79,14 @@ def page() -> Page:
 
 @pytest.mark.exhaustive(keep=0)
 def test_the_same_results_give_the_same_bytes() -> None:
-    assert report("10 MW training hall", [("hall", PLAN)], samples.all_kinds()) == whole()
+    assert report("10 MW training hall", [ShownPlan("hall", PLAN)], samples.all_kinds()) == whole()
 
 
 def test_every_chart_has_its_place_and_every_place_its_chart() -> None:
     places = [attrs["id"] for _, attrs in page().tags if attrs.get("class") == "plot"]
     assert places == [figure["id"] for figure in page().charts["figures"]]
-    assert len(places) == len(set(places)) == 17
+    # the hall, four fabrics, the studies
+    assert len(places) == len(set(places)) == 1 + 4 + 17
 
 
 def test_no_library_is_carried_and_nothing_is_fetched() -> None:
@@ -107,7 +112,8 @@ def test_no_two_things_of_the_page_share_an_id() -> None:
 
 def test_a_chart_by_itself_is_drawn_for_wide_and_for_narrow_windows() -> None:
     kinds = [attrs["class"] for tag, attrs in page().tags if tag == "svg" and "viewbox" in attrs]
-    assert kinds.count("wide") == kinds.count("narrow") == 9 and kinds.count("part") == 8
+    assert kinds.count("wide") == kinds.count("narrow") == 10
+    assert kinds.count("part") == 4 + 8
     for figure in page().charts["figures"]:
         for layers in figure["drawings"].values():
             for layer in layers:
@@ -130,13 +136,16 @@ def test_the_top_tells_the_question_the_plan_and_the_findings() -> None:
     goal = PLAN.objective
     assert goal.value is not None and goal.bound is not None and PLAN.totals is not None
     assert "hall.yaml" in texts and "the most useful work, proven to" in texts
-    assert f"no plan has more than {goal.bound:,.2f}" in texts
+    assert f"No plan within these limits has more than {goal.bound:,.2f}" in texts
     for line in PLAN.lines:
         assert (line.model in texts) == (line.parent is None), line.sku
     assert f"{PLAN.totals.gpus_used:,}" in page().texts
     links = [attrs["href"] for tag, attrs in page().tags if tag == "a"]
     places = [f"#{attrs['id']}" for tag, attrs in page().tags if tag == "section"]
-    assert links == places and len(links) == len(samples.all_kinds())
+    assert links == [places[0], *places]  # the first for those who skip this list
+    curve, *others = [f"#study-{number}" for number in range(1, len(samples.all_kinds()) + 1)]
+    before = ["#answer", curve, "#hall", "#fabrics", "#shares"]
+    assert places == [*before, *others, "#bill", "#asked"]
     for study, rows in samples.all_kinds():
         assert heading(study) in texts and headline(study, rows) in texts
 
@@ -202,12 +211,14 @@ def test_a_problem_without_a_plan_says_why() -> None:
         update={"status": "infeasible", "totals": None, "jobs": (), "lines": (),
                 "message": "the budget is too small"}
     )  # fmt: skip
-    texts = Page(report("x", [("x", none)], [])).texts
+    texts = Page(report("x", [ShownPlan("x", none)], [])).texts
     assert "The budget is too small" in texts and "Bill" not in texts
 
 
 def test_the_customers_plan_has_no_money_in_its_report() -> None:
-    texts = " ".join(Page(report("x", [("x", for_audience(PLAN, "customer", "none"))], [])).texts)
+    texts = " ".join(
+        Page(report("x", [ShownPlan("x", for_audience(PLAN, "customer", "none"))], [])).texts
+    )
     assert "USD" not in texts and "capex" not in texts
     assert "USD" in " ".join(page().texts)
 
@@ -229,16 +240,18 @@ def test_empty_studies_are_told_in_words() -> None:
     assert "None of 3 scenarios has a plan." in " ".join(made.texts)
 
 
-def test_a_plan_alone_is_small_and_runs_no_script() -> None:
-    text = report("x", [("hall", PLAN)], [])
+def test_a_plan_alone_is_small_and_runs_no_script_where_nothing_is_drawn() -> None:
+    text = report("x", [ShownPlan("hall", PLAN)], [])
     made = Page(text)
-    assert len(text) < 40_000 and made.scripts == []
-    assert "script-src 'none'" in made.policy()
+    assert len(text) < 130_000 and len(made.charts["figures"]) == 5
+    nowhere = PLAN.model_copy(update={"racks": (), "fabrics": ()})
+    made = Page(report("x", [ShownPlan("hall", nowhere)], []))
+    assert made.scripts == [] and "script-src 'none'" in made.policy()
     assert "JavaScript" not in made.texts
 
 
 def test_the_bill_is_whole_with_prices_power_and_part_numbers() -> None:
-    texts = Page(report("x", [("hall", PLAN)], [])).texts
+    texts = Page(report("x", [ShownPlan("hall", PLAN)], [])).texts
     lines = [line for line in PLAN.lines if line.parent is None]
     assert PLAN.totals is not None and len(lines) > 5
     for line in lines:
@@ -257,13 +270,14 @@ def test_a_long_bill_is_not_cut() -> None:
         PLAN.lines[0].model_copy(update={"sku": f"item_{n}", "part_number": None, "parent": None})
         for n in range(3 * MOST_ROWS)
     )
-    texts = Page(report("x", [("x", PLAN.model_copy(update={"lines": many}))], [])).texts
+    texts = Page(report("x", [ShownPlan("x", PLAN.model_copy(update={"lines": many}))], [])).texts
     assert {f"item_{n}" for n in range(3 * MOST_ROWS)} <= set(texts)
 
 
 def test_bars_are_shares_of_what_they_say() -> None:
-    made = Page(report("x", [("hall", PLAN)], []))
-    widths = [attrs["width"] for tag, attrs in made.tags if tag == "rect"]
+    made = Page(report("x", [ShownPlan("hall", PLAN)], []))
+    bars = [attrs for tag, attrs in made.tags if tag == "rect" and attrs.get("class")]
+    widths = [attrs["width"] for attrs in bars]
     assert all(0 < float(str(width).removesuffix("%")) <= 100 for width in widths)
     texts = " ".join(made.texts)
     assert PLAN.totals is not None
@@ -273,16 +287,70 @@ def test_bars_are_shares_of_what_they_say() -> None:
     assert f"{100 * share:.2f}%" in widths and f"{100 * share:.1f} %" in texts
     binding = [limit for limit in PLAN.limits if limit.binding and not limit.exact]
     assert texts.count("(binds)") == len(binding)
-    for title in ("How far the limits are used", "Where the money goes", "Where the power goes"):
+    for title in ("What holds it", "Where the money goes", "Where the power goes"):
         assert title in made.texts
 
 
 def test_several_plans_stand_side_by_side_and_each_by_itself() -> None:
     other = plan(CASES["async"])
-    made = Page(report("x", [("hall", PLAN), ("other", other)], []))
+    made = Page(report("x", [ShownPlan("hall", PLAN), ShownPlan("other", other)], []))
     texts = made.texts
-    assert "The plans side by side" in texts and "The plan" not in texts
-    assert [text for text in texts if text in ("hall", "other")] == ["hall", "other"] * 2
+    headings = [text for tag, text in made.headings if tag == "h2"]
+    assert headings == ["The plans side by side", "hall", "other"]
     assert texts.count("Bill") == 2
     for each in (PLAN, other):
         assert f"{each.jobs[0].gpus_used:,}" in texts and each.totals is not None
+
+
+def test_headings_go_down_one_level_at_a_time() -> None:
+    other = plan(CASES["async"])
+    both = report("x", [ShownPlan("hall", PLAN), ShownPlan("other", other)], samples.all_kinds())
+    for made in (page(), Page(both)):
+        levels = [int(tag[1]) for tag, _ in made.headings]
+        assert levels[0] == 1 and levels.count(1) == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_a_screen_reader_knows_tables_charts_and_where_to_begin() -> None:
+    tables = whole().count("<table")
+    scrolled = [attrs for _, attrs in page().tags if attrs.get("class") == "table"]
+    assert all(each["role"] == "region" and each["aria-label"] for each in scrolled)
+    heads = [attrs for tag, attrs in page().tags if tag == "th"]
+    assert tables > 10 and heads and all(each.get("scope") in ("col", "row") for each in heads)
+    charts = [attrs for _, attrs in page().tags if attrs.get("class") == "plot"]
+    assert all(each["role"] == "img" and each["aria-label"] for each in charts)
+    hidden = [attrs.get("aria-hidden") for tag, attrs in page().tags if tag == "svg"]
+    assert set(hidden) == {"true"}
+    tags = [tag for tag, _ in page().tags]
+    assert {"header", "nav", "main"} <= set(tags) and tags.index("a") < tags.index("nav")
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour (WCAG 2.2)."""
+    full = colour if len(colour) == 7 else "#" + "".join(2 * sign for sign in colour[1:])
+    parts = [int(full[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours (WCAG 2.2)."""
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_letters_are_read_by_day_and_by_night() -> None:
+    roots = re.findall(r":root \{([^}]*)\}", whole())
+    day, night = (dict(re.findall(r"--([\w-]+): (#\w+)", root)) for root in roots)
+    assert set(night) == set(day)
+    for colours in (day, night):
+        for name in ("ink", "muted", "link", "main", "second", "third", "bad", "quiet"):
+            assert contrast(colours[name], colours["paper"]) >= 4.5, name
+        for name in ("ink", "muted"):
+            for ground in ("note", "soft", "track"):
+                assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+        for name in ("main", "third"):  # boxes with letters in them
+            assert contrast(colours[name], colours["on-tone"]) >= 4.5, name
+    assert "@media screen and (prefers-color-scheme: dark)" in whole()  # print is by day
+    named = set(re.findall(r"var\(--([\w-]+)\)", whole()))
+    assert named <= set(day)

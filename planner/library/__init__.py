@@ -1,0 +1,646 @@
+"""planner from Python: each function is the command of its name, without a screen and files.
+
+A problem is a file, ``Inputs`` that ``load`` returned, or a ``Problem`` made in Python; a plan is a
+file, or a ``Plan`` that ``solve`` returned. Results are the records that the commands print with
+``--json``; ``print`` shows them as the screen does, a notebook as a page, and ``to_frame`` gives
+their tables to pandas.
+
+Options have the names, the defaults and the spelling of the command line: ``time_limit="30 s"``,
+``gap="0.1 %"``; what is not given is as the command has it. ``settings`` are ``--set``, as
+``{path: value}`` or as texts ``path=value``.
+
+Every function raises ``InputError`` where a file, a model or an option is wrong, and
+``VerificationError`` where a plan does not agree with its independent re-computation.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, TypeVar, cast
+
+from pydantic import BaseModel, Field
+
+from planner import api
+from planner.commands.report import asked
+from planner.commands.solve import created_today
+from planner.errors import Finding, InputError, NoPlanError, did_you_mean
+from planner.inputs import Inputs, inputs_to_text
+from planner.loader import completed, with_settings
+from planner.outputs.plan_json import carrying
+from planner.schema.bids import Bids
+from planner.schema.comparison import Alternatives, Comparison
+from planner.schema.explanation import Explanation
+from planner.schema.plan import Plan
+from planner.schema.problem import Problem
+from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
+from planner.schema.simulation import Simulation
+from planner.schema.telemetry import Characterization
+from planner.schema.verification import Audit, Verification
+from planner.shipped import problem_files
+from planner.sizing_report import SizeReport, size_report
+from planner.studies.registry import STUDIES, Study
+from planner.studies.registry import load as load_named
+from planner.studies.request import Found, Request
+from planner.studies.verification import open_plan
+from planner.whole_files import write_all
+
+File = str | os.PathLike[str]
+ProblemSource = File | Inputs | Problem
+"""A problem file, or a problem in memory."""
+PlanSource = File | Plan
+"""A PROBLEM.plan.json, or a plan in memory."""
+Settings = Mapping[str, object] | Sequence[str]
+"""``{"site.facility_power": "12 MW"}`` or ``["site.facility_power=12 MW"]``."""
+Solver = Literal["highs", "cbc"]
+RecordT = TypeVar("RecordT", bound=BaseModel)
+
+
+class SweepTable(Sweep):
+    """The record of a sweep with its rows: ``table`` has the columns by name, as the files do."""
+
+    table: Mapping[str, tuple[Any, ...]] = Field(exclude=True, repr=False)
+
+
+def load(problem: ProblemSource, *, settings: Settings = (), scenario: str | None = None) -> Inputs:
+    """Return a problem with the catalogs and prices it names, checked; whatever asks of it many
+    times reads files once.
+
+    Args:
+        problem: a file, a problem made in Python, or inputs to change.
+        settings: changes laid over it.
+        scenario: a named scenario of the file.
+    """
+    texts = _texts(settings)
+    if isinstance(problem, (Inputs, Problem)):
+        if scenario is not None:
+            message = f"a problem in memory has no scenario '{scenario}'"
+            raise InputError(Finding("scenario", message, fix="load the file with it"))
+        inputs = completed(problem) if isinstance(problem, Problem) else problem
+        return with_settings(inputs, texts)
+    return api.load(Path(problem), settings=texts, scenario=scenario)
+
+
+def example(name: str = "10MW") -> Path:
+    """Return the file of a problem that planner ships, to try things with.
+
+    Args:
+        name: such as ``10MW`` or ``enterprise_1MW``; ``planner init`` copies the same.
+    """
+    known = problem_files()
+    if name not in known:
+        hint = did_you_mean(name, list(known)) or "examples: " + ", ".join(known)
+        raise InputError(Finding("not-found", f"no example named '{name}'", fix=hint))
+    return known[name]
+
+
+def solve(
+    problem: ProblemSource,
+    *,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: Solver = "highs",
+    explain_none: bool = True,
+) -> Plan:
+    """Return the best plan of a problem, verified; it carries what it was made from, as its file.
+
+    Args:
+        problem: what to plan.
+        settings: changes laid over it.
+        scenario: a named scenario of the file.
+        gap: the largest gap to prove, as a share.
+        time_limit: when to stop with the best plan so far, such as "30 s".
+        solver: which solver proves it.
+        explain_none: where there is no plan, whether to find out why, which takes longer.
+    """
+    inputs = load(problem, settings=settings, scenario=scenario)
+    given = {"gap": gap, "time_limit": time_limit, "solver": solver}
+    request, _ = _request(STUDIES["alternatives"], (inputs,), given)
+    options = request.running(explain=explain_none)
+    return carrying(api.solve_with(inputs, options), inputs_to_text(inputs))
+
+
+def size(
+    problem: ProblemSource,
+    *,
+    gpus: int | None = None,
+    settings: Settings = (),
+    scenario: str | None = None,
+) -> SizeReport:
+    """Return the sizing model of a problem, without solving: sizes, intervals, what rules ask for.
+
+    Args:
+        problem: what to size.
+        gpus: for so many GPUs; by default for the most that the site can hold.
+        settings: changes laid over it.
+        scenario: a named scenario of the file.
+    """
+    return size_report(load(problem, settings=settings, scenario=scenario), gpus)
+
+
+def verify(
+    plan: PlanSource, *, solve_again: bool = True, time_limit: str | None = None
+) -> Verification:
+    """Return what holds of a plan: every figure and limit computed again, the bound proven again.
+
+    Args:
+        plan: a plan file, or what ``solve`` returned.
+        solve_again: whether to solve for the bound with the other solver.
+        time_limit: how long that may take.
+    """
+    given = {"solve_again": solve_again, "time_limit": time_limit}
+    return _record("verify", (plan,), Verification, given)
+
+
+def workbook(plan: PlanSource, path: File) -> Path:
+    """Write the workbook of a plan and return its path; it carries what ``audit`` reads.
+
+    Args:
+        plan: a plan file, or what ``solve`` returned.
+        path: where it goes.
+    """
+    from planner.assemble.live import live
+    from planner.outputs.workbook import write
+
+    paths, models = _named((plan,), (), None)
+    model = models.get(paths[0])
+    opened = open_plan(paths[0], model if isinstance(model, Plan) else None)
+    stream = io.BytesIO()
+    made = live(opened.inputs, opened.plan)
+    write(opened.plan, stream, created=created_today(), inputs=opened.carried, live=made)
+    write_all({Path(path): stream.getvalue()})
+    return Path(path)
+
+
+def audit(
+    workbook: File,
+    *,
+    solve_again: bool = True,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: Solver = "highs",
+) -> Audit:
+    """Return what was edited in a workbook, which limits break, and how far it is from the best.
+
+    Args:
+        workbook: a file that planner wrote.
+        solve_again: whether to compare with the best plan under the edited inputs.
+        gap, time_limit, solver: how to solve that.
+    """
+    given = {"solve_again": solve_again, "gap": gap, "time_limit": time_limit, "solver": solver}
+    return _record("audit", (workbook,), Audit, given)
+
+
+def bid(
+    problem: ProblemSource,
+    *quotes: File,
+    quantities: Literal["quoted", "free"] = "quoted",
+    settings: Settings = (),
+    scenario: str | None = None,
+    **options: Any,
+) -> Bids:
+    """Return vendors' quotes evaluated as bids on a problem, with the best mix of them.
+
+    Args:
+        problem: what is asked for.
+        quotes: files as vendors send them.
+        quantities: whether quantities hold as quoted, or are planned with the prices.
+        settings, scenario: what is laid over the problem.
+        options: those of ``planner bid``, by name: ``vendor``, ``date``, ``currency``, ``rate``,
+            each ``{file or code: value}``; ``mapping``, ``gap``, ``time_limit``, ``solver``.
+    """
+    named = {k: _texts(v) if isinstance(v, Mapping) else v for k, v in options.items()}
+    given = named | {"quotes": tuple(map(Path, quotes)), "quantities": quantities}
+    return _record("bid", (problem,), Bids, given, settings, scenario)
+
+
+def explain(
+    problem: ProblemSource,
+    *,
+    settings: Settings = (),
+    scenario: str | None = None,
+    step: Settings = (),
+    why_not: Sequence[str] = (),
+    weight: Settings = (),
+    keep: Sequence[str] = (),
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: Solver = "highs",
+) -> Explanation:
+    """Return why the best plan is what it is: what binds, what more is worth, why nothing else.
+
+    Args:
+        problem: what to explain; without a plan, why there is none.
+        settings, scenario: what is laid over it.
+        step: how far to move limits, by path.
+        why_not: items whose absence to explain exactly.
+        weight: without a plan, what changing a limit counts beside others, by path.
+        keep: without a plan, limits that must stay.
+        gap, time_limit, solver: how to solve.
+    """
+    given = {
+        "step": _texts(step), "why_not": tuple(why_not), "weight": _texts(weight),
+        "keep": tuple(keep), "gap": gap, "time_limit": time_limit, "solver": solver,
+    }  # fmt: skip
+    return _record("explain", (problem,), Explanation, given, settings, scenario)
+
+
+def compare(
+    *plans: PlanSource | ProblemSource,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: Solver = "highs",
+) -> Comparison:
+    """Return plans side by side: what differs from the first, by how much, and why it matters.
+
+    Args:
+        plans: plans, problems (solved first) and files of workbooks, two or more.
+        settings, scenario: what is laid over problems.
+        gap, time_limit, solver: how to solve problems.
+    """
+    given = {"gap": gap, "time_limit": time_limit, "solver": solver}
+    return _record("compare", plans, Comparison, given, settings, scenario)
+
+
+def alternatives(
+    problem: ProblemSource,
+    *,
+    within: float | str | None = None,
+    most: int | None = None,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    solver: Solver = "highs",
+) -> Alternatives:
+    """Return plans nearly as good as the best that differ from it.
+
+    Args:
+        problem: what to plan.
+        within: how far behind the best a plan may be, as a share.
+        most: how many plans to return, the best included.
+        settings, scenario: what is laid over it.
+        gap, time_limit, solver: how to solve.
+    """
+    given = {
+        "within": within, "most": most, "gap": gap, "time_limit": time_limit, "solver": solver,
+    }  # fmt: skip
+    return _record("alternatives", (problem,), Alternatives, given, settings, scenario)
+
+
+def sweep(
+    problem: ProblemSource,
+    vary: Mapping[str, str | Sequence[object]] | Sequence[str] = (),
+    *,
+    scenarios: File | None = None,
+    named: Sequence[str] = (),
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    jobs: int | None = None,
+) -> SweepTable:
+    """Return the best plan of every scenario of a grid, each to a proven gap, as rows of a table.
+
+    Args:
+        problem: what to vary.
+        vary: values by path: ``{"site.facility_power": "5MW:20MW:1MW"}``, or a list of values; of
+            several the grid of all.
+        scenarios: a CSV file of scenarios, one a row.
+        named: named scenarios of the problem file, or ``["all"]``.
+        settings, scenario: what is laid over it.
+        gap: the largest gap to prove for each, as a share.
+        time_limit: how long each may take.
+        jobs: how many processes to use, 0 for as many as there are cores.
+    """
+    from planner.studies.sensitivity.journal import Journal
+    from planner.studies.sensitivity.scenarios import scenarios as scenarios_of
+    from planner.studies.sensitivity.sweep import Course, beside
+    from planner.studies.sensitivity.workers import Workers
+
+    given = {"gap": gap, "time_limit": time_limit, "jobs": jobs}
+    request, _ = _request(STUDIES["sweep"], (problem,), given, settings, scenario)
+    if named and request.models:
+        message = "named scenarios are read from the problem file, and this problem is in memory"
+        raise InputError(Finding("scenario", message, fix="give the file"))
+    inputs, options = request.inputs, request.each()
+    chosen = scenarios_of(
+        inputs,
+        vary=_varied(vary),
+        table=None if scenarios is None else Path(scenarios),
+        named=tuple(name for name in named if name != "all") if named else None,
+        problem=request.path,
+    )
+    with TemporaryDirectory(prefix="planner-") as folder:
+        course = Course(inputs, chosen, options, Journal(Path(folder), "library"), request.progress)
+        try:
+            with Workers(course.work, options.jobs, course.pieces) as workers:
+                course.run(workers)
+            done = course.table()
+            rows = [row for block in done.blocks() for row in block]
+        finally:
+            course.journal.close()
+    statuses = Counter(row["status"] for row in rows)
+    proofs = Counter(row.get("certificate") or "" for row in rows)
+    base = api.solve_with(inputs, api.Options(gap=options.gap, explain=False))
+    study = beside(done.record(statuses, proofs), base)
+    table = {each.name: tuple(row.get(each.name) for row in rows) for each in done.columns}
+    return SweepTable(**dict(study), table=table)
+
+
+def frontier(
+    problem: ProblemSource,
+    against: Literal["storage", "cost", "power"] = "storage",
+    *,
+    points: int | None = None,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    jobs: int | None = None,
+) -> Frontier:
+    """Return the most useful work against storage bandwidth, cost or power, and where it bends.
+
+    Args:
+        problem: what to plan.
+        against: what work is held against.
+        points: how many points to find at most.
+        settings, scenario: what is laid over it.
+        gap, time_limit: how to solve each.
+        jobs: how many processes to use, 0 for as many as there are cores.
+    """
+    given = {
+        "against": (against,), "points": points, "gap": gap, "time_limit": time_limit,
+        "jobs": jobs,
+    }  # fmt: skip
+    return _record("frontier", (problem,), Frontier, given, settings, scenario)
+
+
+def tornado(
+    problem: ProblemSource,
+    vary: Mapping[str, str] | Sequence[str] = (),
+    *,
+    by: float | str | None = None,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    jobs: int | None = None,
+) -> Tornado:
+    """Return what the best plan becomes when one input at a time goes low and high.
+
+    Args:
+        problem: what to vary.
+        vary: both ends by path: ``{"site.pue": "1.1:1.4"}``; by default every number that may
+            matter.
+        by: how far those go to either side, as a share.
+        settings, scenario: what is laid over it.
+        gap, time_limit: how to solve each.
+        jobs: how many processes to use, 0 for as many as there are cores.
+    """
+    given = {
+        "vary": _varied(vary), "by": by, "gap": gap, "time_limit": time_limit, "jobs": jobs,
+    }  # fmt: skip
+    return _record("tornado", (problem,), Tornado, given, settings, scenario)
+
+
+def uncertain(
+    problem: ProblemSource,
+    dist: Mapping[str, str] | Sequence[str] = (),
+    *,
+    samples: int | None = None,
+    method: Literal["lhs", "sobol"] = "lhs",
+    seed: int | None = None,
+    indices: bool = False,
+    settings: Settings = (),
+    scenario: str | None = None,
+    gap: float | str | None = None,
+    time_limit: str | None = None,
+    jobs: int | None = None,
+) -> Uncertain:
+    """Return what the best plan becomes where inputs are not known, and which is regretted least.
+
+    Args:
+        problem: what to plan.
+        dist: distributions by path: ``{"site.pue": "uniform(1.1, 1.4)"}``; by default what is
+            usually not known.
+        samples: how many scenarios to draw.
+        method: how they are drawn, Latin hypercube or Sobol.
+        seed: the same one draws the same.
+        indices: whether to explain the spread by inputs, which takes more scenarios.
+        settings, scenario: what is laid over it.
+        gap, time_limit: how to solve each.
+        jobs: how many processes to use, 0 for as many as there are cores.
+    """
+    given = {
+        "dist": _varied(dist), "samples": samples, "method": method, "seed": seed,
+        "indices": indices, "gap": gap, "time_limit": time_limit, "jobs": jobs,
+    }  # fmt: skip
+    return _record("uncertain", (problem,), Uncertain, given, settings, scenario)
+
+
+def simulate(
+    plan: PlanSource | ProblemSource,
+    *,
+    failures: str | None = None,
+    column: str | None = None,
+    scaled: bool = False,
+    planned: str | None = None,
+    outages: str | None = None,
+    beside: Sequence[File] = (),
+    interval: str | None = None,
+    intervals: bool | None = None,
+    repairs: str | None = None,
+    when_short: str | None = None,
+    replications: int | None = None,
+    length: str | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    settings: Settings = (),
+    scenario: str | None = None,
+) -> Simulation:
+    """Return a plan's job run event by event, many times, beside what the formula predicts.
+
+    Args:
+        plan: a plan, or a problem, which is solved first.
+        failures: "exponential", "weibull:SHAPE" or a CSV file; ``column`` is the column of that
+            file, ``scaled`` stretches its times to the plan's mean.
+        planned: planned stops, "30 days,4 h"; outages: of appliances, "2 years,8 h".
+        beside: files of other jobs on the same storage.
+        interval: another one than the plan's; intervals: whether to try other ones.
+        repairs, when_short: how times of repair spread, what the job does while units are short.
+        replications, length, seed: how many runs, how long each is, and which draw.
+        jobs: how many processes to use, 0 for as many as there are cores.
+        settings, scenario: what is laid over a problem.
+
+    Raises:
+        NoPlanError: there is no plan to simulate.
+    """
+    given = {
+        "failures": failures, "column": column, "scaled": scaled, "planned": planned,
+        "outages": outages, "beside": tuple(map(Path, beside)), "interval": interval,
+        "intervals": intervals, "repairs": repairs, "when_short": when_short,
+        "replications": replications, "length": length, "seed": seed, "jobs": jobs,
+    }  # fmt: skip
+    return _record("simulate", (plan,), Simulation, given, settings, scenario)
+
+
+def characterize(*traces: File, problem: File | None = None, **options: Any) -> Characterization:
+    """Return the checkpoints and training jobs that storage telemetry shows.
+
+    Args:
+        traces: CSV, Parquet, Excel, JSON or HDF5 files.
+        problem: a problem file to calibrate by a job.
+        options: those of ``planner characterize``, by name: how to read the traces (``time``,
+            ``write``, ``read``, ``cluster``, ``sum_``, ``unit``, ``window`` ...) and what is known
+            of the job (``job``, ``plan``, ``gpus``, ``nameplate``, ``log`` ...).
+    """
+    given = options | {"problem": None if problem is None else Path(problem)}
+    return _record("characterize", traces, Characterization, given)
+
+
+def synthesize(
+    *plans: PlanSource | ProblemSource, folder: File, **options: Any
+) -> tuple[Path, Path, Path]:
+    """Write the storage telemetry of a cluster that runs plans; return trace, truth and log.
+
+    Args:
+        plans: a job each, on the storage of the first; problems are solved first.
+        folder: where the files go.
+        options: those of ``planner synthesize``, by name: ``length``, ``sample``, ``seed``, ...
+
+    Raises:
+        NoPlanError: there is no plan to run.
+    """
+    found = _found("synthesize", plans, options | {"output": Path(folder)})
+    if not found.written:
+        raise NoPlanError(found.text)
+    trace, truth, log = found.written
+    return trace, truth, log
+
+
+def _record(
+    name: str,
+    sources: Sequence[PlanSource | ProblemSource],
+    kind: type[RecordT],
+    given: Mapping[str, Any],
+    settings: Settings = (),
+    scenario: str | None = None,
+) -> RecordT:
+    """Return the record of a study."""
+    found = _found(name, sources, given, settings, scenario)
+    if not found.records:
+        raise NoPlanError(found.text)
+    (record,) = found.records
+    assert isinstance(record, kind)
+    return record
+
+
+def _found(
+    name: str,
+    sources: Sequence[PlanSource | ProblemSource],
+    given: Mapping[str, Any],
+    settings: Settings = (),
+    scenario: str | None = None,
+) -> Found:
+    study = STUDIES[name]
+    request, own = _request(study, sources, given, settings, scenario)
+    return cast(Found, load_named(study.run)(request, **own))
+
+
+def _request(
+    study: Study,
+    sources: Sequence[PlanSource | ProblemSource],
+    given: Mapping[str, Any],
+    settings: Settings = (),
+    scenario: str | None = None,
+) -> tuple[Request, dict[str, Any]]:
+    """Return what a study is asked, as its command would read it, and its own options.
+
+    Raises:
+        InputError: there is no such option, or one is wrong.
+    """
+    first, *options = study.options
+    known = {option.name: option for option in options}
+    values = {option.name: option.default for option in options}
+    for name, value in given.items():
+        if name not in known:
+            message = f"planner {study.name} has no option '{name}'"
+            raise InputError(Finding("option", message, fix=f"its options: {', '.join(known)}"))
+        if value is not None:
+            values[name] = _as_typed(value) if "str" in str(known[name].type) else value
+    paths, models = _named(sources, settings, scenario)
+    values["set_"] = list(_texts(settings)) if len(models) < len(paths) else []
+    values["scenario"] = scenario if len(models) < len(paths) else None
+    values[first.name] = paths if first.several else paths[0]
+    request, own = asked(study, values)
+    return replace(request, models=models), own
+
+
+def _as_typed(value: Any) -> Any:
+    """Return a number as the text in which the command line would have it."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return repr(value) if number else value
+
+
+def _named(
+    sources: Sequence[PlanSource | ProblemSource], settings: Settings, scenario: str | None
+) -> tuple[list[Path], dict[Path, Inputs | Plan]]:
+    """Return files and models by the path that each goes by; models have settings laid over them.
+
+    Raises:
+        InputError: nothing is given.
+    """
+    if not sources:
+        raise InputError(Finding("files", "nothing is given", fix="give a file or a model"))
+    files = [Path(each) for each in sources if isinstance(each, (str, os.PathLike))]
+    paths: list[Path] = []
+    models: dict[Path, Inputs | Plan] = {}
+    for source in sources:
+        if isinstance(source, (str, os.PathLike)):
+            paths.append(Path(source))
+            continue
+        if isinstance(source, Plan):
+            model: Inputs | Plan = source
+            stem = Path(source.provenance.problem_file or source.problem).stem
+            suffix = ".plan.json"
+        else:
+            model = load(source, settings=settings, scenario=scenario)
+            stem = Path(model.problem_file or model.problem.name).stem
+            suffix = ".yaml"
+        names = (f"{stem}{mark}{suffix}" for mark in ("", *(f" ({n})" for n in range(2, 99))))
+        path = next(p for p in map(Path, names) if p not in models and p not in files)
+        paths.append(path)
+        models[path] = model
+    return paths, models
+
+
+def _texts(settings: Settings) -> tuple[str, ...]:
+    """Return settings as the command line has them.
+
+    Raises:
+        InputError: they are one text, which would be taken apart.
+    """
+    if isinstance(settings, str):
+        fix = "write a list of them, or {path: value}"
+        raise InputError(Finding("set", f"'{settings[:80]}' is one text", fix=fix))
+    if isinstance(settings, Mapping):
+        return tuple(f"{path}={value}" for path, value in settings.items())
+    return tuple(settings)
+
+
+def _varied(vary: Mapping[str, str | Sequence[object]] | Sequence[str]) -> tuple[str, ...]:
+    """Return what varies as the command line has it: a list of values with commas."""
+    if not isinstance(vary, Mapping):
+        return _texts(vary)
+    told = {p: v if isinstance(v, str) else ",".join(map(str, v)) for p, v in vary.items()}
+    return _texts(told)

@@ -1,0 +1,286 @@
+"""`import planner`: what commands tell with --json, from files or models, nothing printed."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import planner
+from planner import api, library
+from planner.inputs import inputs_to_text
+from planner.library import shown
+from planner.loader import market, yaml12
+from tests.test_cli import HEAVY
+from tests.world.commands import ran
+from tests.world.files import BOOK, CATALOG, PROBLEM
+
+POWER = {"site.facility_power": "1.5 MW"}
+SET = ("--set", "site.facility_power=1.5 MW")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a problem, its catalog and its prices, in which the test runs."""
+    for name, text in (("small.yaml", PROBLEM), ("own.yaml", CATALOG), ("book.yaml", BOOK)):
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+FUNCTIONS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
+    "solve": (lambda: planner.solve("small.yaml", settings=POWER), (*SET, "-o", "out")),
+    "size": (lambda: planner.size("small.yaml", gpus=64), ("--gpus", "64")),
+    "explain": (
+        lambda: planner.explain("small.yaml", step={"site.facility_power": "10 kW"}),
+        ("--step", "site.facility_power=10 kW"),
+    ),
+    "alternatives": (lambda: planner.alternatives("small.yaml", within=0.02), ("--within", "2 %")),
+    "compare": (
+        lambda: planner.compare("small.yaml", Path("small.yaml"), scenario="half_power"),
+        ("small.yaml", "--scenario", "half_power"),
+    ),
+    "sweep": (
+        lambda: planner.sweep("small.yaml", {"site.facility_power": ["1 MW", "2 MW"]}, jobs=1),
+        ("--vary", "site.facility_power=1 MW,2 MW", "--jobs", "1", "-o", "out"),
+    ),
+    "frontier": (
+        lambda: planner.frontier("small.yaml", "cost", points=4, gap=0.01, jobs=1),
+        ("--against", "cost", "--points", "4", "--gap", "1 %", "--jobs", "1"),
+    ),
+    "tornado": (
+        lambda: planner.tornado("small.yaml", {"site.pue": "1.1:1.4"}, jobs=1),
+        ("--vary", "site.pue=1.1:1.4", "--jobs", "1"),
+    ),
+    "uncertain": (
+        lambda: planner.uncertain("small.yaml", ["site.pue=uniform(1.1, 1.4)"], samples=3, jobs=1),
+        ("--dist", "site.pue=uniform(1.1, 1.4)", "--samples", "3", "--jobs", "1"),
+    ),
+    "simulate": (
+        lambda: planner.simulate("small.yaml", replications=5, length="30 days", jobs=1),
+        ("--replications", "5", "--length", "30 days", "--jobs", "1"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_returns_what_its_command_prints_as_json(
+    name: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    function, options = FUNCTIONS[name]
+    before = sorted(here.iterdir())
+    record = function()
+    assert capsys.readouterr() == ("", "")
+    assert sorted(here.iterdir()) == before
+    command = ran(name, "small.yaml", *options, "--json")
+    assert (command.code, command.err.count("error")) == (0, 0)
+    plain = asdict(record) if is_dataclass(record) else json.loads(record.model_dump_json())
+    assert json.loads(json.dumps(plain)) == json.loads(command.out)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_result_is_shown_as_text_as_a_page_and_as_frames(name: str, here: Path) -> None:
+    result = FUNCTIONS[name][0]()
+    said, page = str(result), result._repr_html_()
+    assert said.count("\n") >= 3
+    assert str(result.__rich__()) == said
+    assert page.startswith("<h3>")
+    assert "<script" not in page
+    for part in ("", *shown.parts(result)):
+        assert len(result.to_frame(part).columns) == len(set(result.to_frame(part).columns))
+    with pytest.raises(ValueError, match=r"has no table 'nothing'; it has \w+"):
+        result.to_frame("nothing")
+
+
+def test_the_text_of_a_result_is_the_screen_of_its_command(here: Path) -> None:
+    plan = planner.solve("small.yaml")
+    assert ran("solve", "small.yaml", "-q").out.rstrip("\n") == str(plan)
+    assert ran("size", "small.yaml").out.rstrip("\n") == str(planner.size("small.yaml"))
+    (here / "small.plan.json").write_text(plan.model_dump_json())
+    command = ran("verify", "small.plan.json", "--no-solve")
+    assert command.out.rstrip("\n") == str(planner.verify("small.plan.json", solve_again=False))
+
+
+def test_frames_foot_with_the_plan_and_name_units(here: Path) -> None:
+    plan = planner.solve("small.yaml")
+    assert plan.totals is not None
+    bill = plan.to_frame()
+    assert list(bill["sku"]) == [line.sku for line in plan.lines]
+    assert bill["extended_net_usd"].sum() == pytest.approx(plan.totals.capex_usd)
+    assert set(plan.to_frame("limits").columns) >= {"name", "value", "limit", "unit", "binding"}
+    assert plan.to_frame("jobs")["loss.rework"][0] == plan.jobs[0].loss.rework
+    swept = planner.sweep("small.yaml", {"site.facility_power": "1MW:2MW:0.5MW"}, jobs=1)
+    table = swept.to_frame()
+    assert list(table["site.facility_power [kW]"]) == [1000.0, 1500.0, 2000.0]
+    assert list(table["objective [PFLOP/s]"]) == sorted(table["objective [PFLOP/s]"])
+    less = planner.solve("small.yaml", settings={"site.facility_power": "500 kW"})
+    compared = planner.compare(plan, less)
+    lines = compared.to_frame("lines").set_index("sku")
+    boxes = next(line.quantity for line in plan.lines if line.sku == "gpu_box")
+    assert lines.loc["gpu_box", "quantity.A"] == boxes > lines.loc["gpu_box", "quantity.B"]
+
+
+def test_a_plan_in_memory_is_as_good_as_its_file(here: Path) -> None:
+    plan = planner.solve("small.yaml")
+    path = here / "small.plan.json"
+    path.write_text(plan.model_dump_json())
+    for function in (
+        lambda source: planner.verify(source),
+        lambda source: planner.simulate(source, replications=3, length="30 days", jobs=1),
+    ):
+        memory, file = function(plan), function(path)
+        whole = {"plan"} if hasattr(memory, "checks") else set()
+        assert memory.model_dump(exclude=whole) == file.model_dump(exclude=whole)
+    goal = plan.objective.model_copy(update={"value": 2.0 * (plan.objective.value or 0.0)})
+    changed = plan.model_copy(update={"objective": goal})
+    assert planner.verify(changed, solve_again=False).result == "fails"
+    with pytest.raises(planner.InputError, match="the plan does not hold: objective"):
+        planner.simulate(changed)
+    bare = api.solve("small.yaml")
+    with pytest.raises(planner.InputError, match="does not carry what it was made from"):
+        planner.verify(bare)
+
+
+def test_settings_on_loaded_inputs_are_settings_on_the_file(here: Path) -> None:
+    inputs = planner.load("small.yaml", settings={"site.pue": 1.3})
+    changed = planner.load(inputs, settings=POWER)
+    fresh = planner.load("small.yaml", settings=["site.pue=1.3", "site.facility_power=1.5 MW"])
+    assert inputs_to_text(changed) == inputs_to_text(fresh)
+    assert changed.document == fresh.document
+    assert planner.solve(changed) == planner.solve(fresh)
+    assert inputs.problem.site.facility_power_kw == 2000.0, "what was changed stays as it was"
+    scenario = planner.load("small.yaml", scenario="half_power")
+    assert planner.solve(scenario) == planner.solve("small.yaml", scenario="half_power")
+    back = planner.load(scenario, settings={"site.facility_power": "2 MW"})
+    assert back.scenario == "half_power"
+
+
+def test_a_problem_made_in_python_is_planned_like_its_file(here: Path) -> None:
+    raw: Any = {k: v for k, v in yaml12.read(Path("small.yaml")).data.items() if k != "scenarios"}
+    problem = planner.Problem.model_validate(raw)
+    made, read = planner.solve(problem), planner.solve("small.yaml")
+    assert made.lines == read.lines
+    assert made.totals == read.totals
+    assert planner.verify(made).result == "holds"
+    with pytest.raises(planner.InputError, match="change the Problem itself"):
+        planner.solve(problem, settings=POWER)
+    with pytest.raises(planner.InputError, match="has no scenario 'half_power'"):
+        planner.solve(problem, scenario="half_power")
+    with pytest.raises(planner.InputError, match="in memory"):
+        planner.sweep(problem, named=["half_power"])
+
+
+def test_catalogs_are_parsed_once_as_long_as_they_are_what_they_were(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = []
+    load = market.load_catalogs
+    monkeypatch.setattr(market, "load_catalogs", lambda files: parsed.append(1) or load(files))
+    inputs = planner.load("small.yaml")
+    again = planner.load(inputs, settings=POWER)
+    assert again.items is inputs.items
+    assert len(parsed) == 1
+    (here / "own.yaml").write_text(CATALOG.replace("10 kW", "11 kW"))
+    now = planner.load(inputs, settings=POWER)
+    assert len(parsed) == 2
+    assert now.sha256 != again.sha256
+    draws = [each.item("gpu_box").consumes.it_power for each in (inputs, now)]
+    assert [draw.value for draw in draws if draw is not None] == [10.0, 11.0]
+    (here / "own.yaml").unlink()
+    with pytest.raises(planner.InputError, match=r"no such catalog: 'own\.yaml'"):
+        planner.load(inputs, settings=POWER)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: planner.solve("none.yaml"), "no such problem file"),
+        (lambda: planner.solve("small.yaml", settings={"site.pue": 0}), "site.pue"),
+        (lambda: planner.solve("small.yaml", settings="site.pue=1.2"), "is one text"),
+        (lambda: planner.solve("small.yaml", gap=2), "--gap 2 must lie between 0 and 1"),
+        (lambda: planner.solve("small.yaml", time_limit="5"), "'5' has no unit"),
+        (lambda: planner.sweep("small.yaml"), "nothing is varied"),
+        (lambda: planner.compare(), "nothing is given"),
+        (lambda: planner.compare("small.yaml"), "two files or more"),
+        (lambda: planner.characterize("t.csv", colour="red"), "no option 'colour'; its options:"),
+        (lambda: planner.frontier("small.yaml", points=1), "--points 1 must be 3 or more"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(
+    call: Callable[[], Any], words: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(planner.InputError) as error:
+        call()
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_problem_without_a_plan_is_told_and_has_no_simulation(here: Path) -> None:
+    none = {"targets.min_gpus": 100_000}
+    plan = planner.solve("small.yaml", settings=none)
+    assert (plan.status, plan.infeasibility is None) == ("infeasible", False)
+    assert planner.solve("small.yaml", settings=none, explain_none=False).infeasibility is None
+    assert plan._repr_html_().startswith("<h3>")
+    with pytest.raises(planner.NoPlanError, match="no plan, so nothing to simulate"):
+        planner.simulate(plan)
+    with pytest.raises(planner.NoPlanError, match="no plan, so nothing leaves a trace"):
+        planner.synthesize(plan, folder="trace")
+
+
+def test_traces_are_made_and_read(here: Path) -> None:
+    trace, truth, log = planner.synthesize(
+        "small.yaml", folder="trace", length="2 d", sample="30 s"
+    )
+    found = planner.characterize(trace)
+    assert len(found.jobs) == 1
+    assert found.to_frame()["size_gb.value"][0] == found.jobs[0].size_gb.value
+    assert str(found).splitlines()[0] in ran("characterize", str(trace)).out
+    assert json.loads(truth.read_text())["schema_version"] >= 1
+    assert log.exists()
+
+
+def test_names_of_files_are_text_on_a_page(here: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    plan = planner.solve("small.yaml", settings={"name": f"'{evil}'"})
+    for result in (plan, planner.verify(plan, solve_again=False), planner.compare(plan, plan)):
+        assert evil not in result._repr_html_()
+
+
+def test_the_name_of_a_package_is_the_function() -> None:
+    packages = {path.parent.name for path in Path(planner.__file__).parent.glob("*/__init__.py")}
+    modules = {path.stem for path in Path(planner.__file__).parent.glob("*.py")}
+    assert set(planner.__all__) & (packages | modules) == {"audit", "verify"}
+    for name in ("audit", "verify"):
+        importlib.import_module(f"planner.{name}")
+        assert getattr(planner, name) is getattr(library, name)
+        assert getattr(planner, name).__module__ == "planner.library"
+
+
+def test_the_stub_has_the_names_that_the_package_has() -> None:
+    stub = ast.parse(Path(planner.__file__).with_suffix(".pyi").read_text("utf-8"))
+    names = {
+        alias.asname: node.module
+        for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }  # fmt: skip
+    assert {*names, "__version__"} == set(planner.__all__)
+    assert set(planner.__all__) <= set(dir(planner))
+    for name, module in names.items():
+        assert getattr(sys.modules[str(module)], str(name)) is getattr(planner, str(name))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = planner.nothing
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    code = "import sys, planner; print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(ast.literal_eval(done.stdout))
+    assert not loaded & {*HEAVY, "typer", "planner.library"}
