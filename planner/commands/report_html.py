@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from planner.commands.report import Report
 from planner.commands.solve import check_edition
-from planner.currency import shown_in
+from planner.currency import USD, shown_in
 from planner.errors import Finding, InputError
 from planner.foreign_files import contents
 from planner.outputs.audience import Audience, Prices, for_audience
@@ -21,8 +21,9 @@ from planner.outputs.charts.scenarios import beside
 from planner.outputs.charts.studies import AnyStudy, heading, headline
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.words import INDENT, wrapped
+from planner.schema.comparison import RulesTable
 from planner.schema.plan import SCHEMA_VERSION, Plan
-from planner.schema.sensitivity import SENSITIVITY_SCHEMA_VERSION, Frontier, Sweep
+from planner.schema.sensitivity import Frontier, Sweep
 from planner.studies.registry import RESULTS, load
 from planner.studies.verification import Opened, open_sound_plan
 from planner.whole_files import write_all
@@ -80,8 +81,9 @@ def report(
         )
     ]
     name = title or _title([each.plan for each in shown], studies)
-    first = plans[0][1].plan if plans else studies[0][0]
-    with shown_in(first.shown_in):  # one currency for the whole page
+    shows = [*(each.plan for _, each in plans), *(each for each, _ in studies)]
+    money = next((each.shown_in for each in shows if not isinstance(each, RulesTable)), USD)
+    with shown_in(money):  # one for the whole page
         write_all({file: page(name, shown, studies).encode()})
         return Report(_text(name, studies), (file,), 0)
 
@@ -171,7 +173,7 @@ def _result(path: Path) -> Opened | AnyStudy:
         return _plan(path, data)
     if model is None:
         raise InputError(Finding("result", "this is no result of planner", str(path), fix=_TAKES))
-    _same_version(path, data, SENSITIVITY_SCHEMA_VERSION)
+    _same_version(path, data, model.model_fields["schema_version"].default)
     return _validated(path, data, model)
 
 

@@ -38,15 +38,28 @@ def load(path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = N
 
 
 def load_with_findings(
-    path: Path, *, settings: tuple[str, ...] = (), scenario: str | None = None
+    path: Path,
+    *,
+    settings: tuple[str, ...] = (),
+    scenario: str | None = None,
+    text: str | None = None,
 ) -> tuple[Inputs, list[Finding]]:
-    """Return the inputs and every finding about how their parts fit together."""
-    document = yaml12.read(path)
+    """Return the inputs and every finding about how their parts fit together.
+
+    Args:
+        path: the problem file.
+        settings: ``path=value`` changes, applied last, in their order.
+        scenario: the name of a scenario of the file to lay over it.
+        text: what the file will hold, where it is not written yet.
+    """
+    document = yaml12.read(path) if text is None else yaml12.parse(text, yaml12.shorten_path(path))
     document.folder = path.parent
     overrides.apply_scenario(document, scenario)
     overrides.apply_settings(document, settings)
     problem = _validated(document)
-    document.digest = market.digest(path)
+    document.digest = (
+        market.digest(path) if text is None else hashlib.sha256(text.encode()).hexdigest()
+    )
     return _joined(problem, document, settings, scenario)
 
 

@@ -8,6 +8,7 @@ from planner import currency
 from planner.figures import RATIOS
 from planner.outputs.blocks import PAGE, Block, Column, Heading, Table, Text, screen
 from planner.outputs.comparison_words import counted, listed
+from planner.outputs.first_screen import FirstScreen
 from planner.outputs.words import in_money, millions, money, number, percent, quantity, ratio
 from planner.schema.bids import Award, Bid, BidMeasure, Bids, Lack
 from planner.schema.verification import Breach
@@ -32,9 +33,7 @@ def render(found: Bids) -> str:
 
 def view(found: Bids) -> list[Block]:
     """Return what an evaluation of bids says."""
-    how = "as quoted" if found.quantities == "quoted" else "free, at the prices quoted"
-    title = f"{found.problem}  ({counted(len(found.bids), 'bid')}, quantities {how})"
-    blocks: list[Block] = [Heading(title), Text(tuple(answer(found)), points=True)]
+    blocks: list[Block] = [Heading(_heading(found)), Text(tuple(answer(found)), points=True)]
     blocks.append(_table(found))
     blocks += [
         Text(tuple(broken(found)), title="Limits that are broken", points=True),
@@ -45,6 +44,27 @@ def view(found: Bids) -> list[Block]:
         Text(tuple(_how(found)), title="How it was counted"),
     ]
     return blocks
+
+
+def first(found: Bids) -> FirstScreen:
+    """Return what one page says: the answer, the bids side by side, what to look at."""
+    return FirstScreen(
+        _heading(found),
+        below=(
+            Text(tuple(answer(found)), points=True),
+            _table(found),
+            Text(tuple(to_win(found)), title="What each would have to change to be first",
+                 points=True),
+        ),
+        notes=(*broken(found), *findings(found)),
+        proof=tuple(_how(found)),
+        full="limits that break, the best mix, what each lacks, how it was counted",
+    )  # fmt: skip
+
+
+def _heading(found: Bids) -> str:
+    how = "as quoted" if found.quantities == "quoted" else "free, at the prices quoted"
+    return f"{found.problem}  ({counted(len(found.bids), 'bid')}, quantities {how})"
 
 
 def named(bid: Bid) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from planner.figures import RATIOS, objective_label
 from planner.outputs.comparison_words import counted, listed
 from planner.outputs.words import money, ratio
+from planner.schema.comparison import RulesTable
 from planner.schema.sensitivity import End, Study, Swing, Tornado
 
 STATUS = {
@@ -23,7 +24,7 @@ STATUS = {
 _MOST_UNITS = 3
 
 
-def named(study: Study) -> str:
+def named(study: Study | RulesTable) -> str:
     """Return the problem's name with its scenario."""
     return (
         study.problem if study.scenario is None else f"{study.problem}, scenario {study.scenario}"

@@ -99,6 +99,7 @@ class RulesTable(Shown, Record):
     """
 
     schema_version: int = COMPARISON_SCHEMA_VERSION
+    kind: Literal["rules"] = "rules"
     problem: str
     problem_file: str
     scenario: str | None

@@ -24,6 +24,7 @@ from planner.outputs.charts.studies import AnyStudy, charts, heading, headline, 
 from planner.outputs.sensitivity_words import as_it_stands, named
 from planner.outputs.sweep_rows import Rows
 from planner.outputs.text_safety import clean
+from planner.schema.comparison import RulesTable
 from planner.schema.plan import Plan
 from planner.schema.sensitivity import Frontier, Sweep
 from planner.schema.site import Site
@@ -220,8 +221,9 @@ def _study(page: _Page, number: int, study: AnyStudy, rows: Rows | None) -> _Sec
 def _about(study: AnyStudy) -> str:
     laid_over = "".join(f", --set {setting}" for setting in study.overrides)
     # A sweep need not have been asked for the problem as it stands.
-    unasked = isinstance(study, Sweep) and study.base is None
-    stands = "" if unasked else f"; {as_it_stands(study)}"
+    stands = ""
+    if not isinstance(study, RulesTable) and not (isinstance(study, Sweep) and study.base is None):
+        stands = f"; {as_it_stands(study)}"
     return paragraph(f"{named(study)}{laid_over}{stands}.", "muted")
 
 

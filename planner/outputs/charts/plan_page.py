@@ -21,6 +21,7 @@ from planner.outputs.charts.markup import (
     text,
     words,
 )
+from planner.outputs.charts.studies import AnyStudy
 from planner.outputs.charts.words import capital, gap, short
 from planner.outputs.comparison_words import listed, next_step
 from planner.outputs.rivals_text import decided, needed, units
@@ -40,11 +41,11 @@ from planner.outputs.words import (
     size,
     so_many,
 )
+from planner.schema.comparison import RulesTable
 from planner.schema.plan import JobPlan, LimitReport, Plan, StepNeed, Totals
-from planner.schema.sensitivity import Study
 
 
-def asked(plan: Plan | None, studies: Sequence[Study]) -> str:
+def asked(plan: Plan | None, studies: Sequence[AnyStudy]) -> str:
     """Return what was asked: the problem, its objective, and what was laid over it.
 
     Args:
@@ -67,12 +68,13 @@ def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "Asked for", text(_goal(goal.name, goal.sense, goal.gap_asked))
 
 
-def _of_studies(studies: Sequence[Study]) -> Iterator[tuple[str, str]]:
+def _of_studies(studies: Sequence[AnyStudy]) -> Iterator[tuple[str, str]]:
     if studies:
         first = studies[0]
         yield "Problem", text(first.problem) + _file(first.problem_file)
         yield from _laid_over(first.scenario, first.overrides)
-        yield "Asked for", text(_goal(first.objective, first.sense, first.gap_asked))
+        if not isinstance(first, RulesTable):
+            yield "Asked for", text(_goal(first.objective, first.sense, first.gap_asked))
 
 
 def _file(name: str) -> str:
@@ -239,6 +241,7 @@ def _proof(plan: Plan) -> str:
     away = given_away(plan)
     if away is None:
         return f"{said}; this one has {amount_of(goal, goal.value)} (gap {gap(goal.gap)})."
+    away = away.partition("; `")[0].partition(" (policy")[0]  # how to ask otherwise
     return f"{said}; this one has {amount_of(goal, goal.value)}: {away}."
 
 

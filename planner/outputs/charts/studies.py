@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from planner.outputs.charts import bids, frontier, sweep, tornado, uncertain
+from planner.outputs.charts import bids, frontier, rules, sweep, tornado, uncertain
 from planner.outputs.charts.markup import Table
 from planner.outputs.charts.model import Chart
 from planner.outputs.charts.words import capital
 from planner.outputs.sensitivity_words import STATUS
 from planner.outputs.sweep_rows import Rows
 from planner.schema.bids import Bids
+from planner.schema.comparison import RulesTable
 from planner.schema.sensitivity import Frontier, Sweep, Tornado, Uncertain
 
-AnyStudy = Bids | Frontier | Sweep | Tornado | Uncertain
+AnyStudy = Bids | Frontier | RulesTable | Sweep | Tornado | Uncertain
 
 
 class Family(Protocol):
@@ -36,6 +37,7 @@ class Family(Protocol):
 FAMILIES: dict[type[AnyStudy], Family] = {
     Bids: bids,
     Frontier: frontier,
+    RulesTable: rules,
     Sweep: sweep,
     Tornado: tornado,
     Uncertain: uncertain,
@@ -71,7 +73,7 @@ def headline(study: AnyStudy, rows: Rows | None = None) -> str:
         rows: the table of a sweep, by column.
     """
     parts = list(_family(study).findings(study, rows or {}))
-    if not parts and not isinstance(study, Sweep):
+    if not parts and not isinstance(study, (Sweep, RulesTable)):
         parts = [study.message or f"{capital(STATUS[study.status])}."]
     return " ".join(parts)
 

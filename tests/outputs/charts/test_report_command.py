@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.commands.report_html import report
+from planner.commands.report_html import POINTS, report
 from planner.errors import InputError
-from planner.schema.sensitivity import Sweep
+from planner.inputs import Inputs
+from planner.schema.sensitivity import Frontier, Sweep
 from tests.outputs.charts import samples
+from tests.outputs.charts.test_rules_chart import table
 from tests.outputs.samples_sensitivity import (
     cost_frontier,
     power_sweep,
@@ -213,3 +215,78 @@ def test_a_report_does_not_overwrite_what_it_is_made_of(tmp_path: Path) -> None:
 def test_an_output_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "x.tornado.json", tornado())
     assert "cannot write" in refused(path, output=tmp_path)
+
+
+def test_rules_are_reported_as_compare_writes_them(tmp_path: Path) -> None:
+    path = written(tmp_path, "x.rules.json", table())
+    found = report([path], tmp_path / "x.html")
+    assert "What each rule would cost: High costs a tenth." in found.text
+
+
+@pytest.fixture(scope="module")
+def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plans") / "10MW.plan.json"
+    write_plan(path, PROBLEM)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("audience", "prices", "seen", "unseen"),
+    [
+        ("internal", None, ("unit net, USD", "TCO", "Storage, whoever", "10MW.yaml"), ()),
+        ("customer", None, ("unit net, USD",), ("TCO", "discount", "whoever", "10MW.yaml")),
+        ("customer", "none", ("part number",), ("USD", "capex", "10MW.yaml", "whoever")),
+        ("partner", None, ("unit net, USD",), ("TCO", "10MW.yaml", "no plan has more")),
+    ],
+)
+def test_a_report_shows_what_its_audience_may_see(
+    plan_file: Path, tmp_path: Path, audience: Any, prices: Any,
+    seen: tuple[str, ...], unseen: tuple[str, ...],
+) -> None:  # fmt: skip
+    report([plan_file], tmp_path / "x.html", audience=audience, prices=prices)
+    text = (tmp_path / "x.html").read_text("utf-8")
+    assert "The hall from above" in text and "The fabrics" in text
+    assert [word for word in seen if word not in text] == []
+    assert [word for word in unseen if word in text] == []
+
+
+def test_studies_stay_inside(plan_file: Path, tmp_path: Path) -> None:
+    study = written(tmp_path, "x.tornado.json", tornado())
+    for inputs, curve in (([plan_file, study], False), ([plan_file], True)):
+        with pytest.raises(InputError) as caught:
+            report(inputs, tmp_path / "x.html", audience="customer", curve=curve)
+        assert "studies stay inside, and this is the customer" in caught.value.findings[0].text()
+    with pytest.raises(InputError) as caught:
+        report([plan_file], tmp_path / "x.html", prices="none")
+    assert "--prices is for --audience customer" in caught.value.findings[0].text()
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_a_curve_is_computed_once_for_a_problem_and_only_where_none_is_given(
+    plan_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str, int]] = []
+
+    def study(inputs: Inputs, _options: Any, *, against: str, points: int) -> Frontier:
+        asked.append((inputs.problem.name, against, points))
+        return storage_frontier().model_copy(update={"problem": inputs.problem.name})
+
+    monkeypatch.setattr("planner.studies.sensitivity.frontier.study", study)
+    output = tmp_path / "x.html"
+    report([plan_file], output)
+    assert asked == [] and "Useful work against" not in output.read_text("utf-8")
+    report([plan_file, plan_file], output, curve=True)
+    assert asked == [("10 MW training hall", "storage", POINTS)]
+    assert "Useful work against delivered write bandwidth" in output.read_text("utf-8")
+    own = storage_frontier().model_copy(update={"problem": "10 MW training hall", "overrides": ()})
+    report([plan_file, written(tmp_path, "x.frontier.json", own)], output, curve=True)
+    assert len(asked) == 1
+
+
+@pytest.mark.exhaustive(keep=0)
+def test_the_curve_is_that_of_the_plan(tmp_path: Path) -> None:
+    path = tmp_path / "small.plan.json"
+    write_plan(path, PROBLEM.with_name("space_limited.yaml"))
+    report([path], tmp_path / "x.html", curve=True)
+    text = (tmp_path / "x.html").read_text("utf-8")
+    assert "Plans on the curve" in text and text.index("study-1") < text.index('id="hall"')

@@ -1,0 +1,162 @@
+"""The picture of rules: what each way to size the storage costs against what the job needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from planner import currency
+from planner.outputs.charts.markup import Cells, Table, figures, words
+from planner.outputs.charts.model import Axis, Bars, Chart, Layer, Panel, Reference
+from planner.outputs.charts.words import amount, capital, counted_lines, gap, short
+from planner.outputs.sweep_rows import Rows
+from planner.outputs.words import duration, in_money, percent, so_many
+from planner.schema.comparison import Outcome, RuleRow, RulesTable
+
+_LABEL, _REASON = 40, 70
+_THICKNESS, _MIDDLE = 0.34, 0.14
+_MILLION = 1e6
+_FIRST = 2
+"""Sentences of the argument that are told first."""
+
+
+def charts(study: RulesTable, _rows: Rows) -> tuple[Chart, ...]:
+    """Return the chart of a table of rules: work, and money where it is known."""
+    said = " ".join(
+        (
+            "The same problem, its storage chosen in other ways: each bar is the best plan there "
+            "against the plan for what the job needs.",
+            *study.argument[_FIRST:],
+        )
+    )
+    kept = [row for row in study.rows[1:] if row.outcome is not None]
+    if not kept:
+        return (Chart("rules", heading(study), "No other way to choose the storage has a plan."),)
+    sense = 1.0 if study.measure.sense == "maximize" else -1.0
+    panels = [_panel(study, study.measure.label, "%", sense, _work)]
+    if _spent(study.rows[0]) is not None:
+        panels.append(_panel(study, "capex", in_money("MUSD"), -1.0, _money(study)))
+    return (Chart("rules", heading(study), said, tuple(panels)),)
+
+
+def heading(study: RulesTable) -> str:
+    """Return the title of a table of rules."""
+    return "What each rule would cost"
+
+
+def findings(study: RulesTable, _rows: Rows) -> Iterator[str]:
+    """Yield what was found first; the rest stands beside the chart."""
+    yield from study.argument[:_FIRST] or ("No row has a plan to compare with.",)
+
+
+def _work(row: RuleRow) -> float | None:
+    share = None if row.outcome is None else row.outcome.difference
+    return None if share is None else 100.0 * share
+
+
+def _spent(row: RuleRow) -> float | None:
+    return None if row.outcome is None else row.outcome.capex_usd
+
+
+def _money(study: RulesTable) -> Callable[[RuleRow], float | None]:
+    first = _spent(study.rows[0]) or 0.0
+
+    def more(row: RuleRow) -> float | None:
+        spent = _spent(row)
+        return None if spent is None else currency.shown().of(spent - first) / _MILLION
+
+    return more
+
+
+def _panel(
+    study: RulesTable, label: str, unit: str, good: float, value: Callable[[RuleRow], float | None]
+) -> Panel:
+    """Return the bars of one figure; ``good`` is the sign of what is better."""
+    rows = study.rows[1:]
+    layers: list[Layer] = []
+    for name, better in (("better than what the job needs", True), ("worse", False)):
+        bars = [
+            (place + _MIDDLE, found, row)
+            for place, row in enumerate(rows)
+            if (found := value(row)) is not None and (good * found >= 0) == better
+        ]
+        layers.append(
+            Bars(
+                name,
+                tuple(place for place, _, _ in bars),
+                (0.0,) * len(bars),
+                tuple(found for _, found, _ in bars),
+                tuple(_hover(study, row) for _, _, row in bars),
+                tuple(_signed(found, unit) for _, found, _ in bars),
+                "main" if better else "second",
+                not better,
+                _THICKNESS,
+            )
+        )
+    return Panel(
+        Axis(f"{label} against what the job needs", unit),
+        Axis(""),
+        tuple(layers),
+        references=(Reference("what the job needs", 0.0, False),),
+        rows=tuple(_row(row) for row in rows),
+    )
+
+
+def _signed(value: float, unit: str) -> str:
+    digits = 3 if abs(value) < 0.1 else 2 if abs(value) < 9.995 else 1
+    return "0" if not round(value, 4) else f"{value:+,.{digits}f} {unit}"
+
+
+def _row(row: RuleRow) -> str:
+    if row.outcome is not None:
+        return short(row.label, _LABEL)
+    return short(f"{row.label}: no plan; {row.reason or 'none was found'}", _REASON)
+
+
+def _hover(study: RulesTable, row: RuleRow) -> str:
+    found = row.outcome
+    assert found is not None
+    bought = {each.product: each.quantity for each in (*found.systems, *found.storage)}
+    lines = [f"{capital(row.label)}: {short(row.asks, 80)}", *counted_lines(bought)]
+    if found.measured is not None:
+        lines.append(f"{study.measure.label}: {amount(found.measured, study.measure.unit)}")
+    lines.append(f"{found.gpus_used:,} GPUs in use, goodput {percent(found.goodput, 2)}")
+    if found.capex_usd is not None:
+        lines.append(f"capex {amount(found.capex_usd, 'USD')}")
+    lines.append(f"proven within {gap(found.gap)}")
+    return "\n".join(lines)
+
+
+def tables(study: RulesTable, _rows: Rows) -> dict[str, tuple[Table, ...]]:
+    """Return the table of the rows, under the chart; those without a plan say why."""
+    rows = study.rows
+
+    def of(read: Callable[[Outcome], str]) -> tuple[str, ...]:
+        return tuple("" if row.outcome is None else read(row.outcome) for row in rows)
+
+    columns = (
+        words(
+            "storage chosen by", [f"{row.label}{' (as asked)' if row.own else ''}" for row in rows]
+        ),
+        words("storage", [_storage(row) for row in rows]),
+        Cells("GPUs in use", of(lambda found: f"{found.gpus_used:,}")),
+        figures(study.measure.label, _figures(rows, "measured"), study.measure.unit),
+        Cells("against what the job needs", of(_difference)),
+        figures("capex", _figures(rows, "capex_usd"), "USD"),
+        figures("IT power", _figures(rows, "it_power_kw"), "kW"),
+        Cells("checkpoint every", of(lambda found: duration(found.interval_s))),
+    )
+    return {"rules": (Table("What each buys and does", columns, len(rows)),)}
+
+
+def _figures(rows: Sequence[RuleRow], name: str) -> list[float | None]:
+    return [None if row.outcome is None else getattr(row.outcome, name) for row in rows]
+
+
+def _difference(found: Outcome) -> str:
+    return "" if found.difference is None else _signed(100.0 * found.difference, "%")
+
+
+def _storage(row: RuleRow) -> str:
+    if row.outcome is None:
+        return f"no plan: {row.reason or 'none was found'}"
+    return ", ".join(so_many(each.quantity, each.product) for each in row.outcome.storage) or "none"
