@@ -88,7 +88,8 @@ def _laid_over(scenario: str | None, overrides: Sequence[str]) -> Iterator[tuple
 
 def _goal(name: str, sense: str, gap_asked: float) -> str:
     most = "the most" if sense == "maximize" else "the least"
-    return f"{most} {objective_label(name)}, proven to {gap(gap_asked)}"
+    proven = f", proven to {gap(gap_asked)}" if gap_asked else ""  # no proof is told outside
+    return f"{most} {objective_label(name)}{proven}"
 
 
 def answer(plan: Plan, level: int) -> str:
@@ -166,8 +167,13 @@ def running(plan: Plan) -> str:
     )
 
 
-def storage(plan: Plan) -> str:
-    """Return who else could supply the storage, at which money, and whose quote decides."""
+def storage(plan: Plan, of: str = "") -> str:
+    """Return who else could supply the storage, at which money, and whose quote decides.
+
+    Args:
+        plan: the plan.
+        of: what it goes by, where there are several.
+    """
     found = plan.storage_options
     if found is None:
         return ""
@@ -184,7 +190,7 @@ def storage(plan: Plan) -> str:
         len(options),
     )
     said = f"{capital(needed(found))}. {capital(decided(found))}."
-    return paragraph(said) + render_table(table)
+    return paragraph(said) + render_table(table, of=of)
 
 
 def side_by_side(plans: Sequence[tuple[str, Plan]]) -> str:
@@ -285,8 +291,13 @@ def _tiles(plan: Plan, job: JobPlan) -> Iterator[tuple[str, str]]:
         yield said, FIGURES[name].label + (_GOALS[plan.objective.sense] if name == first else "")
 
 
-def bill(plan: Plan) -> str:
-    """Return the whole bill, with its sums; money has no column where the edition shows none."""
+def bill(plan: Plan, of: str = "") -> str:
+    """Return the whole bill, with its sums; money has no column where the edition shows none.
+
+    Args:
+        plan: the plan.
+        of: what it goes by, where there are several.
+    """
     lines = own_lines(plan)
     columns = [
         (words("item", [product(line) for line in lines]), "Together"),
@@ -310,7 +321,7 @@ def bill(plan: Plan) -> str:
     columns.append(_summed("IT power, kW", [line.it_power_kw for line in lines], _kw))
     heads = tuple(column for column, _ in columns)
     table = Table("Bill", heads, len(lines))
-    return render_table(table, [total for _, total in columns])
+    return render_table(table, [total for _, total in columns], of)
 
 
 def _summed(
